@@ -1,0 +1,105 @@
+import type { Readable } from 'node:stream';
+import type { ResourceType } from '../api/resources.ts';
+import type { DraftMeta, KubeObject } from '../api/wire.ts';
+
+/** Name and, for namespaced kinds, namespace of one object. */
+export interface ObjectRef {
+  name: string;
+  namespace?: string;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+  /** For example `status`, `ephemeralcontainers`, `resize`, `token`, `binding`. */
+  subresource?: string;
+}
+
+export interface ListOptions {
+  /** All namespaces where omitted. */
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  /** Page size; the client follows `continue` by itself in `list`. */
+  limit?: number;
+  resourceVersion?: string;
+  resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+  /** Ask for `PartialObjectMetadata` only: no data leaves the API server. */
+  metadataOnly?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface WatchOptions extends ListOptions {
+  resourceVersion: string;
+  /** Asks the server to close the watch after this long (seconds). */
+  timeoutSeconds?: number;
+}
+
+export interface ObjectList<T> {
+  resourceVersion: string;
+  items: T[];
+}
+
+export type WatchEvent<T> =
+  { type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: T } | { type: 'BOOKMARK'; resourceVersion: string };
+
+export type PatchBody =
+  | { type: 'merge' | 'strategic'; body: object }
+  | { type: 'json'; body: { op: 'add' | 'remove' | 'replace' | 'test'; path: string; value?: unknown }[] }
+  | { type: 'apply'; body: object; fieldManager: string; force?: boolean };
+
+export interface DeleteOptions extends CallOptions {
+  gracePeriodSeconds?: number;
+  /** Refused with Conflict when the object there is another one. */
+  uid?: string;
+  propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
+}
+
+/** A raw request; the caller reads and ends the stream. */
+export interface RawRequest {
+  method: string;
+  /** Path with query, for example `/api/v1/namespaces/a/pods/b/log?follow=true`. */
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+  signal?: AbortSignal;
+}
+
+export interface RawResponse {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  body: Readable;
+}
+
+/**
+ * One API server, spoken to in plain JSON. Every method throws TributaryError (see lib/errors.ts) and honours
+ * its signal. Objects come back as parsed, `metadata.managedFields` dropped.
+ */
+export interface KubeClient {
+  get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
+  /** All pages. */
+  list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>>;
+  /** Page by page, for callers that must not hold everything at once. */
+  pages<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): AsyncIterable<ObjectList<T>>;
+  /** `body` needs metadata.name (or generateName) and, where namespaced, metadata.namespace. */
+  create<T extends KubeObject>(
+    type: ResourceType<T>,
+    body: Omit<T, 'metadata'> & { metadata: DraftMeta },
+    options?: CallOptions,
+  ): Promise<T>;
+  /** PUT; with a resourceVersion in the body a stale write fails with Conflict. */
+  replace<T extends KubeObject>(type: ResourceType<T>, body: T, options?: CallOptions): Promise<T>;
+  patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    ref: ObjectRef,
+    patch: PatchBody,
+    options?: CallOptions,
+  ): Promise<T>;
+  delete<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
+  /**
+   * Ends without error when the server closes the stream; throws Expired on 410, in the answer or in the stream.
+   * A connection that went silent is found by HTTP/2 pings and ends as Unreachable.
+   */
+  watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
+  raw(request: RawRequest): Promise<RawResponse>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,80 @@
+/**
+ * Few errors, named by what the caller should do. Match on `code`, never on the text or the class:
+ * across realms and copies of a module `instanceof` lies.
+ *
+ * | code | meaning | retry |
+ * | --- | --- | --- |
+ * | NotFound | the object is not there | no |
+ * | AlreadyExists | the name is taken | no |
+ * | Conflict | somebody wrote first, or the UID precondition failed | after a fresh read |
+ * | Invalid | the request can never succeed as it is | no |
+ * | Forbidden | authorisation, admission or quota said no | slowly |
+ * | Unauthorized | the credential is wrong or has expired | slowly |
+ * | Expired | the resourceVersion is too old (HTTP 410) | relist |
+ * | TooManyRequests | the server asks for patience (HTTP 429) | after retryAfterMs |
+ * | Unavailable | the server answered 5xx | with backoff |
+ * | Unreachable | no answer: refused, reset, timed out, DNS, TLS | with backoff |
+ * | Aborted | our own signal | no |
+ */
+export type ErrorCode =
+  | 'NotFound'
+  | 'AlreadyExists'
+  | 'Conflict'
+  | 'Invalid'
+  | 'Forbidden'
+  | 'Unauthorized'
+  | 'Expired'
+  | 'TooManyRequests'
+  | 'Unavailable'
+  | 'Unreachable'
+  | 'Aborted';
+
+export interface ErrorDetails {
+  cause?: unknown;
+  /** HTTP status, where there was an answer. */
+  status?: number;
+  /** Kubernetes `Status.reason`, where there was one. */
+  reason?: string;
+  /** From Retry-After or `details.retryAfterSeconds`. */
+  retryAfterMs?: number;
+}
+
+export class TributaryError extends Error {
+  override readonly name = 'TributaryError';
+  readonly code: ErrorCode;
+  readonly status: number | undefined;
+  readonly reason: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? {} : { cause: details.cause });
+    this.code = code;
+    this.status = details.status;
+    this.reason = details.reason;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** The code of a caught value; undefined for what is not ours (a bug, then). */
+export function errorCode(error: unknown): ErrorCode | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { name, code } = error as { name?: unknown; code?: unknown };
+  if (name === 'TributaryError') return code as ErrorCode;
+  if (name === 'AbortError') return 'Aborted';
+  return undefined;
+}
+
+export const hasCode = (error: unknown, ...codes: ErrorCode[]): boolean => {
+  const code = errorCode(error);
+  return code !== undefined && codes.includes(code);
+};
+
+/** The text of a caught value with its chain of causes, on one line. */
+export function errorMessage(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return String(error);
+  const { message, cause } = error as { message?: unknown; cause?: unknown };
+  const text = typeof message === 'string' && message !== '' ? message : 'unknown error';
+  if (cause === undefined) return text;
+  const why = errorMessage(cause);
+  return text.includes(why) ? text : `${text}: ${why}`;
+}

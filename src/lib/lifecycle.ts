@@ -1,0 +1,91 @@
+import type { Clock } from './clock.ts';
+import { errorMessage } from './errors.ts';
+import type { Logger } from './log.ts';
+
+/** Something with a life: constructed without side effects, started once, stopped once. */
+export interface Component {
+  readonly name: string;
+  /** Resolves when the component is ready to be relied on. */
+  start(signal: AbortSignal): Promise<void>;
+  /** Resolves when everything it started is gone. Called at most once, also after a failed start. */
+  stop?(): Promise<void>;
+}
+
+export interface LifecycleOptions {
+  clock: Clock;
+  log: Logger;
+  /** For all stops together; a component that takes longer is left behind and named. */
+  stopDeadlineMs: number;
+}
+
+/**
+ * Starts components in the order given, each one ready before the next, and stops them in reverse under one
+ * deadline. A failed start stops what had been started.
+ */
+export class Lifecycle {
+  readonly #components: readonly Component[];
+  readonly #options: LifecycleOptions;
+  readonly #started: Component[] = [];
+  readonly #abort = new AbortController();
+  #current: string | undefined;
+
+  constructor(components: readonly Component[], options: LifecycleOptions) {
+    this.#components = components;
+    this.#options = options;
+  }
+
+  /** The component being started, for health answers while starting; undefined when all are up. */
+  get starting(): string | undefined {
+    return this.#current;
+  }
+
+  get order(): string[] {
+    return this.#components.map((component) => component.name);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const stopAll = (): void => this.#abort.abort(signal.reason);
+    signal.addEventListener('abort', stopAll, { once: true });
+    const { clock, log } = this.#options;
+    for (const component of this.#components) {
+      signal.throwIfAborted();
+      this.#current = component.name;
+      this.#started.push(component);
+      const began = clock.monotonic();
+      await component.start(this.#abort.signal);
+      log.debug('component started', {
+        component: component.name,
+        ms: Math.round(clock.monotonic() - began),
+      });
+    }
+    this.#current = undefined;
+  }
+
+  async stop(): Promise<void> {
+    const { clock, log, stopDeadlineMs } = this.#options;
+    const deadline = clock.monotonic() + stopDeadlineMs;
+    for (const component of this.#started.toReversed()) {
+      const left = Math.max(0, deadline - clock.monotonic());
+      try {
+        await withDeadline(clock, left, component.stop?.() ?? Promise.resolve());
+      } catch (error) {
+        log.warn('component did not stop cleanly', {
+          component: component.name,
+          error: errorMessage(error),
+        });
+      }
+    }
+    this.#started.length = 0;
+    this.#abort.abort(new Error('stopped'));
+  }
+}
+
+async function withDeadline(clock: Clock, ms: number, work: Promise<void>): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const cancel = clock.after(ms, () => reject(new Error(`not stopped within ${Math.round(ms)} ms`)));
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    cancel();
+  }
+}
