@@ -1,0 +1,40 @@
+/** Labels, annotations, taints and condition types that the project writes on objects of others. */
+
+/** On a Node: the VirtualNode that it comes from. Select on it for affinity. */
+export const LABEL_VIRTUAL_NODE = 'tributary.dev/virtual-node';
+/** On a Node: always `virtual-node`; tells real and virtual nodes apart. */
+export const LABEL_NODE_TYPE = 'tributary.dev/node-type';
+export const NODE_TYPE_VIRTUAL = 'virtual-node';
+/** Taint `NoExecute`: only pods that tolerate it land on a virtual node. */
+export const TAINT_VIRTUAL_NODE = 'tributary.dev/virtual-node';
+/** Keeps cloud load balancers from sending traffic to a node that has no network of its own (KEP-1143). */
+export const LABEL_EXCLUDE_BALANCERS = 'node.kubernetes.io/exclude-from-external-load-balancers';
+
+/** On a remote pod: UID of the home pod that it is the body of. */
+export const LABEL_HOME_UID = 'tributary.dev/home-uid';
+/** On a remote object: the VirtualNode whose agent made it. Objects without it are never touched. */
+export const LABEL_MANAGED_BY = 'tributary.dev/managed-by';
+/** On a remote object: the home namespace that it comes from. */
+export const ANNOTATION_HOME_NAMESPACE = 'tributary.dev/home-namespace';
+/** On a remote pod: what of the home pod was last carried across (JSON, see provider/forge/applied.ts). */
+export const ANNOTATION_APPLIED = 'tributary.dev/applied';
+/** On a reflected ConfigMap or Secret: `UID/resourceVersion` of the home object it is a copy of. */
+export const ANNOTATION_SOURCE = 'tributary.dev/source';
+
+/** On a home pod, only while something is wrong: False, with why the pod does not run over there. */
+export const CONDITION_OFFLOADED = 'tributary.dev/Offloaded';
+
+/** Reasons of CONDITION_OFFLOADED and of the events that go with it; a closed list. */
+export const OFFLOADED_REASONS = {
+  namespaceNotOffloaded: 'NamespaceNotOffloaded',
+  daemonSet: 'DaemonSetNotOffloaded',
+  missingReference: 'MissingReference',
+  nameTaken: 'NameTaken',
+  forbidden: 'Forbidden',
+  exceededQuota: 'ExceededQuota',
+  invalid: 'Invalid',
+  unschedulable: 'Unschedulable',
+  unreachable: 'ForeignClusterUnreachable',
+  lost: 'RemotePodLost',
+} as const;
+export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];

@@ -1,0 +1,89 @@
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Condition, KubeObject, ResourceList, Taint } from './wire.ts';
+
+export const API_GROUP = 'tributary.dev';
+export const API_VERSION = 'tributary.dev/v1alpha1';
+
+/** A key of a Secret that holds a kubeconfig for the foreign cluster. */
+export interface KubeconfigSecretRef {
+  namespace: string;
+  name: string;
+  /** Default `kubeconfig`. */
+  key?: string;
+}
+
+/** Pods of the home namespace run in the tenant namespace over there. */
+export interface NamespaceMapping {
+  homeNamespace: string;
+  tenantNamespace: string;
+}
+
+/** Where offloaded pods reach the home API server; without it they get no token for it. */
+export interface HomeApiServer {
+  /** An address or name that is reachable from the foreign cluster's pods and named in the serving certificate. */
+  host: string;
+  port: number;
+}
+
+export interface VirtualNodeSpec {
+  /** Name of the Node in the home cluster; default: the VirtualNode's own name. */
+  nodeName?: string;
+  kubeconfigSecretRef: KubeconfigSecretRef;
+  /** What the foreign cluster lends, as Node capacity: cpu, memory, pods, ephemeral-storage, extended resources. */
+  resources: ResourceList;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  /** Besides the taint that keeps unasked pods away. */
+  taints?: Taint[];
+  /** Only pods of these namespaces are offloaded. */
+  namespaces?: NamespaceMapping[];
+  homeApiServer?: HomeApiServer;
+  /** The runtime's features that all nodes over there declare; decides what the scheduler lets in (KEP-5328). */
+  declaredFeatures?: string[];
+}
+
+export interface VirtualNodeStatus {
+  /** The spec's generation that the conditions speak of. */
+  observedGeneration?: number;
+  nodeName?: string;
+  /** `major.minor.patch` of the foreign API server. */
+  foreignVersion?: string;
+  conditions?: Condition[];
+}
+
+/** From one VirtualNode come one Node and one agent. */
+export interface VirtualNode extends KubeObject {
+  spec: VirtualNodeSpec;
+  status?: VirtualNodeStatus;
+}
+
+export const virtualNodes: ResourceType<VirtualNode> = defineResource(
+  'tributary.dev/v1alpha1',
+  'VirtualNode',
+  'virtualnodes',
+  'Cluster',
+);
+
+/** Condition types of a VirtualNode's status; a closed list. */
+export const VIRTUAL_NODE_CONDITIONS = {
+  /** The Node is Ready: everything below holds and the kubelet API listens. */
+  ready: 'Ready',
+  /** The kubeconfig Secret is there, parses, and its credential is accepted. */
+  credentials: 'CredentialsValid',
+  /** The foreign API server answers. */
+  reachable: 'ForeignClusterReachable',
+} as const;
+
+/** Reasons of those conditions; a closed list. */
+export const VIRTUAL_NODE_REASONS = {
+  ok: 'AsExpected',
+  starting: 'Starting',
+  stopped: 'AgentStopped',
+  secretNotFound: 'KubeconfigSecretNotFound',
+  kubeconfigInvalid: 'KubeconfigInvalid',
+  credentialsRejected: 'CredentialsRejected',
+  notAuthorized: 'NotAuthorized',
+  unreachable: 'ForeignClusterUnreachable',
+  unhealthy: 'ForeignClusterUnhealthy',
+} as const;
