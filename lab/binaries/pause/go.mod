@@ -1,0 +1,3 @@
+module tributary.dev/lab/binaries/pause
+
+go 1.24
