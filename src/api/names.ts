@@ -5,7 +5,10 @@ export const LABEL_VIRTUAL_NODE = 'tributary.dev/virtual-node';
 /** On a Node: always `virtual-node`; tells real and virtual nodes apart. */
 export const LABEL_NODE_TYPE = 'tributary.dev/node-type';
 export const NODE_TYPE_VIRTUAL = 'virtual-node';
-/** Taint `NoExecute`: only pods that tolerate it land on a virtual node. */
+/**
+ * Taint `NoSchedule`: the scheduler places only pods that tolerate it. Not `NoExecute`, which would evict pods that
+ * somebody pinned here by nodeName on purpose.
+ */
 export const TAINT_VIRTUAL_NODE = 'tributary.dev/virtual-node';
 /** Keeps cloud load balancers from sending traffic to a node that has no network of its own (KEP-1143). */
 export const LABEL_EXCLUDE_BALANCERS = 'node.kubernetes.io/exclude-from-external-load-balancers';

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { ANNOTATION_APPLIED } from '../../api/names.ts';
+import type { Pod } from '../../api/wire.ts';
+
+/**
+ * What of the home pod the remote pod was last given. Kept on the remote pod itself, so that a restart knows it,
+ * and compared instead of the live values, so that the provider's admission may change what it likes without a
+ * tug of war.
+ */
+export interface Applied {
+  /** `metadata.generation` of the home pod whose spec was carried across. */
+  generation: number;
+  /** Images by container, init containers included, as home asked for them. */
+  images: Record<string, string>;
+  /** Keys of labels and annotations that came from home: the ones we may remove again. */
+  labels: string[];
+  annotations: string[];
+  /** Digest over the labels and annotations that came from home. */
+  digest: string;
+}
+
+/** Annotations that say something about an object at home only. */
+const HOME_ONLY_ANNOTATIONS = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
+const OWN_PREFIX = 'tributary.dev/';
+
+export function travellingLabels(home: Pod): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(home.metadata.labels ?? {}).filter(([key]) => !key.startsWith(OWN_PREFIX)),
+  );
+}
+
+export function travellingAnnotations(home: Pod): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(home.metadata.annotations ?? {}).filter(
+      ([key]) => !key.startsWith(OWN_PREFIX) && !HOME_ONLY_ANNOTATIONS.has(key),
+    ),
+  );
+}
+
+export function appliedOf(home: Pod): Applied {
+  const labels = travellingLabels(home);
+  const annotations = travellingAnnotations(home);
+  const sorted = (record: Record<string, string>): [string, string][] =>
+    Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const digest = createHash('sha256')
+    .update(JSON.stringify([sorted(labels), sorted(annotations)]))
+    .digest('hex')
+    .slice(0, 16);
+  return {
+    generation: home.metadata.generation ?? 1,
+    images: Object.fromEntries(
+      [...(home.spec?.initContainers ?? []), ...(home.spec?.containers ?? [])].map(({ name, image }) => [
+        name,
+        image ?? '',
+      ]),
+    ),
+    labels: Object.keys(labels).toSorted(),
+    annotations: Object.keys(annotations).toSorted(),
+    digest,
+  };
+}
+
+/** The record on a remote pod; undefined when absent or damaged, which means: carry everything across again. */
+export function readApplied(remote: Pod): Applied | undefined {
+  const text = remote.metadata.annotations?.[ANNOTATION_APPLIED];
+  if (text === undefined) return undefined;
+  try {
+    const value = JSON.parse(text) as Partial<Applied> | null;
+    return value !== null && isApplied(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isApplied(value: Partial<Applied>): value is Applied {
+  const isStrings = (list: unknown): boolean =>
+    Array.isArray(list) && list.every((item) => typeof item === 'string');
+  return (
+    typeof value.generation === 'number' &&
+    typeof value.digest === 'string' &&
+    typeof value.images === 'object' &&
+    value.images !== null &&
+    isStrings(value.labels) &&
+    isStrings(value.annotations)
+  );
+}

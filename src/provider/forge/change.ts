@@ -1,0 +1,158 @@
+import { ANNOTATION_APPLIED } from '../../api/names.ts';
+import type { Container, EphemeralContainer, Pod } from '../../api/wire.ts';
+import { appliedOf, readApplied, travellingAnnotations, travellingLabels } from './applied.ts';
+import type { ForgeContext } from './context.ts';
+import { forgeContainer, forgeTolerations } from './pod.ts';
+import { droppedVolumes } from './volumes.ts';
+
+/** One write that brings the remote pod closer to what the home pod has become. */
+export interface PodChange {
+  /** The pod itself, or the native subresource for what may only change there. */
+  subresource: 'ephemeralcontainers' | 'resize' | undefined;
+  /** Strategic merge patch. */
+  patch: object;
+  /** For logs and events. */
+  what: 'ephemeral containers' | 'resources' | 'metadata and spec';
+}
+
+/**
+ * The next change to carry across, or undefined when the remote pod has been given everything. Subresources go
+ * first; the last patch, on the pod itself, records the home generation, so a crash in between only repeats.
+ *
+ * @param refused what the provider has refused for this generation: skipped, so that the rest still travels
+ */
+export function nextChange(
+  home: Pod,
+  remote: Pod,
+  context: ForgeContext,
+  refused: ReadonlySet<PodChange['what']> = new Set(),
+): PodChange | undefined {
+  const wanted = appliedOf(home);
+  const given = readApplied(remote);
+  if (given?.generation === wanted.generation && given.digest === wanted.digest) return undefined;
+  const changes: (PodChange | undefined)[] =
+    given?.generation === wanted.generation
+      ? []
+      : [ephemeralContainers(home, remote, context), resources(home, remote)];
+  const next = changes.find((change) => change !== undefined && !refused.has(change.what));
+  return next ?? metadataAndSpec(home, remote);
+}
+
+/** Append only (KEP-277): names that the remote pod does not have yet. */
+function ephemeralContainers(home: Pod, remote: Pod, context: ForgeContext): PodChange | undefined {
+  const there = new Set((remote.spec?.ephemeralContainers ?? []).map(({ name }) => name));
+  const dropped = droppedVolumes(home, context);
+  const added = (home.spec?.ephemeralContainers ?? [])
+    .filter(({ name }) => !there.has(name))
+    .map((container): EphemeralContainer => forgeContainer(container, dropped, home, context));
+  if (added.length === 0) return undefined;
+  return {
+    subresource: 'ephemeralcontainers',
+    patch: { spec: { ephemeralContainers: added } },
+    what: 'ephemeral containers',
+  };
+}
+
+/** In-place resize (KEP-1287): containers whose resources differ from what the remote pod is asked to have. */
+function resources(home: Pod, remote: Pod): PodChange | undefined {
+  const changed = (
+    ours: readonly Container[] | undefined,
+    theirs: readonly Container[] | undefined,
+  ): object[] =>
+    (ours ?? []).flatMap(({ name, resources: want }) => {
+      const have = theirs?.find((container) => container.name === name)?.resources;
+      return want === undefined || covers(have, want)
+        ? []
+        : [{ name, resources: { requests: want.requests, limits: want.limits } }];
+    });
+  const containers = changed(home.spec?.containers, remote.spec?.containers);
+  const initContainers = changed(home.spec?.initContainers, remote.spec?.initContainers);
+  if (containers.length + initContainers.length === 0) return undefined;
+  const spec = {
+    ...(containers.length > 0 ? { containers } : {}),
+    ...(initContainers.length > 0 ? { initContainers } : {}),
+  };
+  return { subresource: 'resize', patch: { spec }, what: 'resources' };
+}
+
+type Resources = NonNullable<Container['resources']>;
+
+/** Whether every amount that home asks for is what the remote has; defaults that the provider added are its own. */
+function covers(have: Resources | undefined, want: Resources): boolean {
+  return (['requests', 'limits'] as const).every((section) =>
+    Object.entries(want[section] ?? {}).every(([name, amount]) => have?.[section]?.[name] === amount),
+  );
+}
+
+/** Labels, annotations and the few spec fields that a running pod may change (core/v1 ValidatePodUpdate). */
+function metadataAndSpec(home: Pod, remote: Pod): PodChange {
+  const given = readApplied(remote);
+  const labels = travellingLabels(home);
+  const annotations = travellingAnnotations(home);
+  const removed = (keys: readonly string[] | undefined, now: Record<string, string>): Record<string, null> =>
+    Object.fromEntries((keys ?? []).filter((key) => !(key in now)).map((key) => [key, null]));
+  const spec = changedSpec(home, remote);
+  return {
+    subresource: undefined,
+    what: 'metadata and spec',
+    patch: {
+      metadata: {
+        labels: { ...removed(given?.labels, labels), ...labels },
+        annotations: {
+          ...removed(given?.annotations, annotations),
+          ...annotations,
+          [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)),
+        },
+      },
+      ...(Object.keys(spec).length > 0 ? { spec } : {}),
+    },
+  };
+}
+
+function changedSpec(home: Pod, remote: Pod): Record<string, unknown> {
+  const wanted = appliedOf(home);
+  const given = readApplied(remote);
+  // A metadata-only change leaves the spec alone, whatever the provider's admission has made of it.
+  if (given?.generation === wanted.generation) return {};
+  const images = (ours: readonly Container[] | undefined): object[] =>
+    (ours ?? [])
+      .filter(({ name, image }) => given?.images[name] !== image)
+      .map(({ name, image }) => ({ name, image }));
+  return withoutEmpty({
+    containers: images(home.spec?.containers),
+    initContainers: images(home.spec?.initContainers),
+    tolerations: addedTolerations(home, remote),
+    activeDeadlineSeconds: changedNumber(home, remote, 'activeDeadlineSeconds'),
+    terminationGracePeriodSeconds: changedNumber(home, remote, 'terminationGracePeriodSeconds'),
+  });
+}
+
+function changedNumber(
+  home: Pod,
+  remote: Pod,
+  field: 'activeDeadlineSeconds' | 'terminationGracePeriodSeconds',
+): number | undefined {
+  const wanted = home.spec?.[field];
+  return wanted === remote.spec?.[field] ? undefined : wanted;
+}
+
+function withoutEmpty(record: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(record).filter(
+      ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+    ),
+  );
+}
+
+/** Tolerations may only be added to a pod, and a list is replaced whole: the remote's own come first. */
+function addedTolerations(home: Pod, remote: Pod): object[] | undefined {
+  const there = remote.spec?.tolerations ?? [];
+  const known = new Set(there.map((toleration) => JSON.stringify(canonical(toleration))));
+  const added = forgeTolerations(home.spec?.tolerations ?? []).filter(
+    (toleration) => !known.has(JSON.stringify(canonical(toleration))),
+  );
+  return added.length === 0 ? undefined : [...there, ...added];
+}
+
+const canonical = (value: object): [string, unknown][] =>
+  Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -1,0 +1,75 @@
+import type { EnvVar, Pod } from '../../api/wire.ts';
+import type { AnyContainer } from './references.ts';
+import { remoteReferenceName } from './references.ts';
+import type { ForgeContext } from './context.ts';
+
+/**
+ * The container with its environment as the program would see it at home. Field references that would show the
+ * foreign cluster's value become plain values; references to objects follow their name over there.
+ */
+export function forgeEnvironment<C extends AnyContainer>(container: C, home: Pod, context: ForgeContext): C {
+  const env = [
+    ...apiServerVariables(container, context),
+    ...(container.env ?? []).map((variable) => forgeVariable(variable, home, context)),
+  ];
+  const envFrom = container.envFrom?.map((source) =>
+    source.configMapRef?.name === undefined
+      ? source
+      : {
+          ...source,
+          configMapRef: {
+            ...source.configMapRef,
+            name: remoteReferenceName('ConfigMap', source.configMapRef.name),
+          },
+        },
+  );
+  return {
+    ...container,
+    ...(env.length > 0 ? { env } : {}),
+    ...(envFrom === undefined ? {} : { envFrom }),
+  };
+}
+
+function forgeVariable(variable: EnvVar, home: Pod, context: ForgeContext): EnvVar {
+  const path = variable.valueFrom?.fieldRef?.fieldPath;
+  if (path !== undefined) {
+    const value = homeFieldValue(path, home, context);
+    return value === undefined ? variable : { name: variable.name, value };
+  }
+  const configMapKeyRef = variable.valueFrom?.configMapKeyRef;
+  if (configMapKeyRef?.name === undefined) return variable;
+  const name = remoteReferenceName('ConfigMap', configMapKeyRef.name);
+  return { name: variable.name, valueFrom: { configMapKeyRef: { ...configMapKeyRef, name } } };
+}
+
+/** The value of a field that differs between the two clusters; undefined where the foreign kubelet knows better. */
+function homeFieldValue(path: string, home: Pod, context: ForgeContext): string | undefined {
+  switch (path) {
+    case 'metadata.namespace':
+      return home.metadata.namespace;
+    case 'metadata.uid':
+      return home.metadata.uid;
+    case 'spec.nodeName':
+      return context.nodeName;
+    case 'spec.serviceAccountName':
+      return home.spec?.serviceAccountName ?? 'default';
+    case 'status.hostIP':
+    case 'status.hostIPs':
+      return context.nodeAddress;
+    default:
+      return undefined;
+  }
+}
+
+/** In-cluster clients find their API server by these; a variable of the container's own wins. */
+function apiServerVariables(container: AnyContainer, context: ForgeContext): EnvVar[] {
+  const server = context.homeApiServer;
+  if (server === undefined) return [];
+  const own = new Set((container.env ?? []).map((variable) => variable.name));
+  const port = String(server.port);
+  return [
+    { name: 'KUBERNETES_SERVICE_HOST', value: server.host },
+    { name: 'KUBERNETES_SERVICE_PORT', value: port },
+    { name: 'KUBERNETES_SERVICE_PORT_HTTPS', value: port },
+  ].filter((variable) => !own.has(variable.name));
+}

@@ -1,0 +1,98 @@
+import {
+  ANNOTATION_APPLIED,
+  ANNOTATION_HOME_NAMESPACE,
+  LABEL_HOME_UID,
+  LABEL_MANAGED_BY,
+  TAINT_VIRTUAL_NODE,
+} from '../../api/names.ts';
+import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
+import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts';
+import type { ForgeContext } from './context.ts';
+import { forgeEnvironment } from './environment.ts';
+import type { AnyContainer } from './references.ts';
+import { droppedVolumes, forgeVolumes } from './volumes.ts';
+
+/**
+ * Fields that speak of the home cluster's nodes, accounts and scheduling, and mean nothing or something else over
+ * there. Everything not named here travels as it is, fields unknown to this program included: the provider's
+ * admission decides what it takes.
+ */
+const HOME_ONLY_FIELDS = [
+  'nodeName',
+  'nodeSelector',
+  'affinity',
+  'topologySpreadConstraints',
+  'schedulerName',
+  'schedulingGates',
+  'priority',
+  'priorityClassName',
+  'preemptionPolicy',
+  'overhead',
+  'serviceAccount',
+  'serviceAccountName',
+  'automountServiceAccountToken',
+  // Judged at home, where the condition is set (see forge/status.ts).
+  'readinessGates',
+  // May not be set at creation; they follow through their subresource.
+  'ephemeralContainers',
+  'tolerations',
+] as const satisfies readonly (keyof PodSpec)[];
+
+/** The pod to create over there for a home pod: a pure translation. */
+export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
+  const spec = home.spec ?? { containers: [] };
+  const dropped = droppedVolumes(home, context);
+  const forge = <C extends AnyContainer>(container: C): C =>
+    forgeContainer(container, dropped, home, context);
+  const volumes = forgeVolumes(home, context);
+  const travelling = Object.fromEntries(
+    Object.entries(spec).filter(([key]) => !(HOME_ONLY_FIELDS as readonly string[]).includes(key)),
+  ) as unknown as PodSpec;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: home.metadata.name,
+      namespace: context.tenantNamespace,
+      labels: {
+        ...travellingLabels(home),
+        [LABEL_HOME_UID]: home.metadata.uid,
+        [LABEL_MANAGED_BY]: context.virtualNode,
+      },
+      annotations: {
+        ...travellingAnnotations(home),
+        [ANNOTATION_HOME_NAMESPACE]: home.metadata.namespace ?? '',
+        [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)),
+      },
+    },
+    spec: {
+      ...travelling,
+      // The account belongs to the home cluster; what it may do there travels as a token (forge/tokens.ts).
+      automountServiceAccountToken: false,
+      containers: spec.containers.map(forge),
+      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(forge) }),
+      tolerations: forgeTolerations(spec.tolerations ?? []),
+      volumes,
+    },
+  };
+}
+
+/**
+ * A toleration of everything, and the one for virtual nodes, speak of the home cluster's taints. Taken along they
+ * would open the provider's reserved nodes, or send the pod on to a third cluster.
+ */
+export function forgeTolerations(tolerations: readonly Toleration[]): Toleration[] {
+  return tolerations.filter(({ key }) => key !== undefined && key !== '' && key !== TAINT_VIRTUAL_NODE);
+}
+
+/** A container with mounts of dropped volumes removed and its environment as at home. */
+export function forgeContainer<C extends AnyContainer>(
+  container: C,
+  dropped: ReadonlySet<string>,
+  home: Pod,
+  context: ForgeContext,
+): C {
+  const forged = forgeEnvironment(container, home, context);
+  if (dropped.size === 0 || forged.volumeMounts === undefined) return forged;
+  return { ...forged, volumeMounts: forged.volumeMounts.filter((mount) => !dropped.has(mount.name)) };
+}

@@ -1,0 +1,75 @@
+import { ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
+import type { Pod, Volume, VolumeProjection } from '../../api/wire.ts';
+import type { ForgeContext } from './context.ts';
+import { remoteReferenceName } from './references.ts';
+import { isApiAccessVolume, tokenKey, tokenSecretName } from './tokens.ts';
+
+/** The pod's volumes as they are asked for over there; volumes without a meaning there are left out. */
+export function forgeVolumes(home: Pod, context: ForgeContext): Volume[] {
+  return (home.spec?.volumes ?? [])
+    .filter((volume) => !isDropped(volume, context))
+    .map((volume) => forgeVolume(volume, home));
+}
+
+/** Names of volumes that do not travel: their mounts must go with them. */
+export function droppedVolumes(home: Pod, context: ForgeContext): Set<string> {
+  return new Set(
+    (home.spec?.volumes ?? []).filter((volume) => isDropped(volume, context)).map((volume) => volume.name),
+  );
+}
+
+const isDropped = (volume: Volume, context: ForgeContext): boolean =>
+  isApiAccessVolume(volume) && context.homeApiServer === undefined;
+
+function forgeVolume(volume: Volume, home: Pod): Volume {
+  if (volume.configMap?.name !== undefined) {
+    const name = remoteReferenceName('ConfigMap', volume.configMap.name);
+    return { ...volume, configMap: { ...volume.configMap, name } };
+  }
+  if (volume.downwardAPI?.items !== undefined) {
+    return {
+      ...volume,
+      downwardAPI: { ...volume.downwardAPI, items: volume.downwardAPI.items.map(forgeDownwardItem) },
+    };
+  }
+  if (volume.projected?.sources === undefined) return volume;
+  const sources = volume.projected.sources.map((source) => forgeProjection(source, volume.name, home));
+  return { ...volume, projected: { ...volume.projected, sources } };
+}
+
+function forgeProjection(source: VolumeProjection, volume: string, home: Pod): VolumeProjection {
+  if (source.serviceAccountToken !== undefined) {
+    const { path } = source.serviceAccountToken;
+    return {
+      secret: {
+        name: tokenSecretName(home.metadata.uid),
+        items: [{ key: tokenKey(volume, path), path }],
+      },
+    };
+  }
+  if (source.configMap?.name !== undefined) {
+    const name = remoteReferenceName('ConfigMap', source.configMap.name);
+    return { configMap: { ...source.configMap, name } };
+  }
+  if (source.downwardAPI?.items !== undefined) {
+    return { downwardAPI: { ...source.downwardAPI, items: source.downwardAPI.items.map(forgeDownwardItem) } };
+  }
+  return source;
+}
+
+type DownwardItem = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];
+
+/**
+ * A file of the downward API can only show the pod's own metadata, so the home cluster's values, which the remote
+ * pod bears as label and annotation, are read from there.
+ */
+function forgeDownwardItem(item: DownwardItem): DownwardItem {
+  const path = item.fieldRef?.fieldPath;
+  const key =
+    path === 'metadata.namespace'
+      ? `metadata.annotations['${ANNOTATION_HOME_NAMESPACE}']`
+      : path === 'metadata.uid'
+        ? `metadata.labels['${LABEL_HOME_UID}']`
+        : undefined;
+  return key === undefined ? item : { ...item, fieldRef: { fieldPath: key } };
+}

@@ -1,0 +1,192 @@
+import { LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { OffloadedReason } from '../../api/names.ts';
+import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import type { PodChange } from '../forge/change.ts';
+import { nextChange } from '../forge/change.ts';
+import type { ForgeContext } from '../forge/context.ts';
+import { forgePod } from '../forge/pod.ts';
+import type { Reference } from '../forge/references.ts';
+import { forgeStatus, refusedStatus } from '../forge/status.ts';
+
+/** All that a decision may know; read from caches, never remembered. */
+export interface Situation {
+  /** The home pod bound to the virtual node. */
+  home: Pod | undefined;
+  /** The object of that name over there that this agent made, whatever its UID label says. */
+  remote: Pod | undefined;
+  /** Undefined when the home namespace is not offloaded. */
+  context: ForgeContext | undefined;
+  /** Whether the caches of the tenant namespace are complete and the foreign cluster answers. */
+  contact: boolean;
+  references: ReferenceState;
+  /** RFC 3339. */
+  now: string;
+}
+
+export interface ReferenceState {
+  /** Mandatory objects that do not exist at home. */
+  missing: readonly Reference[];
+  /** Names that somebody else's object holds over there. */
+  taken: readonly Reference[];
+  /** Some object has not yet arrived over there; the pod is called again when it has. */
+  pending: boolean;
+}
+
+/** Exactly one step. The watch brings its result back, and the next decision follows from that. */
+export type Action =
+  | { do: 'nothing' }
+  | { do: 'create'; pod: Draft<Pod> }
+  | { do: 'change'; remote: Pod; change: PodChange }
+  | { do: 'writeStatus'; home: Pod; status: PodStatus }
+  | { do: 'refuse'; home: Pod; reason: OffloadedReason; message: string; status: PodStatus }
+  /** The caches hold no remote pod for a home pod that had one: look before believing it. */
+  | { do: 'confirmLost'; home: Pod; tenantNamespace: string }
+  | { do: 'deleteRemote'; remote: Pod; gracePeriodSeconds: number | undefined }
+  /** The caches hold no home pod for this remote pod: look before believing it. */
+  | { do: 'collect'; remote: Pod }
+  /** The remote pod is gone: let the home pod's deletion complete, after a look. */
+  | { do: 'finish'; home: Pod; tenantNamespace: string | undefined };
+
+const NOTHING: Action = { do: 'nothing' };
+
+/** A forced deletion at home gives the containers this long, as the kubelet does. Seconds. */
+export const FORCED_GRACE_SECONDS = 1;
+
+const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+
+/** Only a kubelet sets it; at home, then, only this agent, from a remote pod that really ran. */
+const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined;
+
+export function decide(situation: Situation): Action {
+  const { home, remote, contact } = situation;
+  if (home === undefined) return remote === undefined || !contact ? NOTHING : collect(remote);
+  if (remote !== undefined && remote.metadata.labels?.[LABEL_HOME_UID] !== home.metadata.uid) {
+    // The body of an earlier pod of that name; the new one waits until the name is free.
+    return contact ? collect(remote) : NOTHING;
+  }
+  if (home.metadata.deletionTimestamp !== undefined) return decideDeletion(situation, home);
+  if (isTerminal(home)) return decideTerminal(situation, home);
+  if (remote !== undefined) return decideRunning(situation, home, remote);
+  return decideAbsent(situation, home);
+}
+
+function collect(remote: Pod): Action {
+  const left = remote.metadata.deletionGracePeriodSeconds;
+  const isEnding = remote.metadata.deletionTimestamp !== undefined;
+  return isEnding && left !== undefined && left <= FORCED_GRACE_SECONDS ? NOTHING : { do: 'collect', remote };
+}
+
+function decideDeletion(situation: Situation, home: Pod): Action {
+  const { remote, context, contact } = situation;
+  if (!contact && context !== undefined) return NOTHING;
+  if (remote === undefined) return { do: 'finish', home, tenantNamespace: context?.tenantNamespace };
+  const grace = home.metadata.deletionGracePeriodSeconds;
+  const left = remote.metadata.deletionGracePeriodSeconds;
+  const isEnding = remote.metadata.deletionTimestamp !== undefined;
+  if (!isEnding || (grace !== undefined && left !== undefined && grace < left)) {
+    return { do: 'deleteRemote', remote, gracePeriodSeconds: grace };
+  }
+  return isTerminal(home) ? NOTHING : mirror(situation, home, remote);
+}
+
+/** What has finished never runs again; its remote pod stays, for its logs, until the home pod is deleted. */
+function decideTerminal(situation: Situation, home: Pod): Action {
+  const { remote, contact } = situation;
+  if (remote === undefined || !contact || isTerminal(remote)) return NOTHING;
+  if (remote.metadata.deletionTimestamp !== undefined) return NOTHING;
+  return {
+    do: 'deleteRemote',
+    remote,
+    gracePeriodSeconds: home.spec?.terminationGracePeriodSeconds,
+  };
+}
+
+function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
+  const { context, contact } = situation;
+  // Out of contact the cached status is old news; whoever marks pods of a lost node must not be overruled.
+  if (!contact || context === undefined) return NOTHING;
+  if (remote.metadata.deletionTimestamp === undefined && !isTerminal(remote)) {
+    const change = nextChange(home, remote, context);
+    if (change !== undefined) return { do: 'change', remote, change };
+  }
+  return mirror(situation, home, remote);
+}
+
+function mirror({ context, now }: Situation, home: Pod, remote: Pod): Action {
+  if (context === undefined || !isWorthShowing(remote)) return NOTHING;
+  const status = forgeStatus(home, remote, context, now);
+  return deepEqual(status, home.status ?? {}) ? NOTHING : { do: 'writeStatus', home, status };
+}
+
+/** Until a kubelet or a scheduler has spoken, the remote pod has nothing to say that home does not know. */
+function isWorthShowing(remote: Pod): boolean {
+  return (
+    remote.status?.startTime !== undefined ||
+    isTerminal(remote) ||
+    (remote.status?.conditions ?? []).some(
+      ({ type, status }) => type === 'PodScheduled' && status === 'False',
+    )
+  );
+}
+
+function decideAbsent(situation: Situation, home: Pod): Action {
+  const { context, contact, references, now } = situation;
+  const refuse = (reason: OffloadedReason, message: string, waiting?: Map<string, string>): Action => ({
+    do: 'refuse',
+    home,
+    reason,
+    message,
+    status: refusedStatus(home, { reason, message, ...(waiting === undefined ? {} : { waiting }) }, now),
+  });
+  if (home.metadata.ownerReferences?.some(({ kind, controller }) => kind === 'DaemonSet' && controller)) {
+    return refuse(
+      OFFLOADED_REASONS.daemonSet,
+      'DaemonSet pods stay on real nodes: exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])',
+    );
+  }
+  if (context === undefined) {
+    // A namespace taken out of the mapping says nothing about the pods that run over there.
+    if (hasRun(home)) return NOTHING;
+    return refuse(
+      OFFLOADED_REASONS.namespaceNotOffloaded,
+      `namespace "${home.metadata.namespace}" is not offloaded: add it to the VirtualNode's spec.namespaces`,
+    );
+  }
+  if (!contact) return NOTHING;
+  if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace: context.tenantNamespace };
+  const { missing, taken, pending } = references;
+  if (missing.length > 0) {
+    return refuse(OFFLOADED_REASONS.missingReference, missingMessage(missing), waitingContainers(missing));
+  }
+  if (taken.length > 0) {
+    return refuse(
+      OFFLOADED_REASONS.nameTaken,
+      `${describe(taken)} exists in the tenant namespace and is not ours`,
+    );
+  }
+  return pending ? NOTHING : { do: 'create', pod: forgePod(home, context) };
+}
+
+const describe = (references: readonly Reference[]): string =>
+  references.map(({ kind, name }) => `${kind.toLowerCase()} "${name}"`).join(', ');
+
+/** In the kubelet's words (pkg/kubelet/kubelet_pods.go, pkg/volume). */
+function missingMessage(missing: readonly Reference[]): string {
+  return missing
+    .map(({ kind, name, usage, user }) =>
+      usage === 'volume'
+        ? `MountVolume.SetUp failed for volume "${user}": ${kind.toLowerCase()} "${name}" not found`
+        : `${kind.toLowerCase()} "${name}" not found`,
+    )
+    .join('; ');
+}
+
+/** Containers that the kubelet would hold in CreateContainerConfigError for a missing object. */
+function waitingContainers(missing: readonly Reference[]): Map<string, string> {
+  return new Map(
+    missing
+      .filter(({ usage }) => usage === 'environment')
+      .map(({ kind, name, user }) => [user, `${kind.toLowerCase()} "${name}" not found`]),
+  );
+}
