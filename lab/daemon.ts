@@ -1,0 +1,179 @@
+/**
+ * One long-running program of the lab: started in a session of its own so that it outlives this process, with its
+ * output in a log file, and written to the journal before and after it starts.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { isAlive, MARK, processAt, signalProcess, waitGone, type ProcessId } from './process.ts';
+
+/** How to start a daemon; enough to start it again from another process. */
+export interface DaemonSpec {
+  /** Unique in its lab: `home/kube-apiserver`, `home-1/kubelet`. */
+  readonly name: string;
+  /** Program and arguments. */
+  readonly command: readonly [string, ...string[]];
+  readonly logFile: string;
+  /** Name of the network namespace to run in; absent: the one of the caller. */
+  readonly netns?: string | undefined;
+  /** Path of a mount namespace to run in; absent: the one of the caller. */
+  readonly mountNamespace?: string | undefined;
+  /** Added to the environment of the lab program. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+/** Where daemons are written down. The journal of a lab is one; what need not survive may pass none. */
+export interface DaemonRecord {
+  /** The lab's run directory, the mark of its processes. */
+  readonly runDirectory: string;
+  /** Called before the process exists. */
+  starting(spec: DaemonSpec): void;
+  /** Called as soon as it does. */
+  started(name: string, id: ProcessId): void;
+}
+
+const LOG_LINES_QUOTED = 12;
+const POLL_MS = 50;
+const TERM_MS = 3_000;
+const KILL_MS = 5_000;
+
+export class Daemon {
+  readonly spec: DaemonSpec;
+  readonly #record: DaemonRecord;
+  #id: ProcessId | undefined;
+
+  constructor(spec: DaemonSpec, record: DaemonRecord, id?: ProcessId) {
+    this.spec = spec;
+    this.#record = record;
+    this.#id = id;
+  }
+
+  /** A new daemon, already started. */
+  static start(spec: DaemonSpec, record: DaemonRecord): Daemon {
+    const daemon = new Daemon(spec, record);
+    daemon.start();
+    return daemon;
+  }
+
+  get name(): string {
+    return this.spec.name;
+  }
+
+  /** The process, while it runs. */
+  get id(): ProcessId | undefined {
+    return this.#id && isAlive(this.#id) ? this.#id : undefined;
+  }
+
+  /** Starts the process; does nothing while it runs. */
+  start(): void {
+    if (this.id) return;
+    const { command, logFile, env } = this.spec;
+    const [program, ...args] = inNamespaces(command, this.spec);
+    mkdirSync(dirname(logFile), { recursive: true });
+    this.#record.starting(this.spec);
+    const log = openSync(logFile, 'a');
+    try {
+      const child = spawn(program, args, {
+        detached: true,
+        stdio: ['ignore', log, log],
+        env: { ...process.env, ...env, [MARK]: this.#record.runDirectory },
+      });
+      // Without a listener a missing program would end the lab; the missing pid below says it better.
+      child.on('error', () => undefined);
+      child.unref();
+      if (child.pid === undefined) throw new Error(`${this.name}: cannot run ${program}`);
+      this.#id = processAt(child.pid);
+    } finally {
+      closeSync(log);
+    }
+    if (!this.#id) throw this.failure('ended at once');
+    this.#record.started(this.name, this.#id);
+  }
+
+  /** SIGTERM, SIGKILL after `graceMs`; resolves when the process is gone. */
+  async terminate(graceMs: number = TERM_MS): Promise<void> {
+    const id = this.id;
+    if (!id) return;
+    signalProcess(id, 'SIGTERM');
+    // A stopped process acts on SIGTERM only once it runs again.
+    signalProcess(id, 'SIGCONT');
+    if (!(await waitGone([id], graceMs))) await this.kill();
+  }
+
+  /** SIGKILL; resolves when the process is gone. */
+  async kill(): Promise<void> {
+    const id = this.id;
+    if (!id) return;
+    signalProcess(id, 'SIGKILL');
+    if (!(await waitGone([id], KILL_MS))) throw this.failure(`pid ${id.pid} outlived SIGKILL`);
+  }
+
+  /** SIGSTOP: the process hangs with its sockets open, as behind a network that swallows everything. */
+  stop(): void {
+    if (this.id) signalProcess(this.id, 'SIGSTOP');
+  }
+
+  /** SIGCONT: the end of `stop`. */
+  cont(): void {
+    if (this.id) signalProcess(this.id, 'SIGCONT');
+  }
+
+  /** SIGKILL and start again, with the same command. */
+  async restart(): Promise<void> {
+    await this.kill();
+    this.start();
+  }
+
+  /** Polls `ready` until it says true. Throws with the end of the log when the process dies or the time is up. */
+  async waitFor(
+    what: string,
+    ready: () => Promise<boolean> | boolean,
+    options: { timeoutMs: number; signal?: AbortSignal | undefined },
+  ): Promise<void> {
+    const deadline = performance.now() + options.timeoutMs;
+    for (;;) {
+      options.signal?.throwIfAborted();
+      if (await ready()) return;
+      if (!this.id) throw this.failure(`ended before ${what}`);
+      if (performance.now() > deadline) {
+        throw this.failure(`no ${what} after ${Math.round(options.timeoutMs / 1000)} s`);
+      }
+      await sleep(POLL_MS, undefined, { signal: options.signal });
+    }
+  }
+
+  /** The last lines of the log. */
+  tail(lines: number = LOG_LINES_QUOTED): string {
+    try {
+      return readFileSync(this.spec.logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+    } catch {
+      return '(no log)';
+    }
+  }
+
+  /** An error about this daemon that quotes its log. */
+  failure(what: string): Error {
+    return new Error(`${this.name} ${what}; the end of ${this.spec.logFile}:\n${this.tail()}`);
+  }
+}
+
+/**
+ * The command, entered into namespaces. nsenter(1) and not `ip netns exec`: the latter mounts a /sys of its own,
+ * without the cgroups. nsenter becomes the program, so the pid is the program's.
+ */
+export function inNamespaces(
+  command: readonly [string, ...string[]],
+  where: Pick<DaemonSpec, 'netns' | 'mountNamespace'>,
+): [string, ...string[]] {
+  const { netns, mountNamespace } = where;
+  if (netns === undefined && mountNamespace === undefined) return [...command];
+  return [
+    'nsenter',
+    ...(netns === undefined ? [] : [`--net=/run/netns/${netns}`]),
+    ...(mountNamespace === undefined ? [] : [`--mount=${mountNamespace}`]),
+    '--',
+    ...command,
+  ];
+}

@@ -1,0 +1,103 @@
+/**
+ * What all labs of this machine share and must leave as they found it: sysctls that kubelets set for the whole
+ * kernel, and the folders that nodes mount their own over. The first lab writes down how things were, the last one
+ * puts them back.
+ */
+import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { locked } from './cache.ts';
+import { run } from './run.ts';
+
+/** Always here, wherever a lab keeps its own things: it is about the machine. */
+const SHARED = '/run/tributary-lab';
+const FILE = join(SHARED, 'host.json');
+const LOCK = join(SHARED, 'host.lock');
+
+const SYSCTLS = ['vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops'];
+
+/** Paths that are compiled into kubelet, containerd, runc or CNI: every node mounts its own folder over each. */
+export const NODE_PATHS = [
+  '/run/containerd',
+  '/run/netns',
+  '/var/lib/cni',
+  '/var/lib/kubelet',
+  '/var/log/containers',
+  '/var/log/pods',
+] as const;
+
+interface HostRecord {
+  readonly sysctls: Readonly<Record<string, string>>;
+  /** Folders that did not exist, parents before children. */
+  readonly made: readonly string[];
+  /** Run directories of the labs that rely on it. */
+  readonly labs: readonly string[];
+}
+
+/** Counts a lab in: makes the folders of NODE_PATHS and keeps what they and the sysctls were. */
+export async function enterHost(runDirectory: string): Promise<void> {
+  mkdirSync(SHARED, { recursive: true, mode: 0o755 });
+  await locked(LOCK, async () => {
+    const record = readRecord() ?? { sysctls: readSysctls(), made: absentFolders(), labs: [] };
+    const labs = [...new Set([...record.labs, runDirectory])];
+    writeFileSync(FILE, JSON.stringify({ ...record, labs }));
+    for (const path of NODE_PATHS) mkdirSync(path, { recursive: true });
+  });
+}
+
+/** Counts a lab out; the last one restores. Does nothing for a lab that never came in. */
+export async function leaveHost(runDirectory: string): Promise<void> {
+  if (!existsSync(FILE)) return;
+  await locked(LOCK, async () => {
+    const record = readRecord();
+    if (!record) return;
+    // A lab whose journal is gone was removed by hand; it must not keep the others from restoring.
+    const labs = record.labs.filter((lab) => lab !== runDirectory && existsSync(join(lab, 'journal.jsonl')));
+    if (labs.length > 0) {
+      writeFileSync(FILE, JSON.stringify({ ...record, labs }));
+      return;
+    }
+    await restore(record);
+    rmSync(FILE);
+  });
+}
+
+async function restore(record: HostRecord): Promise<void> {
+  for (const [name, value] of Object.entries(record.sysctls)) writeFileSync(`/proc/sys/${name}`, value);
+  for (const folder of [...record.made].reverse()) {
+    // `ip netns add` binds /run/netns to itself, and only an unmounted folder can go.
+    if (isMountPoint(folder)) await run(['umount', folder]).catch(() => undefined);
+    try {
+      rmdirSync(folder);
+    } catch {
+      // Somebody else uses it by now.
+    }
+  }
+}
+
+function readRecord(): HostRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(FILE, 'utf8')) as HostRecord;
+  } catch {
+    return undefined;
+  }
+}
+
+function readSysctls(): Record<string, string> {
+  return Object.fromEntries(SYSCTLS.map((name) => [name, readFileSync(`/proc/sys/${name}`, 'utf8').trim()]));
+}
+
+function absentFolders(): string[] {
+  const absent = NODE_PATHS.flatMap((path) => withParents(path)).filter((path) => !existsSync(path));
+  return [...new Set(absent)].sort();
+}
+
+function withParents(path: string): string[] {
+  return path === '/' ? [] : [...withParents(dirname(path)), path];
+}
+
+function isMountPoint(path: string): boolean {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .some((line) => line.split(' ')[4] === path);
+}

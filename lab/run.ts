@@ -1,0 +1,42 @@
+/** Runs a program to its end, in namespaces of a node where wanted. */
+import { execFile } from 'node:child_process';
+
+import { inNamespaces, type DaemonSpec } from './daemon.ts';
+
+export interface RunOptions extends Partial<Pick<DaemonSpec, 'netns' | 'mountNamespace'>> {
+  readonly stdin?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** Default 60 s. */
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+const MAX_OUTPUT = 64 * 1024 * 1024;
+
+/** Standard output; throws with standard error when the program fails. */
+export async function run(
+  command: readonly [string, ...string[]],
+  options: RunOptions = {},
+): Promise<string> {
+  const [program, ...args] = inNamespaces(command, options);
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const child = execFile(
+    program,
+    args,
+    {
+      signal: options.signal,
+      timeout: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      killSignal: 'SIGKILL',
+      maxBuffer: MAX_OUTPUT,
+    },
+    (error, stdout, stderr) => {
+      if (!error) resolve(stdout);
+      else if (options.signal?.aborted) reject(error);
+      else reject(new Error(`${command.join(' ')}: ${stderr.trim() || error.message}`, { cause: error }));
+    },
+  );
+  // A program that ends without reading its input closes the pipe; its exit status tells the story.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(options.stdin ?? '');
+  return promise;
+}

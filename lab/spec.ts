@@ -1,0 +1,100 @@
+/** What a lab consists of: what the caller asks for, and the same with every default filled in. */
+import {
+  checkClusterNames,
+  checkLabName,
+  defaultPodCidr,
+  defaultServiceCidr,
+  nodeAddress,
+  nodeName,
+  nodeNetns,
+  nodePodCidr,
+  type Underlay,
+} from './network.ts';
+
+/** `containers`: real nodes, needs root. `kwok`: real control planes with pretended nodes, needs nothing. */
+export type Workload = 'containers' | 'kwok';
+
+export interface ClusterOptions {
+  readonly name: string;
+  /** Default 1. */
+  readonly nodes?: number;
+  /** Default 10.244.0.0/16 for the first cluster, 10.245.0.0/16 for the second, ... */
+  readonly podCidr?: string;
+  /** Default 10.96.0.0/16 for the first cluster, 10.97.0.0/16 for the second, ... */
+  readonly serviceCidr?: string;
+  /** Install metrics-server. Default: with `containers`. */
+  readonly metricsServer?: boolean;
+}
+
+export interface NodeSpec {
+  readonly name: string;
+  /** On the underlay; reachable from the root network namespace. */
+  readonly address: string;
+  readonly netns: string;
+  readonly podCidr: string;
+}
+
+export interface ClusterSpec {
+  readonly name: string;
+  readonly podCidr: string;
+  readonly serviceCidr: string;
+  readonly metricsServer: boolean;
+  /** Empty with `kwok`, whose nodes are only objects. */
+  readonly nodes: readonly NodeSpec[];
+  /** How many nodes there are, pretended ones included. */
+  readonly nodeCount: number;
+}
+
+export interface LabSpec {
+  readonly name: string;
+  readonly workload: Workload;
+  readonly clusters: readonly ClusterSpec[];
+  readonly underlay: Underlay;
+  /** Sockets, namespaces and the journal; short, because socket paths are. */
+  readonly runDirectory: string;
+  /** Data, keys and logs; on a disk. */
+  readonly dataDirectory: string;
+}
+
+/** Fills in every default; throws on names and numbers that cannot work. */
+export function resolveSpec(options: {
+  readonly name: string;
+  readonly workload: Workload;
+  readonly clusters: readonly ClusterOptions[];
+  readonly underlay: Underlay;
+  readonly runDirectory: string;
+  readonly dataDirectory: string;
+}): LabSpec {
+  checkLabName(options.name);
+  checkClusterNames(options.clusters.map(({ name }) => name));
+  return {
+    ...options,
+    clusters: options.clusters.map((cluster, index) => resolveCluster(options, cluster, index)),
+  };
+}
+
+function resolveCluster(
+  lab: { readonly name: string; readonly workload: Workload; readonly underlay: Underlay },
+  cluster: ClusterOptions,
+  index: number,
+): ClusterSpec {
+  const nodeCount = cluster.nodes ?? 1;
+  if (!Number.isInteger(nodeCount) || nodeCount < 1) {
+    throw new Error(`cluster ${cluster.name}: a cluster has at least one node, not ${nodeCount}`);
+  }
+  const podCidr = cluster.podCidr ?? defaultPodCidr(index);
+  const real = lab.workload === 'containers';
+  return {
+    name: cluster.name,
+    podCidr,
+    serviceCidr: cluster.serviceCidr ?? defaultServiceCidr(index),
+    metricsServer: cluster.metricsServer ?? real,
+    nodeCount,
+    nodes: Array.from({ length: real ? nodeCount : 0 }, (_, node) => ({
+      name: nodeName(cluster.name, node),
+      address: nodeAddress(lab.underlay, index, node),
+      netns: nodeNetns(lab.name, nodeName(cluster.name, node)),
+      podCidr: nodePodCidr(podCidr, node),
+    })),
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * The network of a lab: one namespace holds a bridge without an uplink, every node is a namespace on that bridge,
+ * and one interface lets the root namespace in. Nothing leaves, and nothing of the host is routed through it.
+ */
+import { run } from './run.ts';
+import type { Journal } from './journal.ts';
+import { bridgeAddress, rootAddress, rootLink, underlayNetns } from './network.ts';
+import type { ClusterSpec, LabSpec, NodeSpec } from './spec.ts';
+
+/** Name of every node's interface on the underlay. */
+export const NODE_LINK = 'eth0';
+
+/** What a Kubernetes node expects of its kernel, in the node's namespace. */
+const NODE_SYSCTLS: Readonly<Record<string, string>> = {
+  'net/ipv4/ip_forward': '1',
+  'net/ipv4/conf/all/rp_filter': '0',
+  'net/ipv4/conf/default/rp_filter': '0',
+  // Services between pods of one node: their packets cross a bridge and must still meet the node's rules.
+  'net/bridge/bridge-nf-call-iptables': '1',
+};
+
+/** Makes the bridge, the root's way in, and all nodes with their routes and rules. */
+export async function createUnderlay(spec: LabSpec, journal: Journal): Promise<void> {
+  const underlay = underlayNetns(spec.name);
+  const link = rootLink(spec.name);
+  await addNetns(underlay, journal);
+  await ipBatch(underlay, [
+    'link set lo up',
+    'link add br0 type bridge',
+    `addr add ${bridgeAddress(spec.underlay)}/24 dev br0`,
+    'link set br0 up',
+  ]);
+  journal.append({ kind: 'link', name: link });
+  await ipBatch(undefined, [
+    `link add ${link} type veth peer name root netns ${underlay}`,
+    `addr add ${rootAddress(spec.underlay)}/24 dev ${link}`,
+    `link set ${link} up`,
+  ]);
+  await ipBatch(underlay, ['link set root master br0 up']);
+  let port = 0;
+  for (const cluster of spec.clusters) {
+    for (const node of cluster.nodes) await addNode(spec, cluster, node, { journal, port: `node${port++}` });
+  }
+}
+
+async function addNode(
+  spec: LabSpec,
+  cluster: ClusterSpec,
+  node: NodeSpec,
+  made: { journal: Journal; port: string },
+): Promise<void> {
+  const underlay = underlayNetns(spec.name);
+  await addNetns(node.netns, made.journal);
+  await ipBatch(underlay, [
+    `link add ${made.port} type veth peer name ${NODE_LINK} netns ${node.netns}`,
+    `link set ${made.port} master br0 up`,
+  ]);
+  await ipBatch(node.netns, [
+    'link set lo up',
+    `addr add ${node.address}/24 dev ${NODE_LINK}`,
+    `link set ${NODE_LINK} up`,
+    `route add default via ${bridgeAddress(spec.underlay)}`,
+    ...podRoutes(cluster, node),
+  ]);
+  // A kernel without br_netfilter lacks the last file; nftables then sees bridged packets by other means.
+  const writes = Object.entries(NODE_SYSCTLS).map(([name, value]) => `echo ${value} >/proc/sys/${name}`);
+  await run(['sh', '-c', writes.join('; ')], { netns: node.netns });
+  await run(['nft', '-f', '-'], { netns: node.netns, stdin: masquerade(cluster) });
+}
+
+/** Routes to the pods of the cluster's other nodes. */
+export function podRoutes(cluster: ClusterSpec, node: NodeSpec): string[] {
+  return cluster.nodes
+    .filter((other) => other.name !== node.name)
+    .map((other) => `route add ${other.podCidr} via ${other.address}`);
+}
+
+/**
+ * Pods leave the node for anything but their own cluster under the node's address: no other cluster knows the way
+ * back to a pod. Only on the underlay's interface, so that tunnels keep the pods' addresses.
+ */
+export function masquerade({ podCidr, serviceCidr }: ClusterSpec): string {
+  return `table ip tributary-lab {
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    oifname "${NODE_LINK}" ip saddr ${podCidr} ip daddr != { ${podCidr}, ${serviceCidr} } masquerade
+  }
+}
+`;
+}
+
+async function addNetns(name: string, journal: Journal): Promise<void> {
+  journal.append({ kind: 'netns', name });
+  await run(['ip', 'netns', 'add', name]);
+}
+
+async function ipBatch(netns: string | undefined, lines: readonly string[]): Promise<void> {
+  await run(['ip', '-batch', '-'], {
+    ...(netns === undefined ? {} : { netns }),
+    stdin: `${lines.join('\n')}\n`,
+  });
+}
