@@ -1,0 +1,70 @@
+import type { Readable } from 'node:stream';
+import { TributaryError, errorCode, errorMessage } from '../lib/errors.ts';
+
+export interface CollectOptions {
+  maxBytes: number;
+  /** What to do with a longer body: throw, or keep its beginning. */
+  excess: 'throw' | 'cut';
+}
+
+/** The whole body, bounded. The stream is gone afterwards. */
+export async function collect(body: Readable, { maxBytes, excess }: CollectOptions): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > maxBytes) break;
+    }
+  } catch (error) {
+    throw readError(error);
+  } finally {
+    body.destroy();
+  }
+  if (size <= maxBytes) return Buffer.concat(chunks);
+  if (excess === 'cut') return Buffer.concat(chunks, maxBytes);
+  throw new TributaryError('Unavailable', `the answer is longer than ${maxBytes} bytes`);
+}
+
+/** Longer than any object an API server stores (etcd takes 1.5 MB). */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+/**
+ * The complete lines of a stream. Chunks are searched once and joined once a line, so a long line costs no more
+ * than its length. An unfinished last line is dropped: the stream was cut, and a watch resumes before it.
+ */
+export async function* lines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  let pieces: Buffer[] = [];
+  let held = 0;
+  for await (const chunk of body) {
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      const piece = chunk.subarray(start, end);
+      start = end + 1;
+      if (held === 0) {
+        yield piece;
+        continue;
+      }
+      pieces.push(piece);
+      const line = Buffer.concat(pieces, held + piece.length);
+      pieces = [];
+      held = 0;
+      yield line;
+    }
+    if (start === chunk.length) continue;
+    pieces.push(chunk.subarray(start));
+    held += chunk.length - start;
+    if (held > MAX_LINE_BYTES) {
+      throw new TributaryError('Unavailable', `a line of the watch is longer than ${MAX_LINE_BYTES} bytes`);
+    }
+  }
+}
+
+/** What went wrong while reading a body: our own error where there is one, else Unreachable. */
+export function readError(error: unknown): TributaryError {
+  if (errorCode(error) !== undefined && (error as { name?: unknown }).name === 'TributaryError') {
+    return error as TributaryError;
+  }
+  return new TributaryError('Unreachable', `the answer broke off: ${errorMessage(error)}`, { cause: error });
+}

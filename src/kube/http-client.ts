@@ -1,0 +1,300 @@
+import type { ResourceType } from '../api/resources.ts';
+import type { DraftMeta, KubeObject } from '../api/wire.ts';
+import { fullJitterMs, type Random, systemRandom } from '../lib/backoff.ts';
+import { type Clock, systemClock } from '../lib/clock.ts';
+import { startDeadline } from '../lib/deadline.ts';
+import { TributaryError, hasCode } from '../lib/errors.ts';
+import { collect } from './body.ts';
+import type {
+  CallOptions,
+  DeleteOptions,
+  KubeClient,
+  ListOptions,
+  ObjectList,
+  ObjectRef,
+  PatchBody,
+  RawRequest,
+  RawResponse,
+  WatchEvent,
+  WatchOptions,
+} from './client.ts';
+import type { Credentials } from './credentials.ts';
+import { oneShape, parseAnswer, parseList } from './objects.ts';
+import { acceptHeader, collectionPath, listQuery, nameOf, objectPath } from './paths.ts';
+import { parseStatus, statusError } from './status-error.ts';
+import { Transport, type TransportOptions, type TransportStats } from './transport.ts';
+import { watchEvents } from './watch-events.ts';
+
+export interface ClientOptions extends Omit<TransportOptions, 'clock'> {
+  clock?: Clock;
+  random?: Random;
+  /** Of a unary call, from sending to the last byte. Default 30 s. */
+  timeoutMs?: number;
+  /** Of the answer to a unary call. Default 64 MiB. */
+  maxAnswerBytes?: number;
+}
+
+/** A KubeClient that also tells what it has sent. */
+export interface HttpClient extends KubeClient {
+  readonly stats: TransportStats;
+}
+
+/** Page size; larger pages hold the event loop for more than 10 ms each. */
+const PAGE_LIMIT = 500;
+
+/** How often a call is repeated after HTTP 429, and the longest the server may ask us to wait inside a call. */
+const PATIENCE = { attempts: 4, longestMs: 10_000, defaultMs: 1000 };
+
+const PATCH_TYPES = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const;
+
+/** A client of one API server. Nothing is dialled before the first call. */
+export function createClient(credentials: Credentials, options: ClientOptions = {}): HttpClient {
+  return new JsonClient(credentials, options);
+}
+
+interface UnaryRequest {
+  method: string;
+  path: string;
+  what: string;
+  headers?: Record<string, string>;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+class JsonClient implements HttpClient {
+  readonly #transport: Transport;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #timeoutMs: number;
+  readonly #maxAnswerBytes: number;
+
+  constructor(credentials: Credentials, options: ClientOptions) {
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom;
+    this.#timeoutMs = options.timeoutMs ?? 30_000;
+    this.#maxAnswerBytes = options.maxAnswerBytes ?? 64 * 1024 * 1024;
+    this.#transport = new Transport(credentials, { ...options, clock: this.#clock });
+  }
+
+  get stats(): TransportStats {
+    return this.#transport.stats;
+  }
+
+  async get<T extends KubeObject>(
+    type: ResourceType<T>,
+    ref: ObjectRef,
+    options: CallOptions = {},
+  ): Promise<T> {
+    return this.#object(type, {
+      method: 'GET',
+      path: objectPath(type, ref, options.subresource),
+      what: `get ${nameOf(type, ref)}`,
+      signal: options.signal,
+    });
+  }
+
+  async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
+    const items: T[] = [];
+    let resourceVersion = '';
+    for await (const page of this.pages(type, options)) {
+      items.push(...page.items);
+      resourceVersion = page.resourceVersion;
+    }
+    return { resourceVersion, items };
+  }
+
+  async *pages<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: ListOptions = {},
+  ): AsyncGenerator<ObjectList<T>, void, undefined> {
+    const path = collectionPath(type, options.namespace);
+    const what = `list ${nameOf(type, { ...options })}`;
+    const limit = String(options.limit ?? PAGE_LIMIT);
+    let next: string | undefined;
+    do {
+      // A continued list takes its version from the token; naming one as well is refused.
+      const { resourceVersion: _version, resourceVersionMatch: _match, ...continued } = options;
+      const query =
+        next === undefined ? listQuery(options, { limit }) : listQuery(continued, { limit, continue: next });
+      const headers = { accept: acceptHeader(options, 'list') };
+      const body = await this.#unary({
+        method: 'GET',
+        path: path + query,
+        what,
+        headers,
+        signal: options.signal,
+      });
+      const page = parseList(type, body, what);
+      next = page.continue;
+      yield { resourceVersion: page.resourceVersion, items: page.items };
+    } while (next !== undefined);
+  }
+
+  async create<T extends KubeObject>(
+    type: ResourceType<T>,
+    body: Omit<T, 'metadata'> & { metadata: DraftMeta },
+    options: CallOptions = {},
+  ): Promise<T> {
+    const { name, namespace } = body.metadata;
+    const ref = {
+      ...(name === undefined ? {} : { name }),
+      ...(namespace === undefined ? {} : { namespace }),
+    };
+    const what = `create ${nameOf(type, ref)}`;
+    if (type.namespaced && namespace === undefined) {
+      throw new TributaryError('Invalid', `${what}: a namespace is needed`);
+    }
+    const path =
+      options.subresource === undefined
+        ? collectionPath(type, namespace)
+        : objectPath(type, { name: name ?? '', ...ref }, options.subresource);
+    return this.#object(type, { method: 'POST', path, what, body, signal: options.signal });
+  }
+
+  async replace<T extends KubeObject>(type: ResourceType<T>, body: T, options: CallOptions = {}): Promise<T> {
+    return this.#object(type, {
+      method: 'PUT',
+      path: objectPath(type, body.metadata, options.subresource),
+      what: `replace ${nameOf(type, body.metadata)}`,
+      body,
+      signal: options.signal,
+    });
+  }
+
+  async patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    ref: ObjectRef,
+    patch: PatchBody,
+    options: CallOptions = {},
+  ): Promise<T> {
+    const query =
+      patch.type === 'apply'
+        ? listQuery(
+            {},
+            { fieldManager: patch.fieldManager, ...(patch.force === true ? { force: 'true' } : {}) },
+          )
+        : '';
+    return this.#object(type, {
+      method: 'PATCH',
+      path: objectPath(type, ref, options.subresource) + query,
+      what: `patch ${nameOf(type, ref)}`,
+      headers: { 'content-type': PATCH_TYPES[patch.type] },
+      body: patch.body,
+      signal: options.signal,
+    });
+  }
+
+  async delete<T extends KubeObject>(
+    type: ResourceType<T>,
+    ref: ObjectRef,
+    options: DeleteOptions = {},
+  ): Promise<void> {
+    const { gracePeriodSeconds, propagationPolicy, uid } = options;
+    await this.#unary({
+      method: 'DELETE',
+      path: objectPath(type, ref, options.subresource),
+      what: `delete ${nameOf(type, ref)}`,
+      body: {
+        kind: 'DeleteOptions',
+        apiVersion: 'v1',
+        gracePeriodSeconds,
+        propagationPolicy,
+        preconditions: uid === undefined ? undefined : { uid },
+      },
+      signal: options.signal,
+    });
+  }
+
+  async *watch<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: WatchOptions,
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const what = `watch ${nameOf(type, { ...options })}`;
+    const more: Record<string, string> = { watch: 'true', allowWatchBookmarks: 'true' };
+    if (options.timeoutSeconds !== undefined) more['timeoutSeconds'] = String(options.timeoutSeconds);
+    const path = collectionPath(type, options.namespace) + listQuery(options, more);
+    const head = startDeadline(this.#clock, this.#timeoutMs, what, options.signal);
+    let response: RawResponse;
+    try {
+      const headers = { accept: acceptHeader(options, 'object') };
+      response = await this.#transport.request({ method: 'GET', path, headers, signal: head.signal });
+      head.stopTimer();
+      if (response.status !== 200) throw await this.#failure(response, what);
+      yield* watchEvents(type, response.body, what);
+    } finally {
+      head.dispose();
+    }
+  }
+
+  async raw(request: RawRequest): Promise<RawResponse> {
+    return this.#transport.request(request);
+  }
+
+  async close(): Promise<void> {
+    await this.#transport.close();
+  }
+
+  async #object<T extends KubeObject>(type: ResourceType<T>, request: UnaryRequest): Promise<T> {
+    return oneShape<T>(type, parseAnswer(await this.#unary(request), request.what));
+  }
+
+  /** One call with its answer read whole. Patience on 429, which says that nothing was done. */
+  async #unary(request: UnaryRequest): Promise<Buffer> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(request);
+      } catch (error) {
+        // A disruption budget answers 429 as well, and the caller wants to hear of it.
+        const waitMs = request.path.endsWith('/eviction') ? undefined : patienceMs(error, attempt);
+        if (waitMs === undefined) throw error;
+        await this.#clock.sleep(waitMs + fullJitterMs(attempt, this.#jitter()), request.signal);
+      }
+    }
+  }
+
+  #jitter(): { baseMs: number; capMs: number; random: Random } {
+    return { baseMs: 100, capMs: 1000, random: this.#random };
+  }
+
+  async #once({ method, path, what, headers, body, signal }: UnaryRequest): Promise<Buffer> {
+    const deadline = startDeadline(this.#clock, this.#timeoutMs, what, signal);
+    try {
+      const response = await this.#transport.request({
+        method,
+        path,
+        headers: {
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        body: body === undefined ? undefined : JSON.stringify(body),
+        signal: deadline.signal,
+      });
+      if (response.status < 200 || response.status > 299) throw await this.#failure(response, what);
+      return await collect(response.body, { maxBytes: this.#maxAnswerBytes, excess: 'throw' });
+    } finally {
+      deadline.dispose();
+    }
+  }
+
+  async #failure(response: RawResponse, what: string): Promise<TributaryError> {
+    const retryAfter = response.headers['retry-after'];
+    const body = await collect(response.body, { maxBytes: 64 * 1024, excess: 'cut' });
+    return statusError(response.status, parseStatus(body), {
+      what,
+      ...(typeof retryAfter === 'string' ? { retryAfter } : {}),
+    });
+  }
+}
+
+/** How long to wait before the same call may be sent again; undefined where it must not. */
+function patienceMs(error: unknown, attempt: number): number | undefined {
+  if (!hasCode(error, 'TooManyRequests') || attempt >= PATIENCE.attempts) return undefined;
+  const { retryAfterMs = PATIENCE.defaultMs } = error as TributaryError;
+  return retryAfterMs > PATIENCE.longestMs ? undefined : retryAfterMs;
+}

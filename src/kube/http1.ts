@@ -1,0 +1,69 @@
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { abortError } from '../lib/deadline.ts';
+import { TributaryError, errorMessage } from '../lib/errors.ts';
+import type { RawResponse } from './client.ts';
+import type { TlsTarget } from './credentials.ts';
+import type { WireRequest } from './http2-connection.ts';
+
+/**
+ * Requests over HTTP/1.1 with kept connections, for servers that offer no HTTP/2 (some proxies, and API servers
+ * told so). Each watch takes a socket of its own here. A peer that vanished is found by TCP keepalive, which
+ * libuv probes each second once the socket has been silent for `keepAliveMsecs`.
+ */
+export class Http1 {
+  readonly #target: TlsTarget;
+  readonly #agent: Agent;
+
+  constructor(target: TlsTarget) {
+    this.#target = target;
+    this.#agent = new Agent({
+      keepAlive: true,
+      keepAliveMsecs: 15_000,
+      scheduling: 'lifo',
+      maxFreeSockets: 8,
+    });
+  }
+
+  async request(request: WireRequest): Promise<RawResponse> {
+    const { method, path, headers, body, signal } = request;
+    if (signal?.aborted === true) throw abortError(signal);
+    const { promise, resolve, reject } = Promise.withResolvers<RawResponse>();
+    const { host: hostname, ...target } = this.#target;
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const outgoing = httpsRequest({
+      ...target,
+      hostname,
+      method,
+      path,
+      agent: this.#agent,
+      headers: { ...headers, ...length },
+    });
+    const onAbort = (): void => {
+      if (signal === undefined) return;
+      const error = abortError(signal);
+      reject(error);
+      outgoing.destroy(error);
+    };
+    signal?.addEventListener('abort', onAbort, { once: true });
+    outgoing.on('error', (cause) => reject(unreachable(cause)));
+    outgoing.once('close', () => {
+      signal?.removeEventListener('abort', onAbort);
+      reject(unreachable(new Error('the connection was closed before an answer')));
+    });
+    outgoing.once('response', (incoming: IncomingMessage) => {
+      incoming.on('error', () => undefined);
+      resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming });
+    });
+    outgoing.end(body);
+    return promise;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function unreachable(cause: unknown): TributaryError {
+  return new TributaryError('Unreachable', `connection failed: ${errorMessage(cause)}`, { cause });
+}

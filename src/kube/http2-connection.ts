@@ -1,0 +1,200 @@
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type OutgoingHttpHeaders,
+  connect,
+  constants,
+} from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import type { Clock } from '../lib/clock.ts';
+import { abortError } from '../lib/deadline.ts';
+import { TributaryError, errorMessage } from '../lib/errors.ts';
+import type { RawResponse } from './client.ts';
+
+/** One request as it goes out: nothing is added below this level. */
+export interface WireRequest {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body?: string | Uint8Array | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** The server has certainly not processed the request: it may be sent again, whatever its method (RFC 9113, 8.7). */
+export interface Refusal {
+  refused: TributaryError;
+}
+
+export interface ConnectionOptions {
+  clock: Clock;
+  /** A ping goes out this long after the last one was answered. */
+  pingIdleMs: number;
+  /** Without an answer or any other byte for this long, the connection is dead. */
+  pingTimeoutMs: number;
+  onClose: (connection: Http2Connection, error: TributaryError | undefined) => void;
+}
+
+/** Bytes the server may send ahead of the reader: per stream, and in all. Long fat links need more than 64 KiB. */
+const STREAM_WINDOW = 1024 * 1024;
+const CONNECTION_WINDOW = 8 * 1024 * 1024;
+
+/** What may still arrive in the pause between a timer and the next look at the sockets. */
+const GRACE_MS = 1000;
+
+/** One HTTP/2 connection. It is used until the server says GOAWAY, a ping stays unanswered, or it breaks. */
+export class Http2Connection {
+  readonly #session: ClientHttp2Session;
+  readonly #socket: TLSSocket;
+  readonly #options: ConnectionOptions;
+  #openStreams = 0;
+  #usable = true;
+  #death: TributaryError | undefined;
+  #cancelTimer = (): void => undefined;
+
+  constructor(socket: TLSSocket, authority: string, options: ConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#session = connect(authority, {
+      createConnection: () => socket,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
+    });
+  }
+
+  /** Resolves when the server's settings are known, of which we need the number of streams. */
+  async open(): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const session = this.#session;
+    session.once('remoteSettings', () => resolve());
+    session.on('goaway', () => (this.#usable = false));
+    session.on('error', (error) => {
+      this.#death ??= unreachable(error);
+    });
+    session.once('close', () => {
+      this.#usable = false;
+      this.#cancelTimer();
+      this.#options.onClose(this, this.#death);
+      reject(this.#death ?? unreachable(new Error('closed before it was set up')));
+    });
+    session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
+    // Nobody must hang on an idle connection; whoever waits for an answer holds the process by other means.
+    session.unref();
+    const cancel = this.#options.clock.after(this.#options.pingTimeoutMs, () =>
+      this.#kill('no HTTP/2 settings from the server'),
+    );
+    try {
+      await promise;
+    } finally {
+      cancel();
+    }
+    this.#watchPulse();
+  }
+
+  get openStreams(): number {
+    return this.#openStreams;
+  }
+
+  get usable(): boolean {
+    return this.#usable && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  get hasRoom(): boolean {
+    const max = this.#session.remoteSettings.maxConcurrentStreams ?? 100;
+    return this.usable && this.#openStreams < max;
+  }
+
+  /** Bytes so far, for accounting. */
+  get traffic(): { received: number; sent: number } {
+    return { received: this.#socket.bytesRead, sent: this.#socket.bytesWritten };
+  }
+
+  /** Lets open streams end by themselves. */
+  retire(): void {
+    this.#usable = false;
+    this.#session.close();
+  }
+
+  destroy(error?: TributaryError): void {
+    this.#usable = false;
+    this.#death ??= error;
+    this.#session.destroy(error);
+  }
+
+  /** Sends before it returns (up to the first await), so that callers in one turn are all counted. */
+  async request(request: WireRequest): Promise<RawResponse | Refusal> {
+    const { signal } = request;
+    if (signal?.aborted === true) throw abortError(signal);
+    let stream: ClientHttp2Stream;
+    try {
+      stream = this.#session.request(pseudoHeaders(request), { endStream: request.body === undefined });
+    } catch (error) {
+      return { refused: unreachable(error) };
+    }
+    if (request.body !== undefined) stream.end(request.body);
+    return this.#answer(stream, signal);
+  }
+
+  async #answer(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<RawResponse | Refusal> {
+    const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Refusal>();
+    const onAbort = (): void => {
+      if (signal === undefined) return;
+      const error = abortError(signal);
+      reject(error);
+      stream.close(constants.NGHTTP2_CANCEL);
+      stream.destroy(error);
+    };
+    const fail = (cause: unknown): void => {
+      const error = this.#death ?? unreachable(cause);
+      if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve({ refused: error });
+      else reject(error);
+    };
+    this.#openStreams++;
+    signal?.addEventListener('abort', onAbort, { once: true });
+    // The listener stays for the life of the stream: an error nobody listens to would end the process.
+    stream.on('error', fail);
+    stream.once('close', () => {
+      this.#openStreams--;
+      signal?.removeEventListener('abort', onAbort);
+      fail(new Error('the connection was closed before an answer'));
+    });
+    stream.once('response', (headers) => {
+      const { ':status': status, ...rest } = headers;
+      resolve({ status: status ?? 0, headers: rest, body: stream });
+    });
+    return promise;
+  }
+
+  /**
+   * Pings at a steady pace and gives the server `pingTimeoutMs` for the answer; any received byte counts as one,
+   * since an answer may queue behind a burst of data.
+   */
+  #watchPulse(): void {
+    const { clock, pingIdleMs, pingTimeoutMs } = this.#options;
+    const check = (answered: () => boolean, after: number, otherwise: () => void): void => {
+      this.#cancelTimer = clock.after(after, () => (answered() ? this.#watchPulse() : otherwise()));
+    };
+    this.#cancelTimer = clock.after(pingIdleMs, () => {
+      if (this.#session.destroyed) return;
+      const before = this.#socket.bytesRead;
+      let acknowledged = false;
+      // False when too many pings are on their way, which the deadline below deals with.
+      this.#session.ping((error) => (acknowledged = error === null));
+      const answered = (): boolean => acknowledged || this.#socket.bytesRead !== before;
+      // When this process itself was stopped, timers fire before sockets are read: hence a second look.
+      check(answered, pingTimeoutMs, () =>
+        check(answered, GRACE_MS, () => this.#kill(`no sign of life for ${pingTimeoutMs} ms after a ping`)),
+      );
+    });
+  }
+
+  #kill(why: string): void {
+    this.destroy(new TributaryError('Unreachable', why));
+  }
+}
+
+function pseudoHeaders({ method, path, headers }: WireRequest): OutgoingHttpHeaders {
+  return { ...headers, ':method': method, ':path': path };
+}
+
+function unreachable(cause: unknown): TributaryError {
+  return new TributaryError('Unreachable', `connection failed: ${errorMessage(cause)}`, { cause });
+}

@@ -1,0 +1,101 @@
+import type { TLSSocket } from 'node:tls';
+import { untilAborted } from '../lib/deadline.ts';
+import { TributaryError } from '../lib/errors.ts';
+import type { RawResponse } from './client.ts';
+import {
+  type ConnectionOptions,
+  Http2Connection,
+  type Refusal,
+  type WireRequest,
+} from './http2-connection.ts';
+
+export interface PoolOptions extends Omit<ConnectionOptions, 'onClose'> {
+  authority: string;
+  /** Ceiling; beyond it, requests queue inside the connections. */
+  maxConnections: number;
+  /** A fresh connection; not pooled when the server chose another protocol than h2. */
+  dial: (signal: AbortSignal) => Promise<TLSSocket>;
+}
+
+/** The server speaks no HTTP/2: use HTTP/1.1. */
+export const NO_HTTP2: unique symbol = Symbol('no HTTP/2');
+
+/**
+ * As few connections as can be: one, and another only while all of them carry as many streams as the server
+ * permits. Connected lazily, and again when needed.
+ */
+export class Http2Pool {
+  readonly #options: PoolOptions;
+  readonly #abort = new AbortController();
+  readonly #connections = new Set<Http2Connection>();
+  #dialing: Promise<Http2Connection | typeof NO_HTTP2> | undefined;
+  #opened = 0;
+  #past = { received: 0, sent: 0 };
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  async request(request: WireRequest): Promise<RawResponse | Refusal | typeof NO_HTTP2> {
+    for (;;) {
+      const connection = this.#roomiest();
+      if (connection !== undefined) return connection.request(request);
+      this.#dialing ??= this.#dial().finally(() => (this.#dialing = undefined));
+      // The dial serves others too: an aborted caller leaves it, others go on.
+      if ((await untilAborted(this.#dialing, request.signal)) === NO_HTTP2) return NO_HTTP2;
+    }
+  }
+
+  get stats(): { opened: number; open: number; streams: number; received: number; sent: number } {
+    const stats = { opened: this.#opened, open: this.#connections.size, streams: 0, ...this.#past };
+    for (const connection of this.#connections) {
+      stats.streams += connection.openStreams;
+      stats.received += connection.traffic.received;
+      stats.sent += connection.traffic.sent;
+    }
+    return stats;
+  }
+
+  async close(): Promise<void> {
+    const closed = new TributaryError('Aborted', 'the client was closed');
+    this.#abort.abort(closed);
+    for (const connection of this.#connections) connection.destroy(closed);
+    await this.#dialing?.catch(() => undefined);
+  }
+
+  #roomiest(): Http2Connection | undefined {
+    let least: Http2Connection | undefined;
+    let usable = 0;
+    for (const connection of this.#connections) {
+      if (!connection.usable) continue;
+      // The oldest with room: so a burst's extra connections fall idle and go.
+      if (connection.hasRoom) return connection;
+      usable++;
+      if (least === undefined || connection.openStreams < least.openStreams) least = connection;
+    }
+    return usable >= this.#options.maxConnections ? least : undefined;
+  }
+
+  async #dial(): Promise<Http2Connection | typeof NO_HTTP2> {
+    const socket = await this.#options.dial(this.#abort.signal);
+    if (socket.alpnProtocol !== 'h2') {
+      socket.destroy();
+      return NO_HTTP2;
+    }
+    const connection: Http2Connection = new Http2Connection(socket, this.#options.authority, {
+      ...this.#options,
+      onClose: () => this.#forget(connection),
+    });
+    await connection.open();
+    if (this.#abort.signal.aborted) connection.destroy();
+    this.#opened++;
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  #forget(connection: Http2Connection): void {
+    if (!this.#connections.delete(connection)) return;
+    const { received, sent } = connection.traffic;
+    this.#past = { received: this.#past.received + received, sent: this.#past.sent + sent };
+  }
+}

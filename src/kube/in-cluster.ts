@@ -1,0 +1,30 @@
+import { TributaryError } from '../lib/errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type Credentials, rereadToken } from './credentials.ts';
+
+/** Where every pod finds its service account. */
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+export interface InClusterOptions {
+  readFile: (path: string) => Promise<string>;
+  env: Readonly<Record<string, string | undefined>>;
+  clock?: Clock;
+}
+
+/** The credentials of the pod we run in. The token is read again every minute: the kubelet rotates it. */
+export async function inClusterCredentials({ readFile, env, clock }: InClusterOptions): Promise<Credentials> {
+  const host = env['KUBERNETES_SERVICE_HOST'];
+  const port = env['KUBERNETES_SERVICE_PORT'];
+  if (host === undefined || host === '' || port === undefined || port === '') {
+    throw new TributaryError('Invalid', 'not in a cluster: KUBERNETES_SERVICE_HOST and _PORT are not set');
+  }
+  const token = rereadToken(() => readFile(`${ACCOUNT}/token`), clock);
+  await token();
+  const namespace = await readFile(`${ACCOUNT}/namespace`).catch(() => '');
+  return {
+    server: new URL(`https://${host.includes(':') ? `[${host}]` : host}:${port}`),
+    ca: await readFile(`${ACCOUNT}/ca.crt`),
+    token,
+    ...(namespace.trim() === '' ? {} : { namespace: namespace.trim() }),
+  };
+}

@@ -1,0 +1,69 @@
+import type { ResourceType } from '../api/resources.ts';
+import type { KubeObject, ObjectMeta } from '../api/wire.ts';
+import { TributaryError, errorMessage } from '../lib/errors.ts';
+
+/** One page as the API server sends it. */
+export interface Page<T> {
+  resourceVersion: string;
+  continue: string | undefined;
+  items: T[];
+}
+
+type Fields = Record<string, unknown>;
+
+/** The JSON object in an answer. */
+export function parseAnswer(body: Buffer, what: string): Fields {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw new TributaryError('Unavailable', `${what}: the answer is not JSON: ${errorMessage(error)}`);
+  }
+  if (!isFields(value)) throw new TributaryError('Unavailable', `${what}: the answer is not an object`);
+  return value;
+}
+
+/**
+ * An object in the one shape that we know: with `apiVersion` and `kind`, which items of lists lack, and without
+ * `metadata.managedFields`, which are half of many objects and of no use to us.
+ * Copied, since deleting a property would turn `metadata` into a hash table for the rest of its life.
+ */
+export function oneShape<T extends KubeObject>(type: ResourceType<T>, object: Fields): T {
+  const { metadata = {} } = object;
+  const { managedFields: _, ...rest } = metadata as ObjectMeta & { managedFields?: unknown };
+  const { group, version, kind } = type;
+  const names = { apiVersion: group === '' ? version : `${group}/${version}`, kind };
+  // Metadata of a thing still bears the thing's name; a subresource's answer keeps its own.
+  if (object['kind'] === 'PartialObjectMetadata')
+    return { ...object, ...names, metadata: rest } as unknown as T;
+  return { ...names, ...object, metadata: rest } as unknown as T;
+}
+
+export function parseList<T extends KubeObject>(type: ResourceType<T>, body: Buffer, what: string): Page<T> {
+  const { items, metadata } = parseAnswer(body, what);
+  // Some lists of Go programs are null where they are empty.
+  const raw = items === null ? [] : items;
+  if (!Array.isArray(raw) || !isFields(metadata) || typeof metadata['resourceVersion'] !== 'string') {
+    throw new TributaryError('Unavailable', `${what}: the answer is not a list`);
+  }
+  const next = metadata['continue'];
+  return {
+    resourceVersion: metadata['resourceVersion'],
+    continue: typeof next === 'string' && next !== '' ? next : undefined,
+    items: raw.map((item: unknown) => {
+      if (!isObject(item)) throw new TributaryError('Unavailable', `${what}: an item is not an object`);
+      return oneShape(type, item);
+    }),
+  };
+}
+
+/** Whether a value is an object with a name and a version, as everything stored has. */
+export function isObject(value: unknown): value is Fields & { metadata: Fields } {
+  if (!isFields(value)) return false;
+  const { metadata } = value;
+  return isFields(metadata) && typeof metadata['name'] === 'string';
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,63 @@
+import { type ErrorCode, type ErrorDetails, TributaryError } from '../lib/errors.ts';
+
+/** The `metav1.Status` of a failed request, as far as we read it. */
+interface Status {
+  message?: unknown;
+  reason?: unknown;
+  code?: unknown;
+  details?: { retryAfterSeconds?: unknown } | null;
+}
+
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  401: 'Unauthorized',
+  402: 'Forbidden',
+  403: 'Forbidden',
+  404: 'NotFound',
+  408: 'Unavailable',
+  409: 'Conflict',
+  410: 'Expired',
+  429: 'TooManyRequests',
+};
+
+/** Longer texts come from no API server, or from a hostile one. */
+const MAX_MESSAGE = 2000;
+
+/** The error for an answer with this status; `body` is a Status, or anything that a proxy put there. */
+export function statusError(
+  status: number,
+  body: unknown,
+  { what, retryAfter }: { what: string; retryAfter?: string | undefined },
+): TributaryError {
+  const { message, reason, details } = asStatus(body);
+  const info: ErrorDetails = { status };
+  if (typeof reason === 'string') info.reason = reason.slice(0, 100);
+  const seconds = retryAfter !== undefined ? Number(retryAfter) : details?.retryAfterSeconds;
+  if (typeof seconds === 'number' && seconds >= 0 && seconds < 1e6) info.retryAfterMs = seconds * 1000;
+  const text = typeof message === 'string' && message !== '' ? message : `HTTP ${status}`;
+  return new TributaryError(codeOf(status, reason), `${what}: ${text.slice(0, MAX_MESSAGE)}`, info);
+}
+
+/** The error for an ERROR event of a watch, whose object is a Status. */
+export function watchError(object: unknown, what: string): TributaryError {
+  const { code } = asStatus(object);
+  return statusError(typeof code === 'number' ? code : 500, object, { what });
+}
+
+/** The body of a failed request, parsed where it is JSON and taken as the message where it is text. */
+export function parseStatus(body: Buffer): unknown {
+  const text = body.toString('utf8');
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return { message: text.replaceAll(/\s+/g, ' ').trim().slice(0, 300) };
+  }
+}
+
+function asStatus(body: unknown): Status {
+  return typeof body === 'object' && body !== null ? body : {};
+}
+
+function codeOf(status: number, reason: unknown): ErrorCode {
+  if (status === 409 && reason === 'AlreadyExists') return 'AlreadyExists';
+  return CODES[status] ?? (status >= 500 || status < 400 ? 'Unavailable' : 'Invalid');
+}
