@@ -1,0 +1,42 @@
+# The one image of Tributary: compiled JavaScript, its dependencies, Node.js, and the two host tools of the network
+# roles (nft, wg). Nothing that installs or compiles is left in it.
+#
+#   buildah bud -t tributary .        (or docker, podman, kaniko)
+#
+# Other bases go in through the arguments: BASE_IMAGE has node and npm and only builds; RUNTIME_IMAGE is shipped.
+
+ARG BASE_IMAGE=docker.io/library/node:26-bookworm-slim
+ARG RUNTIME_IMAGE=docker.io/library/debian:bookworm-slim
+
+# Apart from the build, so that a change of the sources leaves this layer, the larger one, as it is.
+# Types, source maps and programs for other runtimes are never loaded.
+FROM ${BASE_IMAGE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+ && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '*.bare' \) -exec rm -f {} + \
+ && rm -f node_modules/.package-lock.json
+
+FROM ${BASE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+
+FROM ${RUNTIME_IMAGE}
+# A base that brings the tools along is taken as it is, so a build needs no package mirror.
+RUN command -v nft >/dev/null && command -v wg >/dev/null \
+ || { apt-get update \
+   && apt-get install -y --no-install-recommends libatomic1 libstdc++6 nftables wireguard-tools \
+   && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*; }
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
+WORKDIR /app
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json ./
+COPY --from=build /app/dist ./dist
+ENV NODE_ENV=production
+# A number, so that Kubernetes can tell that it is not root. The network roles set runAsUser: 0 themselves.
+USER 65532:65532
+ENTRYPOINT ["node", "/app/dist/main.js"]

@@ -1,0 +1,137 @@
+/** The image of Tributary itself, built from the repository's Dockerfile on local bases. */
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+
+import { agentBase, type AgentBase } from './agent-base.ts';
+import { buildah } from './buildah.ts';
+import { cacheDir, cached, locked, shortHash, type Progress } from './cache.ts';
+import { CommandError, run } from './command.ts';
+
+/** The name under which pods ask for it. */
+export const agentImageName = 'lab.local/tributary:1';
+
+const repository = join(import.meta.dirname, '..');
+const inputs = [
+  'Dockerfile',
+  '.containerignore',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'src',
+];
+/** Older builds are only good for going back to a commit. */
+const buildsKept = 3;
+
+/** Path of the OCI archive of lab.local/tributary:1. Unchanged inputs cost a hash; a changed source, one layer. */
+export async function agentImage(progress: Progress = () => {}, root: string = repository): Promise<string> {
+  const base = await agentBase(progress);
+  const images = join(cacheDir(), 'images');
+  const entry = join(images, `agent-${shortHash(JSON.stringify(base), ...contents(root))}`);
+  await cached(
+    entry,
+    async (out) => {
+      // One build at a time: two would fill the same layers twice.
+      await locked(join(cacheDir(), 'buildah.lock'), async () => build(root, base, out, progress), progress);
+    },
+    progress,
+  );
+  prune(images);
+  return join(entry, 'tributary.tar');
+}
+
+/** Every input's path and bytes, in a fixed order. */
+export function contents(root: string): (string | Buffer)[] {
+  return inputs
+    .flatMap((input) => files(join(root, input)))
+    .flatMap((file) => [`\0${relative(root, file)}\0`, readFileSync(file)]);
+}
+
+function files(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => files(join(path, entry.name)));
+}
+
+async function build(root: string, base: AgentBase, out: string, progress: Progress): Promise<void> {
+  const began = performance.now();
+  const seconds = (): string => `${((performance.now() - began) / 1000).toFixed(1)} s`;
+  progress('building the agent image');
+  const npmCache = join(cacheDir(), 'npm');
+  await mkdir(npmCache, { recursive: true });
+  const npmrc = join(out, 'npmrc');
+  writeFileSync(npmrc, await npmConfiguration());
+  try {
+    await buildah([
+      'bud',
+      '--isolation=chroot',
+      '--pull-never',
+      '--network=host',
+      '--layers',
+      ...certificates.filter(existsSync).map((path) => `--volume=${path}:${path}:ro`),
+      `--volume=${npmrc}:/root/.npmrc:ro`,
+      `--volume=${npmCache}:/root/.npm`,
+      `--build-arg=BASE_IMAGE=${base.build}`,
+      `--build-arg=RUNTIME_IMAGE=${base.runtime}`,
+      `--tag=${agentImageName}`,
+      root,
+    ]);
+  } catch (cause) {
+    throw new Error(buildFailure(cause), { cause });
+  }
+  rmSync(npmrc);
+  progress(`built the agent image in ${seconds()}`);
+  await buildah([
+    'push',
+    '--quiet',
+    '--compression-format=zstd',
+    agentImageName,
+    `oci-archive:${join(out, 'tributary.tar')}:${agentImageName}`,
+  ]);
+  progress(`wrote the agent image: ${seconds()} in all`);
+}
+
+/** Where Debian and others keep the authorities that a network's own proxy may have added to. */
+const certificates = ['/etc/ssl/certs'];
+
+/** The registry of the machine, its authorities, and no long waiting: a build without a network must say so soon. */
+async function npmConfiguration(): Promise<string> {
+  const registry = await run('npm', ['config', 'get', 'registry']);
+  const bundle = '/etc/ssl/certs/ca-certificates.crt';
+  return [
+    `registry=${registry.split('\n').at(-1)}`,
+    ...(existsSync(bundle) ? [`cafile=${bundle}`] : []),
+    'fetch-retries=1',
+    'prefer-offline=true',
+    'update-notifier=false',
+    '',
+  ].join('\n');
+}
+
+/** One line: the network, or the first thing that npm or tsc called an error. */
+export function buildFailure(cause: unknown): string {
+  const [message, printed] =
+    cause instanceof CommandError ? [cause.message, cause.printed] : [String(cause), ''];
+  if (/E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT)\b|SELF_SIGNED_CERT/.test(printed)) {
+    return 'building the agent image failed: npm ci needs the npm registry, which cannot be reached';
+  }
+  // buildah's own last word only repeats the step.
+  const line = printed
+    .split('\n')
+    .find((text) => /error/i.test(text) && !text.startsWith('Error: building at'));
+  return `building the agent image failed: ${(line ?? message).trim()}`;
+}
+
+/** Removes all but the latest builds, with their locks. */
+function prune(images: string): void {
+  const builds = readdirSync(images)
+    .filter((name) => /^agent-[0-9a-f]{12}$/.test(name))
+    .map((name) => ({ name, time: statSync(join(images, name)).mtimeMs }))
+    .sort((a, b) => b.time - a.time);
+  for (const { name } of builds.slice(buildsKept)) {
+    rmSync(join(images, name), { recursive: true, force: true });
+    rmSync(join(images, `${name}.lock`), { force: true });
+  }
+}
