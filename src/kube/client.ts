@@ -32,6 +32,8 @@ export interface WatchOptions extends ListOptions {
   resourceVersion: string;
   /** Asks the server to close the watch after this long (seconds). */
   timeoutSeconds?: number;
+  /** Called when the server has accepted the watch, which may then stay silent for long. */
+  onOpen?: () => void;
 }
 
 export interface ObjectList<T> {

@@ -225,6 +225,7 @@ class JsonClient implements HttpClient {
       response = await this.#transport.request({ method: 'GET', path, headers, signal: head.signal });
       head.stopTimer();
       if (response.status !== 200) throw await this.#failure(response, what);
+      options.onOpen?.();
       yield* watchEvents(type, response.body, what);
     } finally {
       head.dispose();

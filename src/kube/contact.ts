@@ -1,0 +1,47 @@
+import type { Clock } from '../lib/clock.ts';
+
+/** What we know of our line to an API server. */
+export interface ContactState {
+  /** Monotonic ms of the last sign of life; -Infinity before the first. */
+  readonly lastOkAt: number;
+  /** Monotonic ms since when nothing succeeded; undefined while all is well. */
+  readonly failingSince: number | undefined;
+  /** Why, in one line. */
+  readonly error: string | undefined;
+}
+
+/** Turns single outcomes into a state, and tells listeners when it turns from good to bad or back. */
+export class Contact {
+  readonly #clock: Clock;
+  readonly #listeners = new Set<() => void>();
+  #state: ContactState = { lastOkAt: -Infinity, failingSince: undefined, error: undefined };
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get state(): ContactState {
+    return this.#state;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  succeeded(): void {
+    const { failingSince, lastOkAt } = this.#state;
+    this.#state = { lastOkAt: this.#clock.monotonic(), failingSince: undefined, error: undefined };
+    if (failingSince !== undefined || lastOkAt === -Infinity) this.#tell();
+  }
+
+  failed(error: string): void {
+    const { lastOkAt, failingSince, error: before } = this.#state;
+    this.#state = { lastOkAt, failingSince: failingSince ?? this.#clock.monotonic(), error };
+    if (failingSince === undefined || before !== error) this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

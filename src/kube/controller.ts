@@ -1,0 +1,170 @@
+import { type Random, systemRandom } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { type TributaryError, errorCode, errorMessage } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { KeyedQueue } from '../lib/queue.ts';
+
+/** Where a controller counts; an adapter to a metrics library lives elsewhere. */
+export interface ControllerMetrics {
+  reconciled(name: string, outcome: ReconcileOutcome, seconds: number): void;
+  depth(name: string, depth: number): void;
+}
+
+export type ReconcileOutcome = 'ok' | 'requeue' | 'conflict' | 'terminal' | 'error';
+
+export interface ReconcileResult {
+  /** Look again after this long, even if nothing changes. */
+  requeueAfterMs?: number;
+}
+
+export interface ControllerOptions {
+  name: string;
+  /** How many keys at a time; never one key twice at a time. */
+  concurrency: number;
+  /**
+   * Makes the world right for one key: reads the whole truth, makes at most one write per object, forgets. Throws
+   * to be called again; how soon depends on the error's code.
+   */
+  reconcile: (key: string, context: { signal: AbortSignal }) => Promise<ReconcileResult | void>;
+  clock: Clock;
+  log: Logger;
+  metrics?: ControllerMetrics;
+  random?: Random;
+}
+
+/** What can never succeed is looked at again only because somebody may have changed the world without a word. */
+const TERMINAL_RETRY_MS = 5 * 60_000;
+
+/** A queue of keys and workers that reconcile them. Feed it from informers' changes with `add`. */
+export class Controller implements Component {
+  readonly name: string;
+  readonly #options: ControllerOptions;
+  readonly #log: Logger;
+  readonly #queue: KeyedQueue;
+  readonly #random: Random;
+  readonly #abort = new AbortController();
+  /** The last message logged for a key, so that a lasting error is one line, not a flood. */
+  readonly #complaints = new Map<string, string>();
+  #workers: Promise<void>[] = [];
+
+  constructor(options: ControllerOptions) {
+    const { name, clock, log, random = systemRandom } = options;
+    this.name = name;
+    this.#options = options;
+    this.#random = random;
+    this.#log = log.named(name);
+    this.#queue = new KeyedQueue({ clock, random });
+  }
+
+  /** Keys that wait, run and are delayed, for metrics and health. */
+  get load(): { waiting: number; running: number; delayed: number; oldestAgeMs: number } {
+    const { depth, running, delayed, oldestAgeMs } = this.#queue;
+    return { waiting: depth, running, delayed, oldestAgeMs };
+  }
+
+  add(key: string): void {
+    this.#queue.add(key);
+    this.#options.metrics?.depth(this.name, this.#queue.depth);
+  }
+
+  /** For resyncs: gives way to changes. */
+  addSlow(key: string): void {
+    this.#queue.addSlow(key);
+    this.#options.metrics?.depth(this.name, this.#queue.depth);
+  }
+
+  addAfter(key: string, delayMs: number): void {
+    this.#queue.addAfter(key, delayMs);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#workers = Array.from({ length: this.#options.concurrency }, () => this.#work());
+    await Promise.resolve();
+  }
+
+  /** Takes no new key and waits for those that run; their signal fires only when `abandon` is called. */
+  async stop(): Promise<void> {
+    await this.#queue.close();
+    await Promise.all(this.#workers);
+    this.#abort.abort(new Error('stopped'));
+  }
+
+  /** Fires the signal of running reconciles, for a stop that takes too long or a lost leadership. */
+  abandon(reason: Error): void {
+    this.#abort.abort(reason);
+  }
+
+  async #work(): Promise<void> {
+    for (let key = await this.#queue.take(); key !== undefined; key = await this.#queue.take()) {
+      this.#options.metrics?.depth(this.name, this.#queue.depth);
+      await this.#one(key);
+      this.#queue.done(key);
+    }
+  }
+
+  async #one(key: string): Promise<void> {
+    const { clock, metrics, reconcile } = this.#options;
+    const began = clock.monotonic();
+    let outcome: ReconcileOutcome;
+    try {
+      const result = await reconcile(key, { signal: this.#abort.signal });
+      outcome = this.#succeeded(key, result ?? {});
+    } catch (error) {
+      outcome = this.#failed(key, error);
+    }
+    metrics?.reconciled(this.name, outcome, (clock.monotonic() - began) / 1000);
+  }
+
+  #succeeded(key: string, { requeueAfterMs }: ReconcileResult): ReconcileOutcome {
+    this.#queue.forget(key);
+    if (this.#complaints.delete(key)) this.#log.info('reconciled again', { key });
+    if (requeueAfterMs === undefined) return 'ok';
+    this.#queue.addAfter(key, requeueAfterMs);
+    return 'requeue';
+  }
+
+  #failed(key: string, error: unknown): ReconcileOutcome {
+    switch (errorCode(error)) {
+      case 'Aborted':
+        if (!this.#abort.signal.aborted) this.#queue.addRateLimited(key);
+        return 'error';
+      case 'Conflict':
+        this.#log.debug('conflict', { key, error: errorMessage(error) });
+        // Somebody wrote first; their change reaches our cache within milliseconds. The first delay is at most
+        // 100 ms, and it grows, so that a conflict that lasts (a cache that lags) does not spin.
+        this.#queue.addRateLimited(key);
+        return 'conflict';
+      case 'Invalid':
+        this.#complain(key, error, TERMINAL_RETRY_MS);
+        this.#queue.addAfter(key, TERMINAL_RETRY_MS, 'slow');
+        return 'terminal';
+      case 'TooManyRequests':
+        return this.#patience(key, error as TributaryError);
+      default:
+        this.#complain(key, error, this.#queue.addRateLimited(key));
+        return 'error';
+    }
+  }
+
+  #patience(key: string, error: TributaryError): ReconcileOutcome {
+    const { retryAfterMs } = error;
+    const delayMs =
+      retryAfterMs === undefined ? this.#queue.addRateLimited(key) : retryAfterMs * (1 + this.#random() / 4);
+    if (retryAfterMs !== undefined) this.#queue.addAfter(key, delayMs);
+    this.#complain(key, error, delayMs);
+    return 'error';
+  }
+
+  #complain(key: string, error: unknown, delayMs: number): void {
+    const message = errorMessage(error);
+    if (this.#complaints.get(key) === message) return;
+    this.#complaints.set(key, message);
+    // What is not one of our errors is a bug, and its place in the code is worth knowing.
+    const stack = errorCode(error) === undefined ? String((error as { stack?: unknown })?.stack) : undefined;
+    const fields = { key, error: message, retryInMs: Math.round(delayMs), stack };
+    if (stack === undefined) this.#log.warn('reconcile failed', fields);
+    else this.#log.error('reconcile failed', fields);
+  }
+}

@@ -1,0 +1,202 @@
+import { events } from '../api/resources.ts';
+import type { KubeEvent, KubeObject } from '../api/wire.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import type { KubeClient } from './client.ts';
+
+export type EventType = 'Normal' | 'Warning';
+
+/** What an event is about: any object from the API server. */
+export type EventSubject = Pick<KubeObject, 'apiVersion' | 'kind'> & {
+  metadata: Pick<KubeObject['metadata'], 'name'> & Partial<KubeObject['metadata']>;
+};
+
+/** Tells people what happened to an object. Never throws, never waits. */
+export interface EventRecorder {
+  event(subject: EventSubject, type: EventType, reason: string, message: string): void;
+}
+
+export interface EventRecorderOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  /** Who speaks, for example `tributary`. */
+  component: string;
+  /** The node's or pod's name. */
+  host?: string;
+}
+
+/** As client-go: the same news within this time is one Event that counts. */
+const SERIES_MS = 10 * 60_000;
+/** At most one write per Event in this time; what comes meanwhile is counted into the next. */
+const WRITE_INTERVAL_MS = 5000;
+/** As client-go's spam filter: per object a burst, then one in five minutes. */
+const BURST = 25;
+const REFILL_MS = 5 * 60_000;
+/** Series, and objects in the spam filter, that are remembered. The oldest is forgotten first. */
+const MAX_REMEMBERED = 2048;
+/** Writes under way; beyond it news is held back with the series, and beyond memory it is lost. */
+const MAX_WRITES = 8;
+const MAX_MESSAGE = 1024;
+
+interface Series {
+  readonly draft: KubeEvent;
+  count: number;
+  written: number;
+  /** Monotonic. */
+  lastAt: number;
+  lastWriteAt: number;
+  /** A write is under way or a timer runs. */
+  busy: boolean;
+}
+
+interface Budget {
+  tokens: number;
+  at: number;
+}
+
+/** Records `core/v1` Events as client-go does in essence: aggregated, rate-limited, best effort. */
+export class ClientEventRecorder implements EventRecorder, Component {
+  readonly name = 'events';
+  readonly #options: EventRecorderOptions;
+  readonly #series = new Map<string, Series>();
+  readonly #budgets = new Map<string, Budget>();
+  readonly #abort = new AbortController();
+  readonly #writes = new Set<Promise<void>>();
+  #sequence = 0;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  /** Lets the writes under way end. */
+  async stop(): Promise<void> {
+    await Promise.allSettled(this.#writes);
+    this.#abort.abort(new Error('stopped'));
+  }
+
+  event(subject: EventSubject, type: EventType, reason: string, message: string): void {
+    const { metadata } = subject;
+    const object = `${subject.kind}/${metadata.namespace}/${metadata.name}/${metadata.uid}`;
+    const key = `${object}/${type}/${reason}/${message}`;
+    const now = this.#options.clock.monotonic();
+    const known = this.#series.get(key);
+    if (known !== undefined && now - known.lastAt < SERIES_MS) {
+      known.count++;
+      known.lastAt = now;
+      this.#flush(key, known);
+      return;
+    }
+    if (!this.#mayStart(object, now)) return;
+    const series: Series = {
+      draft: this.#draft(subject, type, reason, message),
+      count: 1,
+      written: 0,
+      lastAt: now,
+      lastWriteAt: -Infinity,
+      busy: false,
+    };
+    remember(this.#series, key, series);
+    this.#flush(key, series);
+  }
+
+  #mayStart(object: string, now: number): boolean {
+    const budget = this.#budgets.get(object) ?? { tokens: BURST, at: now };
+    const tokens = Math.min(BURST, budget.tokens + (now - budget.at) / REFILL_MS);
+    remember(this.#budgets, object, { tokens: tokens < 1 ? tokens : tokens - 1, at: now });
+    return tokens >= 1;
+  }
+
+  #flush(key: string, series: Series): void {
+    if (series.busy || series.written === series.count || this.#abort.signal.aborted) return;
+    const { clock } = this.#options;
+    const waitMs = series.lastWriteAt + WRITE_INTERVAL_MS - clock.monotonic();
+    if (waitMs > 0 || this.#writes.size >= MAX_WRITES) {
+      series.busy = true;
+      clock.after(waitMs > 0 ? waitMs : WRITE_INTERVAL_MS, () => {
+        series.busy = false;
+        this.#flush(key, series);
+      });
+      return;
+    }
+    series.busy = true;
+    series.lastWriteAt = clock.monotonic();
+    const write = this.#write(key, series).finally(() => {
+      this.#writes.delete(write);
+      series.busy = false;
+      this.#flush(key, series);
+    });
+    this.#writes.add(write);
+  }
+
+  async #write(key: string, series: Series): Promise<void> {
+    const { client, clock, log } = this.#options;
+    const { signal } = this.#abort;
+    const { count, draft } = series;
+    const news = { count, lastTimestamp: new Date(clock.now()).toISOString() };
+    try {
+      if (series.written > 0) {
+        await client.patch(events, draft.metadata, { type: 'merge', body: news }, { signal });
+      } else {
+        await client.create(events, { ...draft, ...news }, { signal });
+      }
+      series.written = count;
+    } catch (error) {
+      // An Event is news, not state: it is not worth a retry. A vanished one (they live an hour) starts anew.
+      series.written = count;
+      if (hasCode(error, 'NotFound')) this.#series.delete(key);
+      log.debug('event not recorded', { reason: draft.reason, error: errorMessage(error) });
+    }
+  }
+
+  #draft(subject: EventSubject, type: EventType, reason: string, message: string): KubeEvent {
+    const { component, host, clock } = this.#options;
+    const { apiVersion, kind, metadata } = subject;
+    const namespace = metadata.namespace ?? 'default';
+    const now = clock.now();
+    const { name, uid, resourceVersion } = metadata;
+    // As client-go: the object's name and nanoseconds in hex; ours count within a millisecond.
+    const nanoseconds = BigInt(Math.trunc(now)) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000);
+    return {
+      metadata: { name: `${name}.${nanoseconds.toString(16)}`, namespace } as KubeEvent['metadata'],
+      involvedObject: omitUndefined({
+        apiVersion,
+        kind,
+        name,
+        namespace: metadata.namespace,
+        uid,
+        resourceVersion,
+      }),
+      type,
+      reason,
+      message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 3)}...` : message,
+      firstTimestamp: new Date(now).toISOString(),
+      source: omitUndefined({ component, host }),
+      reportingComponent: component,
+      reportingInstance: host ?? '',
+    };
+  }
+}
+
+/** Keeps the map bounded; Maps iterate from the oldest. */
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size <= MAX_REMEMBERED) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
+  }
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function omitUndefined<T extends object>(fields: T): Defined<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,281 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ResourceType } from '../api/resources.ts';
+import type { KubeObject } from '../api/wire.ts';
+import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { untilAborted } from '../lib/deadline.ts';
+import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
+import { Contact, type ContactState } from './contact.ts';
+import { type ChangeListener, Store } from './store.ts';
+import { View } from './view.ts';
+
+export interface InformerOptions<T extends KubeObject> {
+  client: KubeClient;
+  type: ResourceType<T>;
+  /** What to hold: selectors, a namespace, metadata only. */
+  list: Omit<ListOptions, 'signal' | 'resourceVersion' | 'resourceVersionMatch'>;
+  clock: Clock;
+  log: Logger;
+  /** Returns the object as it is to be kept (drop bulky fields here), or undefined for what is not wanted. */
+  transform?: (object: T) => T | undefined;
+  /** By name: the values under which an object is to be found. */
+  indexes?: Record<string, (object: T) => string[]>;
+  random?: Random;
+  /** In logs and health; by default made of kind and namespace. */
+  name?: string;
+}
+
+/** The API server closes each watch after a time in this range, so that load spreads over its replicas. */
+const WATCH_SECONDS = { min: 300, max: 600 };
+/** A watch that lived shorter than this and brought nothing counts as a failure, else we would spin. */
+const SHORT_WATCH_MS = 1000;
+/** For so long a list that is older than what we have seen is taken for a lagging API server. */
+const OLDER_VIEW_PATIENCE_MS = 5 * 60_000;
+/** Between two lists asked for by `relist`. */
+const RELIST_INTERVAL_MS = 1000;
+
+/**
+ * Holds all objects of one kind and keeps them true: lists in pages, then watches, and resumes the watch from the
+ * last version seen. Never gives up, never empties itself because of an error.
+ *
+ *     list ──ok──▶ watch ──closed, broken──▶ watch again from the last version (at once, or with backoff)
+ *      ▲             └────410, contradiction, relist()────▶ list
+ *      └─error, older than seen: backoff, the store stays as it is
+ *
+ * A partial list (an error on a later page) changes nothing. An object that was deleted and created again under
+ * its name may arrive as one change with two different UIDs.
+ */
+export class Informer<T extends KubeObject> implements Component {
+  readonly name: string;
+  readonly #options: InformerOptions<T>;
+  readonly #log: Logger;
+  readonly #store: Store<T>;
+  readonly #view: View<T>;
+  readonly #contact: Contact;
+  readonly #backoff: Backoff;
+  readonly #random: Random;
+  readonly #listeners = new Set<ChangeListener<T>>();
+  readonly #abort = new AbortController();
+  readonly #firstSync = Promise.withResolvers<void>();
+  #running: Promise<void> = Promise.resolve();
+  #synced = false;
+  /** Lists asked for, and those of them that have succeeded. */
+  #listsWanted = 1;
+  #listsDone = 0;
+  #listedAt = -Infinity;
+  #olderSince: number | undefined;
+  #watchAbort: AbortController | undefined;
+
+  constructor(options: InformerOptions<T>) {
+    const { type, list, clock, random = systemRandom, transform = (object: T) => object } = options;
+    const where = list.namespace === undefined ? '' : ` in ${list.namespace}`;
+    this.name = options.name ?? `informer ${type.plural}${where}`;
+    this.#options = options;
+    this.#random = random;
+    this.#log = options.log.named('informer', { resource: type.plural, namespace: list.namespace });
+    this.#store = new Store(options.indexes);
+    this.#view = new View({ store: this.#store, transform, notify: (...change) => this.#notify(...change) });
+    this.#contact = new Contact(clock);
+    this.#backoff = new Backoff({ baseMs: 500, capMs: 30_000, random });
+  }
+
+  /** Resolves at the first complete list, however long that takes. */
+  async start(signal: AbortSignal): Promise<void> {
+    const stop = (): void => this.#abort.abort(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    this.#running = this.#run(this.#abort.signal).finally(() => signal.removeEventListener('abort', stop));
+    await untilAborted(this.#firstSync.promise, this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new TributaryError('Aborted', `${this.name} was stopped`));
+    await this.#running;
+  }
+
+  get(key: string): T | undefined {
+    return this.#store.get(key);
+  }
+
+  list(): Iterable<T> {
+    return this.#store.list();
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    return this.#store.byIndex(index, value);
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  get contact(): ContactState {
+    return this.#contact.state;
+  }
+
+  /** Listeners run in the order of events and must not wait: put the key into a queue. */
+  onChange(listener: ChangeListener<T>): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  onContact(listener: () => void): () => void {
+    return this.#contact.onChange(listener);
+  }
+
+  /** A live read contradicted the store: list again. Until that has succeeded, the store stays as it is. */
+  relist(reason: string): void {
+    this.#log.info('listing again', { reason });
+    // Counted, not flagged: a list under way may have been answered before that read.
+    this.#listsWanted++;
+    this.#watchAbort?.abort(new TributaryError('Expired', reason));
+  }
+
+  get #mustList(): boolean {
+    return this.#listsDone < this.#listsWanted;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let delayMs = 0;
+      try {
+        if (this.#mustList) await this.#list(signal);
+        else await this.#watch(signal);
+      } catch (error) {
+        delayMs = this.#afterError(error, signal);
+      }
+      if (delayMs > 0) await this.#options.clock.sleep(delayMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** How long to wait before the next attempt. */
+  #afterError(error: unknown, signal: AbortSignal): number {
+    if (signal.aborted) return 0;
+    if (hasCode(error, 'Expired')) {
+      // Not before a second has passed since the last list: a server may contradict itself for ever.
+      const sinceList = this.#options.clock.monotonic() - this.#listedAt;
+      const pauseMs = Math.max(0, RELIST_INTERVAL_MS - sinceList);
+      if (this.#mustList) return pauseMs;
+      this.#listsWanted++;
+      // Everybody's watches expire together when an API server restarts.
+      return pauseMs + this.#backoff.next();
+    }
+    const message = errorMessage(error);
+    this.#contact.failed(message);
+    const delayMs = Math.max(this.#backoff.next(), (error as { retryAfterMs?: number }).retryAfterMs ?? 0);
+    const fields = { error: message, failures: this.#backoff.failures, retryInMs: Math.round(delayMs) };
+    // Once loudly; then contact and metrics tell the rest.
+    if (this.#backoff.failures === 1) this.#log.warn('lost contact', fields);
+    else this.#log.debug('still no contact', fields);
+    return delayMs;
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, type, list, clock } = this.#options;
+    const items: T[] = [];
+    const wanted = this.#listsWanted;
+    let version = '';
+    // No resourceVersion: the most recent state, not whatever the server's cache holds.
+    for await (const page of client.pages(type, { ...list, signal })) {
+      items.push(...page.items);
+      version = page.resourceVersion;
+      this.#contact.succeeded();
+      await nextTurn();
+    }
+    this.#refuseOlder(version);
+    this.#listedAt = clock.monotonic();
+    this.#listsDone = wanted;
+    this.#view.replace(version, items);
+    if (this.#synced) return;
+    this.#synced = true;
+    this.#firstSync.resolve();
+  }
+
+  /**
+   * Time travel: the answer is older than what we know, so it comes from a server that lags. Taking it would undo
+   * deletions and creations. Only an etcd restored from a backup stays old, and after some minutes we believe it.
+   */
+  #refuseOlder(version: string): void {
+    if (!this.#view.isTimeTravel(version)) {
+      this.#olderSince = undefined;
+      return;
+    }
+    const now = this.#options.clock.monotonic();
+    this.#olderSince ??= now;
+    if (now - this.#olderSince >= OLDER_VIEW_PATIENCE_MS) {
+      this.#log.warn('the API server has gone back in time', { seen: this.#view.version, listed: version });
+      this.#olderSince = undefined;
+      return;
+    }
+    throw new TributaryError(
+      'Unavailable',
+      `the API server lists an older state (${version}) than already seen`,
+    );
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { client, type, list, clock } = this.#options;
+    const span = WATCH_SECONDS.max - WATCH_SECONDS.min;
+    const began = clock.monotonic();
+    const abort = new AbortController();
+    const stop = (): void => abort.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
+    this.#watchAbort = abort;
+    let events = 0;
+    let opened = false;
+    const lived = (): boolean => events > 0 || (opened && clock.monotonic() - began >= SHORT_WATCH_MS);
+    try {
+      const stream = client.watch(type, {
+        ...list,
+        resourceVersion: this.#view.version ?? '',
+        timeoutSeconds: WATCH_SECONDS.min + Math.floor(this.#random() * span),
+        signal: abort.signal,
+        onOpen: () => {
+          opened = true;
+          this.#contact.succeeded();
+        },
+      });
+      for await (const event of stream) {
+        events++;
+        this.#onEvent(event);
+      }
+    } catch (error) {
+      // A watch that worked until now: resume at once; if the server is away, the next attempt says so.
+      if (!lived() || !hasCode(error, 'Unreachable')) throw error;
+    } finally {
+      signal.removeEventListener('abort', stop);
+      this.#watchAbort = undefined;
+    }
+    if (!lived() && !signal.aborted) {
+      throw new TributaryError('Unavailable', 'the API server ends each watch at once');
+    }
+  }
+
+  #onEvent(event: WatchEvent<T>): void {
+    this.#contact.succeeded();
+    this.#backoff.reset();
+    if (event.type === 'BOOKMARK') {
+      this.#view.advance(event.resourceVersion);
+    } else if (this.#view.apply(event.type, event.object) === 'contradiction') {
+      throw new TributaryError('Expired', 'events came out of order');
+    }
+  }
+
+  #notify(key: string, current: T | undefined, previous: T | undefined): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(key, current, previous);
+      } catch (error) {
+        // A bug of ours; it must not cost the other listeners their news, nor us the watch.
+        this.#log.error('a listener failed', { key, error: errorMessage(error) });
+      }
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import type { KubeObject } from '../api/wire.ts';
+
+/** What changed under a key. With two different UIDs, the old object was deleted and another took its name. */
+export type ChangeListener<T> = (key: string, current: T | undefined, previous: T | undefined) => void;
+
+/** "namespace/name", or "name" for what has no namespace. */
+export function keyOf({ metadata }: { metadata: { name: string; namespace?: string } }): string {
+  const { name, namespace } = metadata;
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+export function refOf(key: string): { name: string; namespace?: string } {
+  const slash = key.indexOf('/');
+  return slash === -1 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
+
+/**
+ * Objects by key, with indexes. Pure memory: it knows nothing of watches.
+ *
+ * Objects are frozen at their top only. That catches the usual slip (`pod.status = …` on what everybody reads)
+ * at no cost, while freezing a pod to its leaves takes about as long as parsing it.
+ */
+export class Store<T extends KubeObject> {
+  readonly #objects = new Map<string, T>();
+  readonly #keyFunctions: [index: string, keys: (object: T) => string[]][];
+  readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
+
+  constructor(indexes: Record<string, (object: T) => string[]> = {}) {
+    this.#keyFunctions = Object.entries(indexes);
+    for (const [index] of this.#keyFunctions) this.#indexes.set(index, new Map());
+  }
+
+  get(key: string): T | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): Iterable<T> {
+    return this.#objects.values();
+  }
+
+  keys(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  byIndex(index: string, value: string): readonly T[] {
+    const values = this.#indexes.get(index);
+    if (values === undefined) throw new Error(`no such index: ${index}`);
+    return [...(values.get(value)?.values() ?? [])];
+  }
+
+  /** Returns what was there. */
+  set(key: string, object: T | undefined): T | undefined {
+    const previous = this.#objects.get(key);
+    if (previous !== undefined) this.#unindex(key, previous);
+    if (object === undefined) {
+      this.#objects.delete(key);
+    } else {
+      this.#objects.set(key, Object.freeze(object));
+      this.#index(key, object);
+    }
+    return previous;
+  }
+
+  #index(key: string, object: T): void {
+    for (const [index, keys] of this.#keyFunctions) {
+      const values = this.#indexes.get(index);
+      for (const value of keys(object)) {
+        const members = values?.get(value);
+        if (members === undefined) values?.set(value, new Map([[key, object]]));
+        else members.set(key, object);
+      }
+    }
+  }
+
+  #unindex(key: string, object: T): void {
+    for (const [index, keys] of this.#keyFunctions) {
+      const values = this.#indexes.get(index);
+      for (const value of keys(object)) {
+        const members = values?.get(value);
+        members?.delete(key);
+        if (members?.size === 0) values?.delete(value);
+      }
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import type { KubeObject } from '../api/wire.ts';
+import type { ChangeListener, Store } from './store.ts';
+import { keyOf } from './store.ts';
+import { compareResourceVersions, isOlder } from './resource-version.ts';
+
+/** What to make of a watch event. `contradiction`: it cannot be placed; only a new list can tell the truth. */
+export type Verdict = 'applied' | 'replay' | 'contradiction';
+
+export interface ViewOptions<T> {
+  store: Store<T & KubeObject>;
+  transform: (object: T) => T | undefined;
+  notify: ChangeListener<T>;
+}
+
+/**
+ * Moves a store forward in the API server's history, and never back: knows the newest version seen and what
+ * replayed, reordered and stale answers look like.
+ */
+export class View<T extends KubeObject> {
+  readonly #options: ViewOptions<T>;
+  #version: string | undefined;
+
+  constructor(options: ViewOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Where to resume the watch; undefined before the first list. */
+  get version(): string | undefined {
+    return this.#version;
+  }
+
+  /** A list older than what we have seen, that is: from an API server that lags behind another. */
+  isTimeTravel(listVersion: string): boolean {
+    return this.#version !== undefined && isOlder(listVersion, this.#version);
+  }
+
+  advance(version: string): void {
+    if (this.#version === undefined || !isOlder(version, this.#version)) this.#version = version;
+  }
+
+  /** The whole truth at `version`. Deletions first, so that listeners see room before newcomers. */
+  replace(version: string, items: readonly T[]): void {
+    const { store } = this.#options;
+    const next = new Map(items.map((item) => [keyOf(item), item]));
+    for (const key of store.keys()) if (!next.has(key)) this.#set(key, undefined);
+    for (const [key, object] of next) {
+      const known = store.get(key);
+      if (known === undefined || !isSame(known, object)) this.#set(key, object);
+    }
+    this.#version = version;
+  }
+
+  apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): Verdict {
+    const { resourceVersion, uid } = object.metadata;
+    const key = keyOf(object);
+    const order = compareResourceVersions(resourceVersion, this.#version ?? '');
+    if (order !== undefined && order <= 0) return this.#outOfOrder(type, key, object);
+    this.#version = resourceVersion;
+    const known = this.#options.store.get(key);
+    if (type !== 'DELETED') this.#set(key, object);
+    // The deletion of an object that has already been replaced under its name is no news.
+    else if (known?.metadata.uid === uid) this.#set(key, undefined, object);
+    return 'applied';
+  }
+
+  /**
+   * An event that is not newer than the newest seen. If the store already knows as much, it is a replay. If not,
+   * events have overtaken each other, and applying it might bring the dead back.
+   */
+  #outOfOrder(type: string, key: string, object: T): Verdict {
+    const known = this.#options.store.get(key);
+    const { resourceVersion, uid } = object.metadata;
+    if (known === undefined) return type === 'DELETED' ? 'replay' : 'contradiction';
+    if (!isOlder(known.metadata.resourceVersion, resourceVersion)) return 'replay';
+    // The end of an object whose successor is in the store already.
+    return type === 'DELETED' && known.metadata.uid !== uid ? 'replay' : 'contradiction';
+  }
+
+  /** `last` is the final state that a deletion carries. */
+  #set(key: string, object: T | undefined, last?: T): void {
+    const { store, transform, notify } = this.#options;
+    const kept = object === undefined ? undefined : transform(object);
+    const previous = store.set(key, kept);
+    if (kept === undefined && previous === undefined) return;
+    const final = last === undefined ? previous : (transform(last) ?? previous);
+    notify(key, kept, final);
+  }
+}
+
+function isSame(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
+}

@@ -1,0 +1,244 @@
+import { type Random, fullJitterMs, systemRandom } from './backoff.ts';
+import type { Clock } from './clock.ts';
+
+export interface QueueOptions {
+  clock: Clock;
+  random?: Random | undefined;
+  /** First ceiling of `addRateLimited`; doubles with each failure. Default 100 ms. */
+  backoffBaseMs?: number;
+  /** Default 60 s. */
+  backoffCapMs?: number;
+}
+
+type Lane = 'fast' | 'slow';
+
+interface Waiting {
+  readonly key: string;
+  readonly since: number;
+  lane: Lane;
+}
+
+interface Delayed {
+  readonly at: number;
+  readonly lane: Lane;
+  readonly cancel: () => void;
+}
+
+/** Of so many keys taken while both lanes wait, one comes from the slow lane, so that it never starves. */
+const SLOW_SHARE = 8;
+
+/**
+ * Keys that want work, each at most once, first come first served. A key handed out by `take` is not handed out
+ * again until `done`; added meanwhile, it comes back after that. The slow lane is for resyncs: its keys give way
+ * to changes.
+ */
+export class KeyedQueue {
+  readonly #options: QueueOptions;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #lanes = { fast: new Fifo('fast'), slow: new Fifo('slow') };
+  readonly #running = new Map<string, Lane | undefined>();
+  readonly #delayed = new Map<string, Delayed>();
+  readonly #failures = new Map<string, number>();
+  readonly #takers: ((key: string | undefined) => void)[] = [];
+  readonly #idle: (() => void)[] = [];
+  #fastInARow = 0;
+  #closed = false;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
+
+  /** Keys that wait, without those running or delayed. */
+  get depth(): number {
+    return this.#waiting.size;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get delayed(): number {
+    return this.#delayed.size;
+  }
+
+  /** How long the longest-waiting key has waited. */
+  get oldestAgeMs(): number {
+    const oldest = Math.min(
+      this.#lanes.fast.head()?.since ?? Infinity,
+      this.#lanes.slow.head()?.since ?? Infinity,
+    );
+    return oldest === Infinity ? 0 : this.#options.clock.monotonic() - oldest;
+  }
+
+  add(key: string): void {
+    this.#add(key, 'fast');
+  }
+
+  addSlow(key: string): void {
+    this.#add(key, 'slow');
+  }
+
+  /** Adds the key in `delayMs`, or earlier where it is already due earlier. */
+  addAfter(key: string, delayMs: number, lane: Lane = 'fast'): void {
+    if (this.#closed) return;
+    if (delayMs <= 0) {
+      this.#add(key, lane);
+      return;
+    }
+    const { clock } = this.#options;
+    const at = clock.monotonic() + delayMs;
+    const known = this.#delayed.get(key);
+    if (known !== undefined && known.at <= at) return;
+    known?.cancel();
+    const cancel = clock.after(delayMs, () => {
+      this.#delayed.delete(key);
+      this.#add(key, lane);
+    });
+    this.#delayed.set(key, { at, lane, cancel });
+  }
+
+  /** Adds the key after a delay that grows with each call since the last `forget`; returns the delay. */
+  addRateLimited(key: string): number {
+    const failures = this.failures(key);
+    this.#failures.set(key, failures + 1);
+    const {
+      backoffBaseMs: baseMs = 100,
+      backoffCapMs: capMs = 60_000,
+      random = systemRandom,
+    } = this.#options;
+    const delayMs = fullJitterMs(failures, { baseMs, capMs, random });
+    this.addAfter(key, delayMs);
+    return delayMs;
+  }
+
+  /** The key is well again: its next failure starts with a short delay. */
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  failures(key: string): number {
+    return this.#failures.get(key) ?? 0;
+  }
+
+  /** The next key, as soon as there is one; undefined once the queue is closed. Each key taken needs a `done`. */
+  async take(): Promise<string | undefined> {
+    if (this.#closed) return undefined;
+    const next = this.#next();
+    if (next !== undefined) return next;
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    this.#takers.push(resolve);
+    return promise;
+  }
+
+  done(key: string): void {
+    const dirty = this.#running.get(key);
+    this.#running.delete(key);
+    if (dirty !== undefined) this.#add(key, dirty);
+    if (this.#running.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Forgets what waits, takes nothing more, and resolves when all keys that run are done. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#waiting.clear();
+    this.#lanes.fast.clear();
+    this.#lanes.slow.clear();
+    for (const { cancel } of this.#delayed.values()) cancel();
+    this.#delayed.clear();
+    for (const resolve of this.#takers.splice(0)) resolve(undefined);
+    if (this.#running.size === 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#idle.push(resolve);
+    await promise;
+  }
+
+  #add(key: string, lane: Lane): void {
+    if (this.#closed) return;
+    if (this.#running.has(key)) {
+      if (this.#running.get(key) !== 'fast') this.#running.set(key, lane);
+      return;
+    }
+    const known = this.#waiting.get(key);
+    if (known === undefined) {
+      const entry: Waiting = { key, lane, since: this.#options.clock.monotonic() };
+      this.#waiting.set(key, entry);
+      this.#lanes[lane].push(entry);
+      this.#serve();
+    } else if (known.lane === 'slow' && lane === 'fast') {
+      this.#lanes.slow.leave();
+      known.lane = 'fast';
+      this.#lanes.fast.push(known);
+    }
+  }
+
+  #serve(): void {
+    const taker = this.#takers.shift();
+    if (taker !== undefined) taker(this.#next());
+  }
+
+  #next(): string | undefined {
+    const { fast, slow } = this.#lanes;
+    const turn = this.#fastInARow >= SLOW_SHARE && slow.size > 0 ? slow : fast;
+    const entry = turn.shift() ?? fast.shift() ?? slow.shift();
+    if (entry === undefined) return undefined;
+    this.#fastInARow = entry.lane === 'fast' && slow.size > 0 ? this.#fastInARow + 1 : 0;
+    this.#waiting.delete(entry.key);
+    this.#running.set(entry.key, undefined);
+    return entry.key;
+  }
+}
+
+/** First in, first out, in constant time. An entry that has changed lanes is skipped when its turn comes. */
+class Fifo {
+  readonly #lane: Lane;
+  #entries: Waiting[] = [];
+  #start = 0;
+  #size = 0;
+
+  constructor(lane: Lane) {
+    this.#lane = lane;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(entry: Waiting): void {
+    this.#entries.push(entry);
+    this.#size++;
+  }
+
+  /** An entry is about to change lanes; it stays in place but no longer counts. */
+  leave(): void {
+    this.#size--;
+  }
+
+  head(): Waiting | undefined {
+    while (this.#start < this.#entries.length) {
+      const entry = this.#entries[this.#start];
+      if (entry?.lane === this.#lane) return entry;
+      this.#start++;
+    }
+    this.clear();
+    return undefined;
+  }
+
+  shift(): Waiting | undefined {
+    const entry = this.head();
+    if (entry === undefined) return undefined;
+    this.#start++;
+    this.#size--;
+    // Cut off what is used up once it is the larger part: constant time on average.
+    if (this.#start > 64 && this.#start * 2 > this.#entries.length) {
+      this.#entries = this.#entries.slice(this.#start);
+      this.#start = 0;
+    }
+    return entry;
+  }
+
+  clear(): void {
+    this.#entries = [];
+    this.#start = 0;
+    this.#size = 0;
+  }
+}
