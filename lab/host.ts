@@ -64,7 +64,7 @@ export async function leaveHost(runDirectory: string): Promise<void> {
 
 async function restore(record: HostRecord): Promise<void> {
   for (const [name, value] of Object.entries(record.sysctls)) writeFileSync(`/proc/sys/${name}`, value);
-  for (const folder of [...record.made].reverse()) {
+  for (const folder of record.made.toReversed()) {
     // `ip netns add` binds /run/netns to itself, and only an unmounted folder can go.
     if (isMountPoint(folder)) await run(['umount', folder]).catch(() => undefined);
     try {

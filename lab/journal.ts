@@ -18,10 +18,20 @@ export type JournalEntry =
   | { readonly kind: 'link'; readonly name: string }
   /** Removed, with its processes, from every hierarchy. */
   | { readonly kind: 'cgroup'; readonly name: string }
+  | { readonly kind: 'cluster'; readonly name: string; readonly access: ClusterAccess }
   | { readonly kind: 'daemon'; readonly spec: DaemonSpec }
   | { readonly kind: 'started'; readonly name: string; readonly id: ProcessId }
   /** The last step of `up`. */
   | { readonly kind: 'ready' };
+
+/** How to reach a cluster that is up. */
+export interface ClusterAccess {
+  readonly server: string;
+  /** Path of the admin's kubeconfig. */
+  readonly kubeconfig: string;
+  /** Folder of a ClusterPki. */
+  readonly pkiDirectory: string;
+}
 
 export interface KnownDaemon {
   readonly spec: DaemonSpec;
@@ -37,6 +47,7 @@ export interface LabState {
   readonly netns: readonly string[];
   readonly links: readonly string[];
   readonly cgroups: readonly string[];
+  readonly clusters: ReadonlyMap<string, ClusterAccess>;
   readonly daemons: ReadonlyMap<string, KnownDaemon>;
   /** Every process ever started, the replaced ones too. */
   readonly processes: readonly ProcessId[];
@@ -81,6 +92,7 @@ export function replay(text: string): LabState {
   const netns = new Set<string>();
   const links = new Set<string>();
   const cgroups = new Set<string>();
+  const clusters = new Map<string, ClusterAccess>();
   const daemons = new Map<string, KnownDaemon>();
   const processes: ProcessId[] = [];
   for (const line of text.split('\n').slice(0, -1)) {
@@ -104,6 +116,9 @@ export function replay(text: string): LabState {
       case 'cgroup':
         cgroups.add(entry.name);
         break;
+      case 'cluster':
+        clusters.set(entry.name, entry.access);
+        break;
       case 'daemon':
         daemons.set(entry.spec.name, { spec: entry.spec });
         break;
@@ -120,6 +135,7 @@ export function replay(text: string): LabState {
     netns: [...netns],
     links: [...links],
     cgroups: [...cgroups],
+    clusters,
     daemons,
     processes,
   };

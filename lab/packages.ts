@@ -13,6 +13,7 @@ export const debianPackages = [
   'socat',
   'util-linux',
   'mount',
+  'busybox-static',
 ] as const;
 
 /** A program whose absence shows that the package is missing. */

@@ -1,0 +1,79 @@
+/** The lab's command line. */
+import { parseArgs } from 'node:util';
+
+import type { LabOptions } from './lab.ts';
+import type { Workload } from './spec.ts';
+
+export type LabCommand =
+  | { readonly verb: 'up'; readonly options: LabOptions }
+  | { readonly verb: 'down' | 'status'; readonly name: string }
+  | { readonly verb: 'kubeconfig'; readonly name: string; readonly cluster: string }
+  | { readonly verb: 'help' };
+
+export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
+
+  up [--workload containers|kwok] [--clusters home,foreign,...] [--nodes N] [--no-metrics]
+                      brings clusters up; containers (default) are real and need root, kwok needs nothing
+  status              lists clusters, nodes and daemons
+  kubeconfig CLUSTER  prints the path of an administrator's kubeconfig
+  down                removes everything, also after a crash
+
+  --name NAME         which lab (default: lab); labs of different names live side by side
+  --directory DIR     (up) where to keep data: on a disk (default: in the cache)
+`;
+
+/** Throws with one line on anything that is not a command. */
+export function parseArguments(args: readonly string[]): LabCommand {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      name: { type: 'string', default: 'lab' },
+      workload: { type: 'string', default: 'containers' },
+      clusters: { type: 'string', default: 'home,foreign' },
+      nodes: { type: 'string', default: '1' },
+      'no-metrics': { type: 'boolean', default: false },
+      directory: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
+  });
+  const [verb, cluster, ...rest] = positionals;
+  if (values.help || verb === undefined || verb === 'help') return { verb: 'help' };
+  if (rest.length > 0 || (verb !== 'kubeconfig' && cluster !== undefined)) {
+    throw new Error(`unexpected ${rest[0] ?? cluster ?? ''}`);
+  }
+  switch (verb) {
+    case 'up': {
+      const nodes = parseNodes(values.nodes);
+      const metrics = values['no-metrics'] ? { metricsServer: false } : {};
+      return {
+        verb,
+        options: {
+          name: values.name,
+          workload: parseWorkload(values.workload),
+          clusters: values.clusters.split(',').map((name) => ({ name, nodes, ...metrics })),
+          ...(values.directory === undefined ? {} : { directory: values.directory }),
+        },
+      };
+    }
+    case 'down':
+    case 'status':
+      return { verb, name: values.name };
+    case 'kubeconfig':
+      if (cluster === undefined) throw new Error('kubeconfig of which cluster?');
+      return { verb, name: values.name, cluster };
+    default:
+      throw new Error(`unknown command ${verb}`);
+  }
+}
+
+function parseWorkload(text: string): Workload {
+  if (text === 'containers' || text === 'kwok') return text;
+  throw new Error(`--workload is containers or kwok, not ${text}`);
+}
+
+function parseNodes(text: string): number {
+  const nodes = Number(text);
+  if (Number.isInteger(nodes) && nodes >= 1) return nodes;
+  throw new Error(`--nodes is a number from 1, not ${text}`);
+}

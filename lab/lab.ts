@@ -1,0 +1,264 @@
+/**
+ * Real Kubernetes clusters side by side on this machine.
+ *
+ *     await using lab = await Lab.up({ clusters: [{ name: 'home' }, { name: 'foreign' }] });
+ *     lab.cluster('home').kubeconfig
+ *
+ * A lab outlives the program that made it: `Lab.open` finds it again, `Lab.down` removes it, after a crash too.
+ */
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { locked } from './cache.ts';
+import { cleanUp } from './cleanup.ts';
+import { Cluster } from './cluster.ts';
+import { startContainersCluster } from './containers.ts';
+import type { Daemon } from './daemon.ts';
+import { enterHost } from './host.ts';
+import { Journal } from './journal.ts';
+import { knownDaemons } from './known-daemons.ts';
+import { checkLabName, chooseSubnet, subnetsInRoutes } from './network.ts';
+import { createNamespaceDirectory } from './node.ts';
+import { labPaths, runRoot, type LabPaths } from './paths.ts';
+import { missing, thisMachine } from './preflight.ts';
+import { run } from './run.ts';
+import { resolveSpec, type ClusterOptions, type LabSpec, type Workload } from './spec.ts';
+import { together } from './together.ts';
+import { createUnderlay } from './underlay.ts';
+import type { StartCluster } from './workload.ts';
+
+export interface LabOptions {
+  /** Default `lab`. Labs of different names live side by side. */
+  readonly name?: string;
+  /** Default `containers`. */
+  readonly workload?: Workload;
+  /** Default: `home` and `foreign`, one node each. */
+  readonly clusters?: readonly ClusterOptions[];
+  /** Folder on a disk for the lab's data; default in the cache. */
+  readonly directory?: string;
+  /** Aborting it makes `up` fail, and clean up. */
+  readonly signal?: AbortSignal;
+  /** Told about each step, with the seconds since the beginning. */
+  readonly progress?: (line: string) => void;
+}
+
+const DEFAULT_NAME = 'lab';
+const DEFAULT_CLUSTERS: readonly ClusterOptions[] = [{ name: 'home' }, { name: 'foreign' }];
+
+export class Lab {
+  readonly spec: LabSpec;
+  readonly #journal: Journal;
+  readonly #clusters: ReadonlyMap<string, Cluster>;
+
+  private constructor(spec: LabSpec, journal: Journal, clusters: readonly Cluster[]) {
+    this.spec = spec;
+    this.#journal = journal;
+    this.#clusters = new Map(clusters.map((cluster) => [cluster.name, cluster]));
+  }
+
+  /**
+   * Brings a lab up. One that is up already is returned as it is; what an interrupted one left is removed first.
+   * When it fails, nothing is left.
+   */
+  static async up(options: LabOptions = {}): Promise<Lab> {
+    const { name = DEFAULT_NAME, workload = 'containers', signal } = options;
+    checkLabName(name);
+    const progress = stopwatch(options.progress ?? (() => {}));
+    const lack = workload === 'containers' ? missing(thisMachine()) : undefined;
+    if (lack !== undefined) throw new Error(lack);
+
+    const paths = labPaths(name, options.directory);
+    const journal = new Journal(paths.runDirectory);
+    return locked(lockFile(name), async () => {
+      if (journal.exists()) {
+        const existing = await openReady(journal);
+        if (existing) {
+          progress('already up');
+          return existing;
+        }
+        progress('removing what an interrupted lab has left');
+        await cleanUp(journal);
+      }
+      try {
+        return await build(journal, { ...options, name, workload }, { paths, progress });
+      } catch (error) {
+        progress('failed: removing everything again');
+        await cleanUp(journal);
+        signal?.throwIfAborted();
+        throw error;
+      }
+    });
+  }
+
+  /** A lab that is up; throws when there is none. */
+  static async open(name: string = DEFAULT_NAME): Promise<Lab> {
+    const lab = await openReady(new Journal(labPaths(name).runDirectory));
+    if (!lab) throw new Error(`lab ${name} is not up`);
+    return lab;
+  }
+
+  /** Removes a lab, complete or not; whether there was anything to remove. */
+  static async down(name: string = DEFAULT_NAME): Promise<boolean> {
+    const journal = new Journal(labPaths(name).runDirectory);
+    return locked(lockFile(name), async () => {
+      if (!journal.exists()) return false;
+      await cleanUp(journal);
+      return true;
+    });
+  }
+
+  /** @internal `build` and `openReady` come here. */
+  static of(spec: LabSpec, journal: Journal, clusters: readonly Cluster[]): Lab {
+    return new Lab(spec, journal, clusters);
+  }
+
+  get name(): string {
+    return this.spec.name;
+  }
+
+  get clusters(): readonly Cluster[] {
+    return [...this.#clusters.values()];
+  }
+
+  cluster(name: string): Cluster {
+    const found = this.#clusters.get(name);
+    if (!found)
+      throw new Error(`lab ${this.name} has no cluster ${name}: ${[...this.#clusters.keys()].join(' ')}`);
+    return found;
+  }
+
+  /** All daemons by full name: `home/etcd`, `home-1/kubelet`. */
+  daemons(): ReadonlyMap<string, Daemon> {
+    return knownDaemons(this.#journal);
+  }
+
+  /** Removes the lab. */
+  async down(): Promise<void> {
+    for (const cluster of this.clusters) cluster.api.close();
+    await Lab.down(this.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.down();
+  }
+}
+
+const starters: Readonly<Record<Workload, StartCluster>> = {
+  containers: startContainersCluster,
+  kwok: async () => Promise.reject(new Error('kwok is not there yet')),
+};
+
+async function build(
+  journal: Journal,
+  options: LabOptions & { name: string; workload: Workload },
+  context: { paths: LabPaths; progress: (line: string) => void },
+): Promise<Lab> {
+  const { progress } = context;
+  const { workload } = options;
+  const isReal = workload === 'containers';
+  const spec = await reserve(journal, options, context.paths);
+  for (const path of [spec.runDirectory, spec.dataDirectory]) {
+    journal.append({ kind: 'directory', path });
+    mkdirSync(path, { recursive: true });
+  }
+  if (isReal) {
+    await enterHost(spec.runDirectory);
+    await createNamespaceDirectory(spec.runDirectory);
+    await createUnderlay(spec, journal);
+    progress(`network ready at 172.30.${spec.underlay.subnet}.0/24`);
+  }
+  const planes = await together(
+    options.signal,
+    spec.clusters.map((cluster) => async (signal: AbortSignal) => {
+      const plane = await starters[workload]({ lab: spec, cluster, journal, progress, signal });
+      plane.api.close();
+      const access = {
+        server: plane.server,
+        kubeconfig: plane.kubeconfig,
+        pkiDirectory: plane.pki.directory,
+      };
+      journal.append({ kind: 'cluster', name: cluster.name, access });
+      return plane;
+    }),
+  );
+  journal.append({ kind: 'ready' });
+  progress(`up: ${planes.length} clusters`);
+  const lab = await openReady(journal);
+  if (!lab) throw new Error('a daemon ended as soon as everything was ready; see status');
+  return lab;
+}
+
+/** Chooses what is the lab's own and writes it down, one lab at a time. */
+async function reserve(
+  journal: Journal,
+  options: LabOptions & { name: string; workload: Workload },
+  paths: LabPaths,
+): Promise<LabSpec> {
+  return locked(join(runRoot(), 'subnets.lock'), async () => {
+    const subnet = options.workload === 'containers' ? chooseSubnet(await takenSubnets()) : 0;
+    const spec = resolveSpec({
+      name: options.name,
+      workload: options.workload,
+      clusters: options.clusters ?? DEFAULT_CLUSTERS,
+      underlay: { subnet },
+      ...paths,
+    });
+    journal.append({ kind: 'lab', spec });
+    return spec;
+  });
+}
+
+async function takenSubnets(): Promise<Set<number>> {
+  const taken = subnetsInRoutes(await run(['ip', '-4', 'route', 'show', 'table', 'all']));
+  for (const name of labNames()) {
+    const { spec } = new Journal(join(runRoot(), name)).read();
+    if (spec?.workload === 'containers') taken.add(spec.underlay.subnet);
+  }
+  return taken;
+}
+
+/** Names of all labs with a journal, whatever their state. */
+export function labNames(): string[] {
+  try {
+    return readdirSync(runRoot()).filter((name) => existsSync(join(runRoot(), name, 'journal.jsonl')));
+  } catch {
+    return [];
+  }
+}
+
+/** The lab of a journal, when it was finished and every daemon of it still runs. */
+async function openReady(journal: Journal): Promise<Lab | undefined> {
+  const state = journal.read();
+  const { spec } = state;
+  if (!spec || !state.ready) return undefined;
+  const daemons = [...knownDaemons(journal).values()];
+  const components = daemons.filter(({ name }) => !isExtra(spec, name));
+  if (!components.every(({ id }) => id !== undefined)) return undefined;
+  const clusters = await Promise.all(
+    spec.clusters.map(async (cluster) => {
+      const access = state.clusters.get(cluster.name);
+      if (!access) throw new Error(`the journal of lab ${spec.name} lacks cluster ${cluster.name}`);
+      return Cluster.open({ lab: spec, cluster, journal, access });
+    }),
+  );
+  return Lab.of(spec, journal, clusters);
+}
+
+/** Whether somebody else's program, started by `Node.spawn`: it may end without the lab being broken. */
+function isExtra(spec: LabSpec, name: string): boolean {
+  const node = spec.clusters.flatMap(({ nodes }) => nodes).find((node) => name.startsWith(`${node.name}/`));
+  return (
+    node !== undefined && !['containerd', 'kubelet', 'kube-proxy'].includes(name.slice(node.name.length + 1))
+  );
+}
+
+function lockFile(name: string): string {
+  mkdirSync(runRoot(), { recursive: true });
+  return join(runRoot(), `${name}.lock`);
+}
+
+/** Puts the seconds since now before each line. */
+function stopwatch(progress: (line: string) => void): (line: string) => void {
+  const start = performance.now();
+  return (line) => progress(`${((performance.now() - start) / 1000).toFixed(1).padStart(5)} s  ${line}`);
+}
