@@ -1,0 +1,14 @@
+/**
+ * The schemas of our kinds, from which `npm run generate` writes deploy/crds: one file per kind, beside it the
+ * pieces of schema they share. Descriptions are written for `kubectl explain`, defaults and rules are enforced by
+ * the API server, so an agent never meets an object that breaks them.
+ */
+import type { CustomResourceDefinition } from './definition.ts';
+import { forgeDefinition } from './definition.ts';
+import { virtualNodeDefinition } from './virtual-node.ts';
+
+export type { CustomResourceDefinition } from './definition.ts';
+
+/** Every kind of ours, in the order in which they are applied. */
+export const customResourceDefinitions = (): CustomResourceDefinition[] =>
+  [virtualNodeDefinition].map(forgeDefinition);

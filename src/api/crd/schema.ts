@@ -1,0 +1,101 @@
+/**
+ * The part of OpenAPI v3 that Kubernetes accepts in a CustomResourceDefinition ("structural schema"), narrowed to
+ * what we use. A description is not optional: it is what `kubectl explain` shows.
+ */
+export interface Schema {
+  type?: 'object' | 'array' | 'string' | 'integer' | 'boolean';
+  description: string;
+  format?: 'date-time' | 'int32' | 'int64';
+  default?: unknown;
+  enum?: readonly string[];
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  minProperties?: number;
+  maxProperties?: number;
+  required?: readonly string[];
+  properties?: Readonly<Record<string, Schema>>;
+  additionalProperties?: Schema;
+  items?: Schema;
+  anyOf?: readonly { type: 'integer' | 'string' }[];
+  'x-kubernetes-int-or-string'?: true;
+  'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map';
+  'x-kubernetes-list-map-keys'?: readonly string[];
+  'x-kubernetes-validations'?: readonly Validation[];
+}
+
+/** One rule in CEL (KEP-2876). Every string and list it looks at needs a maximum, else its cost is over budget. */
+export interface Validation {
+  rule: string;
+  message: string;
+  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
+  fieldPath?: string;
+}
+
+/** One schema for each field of the type, no more and no fewer: a new field without a schema does not compile. */
+export type SchemaOf<T> = { readonly [Key in keyof Required<T>]: Schema };
+
+const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+
+/** A DNS label (RFC 1123): what namespaces are named with. */
+export const dnsLabel = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 1,
+  maxLength: 63,
+  pattern: `^${LABEL}$`,
+});
+
+/** A DNS name in lower case: what most objects are named with. */
+export const dnsName = (description: string, maxLength = 253): Schema => ({
+  type: 'string',
+  description,
+  minLength: 1,
+  maxLength,
+  pattern: `^${LABEL}(\\.${LABEL})*$`,
+});
+
+/** The conditions of a status, as in metav1.Condition (KEP-1623); `types` says which there are. */
+export const conditions = (types: string): Schema => ({
+  type: 'array',
+  description: `What holds and what does not, each with its cause. Types: ${types}.`,
+  maxItems: 16,
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['type'],
+  items: {
+    type: 'object',
+    description: 'One condition.',
+    required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
+    properties: {
+      type: { type: 'string', description: 'Which condition this is.', minLength: 1, maxLength: 316 },
+      status: {
+        type: 'string',
+        description: 'Whether it holds; Unknown where nobody could look.',
+        enum: ['True', 'False', 'Unknown'],
+      },
+      observedGeneration: {
+        type: 'integer',
+        format: 'int64',
+        description: 'metadata.generation of the object when this was found out.',
+        minimum: 0,
+      },
+      lastTransitionTime: {
+        type: 'string',
+        format: 'date-time',
+        description: 'When the status last changed from one value to another.',
+      },
+      reason: {
+        type: 'string',
+        description: 'The cause in one word, from a closed list; for programs.',
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
+      },
+      message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 32768 },
+    },
+  },
+});

@@ -1,0 +1,270 @@
+import {
+  VIRTUAL_NODE_CONDITIONS,
+  virtualNodes,
+  type HomeApiServer,
+  type KubeconfigSecretRef,
+  type NamespaceMapping,
+  type VirtualNodeSpec,
+  type VirtualNodeStatus,
+} from '../virtual-node.ts';
+import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
+import type { Taint } from '../wire.ts';
+import type { Definition } from './definition.ts';
+import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+
+/** No sign: nobody lends a negative amount. */
+const QUANTITY = '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?[0-9]+))?$';
+
+const kubeconfigSecretRef: Schema = {
+  type: 'object',
+  description:
+    'The Secret with a kubeconfig for the foreign cluster. The agent may read this Secret and no other.',
+  required: ['namespace', 'name'],
+  properties: {
+    namespace: dnsLabel('Namespace of the Secret; by custom the one that the agent runs in.'),
+    name: dnsName('Name of the Secret.'),
+    key: {
+      type: 'string',
+      description: 'Key of the Secret whose value is the kubeconfig.',
+      default: 'kubeconfig',
+      minLength: 1,
+      maxLength: 253,
+      pattern: '^[-._a-zA-Z0-9]+$',
+    },
+  } satisfies SchemaOf<KubeconfigSecretRef>,
+};
+
+const resources: Schema = {
+  type: 'object',
+  description:
+    'What the foreign cluster lends, shown as capacity of the Node: cpu, memory and pods, and what else there is ' +
+    '(ephemeral-storage, nvidia.com/gpu and the like). The scheduler places no more than this; what the foreign ' +
+    'cluster really grants is its own quota.',
+  maxProperties: 64,
+  additionalProperties: {
+    description: 'A Kubernetes quantity, for example 4, 500m or 8Gi.',
+    anyOf: [{ type: 'integer' }, { type: 'string' }],
+    'x-kubernetes-int-or-string': true,
+    pattern: QUANTITY,
+    maxLength: 32,
+    minimum: 0,
+  },
+  'x-kubernetes-validations': [
+    { rule: "'cpu' in self", message: 'cpu is required', reason: 'FieldValueRequired' },
+    { rule: "'memory' in self", message: 'memory is required', reason: 'FieldValueRequired' },
+    { rule: "'pods' in self", message: 'pods is required', reason: 'FieldValueRequired' },
+  ],
+};
+
+const taints: Schema = {
+  type: 'array',
+  description:
+    'Taints of the Node, besides tributary.dev/virtual-node, which is always there and keeps unasked pods away.',
+  maxItems: 32,
+  'x-kubernetes-list-type': 'atomic',
+  items: {
+    type: 'object',
+    description: 'One taint.',
+    required: ['key', 'effect'],
+    properties: {
+      key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
+      value: { type: 'string', description: 'Value of the taint.', maxLength: 63 },
+      effect: {
+        type: 'string',
+        description: 'What happens to pods that do not tolerate it.',
+        enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
+      },
+    } satisfies Omit<SchemaOf<Taint>, 'timeAdded'>,
+  },
+};
+
+const namespaceMapping: Schema = {
+  type: 'object',
+  description: 'Pods of the home namespace run in the tenant namespace.',
+  required: ['homeNamespace', 'tenantNamespace'],
+  properties: {
+    homeNamespace: dnsLabel('A namespace of this cluster; each at most once.'),
+    tenantNamespace: dnsLabel(
+      'A namespace of the foreign cluster, made for us by its administrator; each at most once, since two home ' +
+        'namespaces in one would mix objects of the same name.',
+    ),
+  } satisfies SchemaOf<NamespaceMapping>,
+};
+
+const namespaces: Schema = {
+  type: 'array',
+  description:
+    'Which home namespaces are offloaded, and to which namespace over there. Pods of other namespaces that are ' +
+    'bound to the Node all the same get a status that says so.',
+  maxItems: 256,
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['homeNamespace'],
+  items: namespaceMapping,
+  'x-kubernetes-validations': [
+    {
+      rule: 'self.all(a, self.exists_one(b, b.tenantNamespace == a.tenantNamespace))',
+      message: 'a tenantNamespace may be given once only',
+      reason: 'FieldValueDuplicate',
+    },
+    {
+      rule: 'self.all(a, oldSelf.all(b, b.homeNamespace != a.homeNamespace || b.tenantNamespace == a.tenantNamespace))',
+      message: 'the tenantNamespace of a home namespace cannot be changed: take the home namespace out first',
+      reason: 'FieldValueForbidden',
+    },
+  ],
+};
+
+const homeApiServer: Schema = {
+  type: 'object',
+  description:
+    'Where offloaded pods reach the API server of this cluster. Without it they get no service-account token for it.',
+  required: ['host', 'port'],
+  properties: {
+    host: {
+      type: 'string',
+      description:
+        'An address or name that pods of the foreign cluster can reach and that the serving certificate names.',
+      minLength: 1,
+      maxLength: 253,
+      pattern: '^[a-zA-Z0-9]([-.:a-zA-Z0-9]*[a-zA-Z0-9])?$|^[0-9a-fA-F:]+$',
+    },
+    port: {
+      type: 'integer',
+      format: 'int32',
+      description: 'TCP port.',
+      default: 6443,
+      minimum: 1,
+      maximum: 65535,
+    },
+  } satisfies SchemaOf<HomeApiServer>,
+};
+
+const spec: Schema = {
+  type: 'object',
+  description: 'What is wanted: which foreign cluster, how the Node looks, what is offloaded.',
+  required: ['kubeconfigSecretRef', 'resources'],
+  properties: {
+    nodeName: dnsName(
+      "Name of the Node in this cluster; default: the VirtualNode's own name. It cannot be changed later: pods are bound to it.",
+      63,
+    ),
+    kubeconfigSecretRef,
+    resources,
+    labels: {
+      type: 'object',
+      description:
+        'Labels of the Node, besides those that every virtual node bears; for affinity and topology.',
+      maxProperties: 128,
+      additionalProperties: { type: 'string', description: 'Value of the label.', maxLength: 63 },
+    },
+    annotations: {
+      type: 'object',
+      description: 'Annotations of the Node.',
+      maxProperties: 128,
+      additionalProperties: { type: 'string', description: 'Value of the annotation.', maxLength: 16384 },
+    },
+    taints,
+    namespaces,
+    homeApiServer,
+    declaredFeatures: {
+      type: 'array',
+      description:
+        'Features of the node runtime that all nodes over there declare (KEP-5328); pods that need another one are ' +
+        'not scheduled here.',
+      maxItems: 64,
+      'x-kubernetes-list-type': 'set',
+      items: {
+        type: 'string',
+        description: 'Name of a feature.',
+        maxLength: 128,
+        pattern: '^[A-Z][A-Za-z0-9]*(/[A-Z][A-Za-z0-9]*)*$',
+      },
+    },
+  } satisfies SchemaOf<VirtualNodeSpec>,
+  'x-kubernetes-validations': [
+    {
+      rule: 'has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)',
+      message: 'nodeName cannot be changed: pods are bound to it; make another VirtualNode',
+      reason: 'FieldValueForbidden',
+      fieldPath: '.nodeName',
+    },
+  ],
+};
+
+const status: Schema = {
+  type: 'object',
+  description: 'What the agent found; written by it alone.',
+  properties: {
+    observedGeneration: {
+      type: 'integer',
+      format: 'int64',
+      description: 'The metadata.generation that the conditions speak of.',
+      minimum: 0,
+    },
+    nodeName: {
+      type: 'string',
+      description: 'The Node that stands for the foreign cluster.',
+      maxLength: 253,
+    },
+    namespaces: {
+      type: 'array',
+      description:
+        'Namespaces that the agent looks after: those of the spec, and those taken out of it in which pods still live.',
+      maxItems: 1024,
+      // Not a map: a home namespace that was given another tenant namespace is here with both.
+      'x-kubernetes-list-type': 'atomic',
+      items: namespaceMapping,
+    },
+    foreignVersion: {
+      type: 'string',
+      description: 'Version of the foreign API server, as major.minor.patch.',
+      maxLength: 64,
+    },
+    conditions: conditions(Object.values(VIRTUAL_NODE_CONDITIONS).join(', ')),
+  } satisfies SchemaOf<VirtualNodeStatus>,
+};
+
+export const virtualNodeDefinition: Definition = {
+  type: virtualNodes,
+  singular: 'virtualnode',
+  shortNames: ['vn'],
+  columns: [
+    { name: 'Node', type: 'string', jsonPath: '.status.nodeName', description: 'Name of the Node.' },
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the Node is Ready.',
+    },
+    {
+      name: 'Reason',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+      description: 'Why it is, or is not.',
+    },
+    {
+      name: 'Foreign-Version',
+      type: 'string',
+      jsonPath: '.status.foreignVersion',
+      description: 'Version of the foreign API server.',
+    },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
+  ],
+  schema: {
+    type: 'object',
+    description:
+      'A foreign cluster as a node of this one. From it come one Node and one agent, which runs its pods.',
+    required: ['spec'],
+    properties: { spec, status },
+    'x-kubernetes-validations': [
+      {
+        rule: `self.metadata.name.size() <= ${MAX_VIRTUAL_NODE_NAME}`,
+        message: `the name may have at most ${MAX_VIRTUAL_NODE_NAME} characters: names of other objects are made from it`,
+      },
+      {
+        rule: "self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+        message: 'the name must be a DNS label: lower-case letters, digits and dashes, no dot',
+      },
+    ],
+  },
+};

@@ -1,0 +1,99 @@
+/**
+ * Rights as data. Roles are forged from these tables, docs/rights.md is printed from them, and an integration test
+ * asks a real API server whether they are the whole truth.
+ */
+import type { Manifest, ManifestOf } from './manifest.ts';
+import type { Stored, Wire } from './wire.ts';
+import type * as models from '@kubernetes/client-node';
+
+export type Role = Stored<models.V1Role>;
+export type RoleBinding = Stored<models.V1RoleBinding>;
+export type PolicyRule = Wire<models.V1PolicyRule>;
+
+const RBAC_GROUP = 'rbac.authorization.k8s.io';
+const RBAC_VERSION = `${RBAC_GROUP}/v1`;
+
+/** A closed list: no `*`, no `deletecollection`, no `escalate`, `bind` or `impersonate` can be written down. */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'approve';
+
+/** One line of a table: what may be done to one resource, and why each verb is there. */
+export interface Right {
+  /** Empty for the core group. */
+  readonly group: string;
+  /** Plural, with its subresource: `pods`, `pods/log`. */
+  readonly resource: string;
+  readonly verbs: readonly Verb[];
+  /**
+   * Where given, these objects only. A name may hold a placeholder, see `named`. `create` cannot be narrowed
+   * this way: the API server authorises it before it knows the name.
+   */
+  readonly names?: readonly string[];
+  /** One phrase for a person who asks why. */
+  readonly why: string;
+}
+
+/** The rights as rules of a Role; placeholders such as `<node>` in names are filled in. */
+export function rulesOf(
+  rights: readonly Right[],
+  names: Readonly<Record<string, string>> = {},
+): PolicyRule[] {
+  return rights.map((right) => ({
+    apiGroups: [right.group],
+    resources: [right.resource],
+    ...(right.names && { resourceNames: right.names.map((name) => filled(name, names)) }),
+    verbs: [...right.verbs],
+  }));
+}
+
+/** The text with each `<key>` replaced; a placeholder nobody fills is a bug, and would be a silent loss of rights. */
+function filled(text: string, names: Readonly<Record<string, string>>): string {
+  return text.replaceAll(/<([a-z-]+)>/g, (whole, key: string) => {
+    const name = names[key];
+    if (name === undefined) throw new Error(`no value for ${whole} in "${text}"`);
+    return name;
+  });
+}
+
+export interface AccountRef {
+  namespace: string;
+  name: string;
+}
+
+/** Who gets what where; the Role and its binding bear the same name. */
+export interface Grant {
+  name: string;
+  /** Absent: cluster-wide. */
+  namespace?: string;
+  labels: Record<string, string>;
+  account: AccountRef;
+  rules: PolicyRule[];
+}
+
+/** The pair of objects that gives these rules to the account and to nobody else. */
+export function forgeGrant(grant: Grant): [ManifestOf<Role>, ManifestOf<RoleBinding>] {
+  const kind = grant.namespace === undefined ? 'ClusterRole' : 'Role';
+  return [
+    { apiVersion: RBAC_VERSION, kind, metadata: metadataOf(grant), rules: grant.rules },
+    forgeBinding({ kind, name: grant.name }, grant),
+  ];
+}
+
+/** Binds the account to a role that exists; by itself, to one that Kubernetes ships. */
+export function forgeBinding(
+  role: { kind: 'Role' | 'ClusterRole'; name: string },
+  grant: Omit<Grant, 'rules'>,
+): ManifestOf<RoleBinding> {
+  return {
+    apiVersion: RBAC_VERSION,
+    kind: grant.namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+    metadata: metadataOf(grant),
+    roleRef: { apiGroup: RBAC_GROUP, ...role },
+    subjects: [{ kind: 'ServiceAccount', ...grant.account }],
+  };
+}
+
+const metadataOf = ({ name, namespace, labels }: Omit<Grant, 'rules'>): Manifest['metadata'] => ({
+  name,
+  ...(namespace !== undefined && { namespace }),
+  labels,
+});

@@ -1,0 +1,70 @@
+/** What the commands that print manifests share: their arguments, their YAML, their one line of complaint. */
+import { parseArgs } from 'node:util';
+import { stringify } from 'yaml';
+import { errorMessage, TributaryError } from '../lib/errors.ts';
+
+/** Where a command writes; tests read it. */
+export interface CommandIo {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+/** Exit codes, as of most Unix tools: 2 is a mistake in the command line. */
+export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+
+export interface CommandLine {
+  /** Values of `--name value`, the last one counts. */
+  values: Readonly<Record<string, string | undefined>>;
+  positionals: readonly string[];
+}
+
+/** Options that all take a value; an unknown one, or one without its value, is an Invalid error. */
+export function parseCommandLine(args: readonly string[], options: readonly string[]): CommandLine {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options: Object.fromEntries(options.map((name) => [name, { type: 'string' as const }])),
+      allowPositionals: true,
+    });
+    return { values, positionals };
+  } catch (error) {
+    // The parser's advice on how to pass odd values takes more than one line.
+    throw new TributaryError('Invalid', errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments', {
+      cause: error,
+    });
+  }
+}
+
+export function required(line: CommandLine, name: string): string {
+  const value = line.values[name];
+  if (value === undefined || value === '') throw new TributaryError('Invalid', `--${name} is required`);
+  return value;
+}
+
+/** `a,b` as a list; empty where the option is not given. */
+export const listOf = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+
+/** One YAML document an object, in their order; equal parts are written out, since kubectl users edit this. */
+export const printYaml = (objects: readonly object[]): string =>
+  objects.map((object) => stringify(object, { aliasDuplicateObjects: false, lineWidth: 110 })).join('---\n');
+
+/** Runs a command; a mistake of the caller is told in one line, with the usage, and ends with EXIT.usage. */
+export async function runCommand(
+  usage: string,
+  io: CommandIo,
+  command: () => string | Promise<string>,
+): Promise<number> {
+  try {
+    io.out(await command());
+    return EXIT.ok;
+  } catch (error) {
+    const mistaken = (error as { code?: unknown } | null)?.code === 'Invalid';
+    io.err(`${errorMessage(error)}\n`);
+    if (mistaken) io.err(`usage: ${usage}\n`);
+    return mistaken ? EXIT.usage : EXIT.failed;
+  }
+}

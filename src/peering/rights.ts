@@ -1,0 +1,81 @@
+import type { Right } from '../api/rbac.ts';
+
+/**
+ * Everything that a peer may do in this cluster: these lines, in each of its tenant namespaces, and nothing else
+ * anywhere. What is not here was left out on purpose:
+ *
+ * - `pods/status`: the kubelets here say what a pod does; a peer that could write it could lie to our own Services;
+ * - `pods/eviction`, `pods/binding`, `deletecollection`: `delete`, one pod at a time, is all that a home needs, and
+ *   our own scheduler places pods;
+ * - `serviceaccounts` and `serviceaccounts/token`: offloaded pods run as nobody here, their tokens come from home;
+ * - `services`, `endpointslices`, `ingresses`, `persistentvolumeclaims`: not carried across by this version;
+ * - `events`, `resourcequotas`, `namespaces`, `nodes`: a refusal comes back as the answer to the write.
+ */
+export const PEER_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'pods',
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why:
+      'create, delete: run and end its pods; patch: image, labels and tolerations of a running pod; list, watch: ' +
+      'follow their status; get: a pod is believed lost only after a read of its own',
+  },
+  {
+    group: '',
+    resource: 'pods/log',
+    verbs: ['get'],
+    why: '`kubectl logs` at home reads them here',
+  },
+  {
+    group: '',
+    resource: 'pods/exec',
+    verbs: ['get', 'create'],
+    why: '`kubectl exec` and `cp`; get opens the WebSocket, and since 1.35 create is asked for as well',
+  },
+  {
+    group: '',
+    resource: 'pods/attach',
+    verbs: ['get', 'create'],
+    why: '`kubectl attach` and `run -it`; both verbs as for exec',
+  },
+  {
+    group: '',
+    resource: 'pods/portforward',
+    verbs: ['get', 'create'],
+    why: '`kubectl port-forward`; both verbs as for exec',
+  },
+  {
+    group: '',
+    resource: 'pods/ephemeralcontainers',
+    verbs: ['patch'],
+    why: '`kubectl debug` adds a container to a running pod (KEP-277); only through this subresource',
+  },
+  {
+    group: '',
+    resource: 'pods/resize',
+    verbs: ['patch'],
+    why: 'CPU and memory of a running pod (KEP-1287); only through this subresource, and within the quota',
+  },
+  {
+    group: '',
+    resource: 'configmaps',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    why:
+      'copies of what its pods mount: made, followed and removed with them; update: replaces a copy only if nobody ' +
+      'wrote in between; get: looks whose a name is before it is taken',
+  },
+  {
+    group: '',
+    resource: 'secrets',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    why:
+      'as ConfigMaps, and tokens of home service accounts; it sees every Secret in its tenant namespace, so keep ' +
+      'none of your own there',
+  },
+  {
+    group: 'metrics.k8s.io',
+    resource: 'pods',
+    verbs: ['get', 'list'],
+    why: '`kubectl top` and autoscalers at home; where no metrics server runs, this line grants nothing',
+  },
+];

@@ -1,0 +1,88 @@
+/** The credential of a peer, as the kubeconfig that its virtual node reads. */
+import { checkedLabel } from '../api/manifest.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { PEERS_NAMESPACE } from './tenant.ts';
+
+/** Asks this cluster for a token of an account; the TokenRequest API, nothing else. */
+export interface TokenIssuer {
+  /** URL and CA (base64 of PEM) under which we reach the API server ourselves. */
+  readonly server: string;
+  readonly certificateAuthorityData?: string;
+  createToken(
+    account: { namespace: string; name: string },
+    options: { expirationSeconds: number; signal?: AbortSignal },
+  ): Promise<{ token: string; expirationTimestamp: string }>;
+}
+
+export interface PeerAccess {
+  peer: string;
+  /** Where the peer reaches this API server; never an address of this cluster's pods or Services. */
+  server: string;
+  /** Base64 of PEM; absent where a public authority signed the serving certificate. */
+  certificateAuthorityData?: string;
+  /** The name in the serving certificate, where `server` is another one. */
+  tlsServerName?: string;
+  token: string;
+  /** The first of its tenant namespaces, for people who use the file by hand. */
+  namespace?: string;
+}
+
+export interface Kubeconfig {
+  apiVersion: 'v1';
+  kind: 'Config';
+  'current-context': string;
+  clusters: { name: string; cluster: Record<string, string> }[];
+  users: { name: string; user: { token: string } }[];
+  contexts: { name: string; context: { cluster: string; user: string; namespace?: string } }[];
+}
+
+export const DEFAULT_TOKEN_SECONDS: number = 24 * 3600;
+/** Below this the API server refuses; above, a copied file would be of use for too long. Seconds. */
+const TOKEN_BOUNDS = { least: 600, most: 90 * 24 * 3600 };
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Reads `24h`, `90m` and the like, as seconds. */
+export function parseTokenSeconds(text: string): number {
+  const [, amount, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
+  if (!(seconds >= TOKEN_BOUNDS.least && seconds <= TOKEN_BOUNDS.most)) {
+    throw new TributaryError('Invalid', `"${text}" is not a duration from 10m to 90d, such as 24h`);
+  }
+  return seconds;
+}
+
+export const peerAccount = (peer: string): { namespace: string; name: string } => ({
+  namespace: PEERS_NAMESPACE,
+  name: checkedLabel('peer', peer),
+});
+
+export function forgeKubeconfig(access: PeerAccess): Kubeconfig {
+  const { peer, server, certificateAuthorityData, tlsServerName, token, namespace } = access;
+  checkedLabel('peer', peer);
+  if (!URL.canParse(server) || new URL(server).protocol !== 'https:') {
+    throw new TributaryError('Invalid', `server "${server}" is not an https URL`);
+  }
+  const name = 'foreign';
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': name,
+    clusters: [
+      {
+        name,
+        cluster: {
+          server,
+          ...(certificateAuthorityData !== undefined && {
+            'certificate-authority-data': certificateAuthorityData,
+          }),
+          ...(tlsServerName !== undefined && { 'tls-server-name': tlsServerName }),
+        },
+      },
+    ],
+    users: [{ name: peer, user: { token } }],
+    contexts: [
+      { name, context: { cluster: name, user: peer, ...(namespace !== undefined && { namespace }) } },
+    ],
+  };
+}

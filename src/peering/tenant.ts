@@ -1,0 +1,143 @@
+/**
+ * The provider's side of a peering that was agreed on by people: the objects that let one peer, and only it, run
+ * pods in namespaces of this cluster, within a quota and under Pod Security. Pure functions; `tributary tenant`
+ * prints what they make, and `kubectl apply` puts it in place.
+ */
+import {
+  APP_NAME,
+  LABEL_APP_NAME,
+  checkedLabel,
+  checkedUnique,
+  type Manifest,
+  type ManifestOf,
+} from '../api/manifest.ts';
+import { forgeGrant, rulesOf } from '../api/rbac.ts';
+import type { Namespace, ResourceList, Stored } from '../api/wire.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { PEER_RIGHTS } from './rights.ts';
+import { DEFAULT_QUOTA, forgeLimits, forgeQuota } from './tenant-quota.ts';
+import { ANNOTATION_MAX_PRIORITY, forgeTenantPolicy } from './tenant-policy.ts';
+import { LABEL_PEER } from './labels.ts';
+import type * as models from '@kubernetes/client-node';
+
+/**
+ * Peers' accounts live here and not in a tenant namespace: there a peer may create pods and Secrets, and so could
+ * mount its own account or have a token made for it that never expires.
+ */
+export const PEERS_NAMESPACE = 'tributary-peers';
+
+export type PodSecurityLevel = 'baseline' | 'restricted';
+
+export interface Tenant {
+  /** What we call the peer; names its account. */
+  peer: string;
+  /** Made for this peer alone. */
+  namespaces: readonly string[];
+  /** For each namespace; default: DEFAULT_QUOTA. */
+  quota?: ResourceList;
+  /** Default `baseline`: no privileges, no host access. `restricted` also asks for non-root. */
+  podSecurity?: PodSecurityLevel;
+}
+
+/** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
+const RESERVED = /^(kube-.*|default|tributary-system|tributary-peers)$/;
+
+/** All objects of one tenant, in the order in which they must be applied. */
+export function forgeTenant(tenant: Tenant): Manifest[] {
+  const peer = checkedLabel('peer', tenant.peer);
+  if (peer === 'default') {
+    throw new TributaryError('Invalid', 'peer "default" is the name of an account that every namespace has');
+  }
+  if (tenant.namespaces.length === 0) throw new TributaryError('Invalid', 'no tenant namespace is given');
+  checkedUnique('tenant namespace', tenant.namespaces);
+  return [
+    forgePeersNamespace(),
+    forgePeerAccount(peer),
+    ...forgeTenantPolicy(),
+    ...tenant.namespaces.flatMap((namespace) => forgeTenantNamespace(namespace, { ...tenant, peer })),
+  ];
+}
+
+function forgeTenantNamespace(name: string, tenant: Tenant): Manifest[] {
+  checkedLabel('tenant namespace', name);
+  if (RESERVED.test(name)) {
+    throw new TributaryError(
+      'Invalid',
+      `tenant namespace "${name}" is reserved: a peer could take over the cluster`,
+    );
+  }
+  const labels = { [LABEL_APP_NAME]: APP_NAME, [LABEL_PEER]: tenant.peer };
+  const quota = tenant.quota ?? DEFAULT_QUOTA;
+  const account = { namespace: PEERS_NAMESPACE, name: tenant.peer };
+  return [
+    forgeNamespace(name, labels, tenant.podSecurity ?? 'baseline'),
+    forgeQuota(name, labels, quota),
+    forgeLimits(name, labels, quota),
+    forgeDefaultAccount(name, labels),
+    ...forgeGrant({ name: 'tributary-peer', namespace: name, labels, account, rules: rulesOf(PEER_RIGHTS) }),
+  ];
+}
+
+function forgeNamespace(
+  name: string,
+  labels: Record<string, string>,
+  level: PodSecurityLevel,
+): ManifestOf<Namespace> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name,
+      labels: {
+        ...labels,
+        'pod-security.kubernetes.io/enforce': level,
+        'pod-security.kubernetes.io/enforce-version': 'latest',
+        // For the administrator's audit log; `warn` would only repeat it to the peer on each write.
+        'pod-security.kubernetes.io/audit': 'restricted',
+        'pod-security.kubernetes.io/audit-version': 'latest',
+      },
+      annotations: { [ANNOTATION_MAX_PRIORITY]: '0' },
+    },
+  };
+}
+
+function forgePeersNamespace(): ManifestOf<Namespace> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: PEERS_NAMESPACE,
+      labels: {
+        [LABEL_APP_NAME]: APP_NAME,
+        // No pod belongs here.
+        'pod-security.kubernetes.io/enforce': 'restricted',
+      },
+    },
+  };
+}
+
+function forgePeerAccount(peer: string): ManifestOf<Stored<models.V1ServiceAccount>> {
+  return {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: {
+      name: peer,
+      namespace: PEERS_NAMESPACE,
+      labels: { [LABEL_APP_NAME]: APP_NAME, [LABEL_PEER]: peer },
+    },
+    automountServiceAccountToken: false,
+  };
+}
+
+/** Offloaded pods are nobody here: the account of the tenant namespace is not mounted into them. */
+function forgeDefaultAccount(
+  namespace: string,
+  labels: Record<string, string>,
+): ManifestOf<Stored<models.V1ServiceAccount>> {
+  return {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'default', namespace, labels },
+    automountServiceAccountToken: false,
+  };
+}

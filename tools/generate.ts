@@ -1,0 +1,48 @@
+/**
+ * Writes what is made from the sources and committed all the same, so that people can read and apply it without
+ * running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md.
+ *
+ * Usage: node tools/generate.ts [--check]
+ *   --check writes nothing; it fails with one line that names what is stale.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { format } from 'prettier';
+import { definitionFiles } from './generate/definitions.ts';
+import { exampleFiles } from './generate/examples.ts';
+import { rightsDocument } from './generate/rights-document.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+
+/** Path from the root of the repository -> whole text. */
+const files: Record<string, string> = {
+  ...definitionFiles(),
+  ...exampleFiles(),
+  'docs/rights.md': rightsDocument(),
+};
+
+function current(path: string): string | undefined {
+  try {
+    return readFileSync(join(ROOT, path), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const stale: string[] = [];
+for (const [path, text] of Object.entries(files)) {
+  const parser = path.endsWith('.md') ? 'markdown' : 'yaml';
+  const wanted = await format(text, { parser, printWidth: 110, singleQuote: true, trailingComma: 'all' });
+  if (current(path) === wanted) continue;
+  stale.push(path);
+  if (process.argv.includes('--check')) continue;
+  mkdirSync(dirname(join(ROOT, path)), { recursive: true });
+  writeFileSync(join(ROOT, path), wanted);
+}
+
+if (process.argv.includes('--check')) {
+  if (stale.length > 0) console.error(`stale: ${stale.join(', ')}; run npm run generate`);
+  process.exitCode = stale.length > 0 ? 1 : 0;
+} else {
+  console.log(stale.length > 0 ? `wrote ${stale.join(', ')}` : 'nothing was stale');
+}
