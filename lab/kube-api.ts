@@ -85,13 +85,21 @@ export class KubeApi {
   /** One request; resolves with whatever status the server answered. */
   async call(method: string, path: string, body?: unknown, contentType?: string): Promise<KubeResponse> {
     const { promise, resolve, reject } = Promise.withResolvers<KubeResponse>();
+    const content = body === undefined ? undefined : JSON.stringify(body);
     const sent = request(
       new URL(path, this.#options.server),
       {
         method,
         agent: this.#agent,
         signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-        headers: body === undefined ? {} : { 'content-type': contentType ?? 'application/json' },
+        headers:
+          content === undefined
+            ? {}
+            : {
+                'content-type': contentType ?? 'application/json',
+                // Node frames the body of a DELETE only when told how long it is.
+                'content-length': Buffer.byteLength(content),
+              },
       },
       (answer) => {
         const chunks: Buffer[] = [];
@@ -103,7 +111,7 @@ export class KubeApi {
       },
     );
     sent.once('error', reject);
-    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    sent.end(content);
     return promise;
   }
 
