@@ -159,6 +159,8 @@ function metricsPod(name: string): Record<string, unknown> {
           '--kubelet-preferred-address-types=InternalIP',
           '--kubelet-use-node-status-port',
           '--metric-resolution=10s',
+          // Has to be shorter than the resolution, and is not by default.
+          '--kubelet-request-timeout=5s',
         ],
         ports: [{ name: 'https', containerPort: METRICS_PORT }],
         readinessProbe: {

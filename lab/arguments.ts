@@ -22,40 +22,26 @@ export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
   --directory DIR     (up) where to keep data: on a disk (default: in the cache)
 `;
 
+const OPTIONS = {
+  name: { type: 'string', default: 'lab' },
+  workload: { type: 'string', default: 'containers' },
+  clusters: { type: 'string', default: 'home,foreign' },
+  nodes: { type: 'string', default: '1' },
+  'no-metrics': { type: 'boolean', default: false },
+  directory: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
 /** Throws with one line on anything that is not a command. */
 export function parseArguments(args: readonly string[]): LabCommand {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      name: { type: 'string', default: 'lab' },
-      workload: { type: 'string', default: 'containers' },
-      clusters: { type: 'string', default: 'home,foreign' },
-      nodes: { type: 'string', default: '1' },
-      'no-metrics': { type: 'boolean', default: false },
-      directory: { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  });
+  const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
   const [verb, cluster, ...rest] = positionals;
   if (values.help || verb === undefined || verb === 'help') return { verb: 'help' };
-  if (rest.length > 0 || (verb !== 'kubeconfig' && cluster !== undefined)) {
-    throw new Error(`unexpected ${rest[0] ?? cluster ?? ''}`);
-  }
+  const unexpected = verb === 'kubeconfig' ? rest[0] : cluster;
+  if (unexpected !== undefined) throw new Error(`unexpected ${unexpected}`);
   switch (verb) {
-    case 'up': {
-      const nodes = parseNodes(values.nodes);
-      const metrics = values['no-metrics'] ? { metricsServer: false } : {};
-      return {
-        verb,
-        options: {
-          name: values.name,
-          workload: parseWorkload(values.workload),
-          clusters: values.clusters.split(',').map((name) => ({ name, nodes, ...metrics })),
-          ...(values.directory === undefined ? {} : { directory: values.directory }),
-        },
-      };
-    }
+    case 'up':
+      return { verb, options: upOptions(values) };
     case 'down':
     case 'status':
       return { verb, name: values.name };
@@ -65,6 +51,24 @@ export function parseArguments(args: readonly string[]): LabCommand {
     default:
       throw new Error(`unknown command ${verb}`);
   }
+}
+
+function upOptions(values: {
+  name: string;
+  workload: string;
+  clusters: string;
+  nodes: string;
+  'no-metrics': boolean;
+  directory?: string;
+}): LabOptions {
+  const nodes = parseNodes(values.nodes);
+  const metrics = values['no-metrics'] ? { metricsServer: false } : {};
+  return {
+    name: values.name,
+    workload: parseWorkload(values.workload),
+    clusters: values.clusters.split(',').map((name) => ({ name, nodes, ...metrics })),
+    ...(values.directory === undefined ? {} : { directory: values.directory }),
+  };
 }
 
 function parseWorkload(text: string): Workload {

@@ -207,5 +207,8 @@ async function componentFlags(
     `--authorization-kubeconfig=${kubeconfig}`,
     '--leader-elect=false',
     '--bind-address=127.0.0.1',
+    // The controller manager asks for a token per controller; at the default of 20 a second it starts 5 s later.
+    '--kube-api-qps=500',
+    '--kube-api-burst=1000',
   ];
 }

@@ -8,14 +8,18 @@
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
+import { binaries } from './binaries.ts';
 import { locked } from './cache.ts';
 import { cleanUp } from './cleanup.ts';
 import { Cluster } from './cluster.ts';
 import { startContainersCluster } from './containers.ts';
 import type { Daemon } from './daemon.ts';
 import { enterHost } from './host.ts';
+import { systemImages } from './images.ts';
 import { Journal } from './journal.ts';
+import { startKwokCluster } from './kwok.ts';
 import { knownDaemons } from './known-daemons.ts';
 import { checkLabName, chooseSubnet, subnetsInRoutes } from './network.ts';
 import { createNamespaceDirectory } from './node.ts';
@@ -73,12 +77,16 @@ export class Lab {
       if (journal.exists()) {
         const existing = await openReady(journal);
         if (existing) {
+          checkSame(existing.spec, options);
           progress('already up');
           return existing;
         }
         progress('removing what an interrupted lab has left');
         await cleanUp(journal);
       }
+      // Before anything is made: the first run builds programs for minutes.
+      await prepare(workload, progress);
+      signal?.throwIfAborted();
       try {
         return await build(journal, { ...options, name, workload }, { paths, progress });
       } catch (error) {
@@ -143,9 +151,25 @@ export class Lab {
   }
 }
 
+/** A lab that is up is what was asked for, or it is in the way. */
+function checkSame(existing: LabSpec, options: LabOptions): void {
+  const { clusters = DEFAULT_CLUSTERS, workload = 'containers' } = options;
+  const wanted = resolveSpec({ ...existing, workload, clusters });
+  if (isDeepStrictEqual(wanted, existing)) return;
+  const names = existing.clusters.map(({ name, nodeCount }) => `${name} (${nodeCount})`).join(', ');
+  throw new Error(
+    `lab ${existing.name} is already up, but with other clusters: ${existing.workload}, ${names}. ` +
+      'Take it down first, or choose another name',
+  );
+}
+
+async function prepare(workload: Workload, progress: (line: string) => void): Promise<void> {
+  if (workload === 'containers') await Promise.all([binaries(progress), systemImages(progress)]);
+}
+
 const starters: Readonly<Record<Workload, StartCluster>> = {
   containers: startContainersCluster,
-  kwok: async () => Promise.reject(new Error('kwok is not there yet')),
+  kwok: startKwokCluster,
 };
 
 async function build(

@@ -12,7 +12,7 @@ async function perform(command: LabCommand, signal: AbortSignal): Promise<void> 
       break;
     case 'up': {
       const lab = await Lab.up({ ...command.options, signal, progress: say });
-      for (const { kubeconfig } of lab.clusters) console.log(`export KUBECONFIG=${kubeconfig}`);
+      for (const { name, kubeconfig } of lab.clusters) console.log(`${name}\t${kubeconfig}`);
       break;
     }
     case 'status':
