@@ -1,0 +1,189 @@
+/**
+ * The kwok workload: a real control plane on loopback, and nodes and pods that only pretend to run. It needs neither
+ * root nor containers, and as many clusters as wanted stand side by side, each on ports of its own.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { binaries } from './binaries.ts';
+import { startControlPlane, type ControlPlane, type ControlPlaneProgram } from './control-plane.ts';
+import { Daemon } from './daemon.ts';
+import { freePorts } from './free-ports.ts';
+import type { KubeApi } from './kube-api.ts';
+import { renderKubeconfig } from './kubeconfig.ts';
+import { nodeName, nodePodCidr } from './network.ts';
+import type { ClusterSpec } from './spec.ts';
+import type { ClusterStart, StartCluster } from './workload.ts';
+
+/** Marks the nodes that kwok plays: nodes of the product in the same cluster are left to the product. */
+export const kwokNodeAnnotation = { 'kwok.x-k8s.io/node': 'fake' } as const;
+
+/** More than the 110 of a real node, and within its range of 254 addresses. */
+const capacity = { cpu: '32', memory: '128Gi', 'ephemeral-storage': '512Gi', pods: '250' } as const;
+
+const loopback = '127.0.0.1';
+const stages = join(import.meta.dirname, 'kwok', 'stages.yaml');
+const readyTimeoutMs = 60_000;
+const pollMs = 50;
+
+/** A cluster is only as fast as the slowest client's own limit, and the default one is 20 requests a second. */
+const unlimited = ['--kube-api-qps=2000', '--kube-api-burst=4000'];
+const flags: Partial<Record<ControlPlaneProgram, readonly string[]>> = {
+  etcd: ['--quota-backend-bytes=4294967296', '--snapshot-count=100000'],
+  'kube-apiserver': [
+    // Far above the defaults: the other programs send thousands at a time, and a refused binding costs a back-off.
+    '--max-requests-inflight=3000',
+    '--max-mutating-requests-inflight=1500',
+    '--event-ttl=10m',
+    '--profiling=false',
+    // The `kubernetes` Service would need an address that is not loopback; nothing here could dial it anyway.
+    '--endpoint-reconciler-type=none',
+  ],
+  'kube-controller-manager': [...unlimited, '--concurrent-gc-syncs=40', '--concurrent-namespace-syncs=20'],
+  'kube-scheduler': unlimited,
+};
+
+/** Starts one cluster; resolves when its pretended nodes are Ready. */
+export const startKwokCluster: StartCluster = async (start) => {
+  const { cluster, lab, journal, progress, signal } = start;
+  const directory = join(lab.dataDirectory, cluster.name);
+  const programs = await binaries(progress, [
+    'etcd',
+    'kube-apiserver',
+    'kube-controller-manager',
+    'kube-scheduler',
+    'kwok',
+  ]);
+  const [etcdClient = 0, etcdPeer = 0, apiServer = 0] = await freePorts(3);
+  const controlPlane = await startControlPlane(
+    {
+      name: cluster.name,
+      directory,
+      programs,
+      address: loopback,
+      bindAddress: loopback,
+      ports: { etcdClient, etcdPeer, apiServer, controllerManager: 0, scheduler: 0 },
+      podCidr: cluster.podCidr,
+      serviceCidr: cluster.serviceCidr,
+      start: (spec) => Daemon.start(spec, journal),
+      flags,
+      progress,
+    },
+    signal,
+  );
+  const kwok = await startKwok(start, controlPlane, programs.kwok);
+  await controlPlane.api.apply(...kwokNodes(cluster));
+  await kwok.waitFor('nodes', async () => nodesReady(controlPlane.api, cluster), {
+    timeoutMs: readyTimeoutMs,
+    signal,
+  });
+  progress(`${cluster.name}: ${cluster.nodeCount} kwok nodes Ready`);
+  await defaultServiceAccount(controlPlane.api, signal);
+  return controlPlane;
+};
+
+async function startKwok(
+  { cluster, lab, journal }: ClusterStart,
+  { pki, server }: ControlPlane,
+  program: string,
+): Promise<Daemon> {
+  const client = await pki.authority.issue({ commonName: 'kwok', organizations: ['system:masters'] });
+  const kubeconfig = pki.write(
+    'kwok.kubeconfig',
+    renderKubeconfig({ name: cluster.name, server, caCert: pki.authority.cert, client }),
+  );
+  const directory = join(lab.dataDirectory, cluster.name);
+  const config = join(directory, 'kwok.json');
+  writeFileSync(config, JSON.stringify(kwokConfiguration(cluster), undefined, 2));
+  return Daemon.start(
+    {
+      name: `${cluster.name}/kwok`,
+      command: [program, `--kubeconfig=${kubeconfig}`, `--config=${config}`, `--config=${stages}`],
+      logFile: join(directory, 'log', 'kwok.log'),
+    },
+    journal,
+  );
+}
+
+function kwokConfiguration(cluster: ClusterSpec): object {
+  return {
+    apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
+    kind: 'KwokConfiguration',
+    options: {
+      cidr: cluster.podCidr,
+      nodeIP: loopback,
+      manageAllNodes: false,
+      manageNodesWithAnnotationSelector: Object.entries(kwokNodeAnnotation)
+        .map(([key, value]) => `${key}=${value}`)
+        .join(','),
+      // A Lease rather than status writes says that a node lives, as with the kubelet.
+      nodeLeaseDurationSeconds: 40,
+      podPlayStageParallelism: 16,
+      nodePlayStageParallelism: 16,
+      nodeLeaseParallelism: 4,
+    },
+  };
+}
+
+/** The nodes of a kwok cluster, as applied before kwok brings them to life. */
+export function kwokNodes(cluster: Pick<ClusterSpec, 'name' | 'nodeCount' | 'podCidr'>): KwokNode[] {
+  return Array.from({ length: cluster.nodeCount }, (_, index) => {
+    const name = nodeName(cluster.name, index);
+    const podCidr = nodePodCidr(cluster.podCidr, index);
+    return {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: {
+        name,
+        annotations: { ...kwokNodeAnnotation, 'node.alpha.kubernetes.io/ttl': '0' },
+        labels: {
+          'kubernetes.io/arch': 'amd64',
+          'kubernetes.io/hostname': name,
+          'kubernetes.io/os': 'linux',
+          'node.kubernetes.io/instance-type': 'kwok',
+        },
+      },
+      spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
+      status: { capacity, allocatable: capacity },
+    };
+  });
+}
+
+interface KwokNode {
+  readonly [field: string]: unknown;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly annotations: Readonly<Record<string, string>>;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+}
+
+interface NodeList {
+  readonly items: readonly {
+    readonly spec?: { readonly taints?: readonly unknown[] };
+    readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  }[];
+}
+
+/** Ready and no longer tainted `not-ready`: pods can be bound from now on. */
+async function nodesReady(api: KubeApi, cluster: ClusterSpec): Promise<boolean> {
+  const list = await api.get<NodeList>('/api/v1/nodes');
+  const ready = (list?.items ?? []).filter(
+    ({ spec, status }) =>
+      (spec?.taints ?? []).length === 0 &&
+      status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+  );
+  return ready.length >= cluster.nodeCount;
+}
+
+/** Pods are refused until the controller manager has made it, a moment after the start. */
+async function defaultServiceAccount(api: KubeApi, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + readyTimeoutMs;
+  while ((await api.get('/api/v1/namespaces/default/serviceaccounts/default')) === undefined) {
+    if (performance.now() > deadline) throw new Error('the controller manager makes no service accounts');
+    await sleep(pollMs, undefined, { signal });
+  }
+}
