@@ -30,6 +30,7 @@ export const CONDITION_OFFLOADED = 'tributary.dev/Offloaded';
 /** Reasons of CONDITION_OFFLOADED and of the events that go with it; a closed list. */
 export const OFFLOADED_REASONS = {
   namespaceNotOffloaded: 'NamespaceNotOffloaded',
+  tenantNamespace: 'TenantNamespaceNotFound',
   daemonSet: 'DaemonSetNotOffloaded',
   missingReference: 'MissingReference',
   nameTaken: 'NameTaken',

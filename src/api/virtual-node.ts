@@ -47,6 +47,8 @@ export interface VirtualNodeStatus {
   /** The spec's generation that the conditions speak of. */
   observedGeneration?: number;
   nodeName?: string;
+  /** Namespaces looked after: those of the spec, and those taken out of it in which pods still live. */
+  namespaces?: NamespaceMapping[];
   /** `major.minor.patch` of the foreign API server. */
   foreignVersion?: string;
   conditions?: Condition[];

@@ -76,8 +76,6 @@ export class Http2Connection {
       reject(this.#death ?? unreachable(new Error('closed before it was set up')));
     });
     session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
-    // Nobody must hang on an idle connection; whoever waits for an answer holds the process by other means.
-    session.unref();
     const cancel = this.#options.clock.after(this.#options.pingTimeoutMs, () =>
       this.#kill('no HTTP/2 settings from the server'),
     );

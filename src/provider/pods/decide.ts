@@ -17,6 +17,8 @@ export interface Situation {
   remote: Pod | undefined;
   /** Undefined when the home namespace is not offloaded. */
   context: ForgeContext | undefined;
+  /** False while the namespace is being taken out: what runs goes on, nothing new is begun. */
+  accepting: boolean;
   /** Whether the caches of the tenant namespace are complete and the foreign cluster answers. */
   contact: boolean;
   references: ReferenceState;
@@ -36,8 +38,8 @@ export interface ReferenceState {
 /** Exactly one step. The watch brings its result back, and the next decision follows from that. */
 export type Action =
   | { do: 'nothing' }
-  | { do: 'create'; pod: Draft<Pod> }
-  | { do: 'change'; remote: Pod; change: PodChange }
+  | { do: 'create'; home: Pod; pod: Draft<Pod> }
+  | { do: 'change'; home: Pod; remote: Pod; change: PodChange }
   | { do: 'writeStatus'; home: Pod; status: PodStatus }
   | { do: 'refuse'; home: Pod; reason: OffloadedReason; message: string; status: PodStatus }
   /** The caches hold no remote pod for a home pod that had one: look before believing it. */
@@ -108,7 +110,7 @@ function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
   if (!contact || context === undefined) return NOTHING;
   if (remote.metadata.deletionTimestamp === undefined && !isTerminal(remote)) {
     const change = nextChange(home, remote, context);
-    if (change !== undefined) return { do: 'change', remote, change };
+    if (change !== undefined) return { do: 'change', home, remote, change };
   }
   return mirror(situation, home, remote);
 }
@@ -131,7 +133,7 @@ function isWorthShowing(remote: Pod): boolean {
 }
 
 function decideAbsent(situation: Situation, home: Pod): Action {
-  const { context, contact, references, now } = situation;
+  const { context, accepting, contact, references, now } = situation;
   const refuse = (reason: OffloadedReason, message: string, waiting?: Map<string, string>): Action => ({
     do: 'refuse',
     home,
@@ -145,8 +147,8 @@ function decideAbsent(situation: Situation, home: Pod): Action {
       'DaemonSet pods stay on real nodes: exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])',
     );
   }
-  if (context === undefined) {
-    // A namespace taken out of the mapping says nothing about the pods that run over there.
+  if (context === undefined || (!accepting && !hasRun(home))) {
+    // That the namespace is not known says nothing about a pod that runs over there.
     if (hasRun(home)) return NOTHING;
     return refuse(
       OFFLOADED_REASONS.namespaceNotOffloaded,
@@ -165,7 +167,7 @@ function decideAbsent(situation: Situation, home: Pod): Action {
       `${describe(taken)} exists in the tenant namespace and is not ours`,
     );
   }
-  return pending ? NOTHING : { do: 'create', pod: forgePod(home, context) };
+  return pending ? NOTHING : { do: 'create', home, pod: forgePod(home, context) };
 }
 
 const describe = (references: readonly Reference[]): string =>

@@ -1,0 +1,62 @@
+import type { Pod } from '../api/wire.ts';
+import { LABEL_HOME_UID } from '../api/names.ts';
+import { dialUpgrade } from '../kube/upgrade.ts';
+import { TributaryError } from '../lib/errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Provider } from '../provider/provider.ts';
+import type { KubeletBackend } from '../server/kubelet/backend.ts';
+
+/** The figures that another part takes from the foreign cluster. */
+export type KubeletFigures = Pick<KubeletBackend, 'statsSummary' | 'metricsResource' | 'metrics'>;
+
+/** The kubelet API's questions, answered from the provider's caches and the foreign API server. */
+export function kubeletBackend(provider: Provider, clock: Clock, figures: KubeletFigures): KubeletBackend {
+  const pods = (): Pod[] => [...provider.homePods.list()];
+  return {
+    ...figures,
+    pods,
+    runningPods: () => pods().filter(isRunning),
+    locate: (namespace, name, container) => {
+      const pod = provider.homePods.get(`${namespace}/${name}`);
+      const tenant = provider.tenants.of(namespace);
+      const remote = tenant?.remotePod(name);
+      if (pod === undefined || tenant === undefined) return undefined;
+      // Another pod's body of that name must not be entered in this one's place.
+      if (remote?.metadata.labels?.[LABEL_HOME_UID] !== pod.metadata.uid) return undefined;
+      if (container !== undefined && !containerNames(pod).includes(container)) return undefined;
+      const { tenantNamespace } = tenant.mapping;
+      return { path: `/api/v1/namespaces/${tenantNamespace}/pods/${name}`, uid: pod.metadata.uid };
+    },
+    raw: async (request) => provider.foreign.client.raw(request),
+    upgrade: async (request) => {
+      const credentials = provider.foreign.credentials;
+      if (credentials === undefined) {
+        const why = provider.foreign.problem?.message ?? 'no credential';
+        throw new TributaryError('Unreachable', `the foreign cluster cannot be reached: ${why}`);
+      }
+      return dialUpgrade(credentials, { ...request, clock });
+    },
+    configz: () => ({
+      kubeletconfig: { kind: 'KubeletConfiguration', apiVersion: 'kubelet.config.k8s.io/v1beta1' },
+    }),
+    healthz: () => {
+      const { ok, message } = provider.contact.state;
+      return { ok, message };
+    },
+  };
+}
+
+function containerNames({ spec }: Pod): string[] {
+  return [
+    ...(spec?.initContainers ?? []),
+    ...(spec?.containers ?? []),
+    ...(spec?.ephemeralContainers ?? []),
+  ].map(({ name }) => name);
+}
+
+const isRunning = ({ status }: Pod): boolean =>
+  [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+    ...(status?.ephemeralContainerStatuses ?? []),
+  ].some(({ state }) => state?.running !== undefined);

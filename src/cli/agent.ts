@@ -1,0 +1,51 @@
+import { hostname } from 'node:os';
+import { startPeer } from '../agent.ts';
+import type { Agent, AgentParts } from '../agent.ts';
+import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
+import { systemClock } from '../lib/clock.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import { createLogger } from '../lib/log.ts';
+import type { CommandIo } from './manifests-output.ts';
+import { EXIT, parseCommandLine } from './manifests-output.ts';
+
+export type Role = 'peer';
+
+const ROLES: Readonly<Record<Role, (parts: AgentParts, signal: AbortSignal) => Promise<Agent>>> = {
+  peer: startPeer,
+};
+
+export const AGENT_USAGE: string = `tributary peer --virtual-node NAME [options]
+${Object.entries(AGENT_OPTIONS)
+  .map(([name, text]) => `  --${name.padEnd(22)} ${text}`)
+  .join('\n')}`;
+
+/** Runs a role until `signal` fires. */
+export async function agentCommand(
+  role: Role,
+  args: string[],
+  io: CommandIo,
+  signal: AbortSignal,
+): Promise<number> {
+  try {
+    const { values } = parseCommandLine(args, Object.keys(AGENT_OPTIONS));
+    const config = parseConfig({ options: values, env: processEnvironment(), hostname: hostname() });
+    const log = createLogger({ level: config.logLevel, now: systemClock.now, write: io.out });
+    const agent = await ROLES[role]({ config, clock: systemClock, log }, signal);
+    log.info('started', { role });
+    await aborted(signal);
+    await agent.stop();
+    log.info('stopped', { role });
+    return EXIT.ok;
+  } catch (error) {
+    if (signal.aborted) return EXIT.ok;
+    io.err(`tributary ${role}: ${errorMessage(error)}\n`);
+    return hasCode(error, 'Invalid') ? EXIT.usage : EXIT.failed;
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+}

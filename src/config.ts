@@ -1,0 +1,87 @@
+import { LOG_LEVELS } from './lib/log.ts';
+import type { LogLevel } from './lib/log.ts';
+import { TributaryError } from './lib/errors.ts';
+
+/** Everything an agent is told from outside, parsed once and frozen. */
+export interface AgentConfig {
+  /** Kubeconfig of the home cluster; default: the pod's own service account. */
+  kubeconfig: string | undefined;
+  context: string | undefined;
+  logLevel: LogLevel;
+  /** Port of metrics and health; default 8080, 0 takes a free one. */
+  opsPort: number;
+  /** Role `peer`: the VirtualNode to serve. */
+  virtualNode: string | undefined;
+  /** Address at which the home API server reaches this agent; default $POD_IP. */
+  nodeAddress: string | undefined;
+  /** Port of the kubelet API; default 10250. */
+  kubeletPort: number;
+  /** PEM files of the kubelet API's serving certificate; default: asked for through the certificates API. */
+  tlsCertFile: string | undefined;
+  tlsPrivateKeyFile: string | undefined;
+  /** PEM file of the authorities of client certificates; default: the cluster's own. */
+  clientCaFile: string | undefined;
+  /** Role `cluster`: where the agents run; default $POD_NAMESPACE, then `tributary-system`. */
+  systemNamespace: string;
+  /** Name of this process among replicas; default $POD_NAME, then the host name. */
+  identity: string;
+}
+
+export interface ConfigSource {
+  /** Values of command line options by their long name. */
+  options: Readonly<Record<string, string | undefined>>;
+  env: Readonly<Record<string, string | undefined>>;
+  hostname: string;
+}
+
+/** Long options of the agent roles, with what `--help` says of each. */
+export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
+  kubeconfig: 'kubeconfig of the home cluster (default: the service account of the pod)',
+  context: 'context in that kubeconfig',
+  'log-level': `one of ${LOG_LEVELS.join(', ')} (default info)`,
+  'ops-port': 'port of /metrics, /livez and /readyz (default 8080)',
+  'virtual-node': 'peer: name of the VirtualNode to serve',
+  'node-address': 'peer: address at which the home API server reaches this agent (default $POD_IP)',
+  'kubelet-port': 'peer: port of the kubelet API (default 10250)',
+  'tls-cert-file': 'peer: serving certificate of the kubelet API (default: a CertificateSigningRequest)',
+  'tls-private-key-file': 'peer: its key',
+  'client-ca-file': 'peer: authorities of client certificates (default: the cluster’s)',
+};
+
+/** Reports all mistakes together. */
+export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
+  const mistakes: string[] = [];
+  const port = (name: string, fallback: number): number => {
+    const text = options[name];
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
+    mistakes.push(`--${name} must be a port, not "${text}"`);
+    return fallback;
+  };
+  const level = options['log-level'] ?? env['TRIBUTARY_LOG_LEVEL'] ?? 'info';
+  const isLevel = (text: string): text is LogLevel => (LOG_LEVELS as readonly string[]).includes(text);
+  if (!isLevel(level)) mistakes.push(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${level}"`);
+  if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined)) {
+    mistakes.push('--tls-cert-file and --tls-private-key-file go together');
+  }
+  const config: AgentConfig = {
+    kubeconfig: options['kubeconfig'] ?? env['KUBECONFIG'],
+    context: options['context'],
+    logLevel: isLevel(level) ? level : 'info',
+    opsPort: port('ops-port', 8080),
+    virtualNode: options['virtual-node'],
+    nodeAddress: options['node-address'] ?? env['POD_IP'],
+    kubeletPort: port('kubelet-port', 10_250),
+    tlsCertFile: options['tls-cert-file'],
+    tlsPrivateKeyFile: options['tls-private-key-file'],
+    clientCaFile: options['client-ca-file'],
+    systemNamespace: env['POD_NAMESPACE'] ?? 'tributary-system',
+    identity: env['POD_NAME'] ?? hostname,
+  };
+  if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
+  return Object.freeze(config);
+}
+
+/** The environment of the process; the one place that reads it. */
+export const processEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;

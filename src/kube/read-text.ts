@@ -1,0 +1,13 @@
+import { collect } from './body.ts';
+import type { KubeClient } from './client.ts';
+import { parseStatus, statusError } from './status-error.ts';
+
+const MAX_TEXT_BYTES = 1024 * 1024;
+
+/** The text at a path that is no object, such as `/version`; throws TributaryError for every status but 2xx. */
+export async function readText(client: KubeClient, path: string, signal: AbortSignal): Promise<string> {
+  const { status, body } = await client.raw({ method: 'GET', path, signal });
+  const text = await collect(body, { maxBytes: MAX_TEXT_BYTES, excess: 'throw' });
+  if (status < 200 || status > 299) throw statusError(status, parseStatus(text), { what: `GET ${path}` });
+  return text.toString('utf8');
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+/** The process: its signals, its streams, its exit code. Nothing else may touch them. */
+import { runCli } from './cli/cli.ts';
+
+const stop = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(name, () => {
+    // Asked twice: whoever asks does not want to wait for the orderly way.
+    if (stop.signal.aborted) process.exit(1);
+    stop.abort(new Error(`got ${name}`));
+  });
+}
+
+process.exitCode = await runCli(
+  process.argv.slice(2),
+  { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) },
+  stop.signal,
+);

@@ -1,0 +1,118 @@
+import { secrets } from '../api/resources.ts';
+import type { KubeconfigSecretRef } from '../api/virtual-node.ts';
+import { VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
+import type { Secret } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Credentials } from '../kube/credentials.ts';
+import { createClient } from '../kube/http-client.ts';
+import { Informer } from '../kube/informer.ts';
+import { parseKubeconfig } from '../kube/kubeconfig.ts';
+import { SwitchableClient } from '../kube/switchable-client.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import type { ContactReason } from './node/contact.ts';
+
+export interface ForeignClusterOptions {
+  home: KubeClient;
+  secretRef: KubeconfigSecretRef;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The foreign API server by the kubeconfig in a Secret, followed when the Secret changes. */
+export class ForeignCluster implements Component {
+  readonly name = 'foreign-cluster';
+  readonly client: SwitchableClient;
+  readonly #options: ForeignClusterOptions;
+  readonly #informer: Informer<Secret>;
+  readonly #listeners = new Set<() => void>();
+  #credentials: Credentials | undefined;
+  #problem: { reason: ContactReason; message: string } | undefined;
+  #text: string | undefined;
+  #applying: Promise<void> = Promise.resolve();
+
+  constructor(options: ForeignClusterOptions) {
+    const { home, secretRef, clock, log } = options;
+    this.#options = options;
+    this.client = new SwitchableClient('the kubeconfig Secret has not been read yet');
+    this.#informer = new Informer<Secret>({
+      client: home,
+      type: secrets,
+      list: { namespace: secretRef.namespace, fieldSelector: `metadata.name=${secretRef.name}` },
+      clock,
+      log: log.named('foreign'),
+    });
+  }
+
+  /** For connections that are dialled apart, such as upgrades. */
+  get credentials(): Credentials | undefined {
+    return this.#credentials;
+  }
+
+  /** Why there is no usable credential; undefined when there is one. */
+  get problem(): { reason: ContactReason; message: string } | undefined {
+    return this.#problem;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    this.#informer.onChange(() => this.#schedule());
+    await this.#informer.start(signal);
+    this.#schedule();
+    await this.#applying;
+  }
+
+  async stop(): Promise<void> {
+    await this.#informer.stop();
+    await this.#applying;
+    await this.client.close();
+  }
+
+  #schedule(): void {
+    this.#applying = this.#applying.then(async () => this.#apply());
+  }
+
+  async #apply(): Promise<void> {
+    const { secretRef, clock, log } = this.#options;
+    const { namespace, name, key = 'kubeconfig' } = secretRef;
+    const where = `Secret "${namespace}/${name}"`;
+    const secret = this.#informer.get(`${namespace}/${name}`);
+    const data = secret?.data?.[key];
+    if (data === undefined) {
+      const message = secret === undefined ? `${where} does not exist` : `${where} has no key "${key}"`;
+      await this.#fail(VIRTUAL_NODE_REASONS.secretNotFound, message);
+      return;
+    }
+    if (data === this.#text) return;
+    this.#text = data;
+    try {
+      const text = Buffer.from(data, 'base64').toString('utf8');
+      // Never files: the text may have come from a peer.
+      const credentials = await parseKubeconfig(text, { allowFiles: false, clock });
+      await this.client.use(createClient(credentials, { clock }));
+      this.#credentials = credentials;
+      this.#problem = undefined;
+      log.info('using the kubeconfig', { secret: `${namespace}/${name}`, server: credentials.server.host });
+      this.#tell();
+    } catch (error) {
+      await this.#fail(VIRTUAL_NODE_REASONS.kubeconfigInvalid, `${where}: ${errorMessage(error)}`);
+    }
+  }
+
+  async #fail(reason: ContactReason, message: string): Promise<void> {
+    this.#credentials = undefined;
+    this.#problem = { reason, message };
+    this.#text = undefined;
+    await this.client.use(undefined, message);
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

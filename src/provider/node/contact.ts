@@ -1,0 +1,170 @@
+import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { readText } from '../../kube/read-text.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorCode, errorMessage } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+
+export type ContactReason = (typeof VIRTUAL_NODE_REASONS)[keyof typeof VIRTUAL_NODE_REASONS];
+
+/** What is known of the foreign API server. */
+export interface ContactState {
+  ok: boolean;
+  reason: ContactReason;
+  message: string;
+  /** gitVersion of the foreign API server, once it has answered. */
+  version: string | undefined;
+}
+
+export interface ContactOptions {
+  foreign: KubeClient;
+  /** A tenant namespace to read from, so that the credential and its rights are proved too. */
+  tenantNamespace: () => string | undefined;
+  clock: Clock;
+  log: Logger;
+}
+
+const PROBE_EVERY_MS = 10_000;
+const PROBE_WHEN_FAILING_MS = 2_000;
+const PROBE_TIMEOUT_MS = 5_000;
+/** One lost probe is a glitch; this many in a row are an outage. A refused credential is no glitch at all. */
+const GLITCHES_FORGIVEN = 2;
+
+/** Probes the foreign API server with a read that the agent lives on, and says what is wrong when it fails. */
+export class ForeignContact implements Component {
+  readonly name = 'foreign-contact';
+  readonly #options: ContactOptions;
+  readonly #listeners = new Set<() => void>();
+  #state: ContactState = {
+    ok: false,
+    reason: VIRTUAL_NODE_REASONS.starting,
+    message: 'the foreign cluster has not been asked yet',
+    version: undefined,
+  };
+  #failures = 0;
+  readonly #abort = new AbortController();
+  #wake: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ContactOptions) {
+    this.#options = options;
+  }
+
+  get state(): ContactState {
+    return this.#state;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** Returns at once; the foreign cluster may be away for long. */
+  async start(): Promise<void> {
+    this.#running = this.#run(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  }
+
+  /** Ask now, for example because the credential has changed. */
+  probe(): void {
+    this.#wake?.();
+  }
+
+  /** A cause found elsewhere, such as a kubeconfig that does not parse: no request can be made at all. */
+  fail(reason: ContactReason, message: string): void {
+    this.#set({ ...this.#state, ok: false, reason, message });
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#probeOnce(signal);
+      const pauseMs = this.#state.ok && this.#failures === 0 ? PROBE_EVERY_MS : PROBE_WHEN_FAILING_MS;
+      await this.#pause(pauseMs, signal);
+    }
+  }
+
+  async #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const woken = new AbortController();
+    this.#wake = () => woken.abort(new Error('probe now'));
+    try {
+      await this.#options.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
+    } catch {
+      // Woken or stopped: either way the loop decides.
+    }
+  }
+
+  async #probeOnce(signal: AbortSignal): Promise<void> {
+    const limit = new AbortController();
+    const cancel = this.#options.clock.after(PROBE_TIMEOUT_MS, () =>
+      limit.abort(new Error(`no answer within ${PROBE_TIMEOUT_MS / 1000} s`)),
+    );
+    try {
+      const either = AbortSignal.any([signal, limit.signal]);
+      const version = this.#state.version ?? (await this.#version(either));
+      await this.#readTenant(either);
+      this.#failures = 0;
+      this.#set({
+        ok: true,
+        reason: VIRTUAL_NODE_REASONS.ok,
+        message: 'the foreign API server answers',
+        version,
+      });
+    } catch (error) {
+      if (!signal.aborted) this.#failed(error);
+    } finally {
+      cancel();
+    }
+  }
+
+  async #version(signal: AbortSignal): Promise<string> {
+    const answer = await this.#get('/version', signal);
+    const { gitVersion } = JSON.parse(answer) as { gitVersion?: unknown };
+    return typeof gitVersion === 'string' ? gitVersion.slice(0, 64) : 'unknown';
+  }
+
+  async #readTenant(signal: AbortSignal): Promise<void> {
+    const namespace = this.#options.tenantNamespace();
+    if (namespace === undefined) await this.#get('/version', signal);
+    else await this.#get(`/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?limit=1`, signal);
+  }
+
+  async #get(path: string, signal: AbortSignal): Promise<string> {
+    return readText(this.#options.foreign, path, signal);
+  }
+
+  #failed(error: unknown): void {
+    this.#failures++;
+    const code = errorCode(error);
+    const isRefusal = code === 'Unauthorized' || code === 'Forbidden';
+    if (this.#state.ok && !isRefusal && this.#failures <= GLITCHES_FORGIVEN) return;
+    this.#set({
+      ok: false,
+      reason:
+        code === 'Unauthorized'
+          ? VIRTUAL_NODE_REASONS.credentialsRejected
+          : code === 'Forbidden'
+            ? VIRTUAL_NODE_REASONS.notAuthorized
+            : code === 'Unavailable'
+              ? VIRTUAL_NODE_REASONS.unhealthy
+              : VIRTUAL_NODE_REASONS.unreachable,
+      message: errorMessage(error),
+      version: this.#state.version,
+    });
+  }
+
+  #set(state: ContactState): void {
+    const before = this.#state;
+    this.#state = state;
+    if (before.ok === state.ok && before.reason === state.reason && before.message === state.message) return;
+    this.#options.log.info('contact with the foreign cluster has changed', {
+      ok: state.ok,
+      reason: state.reason,
+      message: state.message,
+    });
+    for (const listener of this.#listeners) listener();
+  }
+}

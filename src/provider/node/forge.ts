@@ -1,0 +1,182 @@
+import {
+  LABEL_EXCLUDE_BALANCERS,
+  LABEL_NODE_TYPE,
+  LABEL_VIRTUAL_NODE,
+  NODE_TYPE_VIRTUAL,
+  TAINT_VIRTUAL_NODE,
+} from '../../api/names.ts';
+import type { VirtualNode } from '../../api/virtual-node.ts';
+import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
+import type { ContactState } from './contact.ts';
+
+/** What the Node is made from; read fresh for every decision. */
+export interface NodeInputs {
+  virtualNode: VirtualNode;
+  contact: ContactState;
+  /** Why the node cannot serve pods yet although the foreign cluster answers; undefined when it can. */
+  notReady: { reason: string; message: string } | undefined;
+  address: string;
+  kubeletPort: number;
+  version: string;
+  /** RFC 3339. */
+  now: string;
+}
+
+export const nodeNameOf = (virtualNode: VirtualNode): string =>
+  virtualNode.spec.nodeName ?? virtualNode.metadata.name;
+
+/** Keys of labels, annotations and taints that this program put on the Node, so that it may take them off again. */
+const ANNOTATION_OWNED = 'tributary.dev/owned';
+
+interface Owned {
+  labels: string[];
+  annotations: string[];
+  taints: string[];
+}
+
+/** Metadata and spec of the Node: ours set, ours of before removed, everything of others left alone. */
+export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): Node {
+  const { spec } = virtualNode;
+  const name = nodeNameOf(virtualNode);
+  const labels = {
+    ...spec.labels,
+    'kubernetes.io/hostname': name,
+    'kubernetes.io/os': spec.labels?.['kubernetes.io/os'] ?? 'linux',
+    'kubernetes.io/arch': spec.labels?.['kubernetes.io/arch'] ?? 'amd64',
+    'node.kubernetes.io/instance-type': spec.labels?.['node.kubernetes.io/instance-type'] ?? 'tributary',
+    [LABEL_NODE_TYPE]: NODE_TYPE_VIRTUAL,
+    [LABEL_VIRTUAL_NODE]: virtualNode.metadata.name,
+    [LABEL_EXCLUDE_BALANCERS]: 'true',
+  };
+  const annotations = { ...spec.annotations };
+  const taints: Taint[] = [
+    { key: TAINT_VIRTUAL_NODE, value: virtualNode.metadata.name, effect: 'NoSchedule' },
+    ...(spec.taints ?? []),
+  ];
+  const before = readOwned(current);
+  const owned: Owned = {
+    labels: Object.keys(labels).toSorted(),
+    annotations: Object.keys(annotations).toSorted(),
+    taints: taints.map(taintKey).toSorted(),
+  };
+  const ours = new Set([...owned.taints, ...before.taints]);
+  const others = (current?.spec?.taints ?? []).filter((taint) => !ours.has(taintKey(taint)));
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    ...current,
+    metadata: {
+      ...(current?.metadata ?? ({ name } as Node['metadata'])),
+      labels: { ...without(current?.metadata.labels, before.labels), ...labels },
+      annotations: {
+        ...without(current?.metadata.annotations, before.annotations),
+        ...annotations,
+        [ANNOTATION_OWNED]: JSON.stringify(owned),
+      },
+    },
+    spec: { ...current?.spec, taints: [...taints, ...others] },
+  };
+}
+
+const taintKey = ({ key, effect }: Taint): string => `${key}:${effect}`;
+
+function without(
+  record: Record<string, string> | undefined,
+  keys: readonly string[],
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(record ?? {}).filter(([key]) => !keys.includes(key)));
+}
+
+function readOwned(node: Node | undefined): Owned {
+  try {
+    const { labels, annotations, taints } = JSON.parse(
+      node?.metadata.annotations?.[ANNOTATION_OWNED] ?? '{}',
+    ) as Partial<Owned>;
+    return { labels: labels ?? [], annotations: annotations ?? [], taints: taints ?? [] };
+  } catch {
+    return { labels: [], annotations: [], taints: [] };
+  }
+}
+
+/** The Node's status; conditions of others stay, heartbeat times change only when something else does. */
+export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
+  const { virtualNode, contact, address, kubeletPort, version } = inputs;
+  const { spec } = virtualNode;
+  const conditions = ourConditions(current, inputs);
+  const ours = new Set(conditions.map(({ type }) => type));
+  return {
+    ...current.status,
+    capacity: spec.resources,
+    allocatable: spec.resources,
+    addresses: [
+      { type: 'InternalIP', address },
+      { type: 'Hostname', address: nodeNameOf(virtualNode) },
+    ],
+    daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
+    conditions: [...conditions, ...(current.status?.conditions ?? []).filter(({ type }) => !ours.has(type))],
+    ...declaredFeatures(spec.declaredFeatures, contact.version),
+    nodeInfo: {
+      ...EMPTY_NODE_INFO,
+      kubeletVersion: contact.version ?? 'unknown',
+      containerRuntimeVersion: `tributary://${version}`,
+    },
+  };
+}
+
+const EMPTY_NODE_INFO = {
+  architecture: 'amd64',
+  bootID: '',
+  kernelVersion: '',
+  kubeProxyVersion: '',
+  machineID: '',
+  operatingSystem: 'linux',
+  osImage: 'Kubernetes cluster',
+  systemUUID: '',
+};
+
+/**
+ * `ExtendWebSocketsToKubelet` makes the home API server hand WebSocket upgrades through (KEP-4006), which this node
+ * passes on; API servers from 1.30 on understand them.
+ */
+function declaredFeatures(
+  asked: readonly string[] | undefined,
+  version: string | undefined,
+): { declaredFeatures?: string[] } {
+  const minor = Number(/^v?1\.(\d+)/u.exec(version ?? '')?.[1] ?? 0);
+  const features = new Set(asked ?? []);
+  if (minor >= 30) features.add('ExtendWebSocketsToKubelet');
+  return features.size === 0 ? {} : { declaredFeatures: [...features].toSorted() };
+}
+
+function ourConditions(current: Node, { contact, notReady, now }: NodeInputs): NodeCondition[] {
+  const ready = !contact.ok
+    ? { status: 'False', reason: contact.reason as string, message: contact.message }
+    : notReady === undefined
+      ? { status: 'True', reason: 'ForeignClusterReady', message: 'the foreign cluster takes pods' }
+      : { status: 'False', ...notReady };
+  // The foreign cluster as a whole has no pressure that this peer may see; its refusals are shown on pods.
+  const unknown = { status: 'False', reason: 'NotApplicable', message: 'managed by the foreign cluster' };
+  return [
+    { type: 'Ready', ...ready },
+    ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, ...unknown })),
+  ].map((condition) => withTimes(condition, current, now));
+}
+
+function withTimes(
+  condition: { type: string; status: string; reason: string; message: string },
+  current: Node,
+  now: string,
+): NodeCondition {
+  const before = current.status?.conditions?.find(({ type }) => type === condition.type);
+  const isSame =
+    before?.status === condition.status &&
+    before.reason === condition.reason &&
+    before.message === condition.message;
+  if (isSame) return before;
+  const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : now;
+  return {
+    ...condition,
+    lastHeartbeatTime: now,
+    ...(lastTransitionTime === undefined ? {} : { lastTransitionTime }),
+  };
+}

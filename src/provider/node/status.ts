@@ -1,0 +1,89 @@
+import type { VirtualNode, VirtualNodeStatus } from '../../api/virtual-node.ts';
+import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, virtualNodes } from '../../api/virtual-node.ts';
+import type { NamespaceMapping } from '../../api/virtual-node.ts';
+import type { Condition } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import type { ContactState } from './contact.ts';
+import { nodeNameOf } from './forge.ts';
+
+export interface StatusInputs {
+  virtualNode: VirtualNode;
+  contact: ContactState;
+  notReady: { reason: string; message: string } | undefined;
+  namespaces: NamespaceMapping[];
+  now: string;
+}
+
+const CREDENTIAL_REASONS = new Set<string>([
+  VIRTUAL_NODE_REASONS.secretNotFound,
+  VIRTUAL_NODE_REASONS.kubeconfigInvalid,
+  VIRTUAL_NODE_REASONS.credentialsRejected,
+  VIRTUAL_NODE_REASONS.notAuthorized,
+]);
+
+/** The VirtualNode's status: which part works, and why another does not. Pure. */
+export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus {
+  const { virtualNode, contact, notReady, namespaces, now } = inputs;
+  const generation = virtualNode.metadata.generation ?? 1;
+  const isCredential = CREDENTIAL_REASONS.has(contact.reason);
+  const isStarting = contact.reason === VIRTUAL_NODE_REASONS.starting;
+  const bad = { reason: contact.reason as string, message: contact.message };
+  const good = (message: string): Verdict => ({ status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message });
+  const ready: Verdict = !contact.ok
+    ? { status: 'False', ...bad }
+    : notReady === undefined
+      ? good('the foreign cluster takes pods')
+      : { status: 'False', ...notReady };
+  const credentials: Verdict = contact.ok
+    ? good('the foreign API server accepts the credential')
+    : { status: isCredential ? 'False' : 'Unknown', ...bad };
+  const reachable: Verdict = contact.ok
+    ? good(contact.message)
+    : { status: isCredential || isStarting ? 'Unknown' : 'False', ...bad };
+  const verdicts: [string, Verdict][] = [
+    [VIRTUAL_NODE_CONDITIONS.ready, ready],
+    [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
+    [VIRTUAL_NODE_CONDITIONS.reachable, reachable],
+  ];
+  return {
+    observedGeneration: generation,
+    nodeName: nodeNameOf(virtualNode),
+    namespaces,
+    ...(contact.version === undefined ? {} : { foreignVersion: contact.version }),
+    conditions: verdicts.map(([type, verdict]) => withTransition(type, verdict, inputs, now)),
+  };
+}
+
+type Verdict = Pick<Condition, 'reason' | 'message'> & { status: 'True' | 'False' | 'Unknown' };
+
+function withTransition(
+  type: string,
+  verdict: Verdict,
+  { virtualNode }: StatusInputs,
+  now: string,
+): Condition {
+  const before = virtualNode.status?.conditions?.find((condition) => condition.type === type);
+  return {
+    type,
+    ...verdict,
+    observedGeneration: virtualNode.metadata.generation ?? 1,
+    lastTransitionTime: before?.status === verdict.status ? before.lastTransitionTime : now,
+  };
+}
+
+/** Writes the status only when it differs. */
+export async function writeVirtualNodeStatus(
+  home: KubeClient,
+  inputs: StatusInputs,
+  signal: AbortSignal,
+): Promise<void> {
+  const status = forgeVirtualNodeStatus(inputs);
+  const { virtualNode } = inputs;
+  if (deepEqual(status, virtualNode.status ?? {})) return;
+  await home.replace(
+    virtualNodes,
+    { apiVersion: 'tributary.dev/v1alpha1', kind: 'VirtualNode', ...virtualNode, status },
+    { subresource: 'status', signal },
+  );
+}

@@ -1,0 +1,288 @@
+import { LABEL_HOME_UID, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { OffloadedReason } from '../../api/names.ts';
+import { pods } from '../../api/resources.ts';
+import type { Pod, PodStatus } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { PodChange } from '../forge/change.ts';
+import { nextChange } from '../forge/change.ts';
+import type { ForgeContext } from '../forge/context.ts';
+import { lostStatus, refusedStatus } from '../forge/status.ts';
+import type { Tenants } from '../tenants.ts';
+import type { Action, ReferenceState } from './decide.ts';
+import { decide, FORCED_GRACE_SECONDS } from './decide.ts';
+import type { LossBudget } from './losses.ts';
+import { refusalOf } from './refusal.ts';
+
+export interface PodReconcilerOptions {
+  home: KubeClient;
+  foreign: KubeClient;
+  homePods: Informer<Pod>;
+  tenants: Tenants;
+  /** Undefined when the namespace is not offloaded. */
+  context: (homeNamespace: string) => ForgeContext | undefined;
+  /** False while a namespace is being taken out of the VirtualNode. */
+  accepting: (homeNamespace: string) => boolean;
+  /** Whether the foreign cluster answers. */
+  contact: () => boolean;
+  references: (home: Pod) => ReferenceState;
+  losses: LossBudget;
+  events: EventRecorder;
+  clock: Clock;
+  log: Logger;
+}
+
+/** A cache contradicted by a live read is listed again; until then the key waits this long. */
+const RELIST_WAIT_MS = 1_000;
+const SLOWEST_RETRY_MS = 60_000;
+
+type Outcome = Promise<ReconcileResult>;
+const DONE: ReconcileResult = {};
+
+/** The shell around `decide`: gathers the situation, performs the one step. */
+export class PodReconciler {
+  readonly #options: PodReconcilerOptions;
+
+  constructor(options: PodReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Outcome {
+    const { homePods, tenants, context, accepting, contact, references, clock } = this.#options;
+    const [namespace = '', name = ''] = key.split('/');
+    const home = homePods.get(key);
+    const tenant = tenants.of(namespace);
+    const action = decide({
+      home,
+      remote: tenant?.remotePod(name),
+      context: context(namespace),
+      accepting: accepting(namespace),
+      contact: contact() && (tenant === undefined || tenant.synced),
+      references: home === undefined ? NO_REFERENCES : references(home),
+      now: timestamp(clock),
+    });
+    return this.#act(action, signal);
+  }
+
+  async #act(action: Action, signal: AbortSignal): Outcome {
+    switch (action.do) {
+      case 'nothing':
+        return DONE;
+      case 'create':
+        return this.#create(action, signal);
+      case 'change':
+        return this.#change(action, signal);
+      case 'writeStatus':
+        return this.#writeStatus(action.home, action.status, signal);
+      case 'refuse':
+        return this.#refuse(action.home, action, signal);
+      case 'confirmLost':
+        return this.#confirmLost(action, signal);
+      case 'deleteRemote':
+        return this.#deleteRemote(action.remote, action.gracePeriodSeconds, signal);
+      case 'collect':
+        return this.#collect(action.remote, signal);
+      case 'finish':
+        return this.#finish(action, signal);
+    }
+  }
+
+  async #create({ home, pod }: Extract<Action, { do: 'create' }>, signal: AbortSignal): Outcome {
+    const { foreign, clock } = this.#options;
+    try {
+      await foreign.create(pods, pod, { signal });
+      return DONE;
+    } catch (error) {
+      if (hasCode(error, 'AlreadyExists')) return this.#nameHeld(home, signal);
+      const refusal = refusalOf(error);
+      if (refusal === undefined) throw error;
+      const status = refusedStatus(home, refusal, timestamp(clock));
+      return this.#refuse(home, { ...refusal, status }, signal);
+    }
+  }
+
+  /** Somebody holds the name: this pod's own body that the cache has not seen yet, or an object of others. */
+  async #nameHeld(home: Pod, signal: AbortSignal): Outcome {
+    const { clock, tenants, context } = this.#options;
+    const tenantNamespace = context(home.metadata.namespace ?? '')?.tenantNamespace;
+    if (tenantNamespace === undefined) return DONE;
+    const holder = await this.#liveRemote(tenantNamespace, home.metadata.name, signal);
+    if (holder === undefined) return { requeueAfterMs: RELIST_WAIT_MS };
+    const ours = context(home.metadata.namespace ?? '')?.virtualNode;
+    if (holder.metadata.labels?.[LABEL_MANAGED_BY] === ours) {
+      const tenant = tenants.of(home.metadata.namespace ?? '');
+      if (tenant?.remotePod(home.metadata.name)?.metadata.uid === holder.metadata.uid) return DONE;
+      if (isOlderThan(holder, RELIST_WAIT_MS, clock)) {
+        tenant?.pods.relist('a pod exists that the watch has not shown');
+      }
+      return { requeueAfterMs: RELIST_WAIT_MS };
+    }
+    const reason = OFFLOADED_REASONS.nameTaken;
+    const message = `pod "${home.metadata.name}" exists in the tenant namespace and is not ours`;
+    const status = refusedStatus(home, { reason, message }, timestamp(clock));
+    return this.#refuse(home, { reason, message, status }, signal);
+  }
+
+  async #change({ home, remote, change }: Extract<Action, { do: 'change' }>, signal: AbortSignal): Outcome {
+    const { events } = this.#options;
+    try {
+      await this.#patchRemote(remote, change, signal);
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) return DONE;
+      if (!hasCode(error, 'Forbidden', 'Invalid')) throw error;
+      const message = `the foreign cluster refuses to change ${change.what}: ${errorMessage(error)}`;
+      events.event(podReference(home), 'Warning', 'FailedUpdate', message);
+      const context = this.#options.context(home.metadata.namespace ?? '');
+      if (change.subresource === undefined || context === undefined)
+        return slowRetry(home, this.#options.clock);
+      // The rest still travels, and records that this generation has been dealt with.
+      const rest = nextChange(home, remote, context, new Set([change.what]));
+      if (rest !== undefined) await this.#patchRemote(remote, rest, signal);
+    }
+    return DONE;
+  }
+
+  async #patchRemote(remote: Pod, change: PodChange, signal: AbortSignal): Promise<void> {
+    const { name, namespace, uid } = remote.metadata;
+    const patch = change.patch as { metadata?: object };
+    await this.#options.foreign.patch(
+      pods,
+      { name, ...(namespace === undefined ? {} : { namespace }) },
+      // The UID makes a patch meant for an earlier pod of that name fail with Conflict.
+      { type: 'strategic', body: { ...patch, metadata: { ...patch.metadata, uid } } },
+      { signal, ...(change.subresource === undefined ? {} : { subresource: change.subresource }) },
+    );
+  }
+
+  async #writeStatus(home: Pod, status: PodStatus, signal: AbortSignal): Outcome {
+    try {
+      await this.#options.home.replace(pods, { ...home, status }, { subresource: 'status', signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    return DONE;
+  }
+
+  async #refuse(
+    home: Pod,
+    refusal: { reason: OffloadedReason; message: string; status: PodStatus },
+    signal: AbortSignal,
+  ): Outcome {
+    if (!deepEqual(refusal.status, home.status ?? {})) {
+      await this.#writeStatus(home, refusal.status, signal);
+      this.#options.events.event(podReference(home), 'Warning', refusal.reason, refusal.message);
+    }
+    return slowRetry(home, this.#options.clock);
+  }
+
+  async #confirmLost(
+    { home, tenantNamespace }: Extract<Action, { do: 'confirmLost' }>,
+    signal: AbortSignal,
+  ): Outcome {
+    const { tenants, losses, clock, events, log } = this.#options;
+    const remote = await this.#liveRemote(tenantNamespace, home.metadata.name, signal);
+    if (remote?.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
+      tenants.of(home.metadata.namespace ?? '')?.pods.relist('a pod exists that the cache has lost');
+      return { requeueAfterMs: RELIST_WAIT_MS };
+    }
+    const waitMs = losses.take();
+    if (waitMs > 0) {
+      log.warn('many remote pods are gone at once: ending home pods slowly', { waitMs });
+      return { requeueAfterMs: waitMs };
+    }
+    const message = 'the pod was evicted or deleted in the foreign cluster';
+    events.event(podReference(home), 'Warning', OFFLOADED_REASONS.lost, message);
+    return this.#writeStatus(home, lostStatus(home, message, timestamp(clock)), signal);
+  }
+
+  async #deleteRemote(remote: Pod, grace: number | undefined, signal: AbortSignal): Outcome {
+    const { name, namespace, uid } = remote.metadata;
+    try {
+      await this.#options.foreign.delete(
+        pods,
+        { name, ...(namespace === undefined ? {} : { namespace }) },
+        { uid, signal, ...(grace === undefined ? {} : { gracePeriodSeconds: grace }) },
+      );
+    } catch (error) {
+      // Gone already, or another pod by now: the watch tells the rest.
+      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
+    }
+    return DONE;
+  }
+
+  /** A remote pod without a home pod: deleted there by force, unless it is only the home cache that is wrong. */
+  async #collect(remote: Pod, signal: AbortSignal): Outcome {
+    const { home, homePods, tenants } = this.#options;
+    const tenant = [...tenants.all()].find(
+      ({ mapping }) => mapping.tenantNamespace === remote.metadata.namespace,
+    );
+    if (tenant === undefined) return DONE;
+    const { homeNamespace } = tenant.mapping;
+    const owner = await liveOrUndefined(
+      home.get(pods, { namespace: homeNamespace, name: remote.metadata.name }, { signal }),
+    );
+    const uid = remote.metadata.labels?.[LABEL_HOME_UID];
+    if (owner?.metadata.uid === uid) {
+      homePods.relist('a home pod exists that the cache has lost');
+      return { requeueAfterMs: RELIST_WAIT_MS };
+    }
+    return this.#deleteRemote(remote, FORCED_GRACE_SECONDS, signal);
+  }
+
+  async #finish({ home, tenantNamespace }: Extract<Action, { do: 'finish' }>, signal: AbortSignal): Outcome {
+    const { name, namespace, uid } = home.metadata;
+    if (tenantNamespace !== undefined) {
+      const remote = await this.#liveRemote(tenantNamespace, name, signal);
+      if (remote?.metadata.labels?.[LABEL_HOME_UID] === uid) {
+        this.#options.tenants.of(namespace ?? '')?.pods.relist('a pod exists that the cache has lost');
+        return { requeueAfterMs: RELIST_WAIT_MS };
+      }
+    }
+    try {
+      await this.#options.home.delete(
+        pods,
+        { name, ...(namespace === undefined ? {} : { namespace }) },
+        { uid, gracePeriodSeconds: 0, signal },
+      );
+    } catch (error) {
+      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
+    }
+    return DONE;
+  }
+
+  async #liveRemote(namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
+    return liveOrUndefined(this.#options.foreign.get(pods, { namespace, name }, { signal }));
+  }
+}
+
+const NO_REFERENCES: ReferenceState = { missing: [], taken: [], pending: false };
+
+async function liveOrUndefined(read: Promise<Pod>): Promise<Pod | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (errorCode(error) === 'NotFound') return undefined;
+    throw error;
+  }
+}
+
+/** Seconds are all that Kubernetes keeps of a metav1.Time. */
+const timestamp = (clock: Clock): string => `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
+
+const ageMs = (object: Pod, clock: Clock): number =>
+  clock.now() - Date.parse(object.metadata.creationTimestamp);
+
+const isOlderThan = (object: Pod, ms: number, clock: Clock): boolean => ageMs(object, clock) > ms;
+
+/** Doubles with the pod's age, so that the backoff needs no memory: after 1 s, 2 s, 4 s … at most a minute. */
+const slowRetry = (home: Pod, clock: Clock): ReconcileResult => ({
+  requeueAfterMs: Math.min(SLOWEST_RETRY_MS, Math.max(1_000, ageMs(home, clock))),
+});
+
+const podReference = (home: Pod): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: home.metadata });

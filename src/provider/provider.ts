@@ -1,0 +1,297 @@
+import { nodes } from '../api/resources.ts';
+import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
+import { virtualNodes } from '../api/virtual-node.ts';
+import type { Node, Pod } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
+import { Controller } from '../kube/controller.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import type { ForgeContext } from './forge/context.ts';
+import { podReferences } from './forge/references.ts';
+import { ForeignCluster } from './foreign.ts';
+import { homePodInformer } from './home-pods.ts';
+import { effectiveMappings } from './mappings.ts';
+import { ForeignContact } from './node/contact.ts';
+import type { NodeInputs } from './node/forge.ts';
+import { nodeNameOf } from './node/forge.ts';
+import { NodeReconciler } from './node/reconciler.ts';
+import { writeVirtualNodeStatus } from './node/status.ts';
+import type { ReferenceState } from './pods/decide.ts';
+import { LossBudget } from './pods/losses.ts';
+import { PodReconciler } from './pods/reconciler.ts';
+import { Reflector } from './reflect/reflector.ts';
+import { TokenKeeper } from './reflect/tokens.ts';
+import { Tenant } from './tenant.ts';
+import { Tenants } from './tenants.ts';
+import { connect } from './wiring.ts';
+
+export interface ProviderOptions {
+  /** As read at start; its node name never changes, the rest is followed. */
+  virtualNode: VirtualNode;
+  home: KubeClient;
+  events: EventRecorder;
+  metrics?: ControllerMetrics;
+  /** Where the home API server reaches the kubelet API. */
+  nodeAddress: string;
+  kubeletPort: number;
+  /** Of this program. */
+  version: string;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Reconciles of pods that may wait for an API server at the same time. */
+const POD_CONCURRENCY = 64;
+const REFLECT_CONCURRENCY = 8;
+
+/** The virtual node: everything between the home cluster's API server and the foreign one's. */
+export class Provider {
+  readonly nodeName: string;
+  readonly foreign: ForeignCluster;
+  readonly contact: ForeignContact;
+  readonly homePods: Informer<Pod>;
+  readonly tenants: Tenants;
+  readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'tokens', Controller>>;
+  readonly virtualNodes: Informer<VirtualNode>;
+  readonly nodes: Informer<Node>;
+  readonly reflector: Reflector;
+  readonly tokens: TokenKeeper;
+  readonly #options: ProviderOptions;
+  #listening = false;
+
+  constructor(options: ProviderOptions) {
+    const { virtualNode, home, clock, log } = options;
+    const { name } = virtualNode.metadata;
+    this.#options = options;
+    this.nodeName = nodeNameOf(virtualNode);
+    const common = { client: home, clock, log };
+    const only = (object: string): { fieldSelector: string } => ({
+      fieldSelector: `metadata.name=${object}`,
+    });
+    this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
+    this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
+    this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
+    this.foreign = new ForeignCluster({
+      home,
+      secretRef: virtualNode.spec.kubeconfigSecretRef,
+      clock,
+      log,
+    });
+    const foreign = this.foreign.client;
+    this.tenants = new Tenants(
+      (mapping) => new Tenant({ mapping, virtualNode: name, home, foreign, clock, log }),
+    );
+    this.contact = new ForeignContact({
+      foreign,
+      tenantNamespace: () => this.virtualNode?.spec.namespaces?.[0]?.tenantNamespace,
+      clock,
+      log: log.named('contact'),
+    });
+    const shared = { home, foreign, homePods: this.homePods, tenants: this.tenants, clock };
+    const contact = (): boolean => this.contact.state.ok;
+    this.reflector = new Reflector({
+      ...shared,
+      virtualNode: name,
+      contact,
+      wake: (keys) => keys.forEach((key) => this.controllers.pods.add(key)),
+    });
+    this.tokens = new TokenKeeper({
+      ...shared,
+      virtualNode: name,
+      contact,
+      homeApiReachable: () => this.virtualNode?.spec.homeApiServer !== undefined,
+    });
+    this.controllers = this.#controllers(shared, contact);
+    connect(this);
+  }
+
+  /** Undefined when it has been deleted. */
+  get virtualNode(): VirtualNode | undefined {
+    const { metadata } = this.#options.virtualNode;
+    return this.virtualNodes.synced ? this.virtualNodes.get(metadata.name) : this.#options.virtualNode;
+  }
+
+  get mappings(): NamespaceMapping[] {
+    const { spec, status } = this.virtualNode ?? { spec: undefined, status: undefined };
+    return effectiveMappings(spec?.namespaces ?? [], status?.namespaces ?? [], (mapping) =>
+      this.#isInUse(mapping),
+    );
+  }
+
+  /** The Node may turn Ready only when the kubelet API answers. */
+  setListening(listening: boolean): void {
+    this.#listening = listening;
+    this.controllers.node.add(this.nodeName);
+  }
+
+  contextOf(homeNamespace: string): ForgeContext | undefined {
+    const mapping = this.tenants.of(homeNamespace)?.mapping;
+    if (mapping === undefined) return undefined;
+    const { virtualNode, nodeAddress } = this.#options;
+    const homeApiServer = this.virtualNode?.spec.homeApiServer;
+    return {
+      virtualNode: virtualNode.metadata.name,
+      nodeName: this.nodeName,
+      nodeAddress,
+      tenantNamespace: mapping.tenantNamespace,
+      ...(homeApiServer === undefined ? {} : { homeApiServer }),
+      homeViewOf: (address) => address,
+    };
+  }
+
+  /** What must be up before the kubelet API, in order. */
+  caches(): Component[] {
+    return [this.virtualNodes, this.nodes, this.homePods, this.foreign, this.contact];
+  }
+
+  /** What begins to act, once the caches are there. */
+  actors(): Component[] {
+    const { node, reflect, tokens, pods: podController } = this.controllers;
+    const open: Component = {
+      name: 'tenants',
+      start: async () => {
+        this.tenants.set(this.mappings);
+        await Promise.resolve();
+      },
+      stop: async () => this.tenants.stop(),
+    };
+    return [node, open, reflect, tokens, podController];
+  }
+
+  nodeInputs(): NodeInputs | undefined {
+    const { nodeAddress, kubeletPort, version, clock } = this.#options;
+    const virtualNode = this.virtualNode;
+    if (virtualNode === undefined) return undefined;
+    return {
+      virtualNode,
+      contact: this.contact.state,
+      notReady: this.#notReady(),
+      address: nodeAddress,
+      kubeletPort,
+      version,
+      now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/u, 'Z'),
+    };
+  }
+
+  #notReady(): { reason: string; message: string } | undefined {
+    if (!this.#listening) {
+      return { reason: 'KubeletNotListening', message: 'the kubelet API has no serving certificate yet' };
+    }
+    if (!this.tenants.synced) {
+      return { reason: 'CachesNotSynced', message: 'the tenant namespaces have not been read completely' };
+    }
+    return undefined;
+  }
+
+  #isInUse({ homeNamespace, tenantNamespace }: NamespaceMapping): boolean {
+    const tenant = this.tenants.of(homeNamespace);
+    if (tenant?.mapping.tenantNamespace !== tenantNamespace || !tenant.synced) return true;
+    if (tenant.pods.size > 0) return true;
+    return [...this.homePods.list()].some((pod) => pod.metadata.namespace === homeNamespace);
+  }
+
+  #references(home: Pod): ReferenceState {
+    const namespace = home.metadata.namespace ?? '';
+    const state: ReferenceState & { missing: unknown[]; taken: unknown[] } = {
+      missing: [],
+      taken: [],
+      pending: !this.tokens.ready(home),
+    };
+    for (const reference of podReferences(home)) {
+      const copy = this.reflector.state(reference.kind, namespace, reference.name);
+      if (copy === 'pending') state.pending = true;
+      if (copy === 'taken') state.taken.push(reference);
+      if (copy === 'missing' && !reference.optional) state.missing.push(reference);
+    }
+    return state;
+  }
+
+  #controllers(
+    shared: {
+      home: KubeClient;
+      foreign: KubeClient;
+      homePods: Informer<Pod>;
+      tenants: Tenants;
+      clock: Clock;
+    },
+    contact: () => boolean,
+  ): Provider['controllers'] {
+    const { home, events, metrics, clock, log } = this.#options;
+    const podReconciler = new PodReconciler({
+      ...shared,
+      contact,
+      context: (namespace) => this.contextOf(namespace),
+      accepting: (namespace) =>
+        this.virtualNode?.spec.namespaces?.some(({ homeNamespace }) => homeNamespace === namespace) ?? false,
+      references: (pod) => this.#references(pod),
+      losses: new LossBudget(clock),
+      events,
+      log: log.named('pods'),
+    });
+    const nodeReconciler = new NodeReconciler({
+      home,
+      nodes: this.nodes,
+      nodeName: this.nodeName,
+      inputs: () => this.nodeInputs(),
+    });
+    const common = { clock, log, ...(metrics === undefined ? {} : { metrics }) };
+    return {
+      node: new Controller({
+        ...common,
+        name: 'node',
+        concurrency: 1,
+        reconcile: async (_key, { signal }) => this.#reconcileNode(nodeReconciler, signal),
+      }),
+      pods: new Controller({
+        ...common,
+        name: 'pods',
+        concurrency: POD_CONCURRENCY,
+        reconcile: async (key, { signal }) => podReconciler.reconcile(key, signal),
+      }),
+      reflect: new Controller({
+        ...common,
+        name: 'reflect',
+        concurrency: REFLECT_CONCURRENCY,
+        reconcile: async (key, { signal }) => this.reflector.reconcile(key, signal),
+      }),
+      tokens: new Controller({
+        ...common,
+        name: 'tokens',
+        concurrency: REFLECT_CONCURRENCY,
+        reconcile: async (key, { signal }) => this.tokens.reconcile(key, signal),
+      }),
+    };
+  }
+
+  async #reconcileNode(reconciler: NodeReconciler, signal: AbortSignal): Promise<ReconcileResult> {
+    const { home, virtualNode } = this.#options;
+    const inputs = this.nodeInputs();
+    if (inputs === undefined) {
+      await this.#removeNode(virtualNode, signal);
+      return {};
+    }
+    const result = await reconciler.reconcile(signal);
+    await writeVirtualNodeStatus(home, { ...inputs, namespaces: this.mappings }, signal);
+    return result;
+  }
+
+  /** The VirtualNode is gone: its Node goes too, after a look that the cache is right. */
+  async #removeNode(virtualNode: VirtualNode, signal: AbortSignal): Promise<void> {
+    const { home } = this.#options;
+    try {
+      await home.get(virtualNodes, { name: virtualNode.metadata.name }, { signal });
+      this.virtualNodes.relist('a VirtualNode exists that the cache has lost');
+      return;
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    const node = this.nodes.get(this.nodeName);
+    if (node === undefined) return;
+    await home.delete(nodes, { name: this.nodeName }, { uid: node.metadata.uid, signal });
+  }
+}

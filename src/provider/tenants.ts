@@ -1,0 +1,79 @@
+import type { NamespaceMapping } from '../api/virtual-node.ts';
+import type { Tenant } from './tenant.ts';
+
+export interface TenantListener {
+  /** All caches of the namespace are complete. */
+  synced: (homeNamespace: string) => void;
+  /** A remote pod changed; the key is the home pod's. */
+  pod: (homeKey: string) => void;
+  /** A ConfigMap or Secret changed on either side; names are the object's own on that side. */
+  reference: (
+    side: 'home' | 'remote',
+    kind: 'ConfigMap' | 'Secret',
+    homeNamespace: string,
+    name: string,
+  ) => void;
+}
+
+const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
+
+/** The offloaded namespaces of one virtual node, set by value. */
+export class Tenants {
+  readonly #create: (mapping: NamespaceMapping) => Tenant;
+  readonly #byHome = new Map<string, Tenant>();
+  readonly #closing = new Set<Promise<void>>();
+  #listener: TenantListener | undefined;
+
+  constructor(create: (mapping: NamespaceMapping) => Tenant) {
+    this.#create = create;
+  }
+
+  listen(listener: TenantListener): void {
+    this.#listener = listener;
+  }
+
+  of(homeNamespace: string): Tenant | undefined {
+    return this.#byHome.get(homeNamespace);
+  }
+
+  all(): Iterable<Tenant> {
+    return this.#byHome.values();
+  }
+
+  get synced(): boolean {
+    return this.#byHome.values().every((tenant) => tenant.synced);
+  }
+
+  /** Opens what is new, closes what is no longer named. Doing it twice does nothing the second time. */
+  set(mappings: readonly NamespaceMapping[]): void {
+    const wanted = new Map(mappings.map((mapping) => [mapping.homeNamespace, mapping]));
+    for (const [home, tenant] of this.#byHome) {
+      if (wanted.get(home)?.tenantNamespace === tenant.mapping.tenantNamespace) continue;
+      this.#byHome.delete(home);
+      const closing = tenant.stop().finally(() => this.#closing.delete(closing));
+      this.#closing.add(closing);
+    }
+    for (const [home, mapping] of wanted) {
+      if (this.#byHome.has(home)) continue;
+      const tenant = this.#create(mapping);
+      this.#byHome.set(home, tenant);
+      this.#connect(tenant);
+      tenant.start(() => this.#listener?.synced(home));
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.set([]);
+    await Promise.all(this.#closing);
+  }
+
+  #connect(tenant: Tenant): void {
+    const home = tenant.mapping.homeNamespace;
+    tenant.pods.onChange((key) => this.#listener?.pod(`${home}/${nameOf(key)}`));
+    for (const kind of ['ConfigMap', 'Secret'] as const) {
+      for (const side of ['home', 'remote'] as const) {
+        tenant.caches[kind][side].onChange((key) => this.#listener?.reference(side, kind, home, nameOf(key)));
+      }
+    }
+  }
+}
