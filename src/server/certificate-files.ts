@@ -1,0 +1,79 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { Variable } from './source.ts';
+import type { KeyPair, Source } from './source.ts';
+
+export interface CertificateFilesOptions {
+  certificatePath: string;
+  keyPath: string;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Mounted Secrets change by a swap of symbolic links, which no file watcher reports reliably. */
+const REREAD_MS = 30_000;
+
+/** A serving certificate that somebody else keeps fresh in two files. */
+export class CertificateFiles implements Component, Source<KeyPair> {
+  readonly name = 'certificate files';
+  readonly #options: CertificateFilesOptions;
+  readonly #pair = new Variable<KeyPair>({ certificate: '', key: '' });
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: CertificateFilesOptions) {
+    this.#options = options;
+  }
+
+  current(): KeyPair {
+    return this.#pair.current();
+  }
+
+  subscribe(listener: () => void): () => void {
+    return this.#pair.subscribe(listener);
+  }
+
+  /** Fails when the files are not a certificate and its key. */
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#pair.set(await this.#read());
+    this.#running = this.#run(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    for (;;) {
+      await clock.sleep(REREAD_MS, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        const pair = await this.#read();
+        const { certificate, key } = this.current();
+        if (pair.certificate !== certificate || pair.key !== key) this.#pair.set(pair);
+      } catch (error) {
+        log.warn('cannot read the serving certificate again', { error: errorMessage(error) });
+      }
+    }
+  }
+
+  async #read(): Promise<KeyPair> {
+    const { certificatePath, keyPath } = this.#options;
+    const [certificate, key] = await Promise.all([
+      readFile(certificatePath, 'utf8'),
+      readFile(keyPath, 'utf8'),
+    ]);
+    // Between two writes the files may not belong together.
+    if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) {
+      throw new Error(`${keyPath} is not the key of ${certificatePath}`);
+    }
+    return { certificate, key };
+  }
+}

@@ -1,0 +1,126 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { Clock } from '../../lib/clock.ts';
+import { startDeadline } from '../../lib/deadline.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { requestAttributes } from './auth-attributes.ts';
+import { bearerToken } from './auth-token.ts';
+import { ExpiringCache } from './expiring-cache.ts';
+import type { Reviews } from './reviews.ts';
+import { authenticated } from './user.ts';
+import type { UserInfo } from './user.ts';
+
+/** The kubelet's own times. */
+const TOKEN_TTL_MS = 120_000;
+const ALLOWED_TTL_MS = 300_000;
+const DENIED_TTL_MS = 30_000;
+/** Long enough to blunt a flood of bad tokens, short enough for one that becomes good. */
+const BAD_TOKEN_TTL_MS = 10_000;
+const REVIEW_DEADLINE_MS = 10_000;
+const MAX_ENTRIES = 4096;
+/** A token larger than this is none; the API server would not take it either. */
+const MAX_TOKEN_BYTES = 16_384;
+
+/** Why a request is turned away. */
+export interface Refusal {
+  status: number;
+  text: string;
+}
+
+export interface KubeletAuthOptions {
+  nodeName: string;
+  clock: Clock;
+  log: Logger;
+  reviews: Reviews;
+  /** The user of a connection's client certificate, where there is a good one. */
+  certificateUser: (socket: TLSSocket) => UserInfo | undefined;
+}
+
+type Identified = { user: UserInfo } | Refusal;
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('base64');
+
+/**
+ * Authentication and authorisation as the kubelet does them: client certificate, else bearer token; nobody is
+ * anonymous. Answers of the API server are cached under hashes, so that no token stays in memory.
+ */
+export class KubeletAuth {
+  readonly #options: KubeletAuthOptions;
+  readonly #tokens: ExpiringCache<UserInfo | undefined>;
+  readonly #decisions: ExpiringCache<boolean>;
+
+  constructor(options: KubeletAuthOptions) {
+    this.#options = options;
+    this.#tokens = new ExpiringCache({ clock: options.clock, maxEntries: MAX_ENTRIES });
+    this.#decisions = new ExpiringCache({ clock: options.clock, maxEntries: MAX_ENTRIES });
+  }
+
+  /** Undefined lets the request in. `path` is the one that is routed, as it came, without its query. */
+  async refusal(request: IncomingMessage, path: string): Promise<Refusal | undefined> {
+    const identified = await this.#identify(request);
+    if ('status' in identified) return identified;
+    return this.#authorize(identified.user, request.method ?? '', path);
+  }
+
+  async #identify(request: IncomingMessage): Promise<Identified> {
+    const unauthorized: Refusal = { status: 401, text: 'Unauthorized' };
+    const { certificateUser, log } = this.#options;
+    const byCertificate = certificateUser(request.socket as TLSSocket);
+    if (byCertificate !== undefined) return { user: authenticated(byCertificate) };
+    const token = bearerToken(request.headers);
+    if (token === undefined || token.length > MAX_TOKEN_BYTES) return unauthorized;
+    try {
+      const user = await this.#byToken(token);
+      return user === undefined ? unauthorized : { user: authenticated(user) };
+    } catch (error) {
+      log.warn('cannot review a token', { error: errorMessage(error) });
+      return unauthorized;
+    }
+  }
+
+  async #byToken(token: string): Promise<UserInfo | undefined> {
+    return this.#tokens.get(
+      digest(token),
+      () => this.#timed((signal) => this.#options.reviews.token(token, signal)),
+      (user) => (user === undefined ? BAD_TOKEN_TTL_MS : TOKEN_TTL_MS),
+    );
+  }
+
+  async #authorize(user: UserInfo, method: string, path: string): Promise<Refusal | undefined> {
+    const attributes = requestAttributes(method, path);
+    if (attributes === undefined) return { status: 405, text: 'Method Not Allowed' };
+    const { verb, subresources } = attributes;
+    const who = `user=${user.name}, verb=${verb}, resource=nodes`;
+    for (const subresource of subresources) {
+      try {
+        if (await this.#allowed(user, verb, subresource)) return undefined;
+      } catch (error) {
+        this.#options.log.warn('cannot review access', { user: user.name, error: errorMessage(error) });
+        return { status: 500, text: `Authorization error (${who}, subresource=${subresource})` };
+      }
+    }
+    return { status: 403, text: `Forbidden (${who}, subresource(s)=[${subresources.join(' ')}])\n` };
+  }
+
+  async #allowed(user: UserInfo, verb: string, subresource: string): Promise<boolean> {
+    const { nodeName, reviews } = this.#options;
+    const key = JSON.stringify([user.name, user.uid, user.groups, user.extra, verb, subresource]);
+    return this.#decisions.get(
+      digest(key),
+      () => this.#timed((signal) => reviews.access({ user, nodeName, verb, subresource }, signal)),
+      (allowed) => (allowed ? ALLOWED_TTL_MS : DENIED_TTL_MS),
+    );
+  }
+
+  /** The answer serves everyone who waits for it, so only time may cut the question, no single client. */
+  async #timed<Value>(ask: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const deadline = startDeadline(this.#options.clock, REVIEW_DEADLINE_MS, 'review by the home API server');
+    try {
+      return await ask(deadline.signal);
+    } finally {
+      deadline.dispose();
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import type { Duplex } from 'node:stream';
+import type { Pod } from '../../api/wire.ts';
+import type { RawRequest, RawResponse } from '../../kube/client.ts';
+
+/** Where the body of a home pod is. */
+export interface PodLocation {
+  /** Path of the remote pod, `/api/v1/namespaces/<tenant>/pods/<remote>`; its segments need no encoding. */
+  path: string;
+  /** UID of the home pod, for the variants of the streaming paths that name one. */
+  uid: string;
+}
+
+/** An HTTP/1.1 upgrade request, headers in their order and with repetitions; the dialler adds Host and credentials. */
+export interface UpgradeRequest {
+  method: string;
+  path: string;
+  rawHeaders: [string, string][];
+  signal: AbortSignal;
+}
+
+export interface UpgradeResult {
+  status: number;
+  statusMessage: string;
+  headers: [string, string][];
+  /** Half-open and raw where status is 101, of no use otherwise. */
+  socket: Duplex;
+  /** What followed the head of a 101 in the same packet. */
+  head: Buffer;
+  /** Of an answer that is not 101. */
+  body: Buffer;
+}
+
+/** What the kubelet API asks of the rest of the agent. */
+export interface KubeletBackend {
+  /**
+   * Undefined when no such pod is bound to this node or, with `container`, the pod has no such container
+   * (init and ephemeral ones count).
+   */
+  locate(namespace: string, pod: string, container?: string): PodLocation | undefined;
+  /** To the foreign API server. */
+  raw(request: RawRequest): Promise<RawResponse>;
+  /** To the foreign API server, over a connection of its own. */
+  upgrade(request: UpgradeRequest): Promise<UpgradeResult>;
+  /** Home pods bound to the node. */
+  pods(): Pod[];
+  /** Those of them with a running container. */
+  runningPods(): Pod[];
+  /** stats/v1alpha1 Summary. */
+  statsSummary(): Promise<object>;
+  /** Prometheus text. */
+  metricsResource(): Promise<string>;
+  /** The agent's own metrics as Prometheus text; without it /metrics is not served. */
+  metrics?(): Promise<string>;
+  configz(): object;
+  /** The kubelet's `syncloop` check; `message` says what is wrong. */
+  healthz(): { ok: boolean; message: string };
+}

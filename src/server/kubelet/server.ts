@@ -1,0 +1,152 @@
+import { constants } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { createServer } from 'node:https';
+import type { Server, ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ServerMetrics } from '../metrics.ts';
+import type { KeyPair, Source } from '../source.ts';
+import { KubeletAuth } from './auth.ts';
+import type { KubeletBackend } from './backend.ts';
+import { Connections } from './connections.ts';
+import { ContainerLogs } from './logs.ts';
+import { splitTarget } from './names.ts';
+import type { Reviews } from './reviews.ts';
+import { kubeletRoutes } from './routes.ts';
+import { isStreamPath } from './stream-request.ts';
+import { Streams } from './streams.ts';
+
+export interface KubeletServerOptions {
+  nodeName: string;
+  /** Default all addresses. */
+  host?: string;
+  /** Default 10250; 0 takes a free one. */
+  port?: number;
+  backend: KubeletBackend;
+  reviews: Reviews;
+  servingCertificate: Source<KeyPair>;
+  /** PEM bundle whose client certificates are believed; empty: none is. */
+  clientAuthorities: Source<string>;
+  clock: Clock;
+  log: Logger;
+  metrics: ServerMetrics;
+  /** exec, attach and portForward together; default 512. */
+  maxStreams?: number;
+  /** Logs being read; default 256. */
+  maxLogReads?: number;
+}
+
+/** Longer than Go's clients keep idle connections (90 s), so that they close first and never lose a request. */
+const KEEP_ALIVE_MS = 120_000;
+const HANDSHAKE_MS = 10_000;
+
+/** The kubelet API of the virtual node: HTTP/1.1 over TLS, client certificates or bearer tokens. */
+export class KubeletServer implements Component {
+  readonly name = 'kubelet server';
+  readonly #options: KubeletServerOptions;
+  readonly #connections = new Connections();
+  readonly #streams: Streams;
+  readonly #auth: KubeletAuth;
+  #server: Server | undefined;
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(options: KubeletServerOptions) {
+    const { nodeName, backend, reviews, clock, log, metrics, maxStreams = 512 } = options;
+    this.#options = options;
+    const user = (socket: TLSSocket): ReturnType<Connections['user']> =>
+      this.#connections.user(socket, clock.now());
+    this.#auth = new KubeletAuth({ nodeName, clock, log, reviews, certificateUser: user });
+    this.#streams = new Streams({ backend, auth: this.#auth, clock, log, metrics, maxStreams });
+  }
+
+  /** The port that is listened on; undefined unless started. */
+  get port(): number | undefined {
+    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { backend, clientAuthorities, servingCertificate, log, metrics, maxLogReads = 256 } = this.#options;
+    const logs = new ContainerLogs({ backend, log, metrics, maxReads: maxLogReads });
+    const app = kubeletRoutes({ backend, auth: this.#auth, logs, log, metrics });
+    this.#connections.use(clientAuthorities.current());
+    const server = createServer({ ...this.#tls(), ...LIMITS }, app);
+    this.#server = server;
+    server.on('secureConnection', (socket: TLSSocket) => this.#connections.secured(socket));
+    server.on('tlsClientError', (error) => log.debug('TLS handshake failed', { error: errorMessage(error) }));
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      void this.#streams.serve(request, socket, head);
+    });
+    const renew = (): void => this.#renew(server);
+    this.#unsubscribe = [servingCertificate.subscribe(renew), clientAuthorities.subscribe(renew)];
+    await listen(server, this.#options.host, this.#options.port ?? 10_250);
+    log.info('kubelet API listens', { port: this.port });
+  }
+
+  async stop(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    const server = this.#server;
+    if (server === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.close(() => resolve());
+    this.#streams.closeAll();
+    server.closeAllConnections();
+    await promise;
+  }
+
+  /** For connections to come; those there are keep the certificate they were opened with. */
+  #renew(server: Server): void {
+    const { clientAuthorities, log } = this.#options;
+    try {
+      this.#connections.use(clientAuthorities.current());
+      server.setSecureContext(this.#tls());
+      log.info('certificates of the kubelet API changed');
+    } catch (error) {
+      log.error('cannot use new certificates for the kubelet API', { error: errorMessage(error) });
+    }
+  }
+
+  #tls(): SecureContextOptions {
+    const { certificate, key } = this.#options.servingCertificate.current();
+    return {
+      cert: certificate,
+      key,
+      // A list even when empty: without one Node would believe every public authority.
+      ca: this.#connections.authorities.map((authority) => authority.toString()),
+      minVersion: 'TLSv1.2',
+      // No resumption: it would carry an old verdict on a client certificate over into a new connection.
+      secureOptions: constants.SSL_OP_NO_TICKET,
+    };
+  }
+}
+
+const LIMITS: ServerOptions = {
+  requestCert: true,
+  // Who has no certificate, or one of unknown origin, may still have a token.
+  rejectUnauthorized: false,
+  ALPNProtocols: ['http/1.1'],
+  handshakeTimeout: HANDSHAKE_MS,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  headersTimeout: 20_000,
+  requestTimeout: 60_000,
+  maxHeaderSize: 65_536,
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: 15_000,
+  shouldUpgradeCallback: (request) => isStreamPath(splitTarget(request.url ?? '')?.path ?? ''),
+};
+
+async function listen(server: Server, host: string | undefined, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+  try {
+    await promise;
+  } finally {
+    server.off('error', reject);
+  }
+}

@@ -1,0 +1,59 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../lib/clock.ts';
+
+export interface SpliceOptions {
+  clock: Clock;
+  /** Both connections are cut when no byte has passed for about this long. */
+  idleMs: number;
+}
+
+/** How often an idle connection is looked at, per idle time; it is cut at most one such interval late. */
+const CHECKS = 8;
+
+/**
+ * Joins two connections: bytes, back-pressure and the end of either direction pass on; an error or an abrupt
+ * close of one destroys the other. Nothing is parsed, so every stream protocol works, also those to come.
+ * Resolves when both are gone.
+ */
+export async function splice(client: Socket, remote: Duplex, options: SpliceOptions): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let open = 2;
+  const closed = (other: Duplex): void => {
+    // Gone without an end: nothing more can come or go, and what the other still says has no reader.
+    other.destroy();
+    open -= 1;
+    if (open === 0) resolve();
+  };
+  client.on('error', () => remote.destroy());
+  remote.on('error', () => client.destroy());
+  client.once('close', () => closed(remote));
+  remote.once('close', () => closed(client));
+  // Either may have gone while the other was dialled.
+  if (client.destroyed) remote.destroy();
+  if (remote.destroyed) client.destroy();
+  const cancel = watchIdle(client, options);
+  client.pipe(remote);
+  remote.pipe(client);
+  await promise;
+  cancel();
+}
+
+/** Compares byte counts now and then instead of resetting a timer for every chunk. */
+function watchIdle(client: Socket, { clock, idleMs }: SpliceOptions): () => void {
+  const count = (): number => client.bytesRead + client.bytesWritten;
+  let seen = count();
+  let quietSince = clock.monotonic();
+  let cancel = (): void => undefined;
+  const check = (): void => {
+    const now = count();
+    if (now !== seen) {
+      seen = now;
+      quietSince = clock.monotonic();
+    }
+    if (clock.monotonic() - quietSince >= idleMs) client.destroy();
+    else cancel = clock.after(idleMs / CHECKS, check);
+  };
+  cancel = clock.after(idleMs / CHECKS, check);
+  return () => cancel();
+}

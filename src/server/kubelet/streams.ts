@@ -1,0 +1,193 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../../lib/clock.ts';
+import { startDeadline } from '../../lib/deadline.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { pathClass } from '../metrics.ts';
+import type { ServerMetrics } from '../metrics.ts';
+import type { KubeletAuth } from './auth.ts';
+import type { KubeletBackend, PodLocation, UpgradeResult } from './backend.ts';
+import { splitTarget } from './names.ts';
+import { locatePod } from './locate.ts';
+import { splice } from './splice.ts';
+import { remoteRefusal } from './status-text.ts';
+import { StreamGate } from './stream-gate.ts';
+import { answerHeaders, formatHead, headerValue, upgradeHeaders } from './stream-headers.ts';
+import { parseStreamRequest } from './stream-request.ts';
+import type { StreamRequest } from './stream-request.ts';
+
+/** As long as the kubelet lets a stream be silent. */
+export const STREAM_IDLE_MS: number = 4 * 60 * 60_000;
+/** From the request to the foreign server's answer. */
+const DIAL_DEADLINE_MS = 30_000;
+
+export interface StreamsOptions {
+  backend: KubeletBackend;
+  auth: KubeletAuth;
+  clock: Clock;
+  log: Logger;
+  metrics: ServerMetrics;
+  maxStreams: number;
+}
+
+interface Reply {
+  status: number;
+  text: string;
+  contentType?: string;
+  headers?: [string, string][];
+}
+
+/**
+ * exec, attach and portForward: an upgraded connection is joined to one that the foreign API server upgraded for
+ * the same request. Who may do what is decided here before anything is dialled; what is said then is between
+ * client and container.
+ */
+export class Streams {
+  readonly #options: StreamsOptions;
+  readonly #gate: StreamGate;
+  readonly #sockets = new Set<Duplex>();
+
+  constructor(options: StreamsOptions) {
+    this.#options = options;
+    this.#gate = new StreamGate(options.maxStreams);
+  }
+
+  get open(): number {
+    return this.#gate.open;
+  }
+
+  /** Cuts every stream; for the end of the process. */
+  closeAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** For node's `upgrade` event. Never rejects: every failure becomes an answer or a closed connection. */
+  async serve(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const { log, metrics } = this.#options;
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => this.#sockets.delete(socket));
+    const path = splitTarget(request.url ?? '')?.path ?? '';
+    const count = (code: number): void => metrics.answered(pathClass(path), request.method ?? '', code);
+    try {
+      const reply = await this.#open(request, socket, head, count);
+      if (reply === undefined) return;
+      count(reply.status);
+      answer(socket, reply);
+    } catch (error) {
+      log.warn('stream failed', { path, error: errorMessage(error) });
+      count(500);
+      answer(socket, { status: 500, text: 'internal error' });
+    }
+  }
+
+  /** A reply is what the client gets instead of a stream; undefined when there was one, and it has ended. */
+  async #open(
+    request: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    count: (code: number) => void,
+  ): Promise<Reply | undefined> {
+    const { auth, backend } = this.#options;
+    const split = splitTarget(request.url ?? '');
+    if (split === undefined) return { status: 400, text: 'invalid path' };
+    const refusal = await auth.refusal(request, split.path);
+    if (refusal !== undefined) return refusal;
+    const stream = parseStreamRequest(request.url ?? '', request.headers);
+    if ('status' in stream) return stream;
+    const location = locatePod(backend, stream.home);
+    if ('status' in location) return location;
+    const leave = this.#gate.enter();
+    if (leave === undefined) return { status: 429, text: 'too many streams are open on this node' };
+    this.#options.metrics.openStreams('upgraded', this.#gate.open);
+    try {
+      const result = await this.#dial(request, socket, location.path + stream.suffix);
+      if ('text' in result) return result;
+      if (result.status !== 101) return this.#refused(result, stream, location);
+      count(101);
+      await this.#join(socket, head, result);
+      return undefined;
+    } finally {
+      leave();
+      this.#options.metrics.openStreams('upgraded', this.#gate.open);
+    }
+  }
+
+  async #dial(request: IncomingMessage, socket: Socket, path: string): Promise<UpgradeResult | Reply> {
+    const { backend, clock, log } = this.#options;
+    const gone = new AbortController();
+    const onClose = (): void => gone.abort(new Error('the client has gone'));
+    if (socket.destroyed) onClose();
+    socket.once('close', onClose);
+    const deadline = startDeadline(clock, DIAL_DEADLINE_MS, 'foreign API server', gone.signal);
+    try {
+      const { signal } = deadline;
+      const rawHeaders = upgradeHeaders(request.rawHeaders);
+      return await backend.upgrade({ method: request.method ?? 'GET', path, rawHeaders, signal });
+    } catch (error) {
+      if (!gone.signal.aborted) log.warn('cannot open a stream', { error: errorMessage(error) });
+      return { status: 502, text: `error dialing the foreign API server: ${errorMessage(error)}` };
+    } finally {
+      deadline.dispose();
+      socket.off('close', onClose);
+    }
+  }
+
+  #refused(result: UpgradeResult, stream: StreamRequest, location: PodLocation): Reply {
+    result.socket.on('error', () => undefined);
+    result.socket.destroy();
+    const refused = { status: result.status, body: result.body.toString('utf8') };
+    const { status, text, json } = remoteRefusal(refused, stream.home, location);
+    const headers = answerHeaders(result.headers).filter(([name]) => /^x-accepted-stream-/i.test(name));
+    const contentType = json === undefined ? 'text/plain; charset=utf-8' : 'application/json';
+    return { status, text: json ?? text, contentType, headers };
+  }
+
+  async #join(socket: Socket, head: Buffer, result: UpgradeResult): Promise<void> {
+    const { clock } = this.#options;
+    const remote = result.socket;
+    this.#sockets.add(remote);
+    remote.once('close', () => this.#sockets.delete(remote));
+    remote.on('error', () => socket.destroy());
+    socket.setNoDelay(true);
+    const protocol = headerValue(result.headers, 'upgrade') ?? '';
+    const headers = answerHeaders(result.headers).filter(([name]) => name.toLowerCase() !== 'upgrade');
+    socket.write(
+      formatHead(101, 'Switching Protocols', [['Connection', 'Upgrade'], ['Upgrade', protocol], ...headers]),
+    );
+    if (result.head.length > 0) socket.write(result.head);
+    if (head.length > 0) remote.write(head);
+    await splice(socket, remote, { clock, idleMs: STREAM_IDLE_MS });
+  }
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  502: 'Bad Gateway',
+};
+
+/** A complete answer on a connection that node:http no longer looks after. */
+function answer(socket: Socket, reply: Reply): void {
+  if (socket.destroyed) return;
+  const body = Buffer.from(reply.text);
+  const headers: [string, string][] = [
+    ['Content-Type', reply.contentType ?? 'text/plain; charset=utf-8'],
+    ['X-Content-Type-Options', 'nosniff'],
+    ['Content-Length', String(body.length)],
+    ['Connection', 'close'],
+    ...(reply.status === 429 ? [['Retry-After', '1'] as [string, string]] : []),
+    ...(reply.headers ?? []),
+  ];
+  const head = formatHead(reply.status, REASONS[reply.status] ?? 'Error', headers);
+  // What the client still sends has no reader; taking it keeps a reset from overtaking the answer.
+  socket.resume();
+  socket.end(Buffer.concat([Buffer.from(head), body]));
+}

@@ -1,0 +1,138 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+import { errorMessage } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+
+/** Something that must hold; the answer is what is wrong, undefined when nothing is. */
+export interface HealthCheck {
+  name: string;
+  check: () => string | undefined;
+}
+
+/** What the lifecycle knows of its components. */
+export interface ComponentStates {
+  readonly order: readonly string[];
+  readonly starting: string | undefined;
+}
+
+export interface OpsServerOptions {
+  host?: string;
+  /** 0 takes a free one. */
+  port: number;
+  registry: Registry;
+  /** Fail only when a restart would help. */
+  live: readonly HealthCheck[];
+  /** Besides `live`: fail while the process should get no work. */
+  ready: readonly HealthCheck[];
+  components: () => ComponentStates;
+  log: Logger;
+}
+
+/** Metrics and health, in plain HTTP on a port of its own: nothing here is secret and nothing can be changed. */
+export class OpsServer implements Component {
+  readonly name = 'ops server';
+  readonly #options: OpsServerOptions;
+  #server: Server | undefined;
+
+  constructor(options: OpsServerOptions) {
+    this.#options = options;
+  }
+
+  /** The port that is listened on; undefined unless started. */
+  get port(): number | undefined {
+    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { host, port, log } = this.#options;
+    const server = createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
+      this.#answer(request, response).catch((error: unknown) => {
+        log.warn('ops request failed', { error: errorMessage(error) });
+        reply(response, 500, 'internal error\n');
+      });
+    });
+    this.#server = server;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once('error', reject);
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+    await promise;
+    server.off('error', reject);
+    log.info('ops server listens', { port: this.port });
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.close(() => resolve());
+    server.closeAllConnections();
+    await promise;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { registry, live, ready } = this.#options;
+    if (request.method !== 'GET' && request.method !== 'HEAD') return reply(response, 405, 'GET only\n');
+    switch (request.url?.split('?', 1)[0]) {
+      case '/metrics':
+        return reply(response, 200, await registry.metrics(), registry.contentType);
+      case '/livez':
+      case '/healthz':
+        return health(response, live);
+      case '/readyz':
+        return health(response, [{ name: 'startup', check: () => this.#startup() }, ...live, ...ready]);
+      case '/debug/components':
+        return reply(response, 200, this.#components(), 'application/json');
+      default:
+        return reply(response, 404, 'not found\n');
+    }
+  }
+
+  #startup(): string | undefined {
+    const { starting } = this.#options.components();
+    return starting === undefined ? undefined : `starting ${starting}`;
+  }
+
+  /** Components start one after the other, so their order and the one that is starting tell all. */
+  #components(): string {
+    const { order, starting } = this.#options.components();
+    const current = starting === undefined ? order.length : order.indexOf(starting);
+    const list = order.map((name, index) => {
+      const others = index < current ? 'started' : 'waiting';
+      return { name, state: index === current ? 'starting' : others };
+    });
+    return `${JSON.stringify({ components: list }, undefined, 2)}\n`;
+  }
+}
+
+/** `ok`, or a line for each check that fails. A check that throws fails. */
+function health(response: ServerResponse, checks: readonly HealthCheck[]): void {
+  const failures = checks.flatMap(({ name, check }) => {
+    const wrong = verdict(check);
+    return wrong === undefined ? [] : [`${name}: ${wrong}\n`];
+  });
+  if (failures.length === 0) reply(response, 200, 'ok\n');
+  else reply(response, 503, failures.join(''));
+}
+
+function verdict(check: HealthCheck['check']): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    return errorMessage(error);
+  }
+}
+
+function reply(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  contentType = 'text/plain; charset=utf-8',
+): void {
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(status, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(text) });
+  response.end(text);
+}

@@ -1,0 +1,186 @@
+import { ResourceCounters } from './resource-counters.ts';
+import type { ContainerPoint, NodePoint, PodPoint } from './resource-counters.ts';
+import { formatExposition } from './exposition.ts';
+import type { Family, Sample } from './exposition.ts';
+import type { OwnUsage, PodSample } from './resource-sample.ts';
+
+export interface ResourceMetricsOptions {
+  nodeName: string;
+  startTimeMs: number;
+  own: () => OwnUsage;
+}
+
+/** Beyond this a sample says nothing about now. */
+const STALE_MS = 5 * 60_000;
+
+/**
+ * The usage of offloaded pods as a kubelet would report it. The foreign cluster tells rates over windows; the
+ * consumers here (metrics-server, Prometheus) want counters and take rates themselves. So counters are made by
+ * adding rate times elapsed time at each new sample, and every value bears its sample's own time: between two
+ * samples nothing changes, however often somebody scrapes.
+ */
+export class ResourceMetrics {
+  readonly #options: ResourceMetricsOptions;
+  readonly #counters: ResourceCounters;
+  #failed = false;
+
+  constructor(options: ResourceMetricsOptions) {
+    this.#options = options;
+    this.#counters = new ResourceCounters(options.own);
+  }
+
+  /** Takes what is known of all pods; one that is missing keeps its last values until it is pruned or stale. */
+  record(samples: readonly PodSample[], nowMs: number): void {
+    this.#failed = false;
+    this.#counters.record(samples, nowMs);
+  }
+
+  /** The foreign cluster did not tell. */
+  recordFailure(): void {
+    this.#failed = true;
+  }
+
+  /** Forgets pods that are gone; their usage stays in that of the node. */
+  prune(existing: ReadonlySet<string>): void {
+    this.#counters.prune(existing);
+  }
+
+  /** For /metrics/resource: names, labels, types and help of kubelet 1.36, families in alphabetical order. */
+  exposition(nowMs: number): string {
+    const pods = this.#counters.pods().filter(({ timestampMs }) => isFresh(timestampMs, nowMs));
+    const node = this.#counters.node();
+    const error: Sample[] = [{ value: this.#failed ? 1 : 0 }];
+    return formatExposition([
+      ...containerFamilies(pods),
+      ...nodeFamilies(node !== undefined && isFresh(node.timestampMs, nowMs) ? node : undefined),
+      ...podFamilies(pods),
+      gauge('resource_scrape_error', ERROR_HELP, error),
+      gauge(
+        'scrape_error',
+        `[ALPHA] (Deprecated since 1.29.0) ${ERROR_HELP.slice('[STABLE] '.length)}`,
+        error,
+      ),
+    ]);
+  }
+
+  /** For /stats/summary, stats/v1alpha1. */
+  summary(nowMs: number): object {
+    const { nodeName, startTimeMs } = this.#options;
+    const pods = this.#counters.pods().filter(({ timestampMs }) => isFresh(timestampMs, nowMs));
+    const node = this.#counters.node();
+    return {
+      node: {
+        nodeName,
+        startTime: time(startTimeMs),
+        ...(node === undefined ? {} : usage(node)),
+      },
+      pods: pods.map((pod) => ({
+        podRef: { name: pod.name, namespace: pod.namespace, uid: pod.uid },
+        startTime: time(pod.startTimeMs ?? pod.timestampMs),
+        containers: pod.containers.map((container) => ({
+          name: container.name,
+          startTime: time(container.startTimeMs ?? container.timestampMs),
+          ...usage(container),
+        })),
+        ...usage(pod),
+      })),
+    };
+  }
+}
+
+const isFresh = (timestampMs: number, nowMs: number): boolean => nowMs - timestampMs <= STALE_MS;
+
+const time = (atMs: number): string => new Date(atMs).toISOString();
+
+function usage(point: NodePoint | PodPoint | ContainerPoint): object {
+  const at = time(point.timestampMs);
+  return {
+    cpu: {
+      time: at,
+      usageNanoCores: Math.round(point.cores * 1e9),
+      usageCoreNanoSeconds: Math.round(point.cpuSeconds * 1e9),
+    },
+    memory: { time: at, usageBytes: point.memoryBytes, workingSetBytes: point.memoryBytes },
+  };
+}
+
+const ERROR_HELP = '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise';
+
+const counter = (name: string, help: string, samples: Sample[]): Family => ({
+  name,
+  help,
+  type: 'counter',
+  samples,
+});
+const gauge = (name: string, help: string, samples: Sample[]): Family => ({
+  name,
+  help,
+  type: 'gauge',
+  samples,
+});
+
+function containerFamilies(pods: readonly PodPoint[]): Family[] {
+  const rows = pods.flatMap((pod) =>
+    pod.containers.map((point) => ({
+      point,
+      labels: { container: point.name, namespace: pod.namespace, pod: pod.name },
+    })),
+  );
+  const started = rows.flatMap(({ point: { startTimeMs }, labels }) =>
+    startTimeMs === undefined ? [] : [{ labels, value: startTimeMs / 1000 }],
+  );
+  return [
+    counter(
+      'container_cpu_usage_seconds_total',
+      '[STABLE] Cumulative cpu time consumed by the container in core-seconds',
+      rows.map(({ point, labels }) => ({ labels, value: point.cpuSeconds, timestampMs: point.timestampMs })),
+    ),
+    gauge(
+      'container_memory_working_set_bytes',
+      '[STABLE] Current working set of the container in bytes',
+      rows.map(({ point, labels }) => ({ labels, value: point.memoryBytes, timestampMs: point.timestampMs })),
+    ),
+    gauge(
+      'container_start_time_seconds',
+      '[STABLE] Start time of the container since unix epoch in seconds',
+      started,
+    ),
+  ];
+}
+
+function nodeFamilies(node: NodePoint | undefined): Family[] {
+  const sample = (value: number): Sample[] =>
+    node === undefined ? [] : [{ value, timestampMs: node.timestampMs }];
+  return [
+    counter(
+      'node_cpu_usage_seconds_total',
+      '[STABLE] Cumulative cpu time consumed by the node in core-seconds',
+      sample(node?.cpuSeconds ?? 0),
+    ),
+    gauge(
+      'node_memory_working_set_bytes',
+      '[STABLE] Current working set of the node in bytes',
+      sample(node?.memoryBytes ?? 0),
+    ),
+  ];
+}
+
+function podFamilies(pods: readonly PodPoint[]): Family[] {
+  const sample = ({ namespace, name, timestampMs }: PodPoint, value: number): Sample => ({
+    labels: { namespace, pod: name },
+    value,
+    timestampMs,
+  });
+  return [
+    counter(
+      'pod_cpu_usage_seconds_total',
+      '[STABLE] Cumulative cpu time consumed by the pod in core-seconds',
+      pods.map((pod) => sample(pod, pod.cpuSeconds)),
+    ),
+    gauge(
+      'pod_memory_working_set_bytes',
+      '[STABLE] Current working set of the pod in bytes',
+      pods.map((pod) => sample(pod, pod.memoryBytes)),
+    ),
+  ];
+}
