@@ -12,19 +12,24 @@ const V2_CONTROLLERS = ['cpu', 'cpuset', 'io', 'memory', 'pids'];
 
 export const isUnified = (): boolean => existsSync(join(ROOT, 'cgroup.controllers'));
 
-/** Mount points of the hierarchies to use, from /proc/mounts. */
-export function hierarchies(mounts: string, unified: boolean): string[] {
-  const type = unified ? 'cgroup2' : 'cgroup';
+/** Mount points of file systems of the given types, from /proc/mounts. */
+export function hierarchies(mounts: string, types: readonly string[]): string[] {
   const points = mounts
     .split('\n')
     .map((line) => line.split(' '))
-    .filter((fields) => fields[2] === type)
+    .filter((fields) => types.includes(fields[2] ?? ''))
     .map((fields) => fields[1] ?? '');
   return [...new Set(points)];
 }
 
+/** Where the kubelet expects its root. */
+function usedHierarchies(): string[] {
+  return hierarchies(readFileSync('/proc/mounts', 'utf8'), [isUnified() ? 'cgroup2' : 'cgroup']);
+}
+
+/** Where traces can be: beside version 1, runc also uses a version 2 without controllers if there is one. */
 function allHierarchies(): string[] {
-  return hierarchies(readFileSync('/proc/mounts', 'utf8'), isUnified());
+  return hierarchies(readFileSync('/proc/mounts', 'utf8'), ['cgroup', 'cgroup2']);
 }
 
 /** Makes the cgroup `name` below the root of each hierarchy. The kubelet refuses a root that lacks one. */
@@ -35,7 +40,7 @@ export function createCgroup(name: string): void {
       writeFileSync(join(ROOT, 'cgroup.subtree_control'), `+${controller}`);
     }
   }
-  for (const hierarchy of allHierarchies()) {
+  for (const hierarchy of usedHierarchies()) {
     const path = join(hierarchy, name);
     mkdirSync(path, { recursive: true });
     // Version 1 makes a cpuset empty, and no process may enter an empty one.
