@@ -17,10 +17,11 @@ const run = spawnSync(
     '--experimental-vm-modules',
     '--disable-warning=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
+    // Before --selectProjects, which takes every word after it for a project.
+    ...rest,
+    ...inBand,
     '--selectProjects',
     project,
-    ...inBand,
-    ...rest,
   ],
   { stdio: 'inherit' },
 );

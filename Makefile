@@ -1,0 +1,70 @@
+# Every target installs what it needs, prints what it does with the time it took, and can be run twice.
+# Only node_modules/.bin/node runs our code; the machine's own Node.js may be older.
+
+NODE := node_modules/.bin/node
+# The lab's tools are found by root's PATH, which a shell of another kind may lack.
+export PATH := $(PATH):/usr/local/sbin:/usr/sbin:/sbin
+
+DEMO ?= pods
+WORKLOAD ?= containers
+CLUSTERS ?= home,foreign
+NODES ?= 1
+
+.PHONY: help setup demo test check lab-up lab-down bench image clean clean-cache
+
+help:
+	@echo 'make demo [DEMO=pods]   shows one part of the product on two real clusters (lab/demo/)'
+	@echo 'make test               checks, unit, integration and end-to-end tests'
+	@echo 'make check              format, lint, types, generated files'
+	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
+	@echo 'make lab-down           takes them down, also after a crash'
+	@echo 'make bench              measures, each time against a reference'
+	@echo 'make image              builds the container image'
+	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
+
+# What demos, real clusters and benchmarks need.
+setup:
+	@tools/setup.sh node
+	@tools/setup.sh packages
+	@$(NODE) tools/setup.ts containers
+
+demo: setup
+	@npm run --silent demo -- $(DEMO)
+
+test:
+	@tools/setup.sh node
+	@tools/setup.sh packages-if-root
+	@$(NODE) tools/setup.ts kwok
+	@$(NODE) tools/test.ts
+
+check:
+	@tools/setup.sh node
+	@npm run --silent check
+
+ifeq ($(WORKLOAD),kwok)
+lab-up:
+	@tools/setup.sh node
+	@$(NODE) tools/setup.ts kwok
+else
+lab-up: setup
+endif
+	@npm run --silent lab -- up --workload $(WORKLOAD) --clusters $(CLUSTERS) --nodes $(NODES)
+
+lab-down:
+	@tools/setup.sh node
+	@npm run --silent lab -- down
+
+bench: setup
+	@npm run --silent bench
+
+image:
+	@tools/setup.sh node
+	@tools/setup.sh packages
+	@$(NODE) tools/setup.ts image
+
+clean:
+	rm -rf node_modules dist coverage
+
+# Programs and images that the lab built; the next run builds them again, which takes minutes.
+clean-cache:
+	rm -rf "$${TRIBUTARY_CACHE:-$${XDG_CACHE_HOME:-$$HOME/.cache}/tributary}"
