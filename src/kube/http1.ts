@@ -39,11 +39,13 @@ export class Http1 {
       agent: this.#agent,
       headers: { ...headers, ...length },
     });
+    let answer: IncomingMessage | undefined;
     const onAbort = (): void => {
       if (signal === undefined) return;
       const error = abortError(signal);
       reject(error);
-      outgoing.destroy(error);
+      // Whoever reads the answer gets our error, not the one about a broken socket.
+      (answer ?? outgoing).destroy(error);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
     outgoing.on('error', (cause) => reject(unreachable(cause)));
@@ -52,6 +54,7 @@ export class Http1 {
       reject(unreachable(new Error('the connection was closed before an answer')));
     });
     outgoing.once('response', (incoming: IncomingMessage) => {
+      answer = incoming;
       incoming.on('error', () => undefined);
       resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: incoming });
     });

@@ -186,10 +186,10 @@ export class Informer<T extends KubeObject> implements Component {
     for await (const page of client.pages(type, { ...list, signal })) {
       items.push(...page.items);
       version = page.resourceVersion;
-      this.#contact.succeeded();
       await nextTurn();
     }
     this.#refuseOlder(version);
+    this.#heard();
     this.#listedAt = clock.monotonic();
     this.#listsDone = wanted;
     this.#view.replace(version, items);
@@ -239,7 +239,7 @@ export class Informer<T extends KubeObject> implements Component {
         signal: abort.signal,
         onOpen: () => {
           opened = true;
-          this.#contact.succeeded();
+          this.#heard();
         },
       });
       for await (const event of stream) {
@@ -253,13 +253,18 @@ export class Informer<T extends KubeObject> implements Component {
       signal.removeEventListener('abort', stop);
       this.#watchAbort = undefined;
     }
-    if (!lived() && !signal.aborted) {
-      throw new TributaryError('Unavailable', 'the API server ends each watch at once');
-    }
+    if (signal.aborted) return;
+    if (!lived()) throw new TributaryError('Unavailable', 'the API server ends each watch at once');
+    this.#backoff.reset();
+  }
+
+  #heard(): void {
+    if (this.#contact.state.failingSince !== undefined) this.#log.info('contact again');
+    this.#contact.succeeded();
   }
 
   #onEvent(event: WatchEvent<T>): void {
-    this.#contact.succeeded();
+    this.#heard();
     this.#backoff.reset();
     if (event.type === 'BOOKMARK') {
       this.#view.advance(event.resourceVersion);

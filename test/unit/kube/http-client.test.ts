@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import { namespaces } from '../../../src/api/resources.ts';
+import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import { describeKubeClient } from '../../contract/kube-client.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+
+describe.each([
+  ['HTTP/2', true],
+  ['HTTP/1.1', false],
+])('the contract over %s', (_name, http2) => {
+  const server = new FakeApiServer({ http2 });
+  let client: HttpClient;
+  beforeAll(async () => {
+    await server.start();
+    server.seed(namespaces, { metadata: { name: 'contract' } });
+    client = createClient(server.credentials());
+  });
+  afterAll(async () => {
+    await client.close();
+    await server.stop();
+  });
+  describeKubeClient({ client: () => client, namespace: () => 'contract' });
+});
