@@ -8,6 +8,7 @@ import { DEFAULT_PORTS, startControlPlane, type ControlPlane } from './control-p
 import { Daemon } from './daemon.ts';
 import { systemImages } from './images.ts';
 import type { KubeApi } from './kube-api.ts';
+import { knownDaemons } from './known-daemons.ts';
 import { Node } from './node.ts';
 import type { ClusterSpec } from './spec.ts';
 import { together } from './together.ts';
@@ -92,18 +93,28 @@ async function registerNodes(api: KubeApi, cluster: ClusterSpec): Promise<void> 
   }
 }
 
-async function waitReady(
-  { cluster, progress }: ClusterStart,
-  api: KubeApi,
-  signal: AbortSignal,
-): Promise<void> {
+async function waitReady(start: ClusterStart, api: KubeApi, signal: AbortSignal): Promise<void> {
+  const { cluster, progress } = start;
   await poll(`every node of ${cluster.name} Ready`, signal, async () => {
+    checkRunning(start);
     const ready = await Promise.all(cluster.nodes.map(async ({ name }) => isNodeReady(api, name)));
     return ready.every(Boolean);
   });
   progress(`${cluster.name}: nodes Ready`);
-  await poll(`CoreDNS of ${cluster.name} Ready`, signal, async () => isDeploymentReady(api, 'coredns'));
+  await poll(`CoreDNS of ${cluster.name} Ready`, signal, async () => {
+    checkRunning(start);
+    return isDeploymentReady(api, 'coredns');
+  });
   progress(`${cluster.name}: CoreDNS Ready`);
+}
+
+/** Says at once which component has ended, rather than that nothing became Ready in two minutes. */
+function checkRunning({ cluster, journal }: ClusterStart): void {
+  const owners = [cluster.name, ...cluster.nodes.map(({ name }) => name)];
+  for (const daemon of knownDaemons(journal).values()) {
+    const isOurs = owners.some((owner) => daemon.name.startsWith(`${owner}/`));
+    if (isOurs && !daemon.id) throw daemon.failure('ended');
+  }
 }
 
 interface Conditions {

@@ -7,7 +7,15 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { isAlive, MARK, processAt, signalProcess, waitGone, type ProcessId } from './process.ts';
+import {
+  endedProcess,
+  isAlive,
+  MARK,
+  processAt,
+  signalProcess,
+  waitGone,
+  type ProcessId,
+} from './process.ts';
 
 /** How to start a daemon; enough to start it again from another process. */
 export interface DaemonSpec {
@@ -66,7 +74,7 @@ export class Daemon {
     return this.#id && isAlive(this.#id) ? this.#id : undefined;
   }
 
-  /** Starts the process; does nothing while it runs. */
+  /** Starts the process; does nothing while it runs. That it ends early is told by `waitFor`. */
   start(): void {
     if (this.id) return;
     const { command, logFile, env } = this.spec;
@@ -84,11 +92,10 @@ export class Daemon {
       child.on('error', () => undefined);
       child.unref();
       if (child.pid === undefined) throw new Error(`${this.name}: cannot run ${program}`);
-      this.#id = processAt(child.pid);
+      this.#id = processAt(child.pid) ?? endedProcess(child.pid);
     } finally {
       closeSync(log);
     }
-    if (!this.#id) throw this.failure('ended at once');
     this.#record.started(this.name, this.#id);
   }
 

@@ -25,6 +25,10 @@ export function checkClusterNames(names: readonly string[]): void {
       );
     }
   }
+  const clash = names.find((name) =>
+    names.some((other) => /^-\d+$/.test(name.slice(other.length)) && name.startsWith(other)),
+  );
+  if (clash !== undefined) throw new Error(`cluster name ${clash} is the name of a node of another cluster`);
   if (new Set(names).size !== names.length) throw new Error(`cluster names must differ: ${names.join(',')}`);
   if (names.length === 0 || names.length > MAX_CLUSTERS) {
     throw new Error(`a lab has 1 to ${MAX_CLUSTERS} clusters, not ${names.length}`);

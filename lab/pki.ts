@@ -7,7 +7,10 @@ import './reflect.ts';
 import { generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 
-import * as x509 from '@peculiar/x509';
+import type * as X509 from '@peculiar/x509';
+
+// Not a static import: some loaders evaluate CommonJS before any module, `reflect.ts` included.
+const x509 = await import('@peculiar/x509');
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
@@ -35,7 +38,7 @@ export class Authority {
   readonly cert: string;
   /** The CA's private key, PEM (PKCS#8). */
   readonly key: string;
-  readonly #certificate: x509.X509Certificate;
+  readonly #certificate: X509.X509Certificate;
   readonly #signingKey: CryptoKey;
 
   private constructor(pair: KeyPair, signingKey: CryptoKey) {
@@ -97,7 +100,7 @@ export function serviceAccountKeys(): { readonly privateKey: string; readonly pu
   });
 }
 
-function subjectName(subject: Subject): x509.JsonName {
+function subjectName(subject: Subject): X509.JsonName {
   // One RDN per organization: Go's parser, which the API server uses, reads groups from each.
   return [...(subject.organizations ?? []).map((name) => ({ O: [name] })), { CN: [subject.commonName] }];
 }
@@ -105,9 +108,9 @@ function subjectName(subject: Subject): x509.JsonName {
 async function leafExtensions(
   subject: Subject,
   publicKey: CryptoKey,
-  issuer: x509.X509Certificate,
-): Promise<x509.Extension[]> {
-  const names: x509.JsonGeneralName[] = [
+  issuer: X509.X509Certificate,
+): Promise<X509.Extension[]> {
+  const names: X509.JsonGeneralName[] = [
     ...(subject.dns ?? []).map((value) => ({ type: 'dns' as const, value })),
     ...(subject.ips ?? []).filter((value) => isIP(value)).map((value) => ({ type: 'ip' as const, value })),
   ];
@@ -143,7 +146,7 @@ async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
   return webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
 }
 
-function pem(certificate: x509.X509Certificate): string {
+function pem(certificate: X509.X509Certificate): string {
   return `${certificate.toString('pem')}\n`;
 }
 

@@ -34,6 +34,9 @@ export function parseStat(pid: number, stat: string): ProcessId | undefined {
   return { pid, startTime };
 }
 
+/** What to call a child that may have ended at once: it had a pid, and is not alive. */
+export const endedProcess = (pid: number): ProcessId => ({ pid, startTime: 'ended' });
+
 /** Whether this very process still runs. */
 export function isAlive(process: ProcessId): boolean {
   return processAt(process.pid)?.startTime === process.startTime;

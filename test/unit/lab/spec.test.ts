@@ -1,0 +1,62 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { resolveSpec } from '../../../lab/spec.ts';
+
+const lab = {
+  name: 'lab',
+  workload: 'containers',
+  underlay: { subnet: 3 },
+  runDirectory: '/run/lab',
+  dataDirectory: '/data/lab',
+} as const;
+
+describe('resolveSpec', () => {
+  test('gives clusters ranges of their own', () => {
+    const { clusters } = resolveSpec({ ...lab, clusters: [{ name: 'home', nodes: 2 }, { name: 'foreign' }] });
+    expect(clusters).toEqual([
+      {
+        name: 'home',
+        podCidr: '10.244.0.0/16',
+        serviceCidr: '10.96.0.0/16',
+        metricsServer: true,
+        nodeCount: 2,
+        nodes: [
+          { name: 'home-1', address: '172.30.3.11', netns: 'tl-lab-home-1', podCidr: '10.244.0.0/24' },
+          { name: 'home-2', address: '172.30.3.12', netns: 'tl-lab-home-2', podCidr: '10.244.1.0/24' },
+        ],
+      },
+      {
+        name: 'foreign',
+        podCidr: '10.245.0.0/16',
+        serviceCidr: '10.97.0.0/16',
+        metricsServer: true,
+        nodeCount: 1,
+        nodes: [
+          { name: 'foreign-1', address: '172.30.3.41', netns: 'tl-lab-foreign-1', podCidr: '10.245.0.0/24' },
+        ],
+      },
+    ]);
+  });
+
+  test('lets clusters have the same ranges', () => {
+    const ranges = { podCidr: '10.50.0.0/16', serviceCidr: '10.60.0.0/16' };
+    const { clusters } = resolveSpec({
+      ...lab,
+      clusters: [
+        { name: 'a', ...ranges },
+        { name: 'b', ...ranges },
+      ],
+    });
+    expect(clusters.map(({ podCidr, serviceCidr }) => ({ podCidr, serviceCidr }))).toEqual([ranges, ranges]);
+    expect(clusters.map(({ nodes }) => nodes[0]?.podCidr)).toEqual(['10.50.0.0/24', '10.50.0.0/24']);
+  });
+
+  test('kwok has nodes only by number, and no metrics', () => {
+    const { clusters } = resolveSpec({ ...lab, workload: 'kwok', clusters: [{ name: 'home', nodes: 100 }] });
+    expect(clusters[0]).toMatchObject({ nodeCount: 100, nodes: [], metricsServer: false });
+  });
+
+  test.each([0, -1, 1.5, 31])('%d real nodes are refused', (nodes) => {
+    expect(() => resolveSpec({ ...lab, clusters: [{ name: 'home', nodes }] })).toThrow(/node/);
+  });
+});
