@@ -31,7 +31,7 @@ export async function manifestsCommand(args: string[], io: CommandIo): Promise<n
 }
 
 function manifestsFor([what = '', ...args]: string[]): Manifest[] {
-  const options = OPTIONS[what];
+  const options = Object.hasOwn(OPTIONS, what) ? OPTIONS[what] : undefined;
   if (options === undefined) {
     throw new TributaryError('Invalid', `say which manifests: ${Object.keys(OPTIONS).join(', ')}`);
   }

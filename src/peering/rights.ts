@@ -59,18 +59,18 @@ export const PEER_RIGHTS: readonly Right[] = [
   {
     group: '',
     resource: 'configmaps',
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
-      'copies of what its pods mount: made, followed and removed with them; update: replaces a copy only if nobody ' +
-      'wrote in between; get: looks whose a name is before it is taken',
+      'copies of what its pods mount: made, kept up to date and removed; update, not patch, so that a copy is ' +
+      'replaced only if nobody wrote in between; list, watch: whose a name is, by metadata alone',
   },
   {
     group: '',
     resource: 'secrets',
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
-      'as ConfigMaps, and tokens of home service accounts; it sees every Secret in its tenant namespace, so keep ' +
-      'none of your own there',
+      'as ConfigMaps, and tokens of home service accounts; who may list can read, so keep no Secret of your own in ' +
+      'a tenant namespace',
   },
   {
     group: 'metrics.k8s.io',

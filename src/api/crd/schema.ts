@@ -32,7 +32,8 @@ export interface Schema {
 export interface Validation {
   rule: string;
   message: string;
-  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate';
+  /** Not FieldValueDuplicate: with that one the API server leaves the message out. */
+  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired';
   fieldPath?: string;
 }
 
@@ -80,7 +81,7 @@ export const conditions = (types: string): Schema => ({
       observedGeneration: {
         type: 'integer',
         format: 'int64',
-        description: 'metadata.generation of the object when this was found out.',
+        description: 'The metadata.generation of the object when this was found out.',
         minimum: 0,
       },
       lastTransitionTime: {

@@ -104,7 +104,7 @@ const namespaces: Schema = {
     {
       rule: 'self.all(a, self.exists_one(b, b.tenantNamespace == a.tenantNamespace))',
       message: 'a tenantNamespace may be given once only',
-      reason: 'FieldValueDuplicate',
+      reason: 'FieldValueInvalid',
     },
     {
       rule: 'self.all(a, oldSelf.all(b, b.homeNamespace != a.homeNamespace || b.tenantNamespace == a.tenantNamespace))',

@@ -58,7 +58,7 @@ export const CLUSTER_SYSTEM_RIGHTS: readonly Right[] = [
     group: 'coordination.k8s.io',
     resource: 'leases',
     names: [NAME],
-    verbs: ['get', 'update', 'patch'],
+    verbs: ['get', 'update'],
     why: 'takes and renews it',
   },
 ];

@@ -9,6 +9,8 @@ import type { Right } from '../../api/rbac.ts';
  * namespace to the node, DaemonSets do it every time; the agent has to refuse them by a status, and to let their
  * deletion complete, or they would hang in Terminating for ever. RBAC cannot say "pods on my node", so the verbs
  * that write are fenced by a ValidatingAdmissionPolicy that can (see manifests-fence.ts).
+ *
+ * `update` and not `patch`: a replacement carries the resourceVersion it was made from, so no write is ever blind.
  */
 export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
   {
@@ -21,14 +23,14 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
     group: '',
     resource: 'nodes',
     names: ['<node>'],
-    verbs: ['get', 'list', 'watch', 'update', 'patch', 'delete'],
+    verbs: ['get', 'list', 'watch', 'update', 'delete'],
     why: 'keeps labels and taints of its Node, makes it again when somebody deletes it, removes it at the end',
   },
   {
     group: '',
     resource: 'nodes/status',
     names: ['<node>'],
-    verbs: ['update', 'patch'],
+    verbs: ['update'],
     why: 'conditions, capacity and addresses of its Node',
   },
   {
@@ -46,7 +48,7 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: '',
     resource: 'pods/status',
-    verbs: ['update', 'patch'],
+    verbs: ['update'],
     why: 'says how a pod fares over there, or why it does not run; fenced to pods on `<node>`',
   },
   {
@@ -60,7 +62,7 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
     group: 'tributary.dev',
     resource: 'virtualnodes/status',
     names: ['<virtual-node>'],
-    verbs: ['update', 'patch'],
+    verbs: ['update'],
     why: 'conditions, with their cause',
   },
   {
@@ -95,7 +97,7 @@ export const AGENT_LEASE_RIGHTS: readonly Right[] = [
     group: 'coordination.k8s.io',
     resource: 'leases',
     names: ['<node>'],
-    verbs: ['get', 'update', 'patch'],
+    verbs: ['get', 'update'],
     why: 'renews it',
   },
 ];

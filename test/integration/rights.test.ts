@@ -1,0 +1,291 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { KubeApi } from '../../lab/kube-api.ts';
+import { rulesOf, type Right } from '../../src/api/rbac.ts';
+import { manifestsCommand } from '../../src/cli/manifests.ts';
+import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
+import { PEER_RIGHTS } from '../../src/peering/rights.ts';
+import { CLUSTER_RIGHTS, CLUSTER_SYSTEM_RIGHTS } from '../../src/provider/agent/manifests-cluster.ts';
+import {
+  AGENT_AUTHENTICATION_RIGHTS,
+  AGENT_CLUSTER_RIGHTS,
+  AGENT_KUBECONFIG_RIGHTS,
+  AGENT_LEASE_RIGHTS,
+  AGENT_NAMESPACE_RIGHTS,
+  AGENT_NODE_EVENT_RIGHTS,
+} from '../../src/provider/agent/rights.ts';
+import { allowed, expected, servedResources, serviceAccount } from '../support/access-reviews.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+
+/**
+ * The rights that are written down, compared with what a real API server allows. One cluster plays both sides:
+ * the peer `rome` has the tenant namespace `rome-shop`, the agent of virtual node `milan` offloads `shop`.
+ */
+
+/** What Kubernetes itself gives to every service account, by ClusterRoles it keeps up to date. */
+const EVERYBODYS: readonly Right[] = [
+  {
+    group: 'authorization.k8s.io',
+    resource: 'selfsubjectaccessreviews',
+    verbs: ['create'],
+    why: 'system:basic-user',
+  },
+  {
+    group: 'authorization.k8s.io',
+    resource: 'selfsubjectrulesreviews',
+    verbs: ['create'],
+    why: 'system:basic-user',
+  },
+  {
+    group: 'authentication.k8s.io',
+    resource: 'selfsubjectreviews',
+    verbs: ['create'],
+    why: 'system:basic-user',
+  },
+];
+/** Likewise: system:discovery, system:public-info-viewer, system:service-account-issuer-discovery. */
+const EVERYBODYS_URLS = [
+  '/.well-known/openid-configuration',
+  '/.well-known/openid-configuration/',
+  '/api',
+  '/api/*',
+  '/apis',
+  '/apis/*',
+  '/healthz',
+  '/livez',
+  '/openapi',
+  '/openapi/*',
+  '/openid/v1/jwks',
+  '/openid/v1/jwks/',
+  '/readyz',
+  '/version',
+  '/version/',
+];
+
+const TIMEOUT_MS = 180_000;
+const PEER = serviceAccount('tributary-peers', 'rome');
+const AGENT = serviceAccount('tributary-system', 'tributary-peer-milan');
+const CLUSTER = serviceAccount('tributary-system', 'tributary-cluster');
+const PLACEHOLDERS = { node: 'milan', 'virtual-node': 'milan', secret: 'milan-kubeconfig' };
+const NAMES = Object.fromEntries(Object.entries(PLACEHOLDERS).map(([key, name]) => [`<${key}>`, name]));
+
+/** Rights to one named object are asked for on these only; the rules review shows that there are no others. */
+const named = (tables: readonly (readonly Right[])[]): string[] => [
+  ...new Set(tables.flat().map(({ group, resource }) => `${group}/${resource}`)),
+];
+
+const CONTAINER = { name: 'main', image: 'example/none:1' };
+
+let lab: RightsCluster;
+let api: KubeApi;
+let resources: string[];
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('rights');
+  ({ api } = lab.cluster);
+  const image = ['--image', 'tributary:1'];
+  await lab.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }));
+  await lab.apply(await printed(manifestsCommand, ['crds']));
+  await lab.apply(await printed(manifestsCommand, ['cluster', ...image]));
+  await lab.apply(
+    await printed(manifestsCommand, ['peer', '--virtual-node', 'milan', '--namespaces', 'shop', ...image]),
+  );
+  await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop']));
+  resources = await servedResources(api);
+}, TIMEOUT_MS);
+
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+interface Rules {
+  resourceRules: { apiGroups: string[]; resources: string[]; resourceNames?: string[]; verbs: string[] }[];
+  nonResourceRules: { nonResourceURLs: string[]; verbs: string[] }[];
+  incomplete: boolean;
+}
+
+/** SelfSubjectRulesReview, with the account's own token. */
+async function rulesIn(call: Caller, namespace: string): Promise<Rules> {
+  const { body } = await call('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectRulesReview',
+    spec: { namespace },
+  });
+  return (JSON.parse(body) as { status: Rules }).status;
+}
+
+/** One line per group, resource, name and verb, whatever rule it comes from. */
+const flat = (rules: readonly Partial<Rules['resourceRules'][number]>[]): string[] =>
+  [
+    ...new Set(
+      rules.flatMap(({ apiGroups = [], resources = [], resourceNames = [''], verbs = [] }) =>
+        apiGroups.flatMap((group) =>
+          resources.flatMap((resource) =>
+            resourceNames.flatMap((name) => verbs.map((verb) => `${verb} ${group}/${resource} ${name}`)),
+          ),
+        ),
+      ),
+    ),
+  ].toSorted();
+
+describe('what the API server allows is what is written down', () => {
+  test(
+    'for a peer, in its tenant namespace and anywhere else',
+    async () => {
+      const everywhere = expected([EVERYBODYS]);
+      expect(resources.length).toBeGreaterThan(100);
+      expect(await allowed(api, PEER, resources, { namespace: 'rome-shop' })).toEqual(
+        expected([PEER_RIGHTS, EVERYBODYS]),
+      );
+      for (const namespace of ['', 'default', 'shop', 'kube-system', 'tributary-peers', 'tributary-system']) {
+        expect({ namespace, may: await allowed(api, PEER, resources, { namespace }) }).toEqual({
+          namespace,
+          may: everywhere,
+        });
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test.each([
+    ['rome-shop', PEER_RIGHTS],
+    ['default', []],
+    ['tributary-peers', []],
+  ] as const)('for a peer, by its own rules review in %s', async (namespace, table) => {
+    const rules = await rulesIn(await lab.as({ namespace: 'tributary-peers', name: 'rome' }), namespace);
+    expect(flat(rules.resourceRules)).toEqual(flat(rulesOf([...table, ...EVERYBODYS])));
+    const urls = rules.nonResourceRules.flatMap((rule) => rule.nonResourceURLs);
+    expect([...new Set(urls)].toSorted()).toEqual(EVERYBODYS_URLS);
+    expect(new Set(rules.nonResourceRules.flatMap((rule) => rule.verbs))).toEqual(new Set(['get']));
+  });
+
+  const cluster = [AGENT_CLUSTER_RIGHTS, EVERYBODYS];
+  describe.each([
+    ['', cluster],
+    ['shop', [...cluster, AGENT_NAMESPACE_RIGHTS]],
+    ['default', [...cluster, AGENT_NODE_EVENT_RIGHTS]],
+    ['tributary-system', [...cluster, AGENT_KUBECONFIG_RIGHTS]],
+    ['kube-node-lease', [...cluster, AGENT_LEASE_RIGHTS]],
+    ['kube-system', [...cluster, AGENT_AUTHENTICATION_RIGHTS]],
+    ['rome-shop', cluster],
+  ])('for an agent, in namespace "%s"', (namespace, tables) => {
+    test(
+      'by one question for each resource and verb',
+      async () => {
+        const may = await allowed(api, AGENT, resources, { namespace });
+        expect(may).toEqual(expected(tables));
+        for (const name of ['milan', 'milan-kubeconfig', 'extension-apiserver-authentication', 'another']) {
+          const may = await allowed(api, AGENT, named(tables), { namespace, name });
+          expect({ name, may }).toEqual({ name, may: expected(tables, name, NAMES) });
+        }
+      },
+      TIMEOUT_MS,
+    );
+
+    test('by its own rules review', async () => {
+      // The review wants a namespace; what holds cluster-wide is in every answer.
+      const call = await lab.as({ namespace: 'tributary-system', name: 'tributary-peer-milan' });
+      const rules = await rulesIn(call, namespace === '' ? 'kube-public' : namespace);
+      expect(flat(rules.resourceRules)).toEqual(flat(rulesOf(tables.flat(), PLACEHOLDERS)));
+    });
+  });
+
+  test(
+    'for the cluster role',
+    async () => {
+      const tables = [CLUSTER_RIGHTS, EVERYBODYS];
+      const system = [...tables, CLUSTER_SYSTEM_RIGHTS];
+      const names = [
+        'kubernetes.io/kubelet-serving',
+        'kubernetes.io/kube-apiserver-client',
+        'tributary-cluster',
+      ];
+      for (const name of ['', ...names]) {
+        const may = async (namespace: string): Promise<string[]> =>
+          allowed(api, CLUSTER, name === '' ? resources : named(system), { namespace, name });
+        expect(await may('')).toEqual(expected(tables, name));
+        expect(await may('kube-system')).toEqual(expected(tables, name));
+        expect(await may('tributary-system')).toEqual(expected(system, name));
+      }
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('the fence around an agent', () => {
+  let agent: Caller;
+  const node = (name: string): object => ({ apiVersion: 'v1', kind: 'Node', metadata: { name } });
+  const lease = (name: string): object => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name },
+  });
+  const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const podPath = (name: string): string => `/api/v1/namespaces/default/pods/${name}`;
+
+  beforeAll(async () => {
+    agent = await lab.as({ namespace: 'tributary-system', name: 'tributary-peer-milan' });
+    await eventually(
+      'the fence is in force',
+      async () => (await agent('POST', '/api/v1/nodes?dryRun=All', node('other'))).status === 422,
+    );
+    for (const [name, nodeName] of [
+      ['ours', 'milan'],
+      ['others', 'elsewhere'],
+      ['pending', undefined],
+    ]) {
+      const spec = {
+        containers: [CONTAINER],
+        tolerations: [{ operator: 'Exists' }],
+        schedulerName: 'none',
+        ...(nodeName && { nodeName }),
+      };
+      const { status, body } = await api.call('POST', '/api/v1/namespaces/default/pods', {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name },
+        spec,
+      });
+      expect({ status, body }).toMatchObject({ status: 201 });
+    }
+  }, TIMEOUT_MS);
+
+  test('it makes its own Node and Lease and no other', async () => {
+    expect(await agent('POST', '/api/v1/nodes', node('other'))).toMatchObject({ status: 422 });
+    expect(await agent('POST', LEASES, lease('other'))).toMatchObject({ status: 422 });
+    expect(await agent('POST', '/api/v1/nodes?dryRun=All', node('milan'))).toMatchObject({ status: 201 });
+    expect(await agent('POST', LEASES, lease('milan'))).toMatchObject({ status: 201 });
+  });
+
+  test.each(['others', 'pending'])('it neither deletes nor reports the pod %s', async (name) => {
+    const { body } = await agent('GET', podPath(name));
+    expect(await agent('PUT', `${podPath(name)}/status`, JSON.parse(body) as object)).toMatchObject({
+      status: 422,
+    });
+    const deleted = await agent('DELETE', `${podPath(name)}?gracePeriodSeconds=0`);
+    expect(deleted).toMatchObject({ status: 422 });
+    expect(deleted.body).toContain('this agent may write to pods on node milan only');
+  });
+
+  test('it reports and deletes a pod of a namespace that is not offloaded, on its own node', async () => {
+    const { body } = await agent('GET', podPath('ours'));
+    expect(await agent('PUT', `${podPath('ours')}/status`, JSON.parse(body) as object)).toMatchObject({
+      status: 200,
+    });
+    expect(await agent('DELETE', `${podPath('ours')}?gracePeriodSeconds=0`)).toMatchObject({ status: 200 });
+  });
+});
+
+test('our own pods pass Pod Security "restricted"', async () => {
+  for (const name of ['tributary-cluster', 'tributary-peer-milan']) {
+    const deployment = await api.get<{ spec: { template: object } }>(
+      `/apis/apps/v1/namespaces/tributary-system/deployments/${name}`,
+    );
+    const template = deployment?.spec.template as { metadata: object; spec: object };
+    const { status, body } = await api.call('POST', '/api/v1/namespaces/tributary-system/pods?dryRun=All', {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...template.metadata, generateName: 'probe-' },
+      spec: template.spec,
+    });
+    expect({ status, body }).toMatchObject({ status: 201 });
+  }
+});

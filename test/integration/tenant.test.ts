@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { KubeApi } from '../../lab/kube-api.ts';
+import { tenantKubeconfigCommand } from '../../src/cli/manifests-tenant-kubeconfig.ts';
+import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { pods } from '../../src/api/resources.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+
+/** What a peer meets on a real API server when it tries more than it was given. */
+
+const TIMEOUT_MS = 120_000;
+
+let lab: RightsCluster;
+let api: KubeApi;
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('tenant');
+  ({ api } = lab.cluster);
+  const quota = ['--quota', 'cpu=1,memory=1Gi,pods=3'];
+  await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop', ...quota]));
+}, TIMEOUT_MS);
+
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { generateName: 'pod-' },
+  spec: { containers: [{ name: 'main', image: 'example/none:1' }] },
+};
+type PodSpec = typeof POD.spec & Record<string, unknown>;
+const pod = (spec: Partial<PodSpec>, container: object = {}): object => ({
+  ...POD,
+  spec: { ...POD.spec, ...spec, containers: POD.spec.containers.map((it) => ({ ...it, ...container })) },
+});
+
+describe('with the credential that tenant-kubeconfig prints', () => {
+  let peer: Caller;
+  const PODS = '/api/v1/namespaces/rome-shop/pods';
+
+  beforeAll(async () => {
+    const text = await printed(
+      async (args, io) =>
+        tenantKubeconfigCommand(args, io, async () => ({
+          server: lab.cluster.server,
+          certificateAuthorityData: Buffer.from(lab.cluster.pki.authority.cert).toString('base64'),
+          createToken: async (account, { expirationSeconds }) => lab.tokenOf(account, expirationSeconds),
+          close: async () => {},
+        })),
+      ['--peer', 'rome', '--namespace', 'rome-shop', '--ttl', '1h'],
+    );
+    const token = /token: (\S+)/.exec(text)?.[1] ?? '';
+    peer = lab.with(token);
+    const client = createClient(await parseKubeconfig(text));
+    expect((await client.list(pods, { namespace: 'rome-shop' })).items).toEqual([]);
+    await client.close();
+    // Quota and policies take effect a moment after they are applied.
+    await eventually('the quota is in force', async () => {
+      const quota = await api.get<{ status?: { hard?: object } }>(
+        '/api/v1/namespaces/rome-shop/resourcequotas/tributary',
+      );
+      return quota?.status?.hard !== undefined;
+    });
+    await eventually(
+      'the policy is in force',
+      async () => (await peer('POST', `${PODS}?dryRun=All`, pod({ nodeName: 'both-1' }))).status === 422,
+    );
+  }, TIMEOUT_MS);
+
+  test('a plain pod runs, without any token of this cluster', async () => {
+    const { status, body } = await peer('POST', PODS, pod({}));
+    expect({ status, body }).toMatchObject({ status: 201 });
+    const made = JSON.parse(body) as {
+      metadata: { name: string };
+      spec: { volumes?: unknown; containers: unknown[] };
+    };
+    expect(made.spec.volumes).toBeUndefined();
+    expect(made.spec.containers).toMatchObject([
+      { resources: { requests: { cpu: '100m', memory: '128Mi' } } },
+    ]);
+    expect((await peer('DELETE', `${PODS}/${made.metadata.name}?gracePeriodSeconds=0`)).status).toBe(200);
+  });
+
+  test.each([
+    [
+      'a privileged container',
+      pod({}, { securityContext: { privileged: true } }),
+      'violates PodSecurity "baseline:latest"',
+    ],
+    ['the host network', pod({ hostNetwork: true }), 'violates PodSecurity "baseline:latest"'],
+    ['the host PID namespace', pod({ hostPID: true }), 'violates PodSecurity "baseline:latest"'],
+    [
+      'a host path',
+      pod({ volumes: [{ name: 'root', hostPath: { path: '/' } }] }),
+      'violates PodSecurity "baseline:latest"',
+    ],
+    [
+      'an added capability',
+      pod({}, { securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }),
+      'violates PodSecurity',
+    ],
+    ['too much CPU', pod({}, { resources: { requests: { cpu: '2' } } }), 'exceeded quota: tributary'],
+    ['a node of its choice', pod({ nodeName: 'both-1' }), 'spec.nodeName must be empty'],
+    [
+      'the priority of system pods',
+      pod({ priorityClassName: 'system-node-critical' }),
+      'may not outrank ours',
+    ],
+    ['a toleration of everything', pod({ tolerations: [{ operator: 'Exists' }] }), 'may not tolerate'],
+    [
+      'a toleration of control planes',
+      pod({ tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }] }),
+      'may not tolerate',
+    ],
+    [
+      'an account of another namespace',
+      pod({ serviceAccountName: 'rome' }),
+      'serviceaccount \\"rome\\" not found',
+    ],
+  ])('refused: %s', async (_what, body, reason) => {
+    const answer = await peer('POST', PODS, body);
+    expect([403, 422]).toContain(answer.status);
+    expect(answer.body).toContain(reason.replaceAll('"', '\\"').replaceAll('\\\\"', '\\"'));
+  });
+
+  test('refused: more pods than the quota has', async () => {
+    const answers = [];
+    for (let index = 0; index < 4; index++) answers.push(await peer('POST', PODS, pod({})));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 403]);
+    expect(answers[3]?.body).toContain('exceeded quota: tributary');
+  });
+
+  test.each([
+    ['POST', '/api/v1/namespaces/default/pods', POD],
+    ['GET', '/api/v1/namespaces/kube-system/pods', undefined],
+    ['GET', '/api/v1/pods', undefined],
+    ['GET', '/api/v1/secrets', undefined],
+    ['GET', '/api/v1/namespaces/tributary-peers/secrets', undefined],
+    ['GET', '/api/v1/namespaces/tributary-peers/serviceaccounts/rome', undefined],
+    ['POST', '/api/v1/namespaces/tributary-peers/serviceaccounts/rome/token', {}],
+    ['POST', '/api/v1/namespaces/rome-shop/serviceaccounts/default/token', {}],
+    ['POST', '/api/v1/namespaces/rome-shop/serviceaccounts', { metadata: { name: 'mine' } }],
+    ['PUT', '/api/v1/namespaces/rome-shop/pods/any/status', {}],
+    ['DELETE', '/api/v1/namespaces/rome-shop/pods', undefined],
+    ['DELETE', '/api/v1/namespaces/rome-shop', undefined],
+    ['DELETE', '/api/v1/namespaces/rome-shop/resourcequotas/tributary', undefined],
+    ['GET', '/apis/rbac.authorization.k8s.io/v1/namespaces/rome-shop/roles', undefined],
+    ['GET', '/api/v1/nodes', undefined],
+    ['GET', '/metrics', undefined],
+  ])('forbidden: %s %s', async (method, path, body) => {
+    expect(await peer(method, path, body)).toMatchObject({ status: 403 });
+  });
+});
+
+test('a tenant at level restricted refuses a pod that runs as root', async () => {
+  await lab.apply(
+    await printed(tenantCommand, [
+      '--peer',
+      'paris',
+      '--namespace',
+      'paris-shop',
+      '--pod-security',
+      'restricted',
+    ]),
+  );
+  const paris = await lab.as({ namespace: 'tributary-peers', name: 'paris' });
+  const answer = await paris('POST', '/api/v1/namespaces/paris-shop/pods?dryRun=All', POD);
+  expect(answer).toMatchObject({ status: 403 });
+  expect(answer.body).toContain('violates PodSecurity');
+  expect(await paris('GET', '/api/v1/namespaces/rome-shop/pods')).toMatchObject({ status: 403 });
+});

@@ -1,0 +1,102 @@
+/** A real API server to which the manifests of both sides are applied as people would: printed, then kubectl. */
+import { spawnSync } from 'node:child_process';
+import { request } from 'node:https';
+import { binaries } from '../../lab/binaries.ts';
+import type { Cluster } from '../../lab/cluster.ts';
+import type { Lab } from '../../lab/lab.ts';
+
+type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
+
+/** What a command prints; throws what it complains about. */
+export async function printed(command: Command, args: string[]): Promise<string> {
+  let out = '';
+  let err = '';
+  const code = await command(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  if (code !== 0) throw new Error(err);
+  return out;
+}
+
+export interface AccountRef {
+  namespace: string;
+  name: string;
+}
+
+export interface Token {
+  token: string;
+  expirationTimestamp: string;
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+/** One request with somebody's own token. */
+export type Caller = (method: string, path: string, body?: object) => Promise<Answer>;
+
+export class RightsCluster {
+  readonly cluster: Cluster;
+  readonly #lab: Lab;
+
+  private constructor(lab: Lab, cluster: Cluster) {
+    this.#lab = lab;
+    this.cluster = cluster;
+  }
+
+  static async up(name: string): Promise<RightsCluster> {
+    // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
+    await import('../../lab/reflect.ts');
+    const { Lab } = await import('../../lab/lab.ts');
+    const lab = await Lab.up({ name, workload: 'kwok', clusters: [{ name: 'both' }] });
+    return new RightsCluster(lab, lab.cluster('both'));
+  }
+
+  async down(): Promise<void> {
+    this.cluster.api.close();
+    await this.#lab.down();
+  }
+
+  async apply(yaml: string): Promise<void> {
+    const { kubectl } = await binaries(undefined, ['kubectl']);
+    const args = ['--kubeconfig', this.cluster.kubeconfig, 'apply', '--server-side', '-f', '-'];
+    const run = spawnSync(kubectl, args, { input: yaml, encoding: 'utf8' });
+    if (run.status !== 0) throw new Error(run.stderr);
+  }
+
+  async tokenOf(account: AccountRef, expirationSeconds = 3600): Promise<Token> {
+    const path = `/api/v1/namespaces/${account.namespace}/serviceaccounts/${account.name}/token`;
+    const { status, body } = await this.cluster.api.call('POST', path, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds },
+    });
+    if (status !== 201) throw new Error(`${status} ${body}`);
+    return (JSON.parse(body) as { status: Token }).status;
+  }
+
+  async as(account: AccountRef): Promise<Caller> {
+    return this.with((await this.tokenOf(account)).token);
+  }
+
+  with(token: string): Caller {
+    return async (method, path, body) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      const sent = request(
+        new URL(path, this.cluster.server),
+        {
+          method,
+          ca: this.cluster.pki.authority.cert,
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        },
+        (answer) => {
+          let text = '';
+          answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+          answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body: text }));
+        },
+      );
+      sent.once('error', reject);
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
+      return promise;
+    };
+  }
+}

@@ -1,0 +1,69 @@
+import { expect, test } from '@jest/globals';
+import { customResourceDefinitions } from '../../../src/api/crd/index.ts';
+import type { Schema } from '../../../src/api/crd/schema.ts';
+import { virtualNodeDefinition } from '../../../src/api/crd/virtual-node.ts';
+
+/** Every schema with its path. */
+function* walk(schema: Schema, path = ''): Generator<[string, Schema]> {
+  yield [path, schema];
+  for (const [key, child] of Object.entries(schema.properties ?? {})) yield* walk(child, `${path}.${key}`);
+  if (schema.items) yield* walk(schema.items, `${path}[]`);
+  if (schema.additionalProperties) yield* walk(schema.additionalProperties, `${path}{}`);
+}
+const all = [...walk(virtualNodeDefinition.schema)];
+
+test('every field has a description in whole sentences', () => {
+  const without = all.filter(([, { description }]) => !/^[A-Z].*[.]$/s.test(description));
+  expect(without.map(([path]) => path)).toEqual([]);
+});
+
+test('every list and map is bounded, and so the cost of the rules on them', () => {
+  const unbounded = all.filter(
+    ([, schema]) =>
+      (schema.items !== undefined && schema.maxItems === undefined) ||
+      (schema.additionalProperties !== undefined && schema.maxProperties === undefined),
+  );
+  expect(unbounded.map(([path]) => path)).toEqual([]);
+});
+
+test('every required field exists', () => {
+  for (const [path, { required = [], properties = {} }] of all) {
+    expect({ path, missing: required.filter((name) => !(name in properties)) }).toEqual({
+      path,
+      missing: [],
+    });
+  }
+});
+
+test.each([
+  ['4', true],
+  ['3500m', true],
+  ['8Gi', true],
+  ['1e3', true],
+  ['.5', true],
+  ['-1', false],
+  ['+1', false],
+  ['1GiB', false],
+  ['NaN', false],
+  ['', false],
+  ['1 ', false],
+  ['__proto__', false],
+])('quantity %j: %s', (text, good) => {
+  const pattern =
+    virtualNodeDefinition.schema.properties?.['spec']?.properties?.['resources']?.additionalProperties
+      ?.pattern;
+  expect(new RegExp(pattern ?? '').test(text)).toBe(good);
+});
+
+test('the manifest serves status as a subresource, under the short name vn', () => {
+  expect(customResourceDefinitions()).toMatchObject([
+    {
+      metadata: { name: 'virtualnodes.tributary.dev' },
+      spec: {
+        scope: 'Cluster',
+        names: { kind: 'VirtualNode', shortNames: ['vn'], categories: ['tributary'] },
+        versions: [{ name: 'v1alpha1', served: true, storage: true, subresources: { status: {} } }],
+      },
+    },
+  ]);
+});
