@@ -20,7 +20,7 @@ import type {
 } from './client.ts';
 import type { Credentials } from './credentials.ts';
 import { oneShape, parseAnswer, parseList } from './objects.ts';
-import { acceptHeader, collectionPath, listQuery, nameOf, objectPath } from './paths.ts';
+import { PATCH_TYPES, acceptHeader, collectionPath, listQuery, nameOf, objectPath } from './paths.ts';
 import { parseStatus, statusError } from './status-error.ts';
 import { Transport, type TransportOptions, type TransportStats } from './transport.ts';
 import { watchEvents } from './watch-events.ts';
@@ -44,13 +44,6 @@ const PAGE_LIMIT = 500;
 
 /** How often a call is repeated after HTTP 429, and the longest the server may ask us to wait inside a call. */
 const PATIENCE = { attempts: 4, longestMs: 10_000, defaultMs: 1000 };
-
-const PATCH_TYPES = {
-  merge: 'application/merge-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
-  json: 'application/json-patch+json',
-  apply: 'application/apply-patch+yaml',
-} as const;
 
 /** A client of one API server. Nothing is dialled before the first call. */
 export function createClient(credentials: Credentials, options: ClientOptions = {}): HttpClient {

@@ -1,7 +1,7 @@
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
-import type { ListOptions, ObjectRef, WatchOptions } from './client.ts';
+import type { ListOptions, ObjectRef, PatchBody, WatchOptions } from './client.ts';
 
 type Type = ResourceType<KubeObject>;
 
@@ -51,3 +51,11 @@ export function acceptHeader(options: Pick<ListOptions, 'metadataOnly'>, of: 'li
   const kind = of === 'list' ? 'PartialObjectMetadataList' : 'PartialObjectMetadata';
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
+
+/** Content types of patches. */
+export const PATCH_TYPES: Readonly<Record<PatchBody['type'], string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+};

@@ -12,7 +12,7 @@ export interface UpgradeRequest {
   method: string;
   /** Path with query, after the server URL's own path. */
   path: string;
-  /** In order, names as written. Host and Authorization are ours and are dropped here. */
+  /** In order, names as written. Host, Authorization and those of a body are ours and are dropped here. */
   rawHeaders: readonly (readonly [string, string])[];
   signal?: AbortSignal;
   /** Until the head of the answer. Default 30 s. */
@@ -34,6 +34,8 @@ export interface UpgradeResponse {
 }
 
 const MAX_REFUSAL_BYTES = 64 * 1024;
+
+const OURS = /^(host|authorization|content-length|transfer-encoding)$/i;
 
 /**
  * Dials a connection of its own and asks to upgrade it (SPDY or WebSocket, we do not care): what comes after the
@@ -113,9 +115,11 @@ function wireHeaders(
 ): string[] {
   const headers = ['Host', credentials.server.host];
   for (const [name, value] of rawHeaders) {
-    if (!/^(host|authorization)$/i.test(name)) headers.push(name, value);
+    if (!OURS.test(name)) headers.push(name, value);
   }
   if (token !== undefined) headers.push('Authorization', `Bearer ${token}`);
+  // Else Node announces a chunked body for a POST, and its empty last chunk would be the stream's first bytes.
+  headers.push('Content-Length', '0');
   return headers;
 }
 

@@ -1,0 +1,144 @@
+import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
+import { startDeadline, untilAborted } from '../lib/deadline.ts';
+import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { type LeaseOptions, LeaseRecord } from './lease.ts';
+
+export interface LeaderElectionOptions extends LeaseOptions {
+  log: Logger;
+  /** A leader that could not renew for so long steps down. Must be shorter than the duration; default two thirds. */
+  renewDeadlineMs?: number;
+  /** Between attempts; default a seventh of the duration. */
+  retryMs?: number;
+  random?: Random;
+  /** Called once, when leadership is lost after it was had, or could not be kept. The program then ends. */
+  onLost: (reason: string) => void;
+}
+
+/**
+ * One leader of many, by a Lease. `start` resolves on becoming leader.
+ *
+ * Two rules keep a stale leader from writing. The term (`signal`, `check`) ends on our own monotonic clock a
+ * renew deadline after the *start* of the last renewal that succeeded, so before anybody else may take over. And
+ * since a stopped process can end no term, `check` compares the clock before each write instead of trusting a
+ * timer, and the renewal itself is a write by resourceVersion.
+ */
+export class LeaderElection implements Component {
+  readonly name: string;
+  readonly #options: LeaderElectionOptions;
+  readonly #record: LeaseRecord;
+  readonly #abort = new AbortController();
+  readonly #term = new AbortController();
+  readonly #elected = Promise.withResolvers<void>();
+  #running: Promise<void> = Promise.resolve();
+  #termEndsAt = -Infinity;
+
+  constructor(options: LeaderElectionOptions) {
+    this.name = `leader election ${options.namespace}/${options.name}`;
+    const { durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = options;
+    if (renewDeadlineMs >= durationMs) {
+      throw new TributaryError(
+        'Invalid',
+        `${this.name}: the renew deadline must be shorter than the duration`,
+      );
+    }
+    this.#options = options;
+    this.#record = new LeaseRecord(options);
+  }
+
+  /** Fires when leadership is lost. */
+  get signal(): AbortSignal {
+    return this.#term.signal;
+  }
+
+  get leading(): boolean {
+    return !this.#term.signal.aborted && this.#options.clock.monotonic() < this.#termEndsAt;
+  }
+
+  /** Throws unless we lead now. For the lines before a write: timers of a process that was stopped fire late. */
+  check(): void {
+    if (!this.leading) throw new TributaryError('Aborted', `${this.name}: not the leader (any more)`);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const stop = (): void => this.#abort.abort(signal.reason);
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    this.#running = this.#run(this.#abort.signal).finally(() => signal.removeEventListener('abort', stop));
+    await untilAborted(this.#elected.promise, this.#abort.signal);
+  }
+
+  /** Ends the term first, then gives up the lease. */
+  async stop(): Promise<void> {
+    const { clock, log } = this.#options;
+    const led = this.leading;
+    this.#termEndsAt = -Infinity;
+    this.#abort.abort(new TributaryError('Aborted', 'stopped'));
+    this.#term.abort(new TributaryError('Aborted', 'stopped'));
+    await this.#running;
+    if (!led) return;
+    const deadline = startDeadline(clock, 3000, this.name);
+    try {
+      await this.#record.release(deadline.signal);
+    } catch (error) {
+      log.debug('lease not given up', { error: errorMessage(error) });
+    } finally {
+      deadline.dispose();
+    }
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, durationMs, log, retryMs = durationMs / 7, random = systemRandom } = this.#options;
+    while (!signal.aborted && !this.#term.signal.aborted) {
+      const had = this.#termEndsAt !== -Infinity;
+      try {
+        await this.#attempt(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.debug('lease not renewed', { error: errorMessage(error) });
+      }
+      if (had && !this.leading) this.#lose('the lease could not be renewed in time');
+      else await clock.sleep(spreadMs(retryMs, random), signal).catch(() => undefined);
+    }
+  }
+
+  /** One look and, where it may be ours, one write; both before the term would end. */
+  async #attempt(signal: AbortSignal): Promise<void> {
+    const { clock, log, durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = this.#options;
+    const began = clock.monotonic();
+    const left = this.leading ? this.#termEndsAt - began : renewDeadlineMs;
+    const deadline = startDeadline(clock, left, this.name, signal);
+    try {
+      const known = this.#record.view();
+      const { state } =
+        this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
+      if (state === 'taken') {
+        if (this.#termEndsAt !== -Infinity) this.#lose('somebody else holds the lease');
+        return;
+      }
+      await this.#record.write(deadline.signal);
+      const first = this.#termEndsAt === -Infinity;
+      this.#termEndsAt = began + renewDeadlineMs;
+      if (!first) return;
+      log.info('leading', { lease: this.name });
+      this.#elected.resolve();
+    } catch (error) {
+      if (hasCode(error, 'Conflict', 'AlreadyExists', 'NotFound')) {
+        const { state } = await this.#record.look(deadline.signal);
+        if (state === 'taken' && this.#termEndsAt !== -Infinity) this.#lose('somebody else took the lease');
+      } else {
+        throw error;
+      }
+    } finally {
+      deadline.dispose();
+    }
+  }
+
+  #lose(reason: string): void {
+    if (this.#term.signal.aborted) return;
+    this.#options.log.warn('leadership lost', { reason });
+    this.#term.abort(new TributaryError('Aborted', reason));
+    this.#options.onLost(reason);
+  }
+}

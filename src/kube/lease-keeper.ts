@@ -1,0 +1,83 @@
+import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
+import { startDeadline } from '../lib/deadline.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { type LeaseOptions, LeaseRecord } from './lease.ts';
+
+export interface LeaseKeeperOptions extends LeaseOptions {
+  log: Logger;
+  /** Default a quarter of the duration. */
+  intervalMs?: number;
+  random?: Random;
+  /** Asked before each renewal: while false, the lease is left to lapse. */
+  healthy?: () => boolean;
+}
+
+/**
+ * Renews a Lease that nobody competes for, as a kubelet does for its node: whoever watches it sees that we live.
+ * Errors are retried at the next turn, sooner after the first.
+ */
+export class LeaseKeeper implements Component {
+  readonly name: string;
+  readonly #options: LeaseKeeperOptions;
+  readonly #record: LeaseRecord;
+  readonly #abort = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #renewedAt = -Infinity;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.name = `lease ${options.namespace}/${options.name}`;
+    this.#options = options;
+    this.#record = new LeaseRecord(options);
+  }
+
+  /** Monotonic ms of the last successful renewal. */
+  get renewedAt(): number {
+    return this.#renewedAt;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#running = this.#run(this.#abort.signal);
+    await Promise.resolve();
+  }
+
+  /** Leaves the lease to lapse: the node is not gone because its agent restarts. */
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, durationMs, intervalMs = durationMs / 4, random = systemRandom } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      const renewed = await this.#renew(signal, intervalMs);
+      failures = renewed ? 0 : failures + 1;
+      const waitMs = failures === 1 ? spreadMs(intervalMs / 4, random) : intervalMs;
+      await clock.sleep(waitMs, signal).catch(() => undefined);
+    }
+  }
+
+  async #renew(signal: AbortSignal, timeoutMs: number): Promise<boolean> {
+    const { clock, log, healthy } = this.#options;
+    if (healthy?.() === false) return true;
+    const deadline = startDeadline(clock, timeoutMs, this.name, signal);
+    try {
+      if (this.#record.view().state !== 'held') await this.#record.look(deadline.signal);
+      await this.#record.write(deadline.signal);
+      this.#renewedAt = clock.monotonic();
+      return true;
+    } catch (error) {
+      if (signal.aborted) return true;
+      // Somebody else wrote it, or it is gone: what we know is stale, and the next turn reads it first.
+      await this.#record.look(deadline.signal).catch(() => undefined);
+      if (!hasCode(error, 'Conflict'))
+        log.debug('lease not renewed', { lease: this.name, error: errorMessage(error) });
+      return false;
+    } finally {
+      deadline.dispose();
+    }
+  }
+}

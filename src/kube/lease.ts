@@ -1,0 +1,112 @@
+import { leases } from '../api/resources.ts';
+import type { DraftMeta, Lease, OwnerReference } from '../api/wire.ts';
+import type { Clock } from '../lib/clock.ts';
+import { hasCode } from '../lib/errors.ts';
+import type { KubeClient } from './client.ts';
+
+export interface LeaseOptions {
+  client: KubeClient;
+  clock: Clock;
+  namespace: string;
+  name: string;
+  /** Who holds it: unique among all that compete. */
+  identity: string;
+  durationMs: number;
+  ownerReferences?: OwnerReference[];
+  labels?: Record<string, string>;
+}
+
+/** What others can see of the holder. */
+export type LeaseView = { state: 'held' } | { state: 'free' } | { state: 'taken'; holder: string };
+
+/**
+ * One Lease object, read and written by its resourceVersion: of two that write at once, one gets a Conflict. Other
+ * machines' clocks are never believed: whether a holder has lapsed is judged by how long, on our own monotonic
+ * clock, its record has not changed.
+ */
+export class LeaseRecord {
+  readonly #options: LeaseOptions;
+  #known: Lease | undefined;
+  /** Monotonic time at which the record was first seen as it is. */
+  #seenAt = -Infinity;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+  }
+
+  /** Reads the record, and says whether it is ours, to be had, or somebody else's. */
+  async look(signal: AbortSignal): Promise<LeaseView> {
+    const { client, clock, namespace, name } = this.#options;
+    try {
+      const lease = await client.get(leases, { namespace, name }, { signal });
+      if (lease.metadata.resourceVersion !== this.#known?.metadata.resourceVersion)
+        this.#seenAt = clock.monotonic();
+      this.#known = lease;
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+      this.#known = undefined;
+    }
+    return this.view();
+  }
+
+  /** The same from memory. */
+  view(): LeaseView {
+    const { identity, clock } = this.#options;
+    const spec = this.#known?.spec;
+    const holder = spec?.holderIdentity;
+    if (holder === undefined || holder === '') return { state: 'free' };
+    if (holder === identity) return { state: 'held' };
+    const durationMs = (spec?.leaseDurationSeconds ?? 0) * 1000;
+    const lapsed = clock.monotonic() - this.#seenAt >= durationMs;
+    return lapsed ? { state: 'free' } : { state: 'taken', holder };
+  }
+
+  /** Takes or renews it, by the version last seen. Conflict or AlreadyExists: somebody was faster; look again. */
+  async write(signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#options;
+    const known = this.#known;
+    const spec = this.#renewed();
+    this.#known =
+      known === undefined
+        ? await client.create(leases, { metadata: this.#metadata(), spec }, { signal })
+        : await client.replace(leases, { ...known, spec }, { signal });
+    this.#seenAt = clock.monotonic();
+  }
+
+  /** Gives it up where it is ours, so that a successor need not wait for it to lapse. */
+  async release(signal: AbortSignal): Promise<void> {
+    const { client, identity } = this.#options;
+    const known = this.#known;
+    if (known?.spec?.holderIdentity !== identity) return;
+    const spec = { ...known.spec, holderIdentity: '', leaseDurationSeconds: 1 };
+    this.#known = await client.replace(leases, { ...known, spec }, { signal });
+  }
+
+  #renewed(): NonNullable<Lease['spec']> {
+    const { clock, identity, durationMs } = this.#options;
+    const now = microTime(clock.now());
+    const before = this.#known?.spec;
+    const keeps = before?.holderIdentity === identity;
+    return {
+      ...before,
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(durationMs / 1000),
+      renewTime: now,
+      acquireTime: keeps ? (before.acquireTime ?? now) : now,
+      leaseTransitions: (before?.leaseTransitions ?? -1) + (keeps ? 0 : 1),
+    };
+  }
+
+  #metadata(): DraftMeta {
+    const { namespace, name, ownerReferences, labels } = this.#options;
+    return {
+      namespace,
+      name,
+      ...(ownerReferences === undefined ? {} : { ownerReferences }),
+      ...(labels === undefined ? {} : { labels }),
+    };
+  }
+}
+
+/** `metav1.MicroTime`; we know milliseconds only. */
+const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
