@@ -75,7 +75,7 @@ export const PEER_RIGHTS: readonly Right[] = [
   {
     group: 'metrics.k8s.io',
     resource: 'pods',
-    verbs: ['get', 'list'],
-    why: '`kubectl top` and autoscalers at home; where no metrics server runs, this line grants nothing',
+    verbs: ['list'],
+    why: 'usage of its pods, for `kubectl top` and autoscalers at home; where no metrics server runs, this line grants nothing',
   },
 ];

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { parseAllDocuments } from 'yaml';
 import { binaries } from '../../lab/binaries.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
@@ -48,6 +50,12 @@ test.each([
   ['the longest name', virtualNode({}, 'n'.repeat(48))],
 ])('accepted: %s', async (_what, body) => {
   expect(await dryRun(body)).toMatchObject({ status: 201 });
+});
+
+test('accepted: the committed example', async () => {
+  const text = readFileSync('deploy/examples/virtual-node.yaml', 'utf8');
+  const [example] = parseAllDocuments(text).map((document) => document.toJS() as object);
+  expect(await dryRun(example ?? {})).toMatchObject({ status: 201 });
 });
 
 test.each([

@@ -16,7 +16,7 @@ export const CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: 'certificates.k8s.io',
     resource: 'certificatesigningrequests',
-    verbs: ['get', 'list', 'watch'],
+    verbs: ['list', 'watch'],
     why: 'finds requests of agents for serving certificates',
   },
   {
@@ -35,7 +35,7 @@ export const CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: 'tributary.dev',
     resource: 'virtualnodes',
-    verbs: ['get', 'list', 'watch'],
+    verbs: ['list', 'watch'],
     why: 'which node belongs to which agent',
   },
 ];
@@ -45,7 +45,7 @@ export const CLUSTER_SYSTEM_RIGHTS: readonly Right[] = [
   {
     group: '',
     resource: 'pods',
-    verbs: ['get', 'list', 'watch'],
+    verbs: ['list', 'watch'],
     why: 'whether the address in a request is that of the agent that asks',
   },
   {

@@ -68,8 +68,8 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: 'certificates.k8s.io',
     resource: 'certificatesigningrequests',
-    verbs: ['create', 'get', 'list', 'watch'],
-    why: 'a serving certificate for the kubelet API; names are generated, so reading cannot be narrowed by name',
+    verbs: ['create', 'get'],
+    why: 'a serving certificate for the kubelet API, asked after until it is issued; names are generated, so get cannot be narrowed',
   },
   {
     group: 'authentication.k8s.io',
