@@ -90,7 +90,12 @@ export async function startControlPlane(
   const etcd = start('etcd', etcdFlags(options));
   const apiServer = start('kube-apiserver', apiServerFlags(options, pki));
   const api = new KubeApi({ server, caCert: pki.authority.cert, client: pki.admin });
-  await apiServer.waitFor('/readyz', async () => api.isReady(), { timeoutMs: READY_TIMEOUT_MS, signal });
+  const isReady = async (): Promise<boolean> => {
+    // The API server outlives its etcd by 20 s, and then blames the connection.
+    if (!etcd.id) throw etcd.failure('ended');
+    return api.isReady();
+  };
+  await apiServer.waitFor('/readyz', isReady, { timeoutMs: READY_TIMEOUT_MS, signal });
   progress(`${name}: API server ready at ${server}`);
 
   // Not before /readyz: a controller manager that finds the API server half started ends for good.
