@@ -4,7 +4,7 @@ import { abortError } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import type { RawResponse } from './client.ts';
 import type { TlsTarget } from './credentials.ts';
-import type { WireRequest } from './http2-connection.ts';
+import type { Failure, WireRequest } from './http2-connection.ts';
 
 /**
  * Requests over HTTP/1.1 with kept connections, for servers that offer no HTTP/2 (some proxies, and API servers
@@ -25,10 +25,10 @@ export class Http1 {
     });
   }
 
-  async request(request: WireRequest): Promise<RawResponse> {
+  async request(request: WireRequest): Promise<RawResponse | Failure> {
     const { method, path, headers, body, signal } = request;
     if (signal?.aborted === true) throw abortError(signal);
-    const { promise, resolve, reject } = Promise.withResolvers<RawResponse>();
+    const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Failure>();
     const { host: hostname, ...target } = this.#target;
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
     const outgoing = httpsRequest({
@@ -48,10 +48,15 @@ export class Http1 {
       (answer ?? outgoing).destroy(error);
     };
     signal?.addEventListener('abort', onAbort, { once: true });
-    outgoing.on('error', (cause) => reject(unreachable(cause)));
+    // A kept connection may have died without our knowing; one made for this request is a server that is away.
+    const fail = (cause: unknown): void =>
+      outgoing.reusedSocket
+        ? resolve({ error: unreachable(cause), failure: 'broken' })
+        : reject(unreachable(cause));
+    outgoing.on('error', fail);
     outgoing.once('close', () => {
       signal?.removeEventListener('abort', onAbort);
-      reject(unreachable(new Error('the connection was closed before an answer')));
+      fail(new Error('the connection was closed before an answer'));
     });
     outgoing.once('response', (incoming: IncomingMessage) => {
       answer = incoming;

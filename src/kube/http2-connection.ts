@@ -20,9 +20,14 @@ export interface WireRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** The server has certainly not processed the request: it may be sent again, whatever its method (RFC 9113, 8.7). */
-export interface Refusal {
-  refused: TributaryError;
+/** No answer came. */
+export interface Failure {
+  error: TributaryError;
+  /**
+   * `unprocessed`: the server has certainly not acted on the request; it may be sent again, whatever its method
+   * (RFC 9113, 8.7). `broken`: the connection ended first, and nobody knows.
+   */
+  failure: 'unprocessed' | 'broken';
 }
 
 export interface ConnectionOptions {
@@ -37,6 +42,9 @@ export interface ConnectionOptions {
 /** Bytes the server may send ahead of the reader: per stream, and in all. Long fat links need more than 64 KiB. */
 const STREAM_WINDOW = 1024 * 1024;
 const CONNECTION_WINDOW = 8 * 1024 * 1024;
+
+/** Node's own 10 MB are full with ten unread streams, and then it refuses all others. */
+const SESSION_MEGABYTES = 256;
 
 /** What may still arrive in the pause between a timer and the next look at the sockets. */
 const GRACE_MS = 1000;
@@ -57,6 +65,7 @@ export class Http2Connection {
     this.#session = connect(authority, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
+      maxSessionMemory: SESSION_MEGABYTES,
     });
   }
 
@@ -118,21 +127,21 @@ export class Http2Connection {
   }
 
   /** Sends before it returns (up to the first await), so that callers in one turn are all counted. */
-  async request(request: WireRequest): Promise<RawResponse | Refusal> {
+  async request(request: WireRequest): Promise<RawResponse | Failure> {
     const { signal } = request;
     if (signal?.aborted === true) throw abortError(signal);
     let stream: ClientHttp2Stream;
     try {
       stream = this.#session.request(pseudoHeaders(request), { endStream: request.body === undefined });
     } catch (error) {
-      return { refused: unreachable(error) };
+      return { error: unreachable(error), failure: 'unprocessed' };
     }
     if (request.body !== undefined) stream.end(request.body);
     return this.#answer(stream, signal);
   }
 
-  async #answer(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<RawResponse | Refusal> {
-    const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Refusal>();
+  async #answer(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<RawResponse | Failure> {
+    const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Failure>();
     const onAbort = (): void => {
       if (signal === undefined) return;
       const error = abortError(signal);
@@ -142,8 +151,8 @@ export class Http2Connection {
     };
     const fail = (cause: unknown): void => {
       const error = this.#death ?? unreachable(cause);
-      if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve({ refused: error });
-      else reject(error);
+      const refused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      resolve({ error, failure: refused ? 'unprocessed' : 'broken' });
     };
     this.#openStreams++;
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -162,26 +171,33 @@ export class Http2Connection {
   }
 
   /**
-   * Pings at a steady pace and gives the server `pingTimeoutMs` for the answer; any received byte counts as one,
-   * since an answer may queue behind a burst of data.
+   * Pings `pingIdleMs` after each answer. While an answer is due, received bytes are a sign of life as good, since
+   * it may queue behind a burst of data.
    */
   #watchPulse(): void {
-    const { clock, pingIdleMs, pingTimeoutMs } = this.#options;
-    const check = (answered: () => boolean, after: number, otherwise: () => void): void => {
-      this.#cancelTimer = clock.after(after, () => (answered() ? this.#watchPulse() : otherwise()));
-    };
-    this.#cancelTimer = clock.after(pingIdleMs, () => {
+    this.#cancelTimer = this.#options.clock.after(this.#options.pingIdleMs, () => {
       if (this.#session.destroyed) return;
-      const before = this.#socket.bytesRead;
-      let acknowledged = false;
-      // False when too many pings are on their way, which the deadline below deals with.
-      this.#session.ping((error) => (acknowledged = error === null));
-      const answered = (): boolean => acknowledged || this.#socket.bytesRead !== before;
-      // When this process itself was stopped, timers fire before sockets are read: hence a second look.
-      check(answered, pingTimeoutMs, () =>
-        check(answered, GRACE_MS, () => this.#kill(`no sign of life for ${pingTimeoutMs} ms after a ping`)),
-      );
+      // Refused when too many pings are on their way; then the bytes alone decide.
+      this.#session.ping((error) => {
+        if (error !== null) return;
+        this.#cancelTimer();
+        this.#watchPulse();
+      });
+      this.#awaitSign(this.#socket.bytesRead);
     });
+  }
+
+  #awaitSign(before: number): void {
+    const { clock, pingTimeoutMs } = this.#options;
+    const look = (otherwise: () => void) => (): void => {
+      const now = this.#socket.bytesRead;
+      if (now === before) otherwise();
+      else this.#awaitSign(now);
+    };
+    const kill = (): void => this.#kill(`no sign of life for ${pingTimeoutMs} ms after a ping`);
+    // When this process itself was stopped, timers fire before sockets are read: hence a second look.
+    const again = (): void => void (this.#cancelTimer = clock.after(GRACE_MS, look(kill)));
+    this.#cancelTimer = clock.after(pingTimeoutMs, look(again));
   }
 
   #kill(why: string): void {

@@ -5,7 +5,7 @@ import type { RawResponse } from './client.ts';
 import {
   type ConnectionOptions,
   Http2Connection,
-  type Refusal,
+  type Failure,
   type WireRequest,
 } from './http2-connection.ts';
 
@@ -36,7 +36,7 @@ export class Http2Pool {
     this.#options = options;
   }
 
-  async request(request: WireRequest): Promise<RawResponse | Refusal | typeof NO_HTTP2> {
+  async request(request: WireRequest): Promise<RawResponse | Failure | typeof NO_HTTP2> {
     for (;;) {
       const connection = this.#roomiest();
       if (connection !== undefined) return connection.request(request);

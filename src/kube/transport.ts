@@ -1,10 +1,9 @@
 import type { Clock } from '../lib/clock.ts';
-import { hasCode, type TributaryError } from '../lib/errors.ts';
 import type { RawResponse } from './client.ts';
 import { type Credentials, type TlsTarget, tlsTarget } from './credentials.ts';
 import { dial } from './dial.ts';
 import { Http1 } from './http1.ts';
-import type { Refusal, WireRequest } from './http2-connection.ts';
+import type { Failure, WireRequest } from './http2-connection.ts';
 import { Http2Pool, NO_HTTP2 } from './http2-pool.ts';
 
 export interface TransportOptions {
@@ -41,7 +40,7 @@ export interface TransportStats {
   bytesSent: number;
 }
 
-/** A request that a server refused unprocessed this often is given up. */
+/** For a request that found no answer; a dial that fails is not repeated here. */
 const MAX_ATTEMPTS = 3;
 
 /** HTTP requests to one API server, authenticated, over HTTP/2 or, where it has none, HTTP/1.1. */
@@ -125,17 +124,13 @@ export class Transport {
     for (let attempt = 1; ; attempt++) {
       this.#requests++;
       this.#options.onRequest?.(wire.method, wire.path);
-      try {
-        const outcome = await this.#once(wire);
-        if (!('refused' in outcome)) return outcome;
-        if (attempt >= MAX_ATTEMPTS) throw outcome.refused;
-      } catch (error) {
-        if (attempt > 1 || !mayRepeat(wire, error as TributaryError)) throw error;
-      }
+      const outcome = await this.#once(wire);
+      if (!('failure' in outcome)) return outcome;
+      if (attempt >= MAX_ATTEMPTS || !mayRepeat(wire, outcome)) throw outcome.error;
     }
   }
 
-  async #once(wire: WireRequest): Promise<RawResponse | Refusal> {
+  async #once(wire: WireRequest): Promise<RawResponse | Failure> {
     if (this.#http1 === undefined) {
       const outcome = await this.#pool.request(wire);
       if (outcome !== NO_HTTP2) return outcome;
@@ -146,8 +141,7 @@ export class Transport {
   }
 }
 
-/** A read on a connection that died may be repeated; whether the connection was new is not worth knowing. */
-function mayRepeat(wire: WireRequest, error: TributaryError): boolean {
-  if (wire.signal?.aborted === true || !['GET', 'HEAD'].includes(wire.method)) return false;
-  return hasCode(error, 'Unreachable') && (error.cause as { code?: unknown })?.code === 'ECONNRESET';
+/** A read does no harm twice: a kept connection may have died without our knowing. */
+function mayRepeat({ method, signal }: WireRequest, { failure }: Failure): boolean {
+  return signal?.aborted !== true && (failure === 'unprocessed' || method === 'GET' || method === 'HEAD');
 }

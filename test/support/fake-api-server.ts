@@ -76,6 +76,8 @@ export class FakeApiServer {
   #port = 0;
   #close: () => Promise<void> = () => Promise.resolve();
   connections = 0;
+  /** HTTP/2 pings received. */
+  pings = 0;
 
   constructor(options: FakeApiServerOptions = {}) {
     this.#options = options;
@@ -99,6 +101,8 @@ export class FakeApiServer {
           {
             ...certificate,
             allowHTTP1: true,
+            // Answers of any size, held until read.
+            maxSessionMemory: 1000,
             ...(maxConcurrentStreams === undefined ? {} : { settings: { maxConcurrentStreams } }),
           },
           answer,
@@ -110,6 +114,7 @@ export class FakeApiServer {
         this.#sessions.add(session);
         session.on('close', () => this.#sessions.delete(session));
         session.on('error', () => undefined);
+        session.on('ping', () => this.pings++);
       },
     );
     server.on('secureConnection', () => this.connections++);
