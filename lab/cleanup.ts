@@ -21,7 +21,8 @@ export async function cleanUp(journal: Journal): Promise<void> {
   for (const directory of [...state.directories, journal.runDirectory]) await unmountBelow(directory);
   await removeNetwork(state);
   for (const directory of state.directories) await removeDirectory(directory);
-  await leaveHost(journal.runDirectory);
+  // What is the machine's is root's, and only real nodes touch it.
+  if (state.spec?.workload === 'containers') await leaveHost(journal.runDirectory);
   await removeDirectory(journal.runDirectory);
 }
 
@@ -46,6 +47,7 @@ async function removeNetwork(state: LabState): Promise<void> {
   for (const name of state.links) {
     if (has(await run(['ip', '-o', 'link', 'show']), name)) await run(['ip', 'link', 'del', name]);
   }
+  if (state.netns.length === 0) return;
   const existing = new Set(
     (await run(['ip', 'netns', 'list'])).split('\n').map((line) => line.split(' ')[0]),
   );
