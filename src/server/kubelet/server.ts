@@ -53,6 +53,8 @@ export class KubeletServer implements Component {
   readonly #auth: KubeletAuth;
   #server: Server | undefined;
   #unsubscribe: (() => void)[] = [];
+  /** Also those in their handshake, which node:http does not know yet. */
+  readonly #sockets = new Set<Socket>();
 
   constructor(options: KubeletServerOptions) {
     const { nodeName, backend, reviews, clock, log, metrics, maxStreams = 512 } = options;
@@ -76,6 +78,10 @@ export class KubeletServer implements Component {
     this.#connections.use(clientAuthorities.current());
     const server = createServer({ ...this.#tls(), ...LIMITS }, app);
     this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     server.on('secureConnection', (socket: TLSSocket) => this.#connections.secured(socket));
     server.on('tlsClientError', (error) => log.debug('TLS handshake failed', { error: errorMessage(error) }));
     server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -95,6 +101,7 @@ export class KubeletServer implements Component {
     server.close(() => resolve());
     this.#streams.closeAll();
     server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
     await promise;
   }
 
@@ -129,6 +136,8 @@ const LIMITS: ServerOptions = {
   // Who has no certificate, or one of unknown origin, may still have a token.
   rejectUnauthorized: false,
   ALPNProtocols: ['http/1.1'],
+  // A stream's client may end its input and still wait for output.
+  allowHalfOpen: true,
   handshakeTimeout: HANDSHAKE_MS,
   keepAliveTimeout: KEEP_ALIVE_MS,
   headersTimeout: 20_000,

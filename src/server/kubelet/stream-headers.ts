@@ -44,8 +44,10 @@ function withoutBearer(value: string): string {
     .join(', ');
 }
 
-export function upgradeHeaders(rawHeaders: readonly string[]): [string, string][] {
+export function upgradeHeaders(method: string, rawHeaders: readonly string[]): [string, string][] {
   const kept: [string, string][] = [['Connection', 'Upgrade']];
+  // Said outright: a client that frames an empty body in chunks would put its last chunk into the stream.
+  if (method !== 'GET') kept.push(['Content-Length', '0']);
   for (const [name, value] of pairs(rawHeaders)) {
     const lower = name.toLowerCase();
     if (!REQUEST_HEADERS.has(lower)) continue;

@@ -119,19 +119,20 @@ export class Streams {
     const { backend, clock, log } = this.#options;
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error('the client has gone'));
-    if (socket.destroyed) onClose();
-    socket.once('close', onClose);
+    if (socket.destroyed || socket.readableEnded) onClose();
+    // No client ends its side before it knows whether there is a stream.
+    socket.once('close', onClose).once('end', onClose);
     const deadline = startDeadline(clock, DIAL_DEADLINE_MS, 'foreign API server', gone.signal);
     try {
-      const { signal } = deadline;
-      const rawHeaders = upgradeHeaders(request.rawHeaders);
-      return await backend.upgrade({ method: request.method ?? 'GET', path, rawHeaders, signal });
+      const { method = 'GET' } = request;
+      const rawHeaders = upgradeHeaders(method, request.rawHeaders);
+      return await backend.upgrade({ method, path, rawHeaders, signal: deadline.signal });
     } catch (error) {
       if (!gone.signal.aborted) log.warn('cannot open a stream', { error: errorMessage(error) });
       return { status: 502, text: `error dialing the foreign API server: ${errorMessage(error)}` };
     } finally {
       deadline.dispose();
-      socket.off('close', onClose);
+      socket.off('close', onClose).off('end', onClose);
     }
   }
 
