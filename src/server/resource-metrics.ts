@@ -106,6 +106,9 @@ function usage(point: NodePoint | PodPoint | ContainerPoint): object {
 
 const ERROR_HELP = '[STABLE] 1 if there was an error while getting container metrics, 0 otherwise';
 
+/** To the nanosecond, which is as exact as the rates are. */
+const seconds = (value: number): number => Math.round(value * 1e9) / 1e9;
+
 const counter = (name: string, help: string, samples: Sample[]): Family => ({
   name,
   help,
@@ -133,7 +136,11 @@ function containerFamilies(pods: readonly PodPoint[]): Family[] {
     counter(
       'container_cpu_usage_seconds_total',
       '[STABLE] Cumulative cpu time consumed by the container in core-seconds',
-      rows.map(({ point, labels }) => ({ labels, value: point.cpuSeconds, timestampMs: point.timestampMs })),
+      rows.map(({ point, labels }) => ({
+        labels,
+        value: seconds(point.cpuSeconds),
+        timestampMs: point.timestampMs,
+      })),
     ),
     gauge(
       'container_memory_working_set_bytes',
@@ -155,7 +162,7 @@ function nodeFamilies(node: NodePoint | undefined): Family[] {
     counter(
       'node_cpu_usage_seconds_total',
       '[STABLE] Cumulative cpu time consumed by the node in core-seconds',
-      sample(node?.cpuSeconds ?? 0),
+      sample(seconds(node?.cpuSeconds ?? 0)),
     ),
     gauge(
       'node_memory_working_set_bytes',
@@ -175,7 +182,7 @@ function podFamilies(pods: readonly PodPoint[]): Family[] {
     counter(
       'pod_cpu_usage_seconds_total',
       '[STABLE] Cumulative cpu time consumed by the pod in core-seconds',
-      pods.map((pod) => sample(pod, pod.cpuSeconds)),
+      pods.map((pod) => sample(pod, seconds(pod.cpuSeconds))),
     ),
     gauge(
       'pod_memory_working_set_bytes',
