@@ -62,7 +62,7 @@ async function parseDocument(text: string): Promise<Fields> {
     const { parse } = await import('yaml');
     try {
       // No aliases (they can blow up a small text) and no key comparison (it is quadratic).
-      document = parse(text, { maxAliasCount: 0, uniqueKeys: false, logLevel: 'silent' });
+      document = parse(text, { maxAliasCount: 0, uniqueKeys: false, logLevel: 'error' });
     } catch (error) {
       throw invalid(`not YAML: ${errorMessage(error).split('\n')[0]?.trim() ?? ''}`);
     }

@@ -1,0 +1,48 @@
+import { expect, test } from '@jest/globals';
+import { lines } from '../../../src/kube/body.ts';
+
+async function* chunks(...texts: string[]): AsyncGenerator<Buffer> {
+  for (const text of texts) yield await Promise.resolve(Buffer.from(text));
+}
+
+async function collectLines(source: AsyncIterable<Buffer>): Promise<string[]> {
+  const found: string[] = [];
+  for await (const line of lines(source)) found.push(line.toString());
+  return found;
+}
+
+test.each<[string, string[], string[]]>([
+  ['one a chunk', ['a\n', 'b\n'], ['a', 'b']],
+  ['many a chunk', ['a\nb\nc\n'], ['a', 'b', 'c']],
+  ['over many chunks', ['a', 'b', 'c\nd', 'e\n'], ['abc', 'de']],
+  ['a break of its own', ['a', '\n', 'b\n'], ['a', 'b']],
+  ['empty lines', ['\n\na\n'], ['', '', 'a']],
+  ['an unfinished last line', ['a\nb'], ['a']],
+  ['nothing', [], []],
+])('lines: %s', async (_what, texts, expected) => {
+  expect(await collectLines(chunks(...texts))).toEqual(expected);
+});
+
+test('every way of cutting a text gives the same lines', async () => {
+  const text = 'first\nzweite äöü\n\nlast one\n';
+  const bytes = Buffer.from(text);
+  for (let size = 1; size <= bytes.length; size++) {
+    const source = async function* (): AsyncGenerator<Buffer> {
+      for (let at = 0; at < bytes.length; at += size)
+        yield await Promise.resolve(bytes.subarray(at, at + size));
+    };
+    expect(await collectLines(source())).toEqual(text.split('\n').slice(0, -1));
+  }
+});
+
+test('a long line in small chunks takes linear time; one beyond the limit is refused', async () => {
+  const chunk = Buffer.alloc(1024, 'x');
+  const source = async function* (count: number): AsyncGenerator<Buffer> {
+    for (let index = 0; index < count; index++) yield await Promise.resolve(chunk);
+    yield Buffer.from('\n');
+  };
+  const began = performance.now();
+  expect((await collectLines(source(15 * 1024)))[0]).toHaveLength(15 * 1024 * 1024);
+  expect(performance.now() - began).toBeLessThan(2000);
+  await expect(collectLines(source(17 * 1024))).rejects.toMatchObject({ code: 'Unavailable' });
+});

@@ -1,0 +1,273 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { leases } from '../../../src/api/resources.ts';
+import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import { LeaderElection } from '../../../src/kube/leader-election.ts';
+import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
+import { LeaseRecord } from '../../../src/kube/lease.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const DURATION_MS = 15_000;
+const REF = { namespace: 'ns', name: 'leader' };
+
+let server: FakeApiServer;
+let clock: FakeClock;
+let clients: HttpClient[];
+let elections: LeaderElection[];
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  server = await new FakeApiServer().start();
+  clients = [];
+  elections = [];
+});
+
+afterEach(async () => {
+  await Promise.all(elections.map((election) => election.stop()));
+  await Promise.all(clients.map((client) => client.close()));
+  await server.stop();
+});
+
+/** The clock of a process that can be stopped as by SIGSTOP: time goes on, but nothing in it happens. */
+class StoppableClock implements Clock {
+  #stopped = false;
+  readonly #late: (() => void)[] = [];
+  now = (): number => clock.now();
+  monotonic = (): number => clock.monotonic();
+
+  after(delayMs: number, callback: () => void): () => void {
+    let cancelled = false;
+    const run = (): void => {
+      if (cancelled) return;
+      if (this.#stopped) this.#late.push(run);
+      else callback();
+    };
+    const cancel = clock.after(delayMs, run);
+    return () => {
+      cancelled = true;
+      cancel();
+    };
+  }
+
+  async sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const cancel = this.after(delayMs, resolve);
+    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    await promise.finally(cancel);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  resume(): void {
+    this.#stopped = false;
+    for (const run of this.#late.splice(0)) run();
+  }
+}
+
+interface Contender {
+  election: LeaderElection;
+  process: StoppableClock;
+  lost: string[];
+  elected: () => boolean;
+}
+
+function contend(identity: string): Contender {
+  const process = new StoppableClock();
+  // The client's own time limits are not what is tested, and would fire while we step.
+  const client = createClient(server.credentials(), { timeoutMs: 1e9, clock: process });
+  clients.push(client);
+  const lost: string[] = [];
+  const election = new LeaderElection({
+    client,
+    clock: process,
+    log: silentLogger,
+    ...REF,
+    identity,
+    durationMs: DURATION_MS,
+    random: () => 0.5,
+    onLost: (reason) => lost.push(reason),
+  });
+  elections.push(election);
+  let elected = false;
+  election.start(new AbortController().signal).then(
+    () => (elected = true),
+    () => undefined,
+  );
+  return { election, process, lost, elected: () => elected };
+}
+
+/** Lets time pass in steps, and in each the requests be answered. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 500) {
+    await clock.advance(Math.min(500, left));
+    await eventually('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
+    await clock.advance(0);
+  }
+}
+
+const holder = (): unknown =>
+  server.storage.get('leases.coordination.k8s.io', 'ns/leader')?.spec?.['holderIdentity'];
+
+test('one of two leads, and keeps leading', async () => {
+  const contenders = [contend('a'), contend('b')];
+  await pass(60_000);
+  const leading = contenders.filter(({ election }) => election.leading);
+  expect(leading).toHaveLength(1);
+  expect(contenders.filter(({ elected }) => elected())).toEqual(leading);
+  expect(contenders.flatMap(({ lost }) => lost)).toEqual([]);
+});
+
+test('who stops gives way at once', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const b = contend('b');
+  await pass(5000);
+  expect([a.election.leading, b.election.leading]).toEqual([true, false]);
+  await a.election.stop();
+  expect(a.election.leading).toBe(false);
+  await pass(5000);
+  expect(b.election.leading).toBe(true);
+  expect(holder()).toBe('b');
+});
+
+test('who dies is followed after the duration, not before', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const b = contend('b');
+  await pass(5000);
+  a.process.stop();
+  await pass(DURATION_MS - 3000);
+  expect(b.election.leading).toBe(false);
+  await pass(8000);
+  expect(b.election.leading).toBe(true);
+  a.process.resume();
+  await pass(1000);
+});
+
+test('a leader that was stopped and wakes may not write, even before any timer has told it', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const b = contend('b');
+  a.election.check();
+  a.process.stop();
+  await pass(40_000);
+  expect(b.election.leading).toBe(true);
+  // The first instruction after waking, before timers.
+  expect(() => a.election.check()).toThrow('not the leader');
+  expect(a.election.leading).toBe(false);
+  a.process.resume();
+  await pass(5000);
+  expect(a.lost).toHaveLength(1);
+  expect(a.election.signal.aborted).toBe(true);
+  expect(b.election.leading).toBe(true);
+  expect(holder()).toBe('b');
+});
+
+test('there is no moment with two leaders, whatever is stopped', async () => {
+  const contenders = [contend('a'), contend('b'), contend('c')];
+  for (let round = 0; round < 8; round++) {
+    const stopped = contenders.find(({ election }) => election.leading);
+    stopped?.process.stop();
+    for (let step = 0; step < 40; step++) {
+      await pass(500);
+      expect(contenders.filter(({ election }) => election.leading).length).toBeLessThanOrEqual(1);
+    }
+    stopped?.process.resume();
+  }
+});
+
+test('a leader that cannot renew steps down before anybody may follow', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const recover = server.fault({ status: 500, times: Infinity });
+  await pass(8000);
+  expect(a.election.leading).toBe(true);
+  await pass(4000);
+  expect(a.election.leading).toBe(false);
+  expect(a.lost).toEqual(['the lease could not be renewed in time']);
+  recover();
+});
+
+test('a short outage costs no leader', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const recover = server.fault({ status: 503, times: Infinity });
+  await pass(5000);
+  recover();
+  await pass(30_000);
+  expect(a.election.leading).toBe(true);
+});
+
+test('the wall clock may jump by days', async () => {
+  const contenders = [contend('a'), contend('b')];
+  await pass(5000);
+  const before = holder();
+  for (const days of [1, -2, 1]) {
+    clock.jump(days * 86_400_000);
+    await pass(10_000);
+  }
+  expect(holder()).toBe(before);
+  expect(contenders.flatMap(({ lost }) => lost)).toEqual([]);
+});
+
+test('a write by an old version is refused: two that saw the same record cannot both take it', async () => {
+  const client = createClient(server.credentials());
+  clients.push(client);
+  const record = (identity: string): LeaseRecord =>
+    new LeaseRecord({ client, clock, ...REF, identity, durationMs: DURATION_MS });
+  const [a, b] = [record('a'), record('b')];
+  const { signal } = new AbortController();
+  expect(await a.look(signal)).toEqual({ state: 'free' });
+  expect(await b.look(signal)).toEqual({ state: 'free' });
+  await a.write(signal);
+  await expect(b.write(signal)).rejects.toMatchObject({ code: 'AlreadyExists' });
+  await b.look(signal);
+  await clock.advance(1);
+  await a.write(signal);
+  await expect(b.write(signal)).rejects.toMatchObject({ code: 'Conflict' });
+  expect(await b.look(signal)).toEqual({ state: 'taken', holder: 'a' });
+});
+
+test('a term must end before the lease does', () => {
+  const options = { ...REF, clock, log: silentLogger, identity: 'a', onLost: () => undefined };
+  const client = createClient(server.credentials());
+  clients.push(client);
+  expect(
+    () => new LeaderElection({ ...options, client, durationMs: 10_000, renewDeadlineMs: 10_000 }),
+  ).toThrow('must be shorter');
+});
+
+test('a kept lease is renewed in its interval, re-created when deleted, and left to lapse while unhealthy', async () => {
+  const client = createClient(server.credentials(), { timeoutMs: 1e9, clock });
+  clients.push(client);
+  let healthy = true;
+  const keeper = new LeaseKeeper({
+    client,
+    clock,
+    log: silentLogger,
+    namespace: 'kube-node-lease',
+    name: 'node',
+    identity: 'node',
+    durationMs: 40_000,
+    healthy: () => healthy,
+    random: () => 0.5,
+  });
+  await keeper.start(new AbortController().signal);
+  const renewTime = (): unknown =>
+    server.storage.get('leases.coordination.k8s.io', 'kube-node-lease/node')?.spec?.['renewTime'];
+  await pass(35_000);
+  expect(server.count(/^(POST|PUT)/)).toBe(4);
+  await client.delete(leases, { namespace: 'kube-node-lease', name: 'node' });
+  await pass(15_000);
+  expect(renewTime()).toBeDefined();
+  healthy = false;
+  const before = renewTime();
+  await pass(60_000);
+  expect(renewTime()).toBe(before);
+  await keeper.stop();
+});
