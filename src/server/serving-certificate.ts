@@ -22,6 +22,8 @@ export const SERVING_USAGES: readonly string[] = ['digital signature', 'server a
 export interface ServingCertificateState {
   state: 'selfSigned' | 'pendingApproval' | 'issued';
   message: string;
+  /** End of the certificate's life, once it is issued. */
+  expiresMs?: number;
 }
 
 export interface ServingCertificateOptions {
@@ -114,10 +116,12 @@ export class ServingCertificate implements Component, Source<KeyPair> {
 
   #install(pair: KeyPair): void {
     const { log, changed } = this.#options;
-    const { validTo } = new X509Certificate(pair.certificate);
+    const expires = new X509Certificate(pair.certificate).validToDate;
+    const validTo = expires.toISOString();
     this.#pair.set(pair);
     log.info('serving certificate issued', { validTo });
-    changed?.({ state: 'issued', message: `serving certificate valid until ${validTo}` });
+    const message = `serving certificate valid until ${validTo}`;
+    changed?.({ state: 'issued', message, expiresMs: expires.getTime() });
   }
 
   /** One request from its creation to its certificate; throws when it was refused or has vanished. */

@@ -98,10 +98,13 @@ export class CsrStore {
     resourceVersion: string;
     signal: AbortSignal;
   }): AsyncGenerator<WatchEvent<Csr>> {
-    for (let next = Number(resourceVersion); ;) {
-      for (const event of this.#events.slice(next)) {
+    let next = Number(resourceVersion);
+    for (;;) {
+      const event = this.#events[next];
+      if (event !== undefined) {
         next += 1;
         yield event;
+        continue;
       }
       const { promise, reject } = Promise.withResolvers<never>();
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
