@@ -36,7 +36,10 @@ export interface ConnectionOptions {
   pingIdleMs: number;
   /** Without an answer or any other byte for this long, the connection is dead. */
   pingTimeoutMs: number;
-  onClose: (connection: Http2Connection, error: TributaryError | undefined) => void;
+  onClose: (connection: Http2Connection) => void;
+  authority: string;
+  /** Ends the attempt to connect. */
+  signal: AbortSignal;
 }
 
 /** Bytes the server may send ahead of the reader: per stream, and in all. Long fat links need more than 64 KiB. */
@@ -59,20 +62,29 @@ export class Http2Connection {
   #death: TributaryError | undefined;
   #cancelTimer = (): void => undefined;
 
-  constructor(socket: TLSSocket, authority: string, options: ConnectionOptions) {
+  private constructor(socket: TLSSocket, session: ClientHttp2Session, options: ConnectionOptions) {
     this.#socket = socket;
+    this.#session = session;
     this.#options = options;
-    this.#session = connect(authority, {
+  }
+
+  /** Resolves when the server's settings are known, of which we need the number of streams. */
+  static async open(socket: TLSSocket, options: ConnectionOptions): Promise<Http2Connection> {
+    const session = connect(options.authority, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW },
       maxSessionMemory: SESSION_MEGABYTES,
     });
+    const connection = new Http2Connection(socket, session, options);
+    await connection.#settle();
+    return connection;
   }
 
-  /** Resolves when the server's settings are known, of which we need the number of streams. */
-  async open(): Promise<void> {
+  async #settle(): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const session = this.#session;
+    const { clock, pingTimeoutMs, onClose, signal } = this.#options;
+    const onAbort = (): void => this.destroy(abortError(signal));
     session.once('remoteSettings', () => resolve());
     session.on('goaway', () => (this.#usable = false));
     session.on('error', (error) => {
@@ -81,18 +93,21 @@ export class Http2Connection {
     session.once('close', () => {
       this.#usable = false;
       this.#cancelTimer();
-      this.#options.onClose(this, this.#death);
+      onClose(this);
       reject(this.#death ?? unreachable(new Error('closed before it was set up')));
     });
     session.once('connect', () => session.setLocalWindowSize(CONNECTION_WINDOW));
-    const cancel = this.#options.clock.after(this.#options.pingTimeoutMs, () =>
-      this.#kill('no HTTP/2 settings from the server'),
-    );
+    const cancel = clock.after(pingTimeoutMs, () => this.#kill('no HTTP/2 settings from the server'));
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
     try {
       await promise;
     } finally {
       cancel();
+      signal.removeEventListener('abort', onAbort);
     }
+    // From here on only open streams hold the process.
+    session.unref();
     this.#watchPulse();
   }
 
@@ -154,12 +169,12 @@ export class Http2Connection {
       const refused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
       resolve({ error, failure: refused ? 'unprocessed' : 'broken' });
     };
-    this.#openStreams++;
+    if (this.#openStreams++ === 0) this.#session.ref();
     signal?.addEventListener('abort', onAbort, { once: true });
     // The listener stays for the life of the stream: an error nobody listens to would end the process.
     stream.on('error', fail);
     stream.once('close', () => {
-      this.#openStreams--;
+      if (--this.#openStreams === 0) this.#session.unref();
       signal?.removeEventListener('abort', onAbort);
       fail(new Error('the connection was closed before an answer'));
     });

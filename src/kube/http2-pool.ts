@@ -9,8 +9,7 @@ import {
   type WireRequest,
 } from './http2-connection.ts';
 
-export interface PoolOptions extends Omit<ConnectionOptions, 'onClose'> {
-  authority: string;
+export interface PoolOptions extends Omit<ConnectionOptions, 'onClose' | 'signal'> {
   /** Ceiling; beyond it, requests queue inside the connections. */
   maxConnections: number;
   /** A fresh connection; not pooled when the server chose another protocol than h2. */
@@ -56,8 +55,9 @@ export class Http2Pool {
     return stats;
   }
 
+  /** Whoever still uses it sees a server that is away: it may have been replaced by another. */
   async close(): Promise<void> {
-    const closed = new TributaryError('Aborted', 'the client was closed');
+    const closed = new TributaryError('Unreachable', 'the client was closed');
     this.#abort.abort(closed);
     for (const connection of this.#connections) connection.destroy(closed);
     await this.#dialing?.catch(() => undefined);
@@ -77,19 +77,19 @@ export class Http2Pool {
   }
 
   async #dial(): Promise<Http2Connection | typeof NO_HTTP2> {
-    const socket = await this.#options.dial(this.#abort.signal);
+    const { signal } = this.#abort;
+    const socket = await this.#options.dial(signal);
     if (socket.alpnProtocol !== 'h2') {
       socket.destroy();
       return NO_HTTP2;
     }
-    const connection: Http2Connection = new Http2Connection(socket, this.#options.authority, {
+    const connection = await Http2Connection.open(socket, {
       ...this.#options,
-      onClose: () => this.#forget(connection),
+      signal,
+      onClose: (closed) => this.#forget(closed),
     });
-    await connection.open();
-    if (this.#abort.signal.aborted) connection.destroy();
     this.#opened++;
-    this.#connections.add(connection);
+    if (connection.usable) this.#connections.add(connection);
     return connection;
   }
 

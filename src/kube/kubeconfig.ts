@@ -21,7 +21,7 @@ export interface KubeconfigOptions {
 }
 
 /** A generous kubeconfig with ten clusters has 100 kB. */
-const MAX_BYTES = 1024 * 1024;
+const MAX_BYTES = 256 * 1024;
 
 type Fields = Record<string, unknown>;
 

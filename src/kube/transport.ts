@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
+import { TributaryError } from '../lib/errors.ts';
 import type { RawResponse } from './client.ts';
 import { type Credentials, type TlsTarget, tlsTarget } from './credentials.ts';
 import { dial } from './dial.ts';
@@ -52,6 +53,7 @@ export class Transport {
   readonly #basePath: string;
   #http1: Http1 | undefined;
   #requests = 0;
+  #closed = false;
 
   constructor(credentials: Credentials, options: TransportOptions) {
     this.#credentials = credentials;
@@ -105,6 +107,7 @@ export class Transport {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#pool.close();
     this.#http1?.close();
   }
@@ -131,6 +134,7 @@ export class Transport {
   }
 
   async #once(wire: WireRequest): Promise<RawResponse | Failure> {
+    if (this.#closed) throw new TributaryError('Unreachable', 'the client was closed');
     if (this.#http1 === undefined) {
       const outcome = await this.#pool.request(wire);
       if (outcome !== NO_HTTP2) return outcome;

@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { fastClock } from '../../support/fast-clock.ts';
 import type { AnyObject } from '../../support/fake-storage.ts';
 
 let server: FakeApiServer;
@@ -34,7 +35,8 @@ function informerOf(options: Partial<InformerOptions<ConfigMap>> = {}): Informer
     client,
     type: configMaps,
     list: { namespace: 'ns' },
-    clock: systemClock,
+    // A list a second is the limit, and a second is long.
+    clock: fastClock(50),
     log: silentLogger,
     random: impatient,
     ...options,
@@ -219,6 +221,20 @@ test('a list of an older state than already seen is refused, the store stays', a
   await agrees(informer);
 });
 
+test('an etcd restored from a backup is believed after some minutes', async () => {
+  seed('a', { v: '1' });
+  const goBack = server.storage.snapshot();
+  for (let index = 0; index < 50; index++) seed(`lost-${index}`);
+  const informer = await started({ clock: fastClock(20_000) });
+  goBack();
+  const began = performance.now();
+  informer.relist('test');
+  await eventually('the old state', () => informer.size === 1);
+  expect((performance.now() - began) * 20_000).toBeGreaterThan(5 * 60_000);
+  change('a', { v: '2' });
+  await agrees(informer);
+});
+
 test('replayed and duplicate events change nothing and are told to nobody', async () => {
   const informer = await started();
   const first = seed('a', { v: '1' });
@@ -309,7 +325,7 @@ test('bookmarks move the place from which a watch resumes', async () => {
 });
 
 test('a server that ends each watch at once is not stormed', async () => {
-  await started({ random: () => 0.5 });
+  await started({ random: () => 0.5, clock: systemClock });
   await eventually('a watcher', () => server.watches.watchers.length === 1);
   const began = performance.now();
   for (let round = 0; round < 2; round++) {

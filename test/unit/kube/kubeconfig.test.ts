@@ -89,7 +89,7 @@ test.each<[string, () => string, string]>([
   ['broken YAML', () => 'a: [', 'not YAML'],
   ['a bomb of aliases', () => 'a: &a [1]\nb: &b [*a,*a]\nc: [*b,*b]', 'not YAML'],
   ['a deep nest', () => '['.repeat(100_000), 'not '],
-  ['too much', () => ' '.repeat(2 ** 20 + 1), 'longer than'],
+  ['too much', () => ' '.repeat(2 ** 18 + 1), 'longer than'],
   ['no context chosen', () => config({ top: { 'current-context': '' } }), 'no context given'],
   ['an unknown context', () => config({ top: { 'current-context': 'x' } }), 'context "x" is not in the file'],
   ['no lists', () => config({ top: { contexts: 7 } }), 'context "main" is not in the file'],
@@ -153,8 +153,8 @@ test.each<[string, () => string, string]>([
 test('a hostile text costs little time', async () => {
   const began = performance.now();
   const keys = Array.from({ length: 100_000 }, (_, index) => `k${index}: 1`).join('\n');
-  await expect(parseKubeconfig(keys.slice(0, 1_000_000))).rejects.toMatchObject({ code: 'Invalid' });
-  expect(performance.now() - began).toBeLessThan(5000);
+  await expect(parseKubeconfig(keys.slice(0, 2 ** 18))).rejects.toMatchObject({ code: 'Invalid' });
+  expect(performance.now() - began).toBeLessThan(2000);
 });
 
 test('keys of the prototype are just keys', async () => {
