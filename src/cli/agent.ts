@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
-import { startPeer } from '../agent.ts';
-import type { Agent, AgentParts } from '../agent.ts';
+import type { Role } from '../agent.ts';
+import { ROLES } from '../agent.ts';
 import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
@@ -8,18 +8,13 @@ import { createLogger } from '../lib/log.ts';
 import type { CommandIo } from './manifests-output.ts';
 import { EXIT, parseCommandLine } from './manifests-output.ts';
 
-export type Role = 'peer';
-
-const ROLES: Readonly<Record<Role, (parts: AgentParts, signal: AbortSignal) => Promise<Agent>>> = {
-  peer: startPeer,
-};
-
 export const AGENT_USAGE: string = `tributary peer --virtual-node NAME [options]
+       tributary cluster [options]
 ${Object.entries(AGENT_OPTIONS)
-  .map(([name, text]) => `  --${name.padEnd(22)} ${text}`)
+  .map(([name, text]) => `         --${name.padEnd(22)} ${text}`)
   .join('\n')}`;
 
-/** Runs a role until `signal` fires. */
+/** Runs a role until `signal` fires, or until the role itself cannot go on. */
 export async function agentCommand(
   role: Role,
   args: string[],
@@ -29,11 +24,16 @@ export async function agentCommand(
   try {
     const { values } = parseCommandLine(args, Object.keys(AGENT_OPTIONS));
     const config = parseConfig({ options: values, env: processEnvironment(), hostname: hostname() });
-    const log = createLogger({ level: config.logLevel, now: systemClock.now, write: io.out });
+    const log = createLogger({
+      level: config.logLevel,
+      now: () => systemClock.now(),
+      write: (line) => io.out(line),
+    });
     const agent = await ROLES[role]({ config, clock: systemClock, log }, signal);
     log.info('started', { role });
-    await aborted(signal);
+    await aborted(AbortSignal.any([signal, agent.failed]));
     await agent.stop();
+    if (!signal.aborted) throw agent.failed.reason as Error;
     log.info('stopped', { role });
     return EXIT.ok;
   } catch (error) {

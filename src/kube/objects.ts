@@ -43,12 +43,14 @@ export function parseList<T extends KubeObject>(type: ResourceType<T>, body: Buf
   const { items, metadata } = parseAnswer(body, what);
   // Some lists of Go programs are null where they are empty.
   const raw = items === null ? [] : items;
-  if (!Array.isArray(raw) || !isFields(metadata) || typeof metadata['resourceVersion'] !== 'string') {
+  if (!Array.isArray(raw) || !isFields(metadata)) {
     throw new TributaryError('Unavailable', `${what}: the answer is not a list`);
   }
   const next = metadata['continue'];
+  const version = metadata['resourceVersion'];
   return {
-    resourceVersion: metadata['resourceVersion'],
+    // Computed lists, such as metrics, have no version.
+    resourceVersion: typeof version === 'string' ? version : '',
     continue: typeof next === 'string' && next !== '' ? next : undefined,
     items: raw.map((item: unknown) => {
       if (!isObject(item)) throw new TributaryError('Unavailable', `${what}: an item is not an object`);

@@ -48,6 +48,7 @@ export interface ProviderOptions {
 /** Reconciles of pods that may wait for an API server at the same time. */
 const POD_CONCURRENCY = 64;
 const REFLECT_CONCURRENCY = 8;
+const MARK_STOPPED_MS = 3_000;
 
 /** The virtual node: everything between the home cluster's API server and the foreign one's. */
 export class Provider {
@@ -62,6 +63,7 @@ export class Provider {
   readonly reflector: Reflector;
   readonly tokens: TokenKeeper;
   readonly #options: ProviderOptions;
+  readonly #nodeReconciler: NodeReconciler;
   #listening = false;
 
   constructor(options: ProviderOptions) {
@@ -76,6 +78,12 @@ export class Provider {
     this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
     this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
+    this.#nodeReconciler = new NodeReconciler({
+      home,
+      nodes: this.nodes,
+      nodeName: this.nodeName,
+      inputs: () => this.nodeInputs(),
+    });
     this.foreign = new ForeignCluster({
       home,
       secretRef: virtualNode.spec.kubeconfigSecretRef,
@@ -129,6 +137,19 @@ export class Provider {
     this.controllers.node.add(this.nodeName);
   }
 
+  /** Says NotReady on the way out, so that nothing new is scheduled here; the Lease then lapses by itself. */
+  async markStopped(): Promise<void> {
+    const { clock } = this.#options;
+    this.#listening = false;
+    const limit = new AbortController();
+    const cancel = clock.after(MARK_STOPPED_MS, () => limit.abort(new Error('took too long')));
+    try {
+      await this.#reconcileNode(limit.signal);
+    } finally {
+      cancel();
+    }
+  }
+
   contextOf(homeNamespace: string): ForgeContext | undefined {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
@@ -180,7 +201,7 @@ export class Provider {
 
   #notReady(): { reason: string; message: string } | undefined {
     if (!this.#listening) {
-      return { reason: 'KubeletNotListening', message: 'the kubelet API has no serving certificate yet' };
+      return { reason: 'AgentNotRunning', message: 'the agent is starting or has stopped' };
     }
     if (!this.tenants.synced) {
       return { reason: 'CachesNotSynced', message: 'the tenant namespaces have not been read completely' };
@@ -221,7 +242,7 @@ export class Provider {
     },
     contact: () => boolean,
   ): Provider['controllers'] {
-    const { home, events, metrics, clock, log } = this.#options;
+    const { events, metrics, clock, log } = this.#options;
     const podReconciler = new PodReconciler({
       ...shared,
       contact,
@@ -233,19 +254,13 @@ export class Provider {
       events,
       log: log.named('pods'),
     });
-    const nodeReconciler = new NodeReconciler({
-      home,
-      nodes: this.nodes,
-      nodeName: this.nodeName,
-      inputs: () => this.nodeInputs(),
-    });
     const common = { clock, log, ...(metrics === undefined ? {} : { metrics }) };
     return {
       node: new Controller({
         ...common,
         name: 'node',
         concurrency: 1,
-        reconcile: async (_key, { signal }) => this.#reconcileNode(nodeReconciler, signal),
+        reconcile: async (_key, { signal }) => this.#reconcileNode(signal),
       }),
       pods: new Controller({
         ...common,
@@ -268,14 +283,14 @@ export class Provider {
     };
   }
 
-  async #reconcileNode(reconciler: NodeReconciler, signal: AbortSignal): Promise<ReconcileResult> {
+  async #reconcileNode(signal: AbortSignal): Promise<ReconcileResult> {
     const { home, virtualNode } = this.#options;
     const inputs = this.nodeInputs();
     if (inputs === undefined) {
       await this.#removeNode(virtualNode, signal);
       return {};
     }
-    const result = await reconciler.reconcile(signal);
+    const result = await this.#nodeReconciler.reconcile(signal);
     await writeVirtualNodeStatus(home, { ...inputs, namespaces: this.mappings }, signal);
     return result;
   }

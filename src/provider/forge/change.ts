@@ -11,8 +11,8 @@ export interface PodChange {
   subresource: 'ephemeralcontainers' | 'resize' | undefined;
   /** Strategic merge patch. */
   patch: object;
-  /** For logs and events. */
-  what: 'ephemeral containers' | 'resources' | 'metadata and spec';
+  /** For logs and events; tells the changes of one generation apart. */
+  what: string;
 }
 
 /**
@@ -25,7 +25,7 @@ export function nextChange(
   home: Pod,
   remote: Pod,
   context: ForgeContext,
-  refused: ReadonlySet<PodChange['what']> = new Set(),
+  refused: ReadonlySet<string> = new Set(),
 ): PodChange | undefined {
   const wanted = appliedOf(home);
   const given = readApplied(remote);
@@ -33,24 +33,28 @@ export function nextChange(
   const changes: (PodChange | undefined)[] =
     given?.generation === wanted.generation
       ? []
-      : [ephemeralContainers(home, remote, context), resources(home, remote)];
+      : [...ephemeralContainers(home, remote, context), resources(home, remote)];
   const next = changes.find((change) => change !== undefined && !refused.has(change.what));
   return next ?? metadataAndSpec(home, remote);
 }
 
-/** Append only (KEP-277): names that the remote pod does not have yet. */
-function ephemeralContainers(home: Pod, remote: Pod, context: ForgeContext): PodChange | undefined {
+/**
+ * Append only (KEP-277): containers that the remote pod does not have yet, each by itself, since one that the
+ * provider refuses must not keep the others away.
+ */
+function ephemeralContainers(home: Pod, remote: Pod, context: ForgeContext): PodChange[] {
   const there = new Set((remote.spec?.ephemeralContainers ?? []).map(({ name }) => name));
   const dropped = droppedVolumes(home, context);
-  const added = (home.spec?.ephemeralContainers ?? [])
+  return (home.spec?.ephemeralContainers ?? [])
     .filter(({ name }) => !there.has(name))
-    .map((container): EphemeralContainer => forgeContainer(container, dropped, home, context));
-  if (added.length === 0) return undefined;
-  return {
-    subresource: 'ephemeralcontainers',
-    patch: { spec: { ephemeralContainers: added } },
-    what: 'ephemeral containers',
-  };
+    .map((container) => {
+      const forged: EphemeralContainer = forgeContainer(container, dropped, home, context);
+      return {
+        subresource: 'ephemeralcontainers',
+        patch: { spec: { ephemeralContainers: [forged] } },
+        what: `ephemeral container "${container.name}"`,
+      };
+    });
 }
 
 /** In-place resize (KEP-1287): containers whose resources differ from what the remote pod is asked to have. */

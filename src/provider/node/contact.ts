@@ -163,7 +163,7 @@ export class ForeignContact implements Component {
     this.#options.log.info('contact with the foreign cluster has changed', {
       ok: state.ok,
       reason: state.reason,
-      message: state.message,
+      cause: state.message,
     });
     for (const listener of this.#listeners) listener();
   }

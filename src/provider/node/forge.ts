@@ -36,22 +36,11 @@ interface Owned {
 
 /** Metadata and spec of the Node: ours set, ours of before removed, everything of others left alone. */
 export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): Node {
-  const { spec } = virtualNode;
-  const name = nodeNameOf(virtualNode);
-  const labels = {
-    ...spec.labels,
-    'kubernetes.io/hostname': name,
-    'kubernetes.io/os': spec.labels?.['kubernetes.io/os'] ?? 'linux',
-    'kubernetes.io/arch': spec.labels?.['kubernetes.io/arch'] ?? 'amd64',
-    'node.kubernetes.io/instance-type': spec.labels?.['node.kubernetes.io/instance-type'] ?? 'tributary',
-    [LABEL_NODE_TYPE]: NODE_TYPE_VIRTUAL,
-    [LABEL_VIRTUAL_NODE]: virtualNode.metadata.name,
-    [LABEL_EXCLUDE_BALANCERS]: 'true',
-  };
-  const annotations = { ...spec.annotations };
+  const labels = forgeLabels(virtualNode);
+  const annotations = { ...virtualNode.spec.annotations };
   const taints: Taint[] = [
     { key: TAINT_VIRTUAL_NODE, value: virtualNode.metadata.name, effect: 'NoSchedule' },
-    ...(spec.taints ?? []),
+    ...(virtualNode.spec.taints ?? []),
   ];
   const before = readOwned(current);
   const owned: Owned = {
@@ -61,20 +50,35 @@ export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): 
   };
   const ours = new Set([...owned.taints, ...before.taints]);
   const others = (current?.spec?.taints ?? []).filter((taint) => !ours.has(taintKey(taint)));
+  const meta = current?.metadata ?? ({ name: nodeNameOf(virtualNode) } as Node['metadata']);
   return {
     apiVersion: 'v1',
     kind: 'Node',
     ...current,
     metadata: {
-      ...(current?.metadata ?? ({ name } as Node['metadata'])),
-      labels: { ...without(current?.metadata.labels, before.labels), ...labels },
+      ...meta,
+      labels: { ...without(meta.labels, before.labels), ...labels },
       annotations: {
-        ...without(current?.metadata.annotations, before.annotations),
+        ...without(meta.annotations, before.annotations),
         ...annotations,
         [ANNOTATION_OWNED]: JSON.stringify(owned),
       },
     },
     spec: { ...current?.spec, taints: [...taints, ...others] },
+  };
+}
+
+/** What the user says of the platform wins; the rest says what this node is. */
+function forgeLabels({ metadata, spec }: VirtualNode): Record<string, string> {
+  return {
+    'kubernetes.io/os': 'linux',
+    'kubernetes.io/arch': 'amd64',
+    'node.kubernetes.io/instance-type': 'tributary',
+    ...spec.labels,
+    'kubernetes.io/hostname': spec.nodeName ?? metadata.name,
+    [LABEL_NODE_TYPE]: NODE_TYPE_VIRTUAL,
+    [LABEL_VIRTUAL_NODE]: metadata.name,
+    [LABEL_EXCLUDE_BALANCERS]: 'true',
   };
 }
 
@@ -102,12 +106,16 @@ function readOwned(node: Node | undefined): Owned {
 export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
   const { virtualNode, contact, address, kubeletPort, version } = inputs;
   const { spec } = virtualNode;
+  // The CRD lets people write plain numbers, as Kubernetes does; the Node's own API takes text only.
+  const resources = Object.fromEntries(
+    Object.entries<string | number>(spec.resources).map(([name, amount]) => [name, String(amount)]),
+  );
   const conditions = ourConditions(current, inputs);
   const ours = new Set(conditions.map(({ type }) => type));
   return {
     ...current.status,
-    capacity: spec.resources,
-    allocatable: spec.resources,
+    capacity: resources,
+    allocatable: resources,
     addresses: [
       { type: 'InternalIP', address },
       { type: 'Hostname', address: nodeNameOf(virtualNode) },

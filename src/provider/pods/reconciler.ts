@@ -90,6 +90,8 @@ export class PodReconciler {
         return this.#collect(action.remote, signal);
       case 'finish':
         return this.#finish(action, signal);
+      default:
+        return unreachable(action);
     }
   }
 
@@ -110,42 +112,57 @@ export class PodReconciler {
   /** Somebody holds the name: this pod's own body that the cache has not seen yet, or an object of others. */
   async #nameHeld(home: Pod, signal: AbortSignal): Outcome {
     const { clock, tenants, context } = this.#options;
-    const tenantNamespace = context(home.metadata.namespace ?? '')?.tenantNamespace;
-    if (tenantNamespace === undefined) return DONE;
-    const holder = await this.#liveRemote(tenantNamespace, home.metadata.name, signal);
+    const { name, namespace = '' } = home.metadata;
+    const given = context(namespace);
+    if (given === undefined) return DONE;
+    const holder = await this.#liveRemote(given.tenantNamespace, name, signal);
     if (holder === undefined) return { requeueAfterMs: RELIST_WAIT_MS };
-    const ours = context(home.metadata.namespace ?? '')?.virtualNode;
-    if (holder.metadata.labels?.[LABEL_MANAGED_BY] === ours) {
-      const tenant = tenants.of(home.metadata.namespace ?? '');
-      if (tenant?.remotePod(home.metadata.name)?.metadata.uid === holder.metadata.uid) return DONE;
-      if (isOlderThan(holder, RELIST_WAIT_MS, clock)) {
+    if (holder.metadata.labels?.[LABEL_MANAGED_BY] === given.virtualNode) {
+      const tenant = tenants.of(namespace);
+      if (tenant?.remotePod(name)?.metadata.uid === holder.metadata.uid) return DONE;
+      if (ageMs(holder, clock) > RELIST_WAIT_MS) {
         tenant?.pods.relist('a pod exists that the watch has not shown');
       }
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
     const reason = OFFLOADED_REASONS.nameTaken;
-    const message = `pod "${home.metadata.name}" exists in the tenant namespace and is not ours`;
+    const message = `pod "${name}" exists in the tenant namespace and is not ours`;
     const status = refusedStatus(home, { reason, message }, timestamp(clock));
     return this.#refuse(home, { reason, message, status }, signal);
   }
 
-  async #change({ home, remote, change }: Extract<Action, { do: 'change' }>, signal: AbortSignal): Outcome {
-    const { events } = this.#options;
+  async #change(
+    { home, remote, change: first }: Extract<Action, { do: 'change' }>,
+    signal: AbortSignal,
+  ): Outcome {
+    const { context: contextOf, clock } = this.#options;
+    const context = contextOf(home.metadata.namespace ?? '');
+    if (context === undefined) return DONE;
+    const refused = new Set<string>();
+    let change: PodChange | undefined = first;
+    while (change !== undefined) {
+      const isLast = change.subresource === undefined;
+      if (await this.#changed(home, remote, change, signal)) return DONE;
+      if (isLast) return slowRetry(home, clock);
+      // The rest still travels, and the last change records that this generation has been dealt with.
+      refused.add(change.what);
+      change = nextChange(home, remote, context, refused);
+    }
+    return DONE;
+  }
+
+  /** False when the provider has refused. */
+  async #changed(home: Pod, remote: Pod, change: PodChange, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#patchRemote(remote, change, signal);
     } catch (error) {
-      if (hasCode(error, 'NotFound')) return DONE;
+      if (hasCode(error, 'NotFound')) return true;
       if (!hasCode(error, 'Forbidden', 'Invalid')) throw error;
       const message = `the foreign cluster refuses to change ${change.what}: ${errorMessage(error)}`;
-      events.event(podReference(home), 'Warning', 'FailedUpdate', message);
-      const context = this.#options.context(home.metadata.namespace ?? '');
-      if (change.subresource === undefined || context === undefined)
-        return slowRetry(home, this.#options.clock);
-      // The rest still travels, and records that this generation has been dealt with.
-      const rest = nextChange(home, remote, context, new Set([change.what]));
-      if (rest !== undefined) await this.#patchRemote(remote, rest, signal);
+      this.#options.events.event(podReference(home), 'Warning', 'FailedUpdate', message);
+      return false;
     }
-    return DONE;
+    return true;
   }
 
   async #patchRemote(remote: Pod, change: PodChange, signal: AbortSignal): Promise<void> {
@@ -261,6 +278,11 @@ export class PodReconciler {
   }
 }
 
+/** The compiler's word that every action is performed. */
+const unreachable = (action: never): never => {
+  throw new Error(`no such action: ${JSON.stringify(action)}`);
+};
+
 const NO_REFERENCES: ReferenceState = { missing: [], taken: [], pending: false };
 
 async function liveOrUndefined(read: Promise<Pod>): Promise<Pod | undefined> {
@@ -277,8 +299,6 @@ const timestamp = (clock: Clock): string => `${new Date(clock.now()).toISOString
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);
-
-const isOlderThan = (object: Pod, ms: number, clock: Clock): boolean => ageMs(object, clock) > ms;
 
 /** Doubles with the pod's age, so that the backoff needs no memory: after 1 s, 2 s, 4 s … at most a minute. */
 const slowRetry = (home: Pod, clock: Clock): ReconcileResult => ({

@@ -16,7 +16,7 @@ export interface ReflectedKind<T extends KubeObject = KubeObject> {
   kind: ReferenceKind;
   type: ResourceType<T>;
   /** The object as it is to be over there: data only, none of the home cluster's bookkeeping. */
-  forge(source: T, options: CopyOptions): Omit<T, 'metadata'> & { metadata: DraftMeta };
+  forge: (source: T, options: CopyOptions) => Omit<T, 'metadata'> & { metadata: DraftMeta };
 }
 
 export const sourceVersion = (meta: ObjectMeta): string => `${meta.uid}/${meta.resourceVersion}`;

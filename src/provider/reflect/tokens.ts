@@ -50,16 +50,16 @@ export class TokenKeeper {
   /** @param key `homeNamespace/UID of the home pod` */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { homePods, tenants, homeApiReachable, contact, clock } = this.#options;
-    const [namespace = '', uid = ''] = key.split('/');
+    const [namespace, uid] = key.split('/') as [string, string];
     const tenant = tenants.of(namespace);
-    if (tenant === undefined || !tenant.synced || !homePods.synced || !contact()) return {};
+    if (tenant?.synced !== true || !homePods.synced || !contact()) return {};
     const pod = homePods.byIndex('uid', uid)[0];
     const copy = this.#copy(tenant, uid);
     const needs = pod === undefined ? [] : tokenNeeds(pod, homeApiReachable());
     if (pod === undefined || needs.length === 0) {
       return copy === undefined ? {} : this.#remove(copy, signal);
     }
-    if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') return {};
+    if (hasEnded(pod)) return {};
     const dueMs = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '') - clock.now();
     if (dueMs > 0) return { requeueAfterMs: dueMs };
     return this.#renew({ pod, needs, copy, tenant }, signal);
@@ -147,3 +147,5 @@ export class TokenKeeper {
     return {};
   }
 }
+
+const hasEnded = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';

@@ -1,0 +1,139 @@
+import { defineResource } from '../api/resources.ts';
+import type { ResourceType } from '../api/resources.ts';
+import type { KubeObject, Pod } from '../api/wire.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { podKey } from '../provider/home-pods.ts';
+import type { Provider } from '../provider/provider.ts';
+import { ResourceMetrics } from '../server/resource-metrics.ts';
+import type { ContainerSample, PodSample } from '../server/resource-sample.ts';
+
+/** metrics.k8s.io/v1beta1, as metrics-server serves it. */
+interface PodMetrics extends KubeObject {
+  timestamp?: string;
+  window?: string;
+  containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
+}
+
+const podMetrics: ResourceType<PodMetrics> = defineResource(
+  'metrics.k8s.io/v1beta1',
+  'PodMetrics',
+  'pods',
+  'Namespaced',
+);
+
+/** Scrapes come in bursts (metrics-server, Prometheus); the foreign cluster is asked once for all of them. */
+const CACHE_MS = 5_000;
+const READ_TIMEOUT_MS = 10_000;
+
+/** What offloaded pods use, from the foreign cluster's metrics API, under their names and UIDs at home. */
+export class ForeignUsage {
+  readonly #provider: Provider;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #metrics: ResourceMetrics;
+  #readAt = -Infinity;
+  #reading: Promise<void> | undefined;
+
+  constructor(provider: Provider, clock: Clock, log: Logger) {
+    this.#provider = provider;
+    this.#clock = clock;
+    this.#log = log;
+    this.#metrics = new ResourceMetrics({
+      nodeName: provider.nodeName,
+      startTimeMs: clock.now(),
+      own: () => {
+        const { user, system } = process.cpuUsage();
+        return { cpuSeconds: (user + system) / 1e6, memoryBytes: process.memoryUsage.rss() };
+      },
+    });
+  }
+
+  async exposition(): Promise<string> {
+    await this.#refresh();
+    return this.#metrics.exposition(this.#clock.now());
+  }
+
+  async summary(): Promise<object> {
+    await this.#refresh();
+    return this.#metrics.summary(this.#clock.now());
+  }
+
+  async #refresh(): Promise<void> {
+    if (this.#clock.monotonic() - this.#readAt < CACHE_MS) return;
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    await this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    const limit = new AbortController();
+    const cancel = this.#clock.after(READ_TIMEOUT_MS, () => limit.abort(new Error('took too long')));
+    try {
+      const samples = await this.#samples(limit.signal);
+      this.#metrics.record(samples, this.#clock.now());
+    } catch (error) {
+      // No metrics server over there is no fault of this node; the scrape says so in scrape_error.
+      this.#log.debug('no usage from the foreign cluster', { error: errorMessage(error) });
+      this.#metrics.recordFailure();
+    } finally {
+      cancel();
+      this.#readAt = this.#clock.monotonic();
+    }
+    const pods = [...this.#provider.homePods.list()];
+    this.#metrics.prune(new Set(pods.map(({ metadata }) => metadata.uid)));
+  }
+
+  async #samples(signal: AbortSignal): Promise<PodSample[]> {
+    const { foreign, tenants, homePods } = this.#provider;
+    const samples: PodSample[] = [];
+    for (const { mapping } of tenants.all()) {
+      const { tenantNamespace: namespace, homeNamespace } = mapping;
+      const { items } = await foreign.client.list(podMetrics, { namespace, signal });
+      for (const item of items) {
+        const home = homePods.get(`${homeNamespace}/${item.metadata.name}`);
+        if (home !== undefined) samples.push(sampleOf(item, home));
+      }
+    }
+    return samples;
+  }
+}
+
+function sampleOf(item: PodMetrics, home: Pod): PodSample {
+  const started = Date.parse(home.status?.startTime ?? '');
+  const [namespace = '', name = ''] = podKey(home).split('/');
+  return {
+    namespace,
+    name,
+    uid: home.metadata.uid,
+    ...(Number.isNaN(started) ? {} : { startTimeMs: started }),
+    timestampMs: Date.parse(item.timestamp ?? ''),
+    windowMs: durationMs(item.window ?? ''),
+    containers: (item.containers ?? []).map((container) => containerSample(container, home)),
+  };
+}
+
+function containerSample(
+  { name, usage }: NonNullable<PodMetrics['containers']>[number],
+  home: Pod,
+): ContainerSample {
+  const status = home.status?.containerStatuses?.find((container) => container.name === name);
+  const started = Date.parse(status?.state?.running?.startedAt ?? '');
+  return {
+    name,
+    cpu: usage?.cpu ?? '0',
+    memory: usage?.memory ?? '0',
+    ...(Number.isNaN(started) ? {} : { startTimeMs: started }),
+  };
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+
+/** A Go duration such as `1m3.5s`; 0 for what is none. */
+export function durationMs(text: string): number {
+  let total = 0;
+  for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|h|m|s)/gu)) {
+    total += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0);
+  }
+  return Number.isFinite(total) ? total : 0;
+}
