@@ -34,7 +34,7 @@ demo: setup
 test:
 	@tools/setup.sh node
 	@tools/setup.sh packages-if-root
-	@$(NODE) tools/setup.ts kwok
+	@$(NODE) tools/setup.ts tests
 	@$(NODE) tools/test.ts
 
 check:

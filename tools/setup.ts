@@ -1,10 +1,11 @@
 /**
  * Makes ahead of time what the lab would otherwise make at its first use: the programs, the images.
- * Usage: node tools/setup.ts kwok|containers|image
+ * Usage: node tools/setup.ts kwok|containers|image|tests
  */
 import { binaries, type BinaryName } from '../lab/binaries.ts';
 import { agentImage } from '../lab/images-agent.ts';
 import { systemImages } from '../lab/images.ts';
+import { missing, thisMachine } from '../lab/preflight.ts';
 
 const began = performance.now();
 const progress = (line: string): void => {
@@ -21,18 +22,31 @@ const kwokPrograms: readonly BinaryName[] = [
   'kwok',
 ];
 
+async function containers(): Promise<void> {
+  await binaries(progress);
+  await systemImages(progress);
+}
+
+/** All that the suites can use here, so that no test waits for a compiler. */
+async function tests(): Promise<void> {
+  if (missing(thisMachine()) !== undefined) {
+    await binaries(progress, kwokPrograms);
+    return;
+  }
+  await containers();
+  await agentImage(progress);
+}
+
 const profiles: Readonly<Record<string, () => Promise<unknown>>> = {
   kwok: async () => binaries(progress, kwokPrograms),
-  containers: async () => {
-    await binaries(progress);
-    await systemImages(progress);
-  },
+  containers,
+  tests,
   image: async () => console.log(await agentImage(progress)),
 };
 
 const profile = profiles[process.argv[2] ?? ''];
 try {
-  if (profile === undefined) throw new Error('usage: node tools/setup.ts kwok|containers|image');
+  if (profile === undefined) throw new Error(`usage: node tools/setup.ts ${Object.keys(profiles).join('|')}`);
   await profile();
 } catch (error) {
   console.error(`setup: ${Error.isError(error) ? error.message : String(error)}`);
