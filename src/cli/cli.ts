@@ -1,4 +1,3 @@
-import { processEnvironment } from '../config.ts';
 import { VERSION } from '../version.ts';
 import { AGENT_USAGE, agentCommand } from './agent.ts';
 import { MANIFESTS_USAGE, manifestsCommand } from './manifests.ts';
@@ -6,7 +5,7 @@ import type { CommandIo } from './manifests-output.ts';
 import { EXIT } from './manifests-output.ts';
 import { TENANT_KUBECONFIG_USAGE, tenantKubeconfigCommand } from './manifests-tenant-kubeconfig.ts';
 import { TENANT_USAGE, tenantCommand } from './manifests-tenant.ts';
-import { tokenIssuerOpener } from './manifests-token-issuer.ts';
+import { openTokenIssuer } from './manifests-token-issuer.ts';
 
 /** One sub-command: its arguments without its own name in, an exit code out. */
 type Command = (args: string[], io: CommandIo, signal: AbortSignal) => Promise<number>;
@@ -16,8 +15,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   peer: async (args, io, signal) => agentCommand('peer', args, io, signal),
   manifests: async (args, io) => manifestsCommand(args, io),
   tenant: async (args, io) => tenantCommand(args, io),
-  'tenant-kubeconfig': async (args, io) =>
-    tenantKubeconfigCommand(args, io, tokenIssuerOpener(processEnvironment())),
+  'tenant-kubeconfig': async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
   version: async (_args, io) => {
     io.out(`tributary ${VERSION}\n`);
     return Promise.resolve(EXIT.ok);

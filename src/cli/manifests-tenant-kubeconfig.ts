@@ -10,6 +10,7 @@ import {
   type PeerAccess,
   type TokenIssuer,
 } from '../peering/tenant-kubeconfig.ts';
+import type { Where } from './kubeconfig.ts';
 import {
   parseCommandLine,
   required,
@@ -34,12 +35,6 @@ const OPTIONS = [
   'token',
   'certificate-authority',
 ];
-
-/** Which API server to ask for the token; `undefined` means what kubectl would take. */
-export interface Where {
-  kubeconfig: string | undefined;
-  context: string | undefined;
-}
 
 /** Opens the foreign cluster for its administrator; the caller's own `close` runs when the command is done. */
 export type OpenTokenIssuer = (where: Where) => Promise<TokenIssuer & { close(): Promise<void> }>;

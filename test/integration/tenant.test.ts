@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubeApi } from '../../lab/kube-api.ts';
 import { tenantKubeconfigCommand } from '../../src/cli/manifests-tenant-kubeconfig.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
-import { tokenIssuerOpener } from '../../src/cli/manifests-token-issuer.ts';
+import { openTokenIssuer } from '../../src/cli/manifests-token-issuer.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { pods } from '../../src/api/resources.ts';
@@ -43,7 +43,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
 
   beforeAll(async () => {
     const text = await printed(
-      async (args, io) => tenantKubeconfigCommand(args, io, tokenIssuerOpener({})),
+      async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
       ['--peer', 'rome', '--namespace', 'rome-shop', '--ttl', '1h', '--kubeconfig', lab.cluster.kubeconfig],
     );
     const token = /token: (\S+)/.exec(text)?.[1] ?? '';

@@ -1,0 +1,67 @@
+import type { RequestOptions } from 'node:https';
+import type { Credentials } from '../kube/credentials.ts';
+import { errorMessage, TributaryError } from '../lib/errors.ts';
+
+/** Which cluster a command speaks to; what is not given is as for kubectl. */
+export interface Where {
+  kubeconfig: string | undefined;
+  context: string | undefined;
+}
+
+/**
+ * The cluster that kubectl would speak to, authenticated as kubectl would be: $KUBECONFIG with several files,
+ * exec plug-ins and auth providers included. All that is client-node's, which is loaded here only: an agent, which
+ * lives for months, does without its 85 MB.
+ */
+export async function kubectlCredentials({ kubeconfig, context }: Where): Promise<Credentials> {
+  const { KubeConfig } = await import('@kubernetes/client-node');
+  const config = new KubeConfig();
+  try {
+    if (kubeconfig === undefined) config.loadFromDefault();
+    else config.loadFromFile(kubeconfig);
+  } catch (error) {
+    const where = kubeconfig ?? 'the default kubeconfig';
+    throw new TributaryError('Invalid', `cannot read ${where}: ${errorMessage(error)}`, { cause: error });
+  }
+  if (context !== undefined) config.setCurrentContext(context);
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) {
+    const name = config.getCurrentContext();
+    throw new TributaryError('Invalid', `the kubeconfig has no context "${name}" that names a cluster`);
+  }
+  const options: RequestOptions = { headers: {} };
+  try {
+    await config.applyToHTTPSOptions(options);
+  } catch (error) {
+    const user = config.getCurrentUser()?.name ?? '';
+    throw new TributaryError('Unauthorized', `user "${user}" of the kubeconfig: ${errorMessage(error)}`, {
+      cause: error,
+    });
+  }
+  return credentialsOf(new URL(cluster.server), options);
+}
+
+function credentialsOf(server: URL, options: RequestOptions): Credentials {
+  const { ca, cert, key, servername, rejectUnauthorized } = options;
+  const token = bearerToken(options.headers as Record<string, unknown> | undefined);
+  return {
+    server,
+    ...(ca === undefined ? {} : { ca: pem(ca) }),
+    ...(cert === undefined || key === undefined ? {} : { clientCert: { cert: pem(cert), key: pem(key) } }),
+    ...(servername === undefined ? {} : { tlsServerName: servername }),
+    ...(rejectUnauthorized === false ? { insecureSkipTlsVerify: true } : {}),
+    ...(token === undefined ? {} : { token: async () => Promise.resolve(token) }),
+  };
+}
+
+const pem = (value: unknown): string =>
+  Array.isArray(value)
+    ? value.map(pem).join('\n')
+    : Buffer.isBuffer(value)
+      ? value.toString('utf8')
+      : String(value);
+
+function bearerToken(headers: Record<string, unknown> | undefined): string | undefined {
+  const value = headers?.['Authorization'] ?? headers?.['authorization'];
+  return typeof value === 'string' ? /^Bearer (.+)$/u.exec(value)?.[1] : undefined;
+}
