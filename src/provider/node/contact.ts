@@ -31,6 +31,13 @@ const PROBE_TIMEOUT_MS = 5_000;
 /** One lost probe is a glitch; this many in a row are an outage. A refused credential is no glitch at all. */
 const GLITCHES_FORGIVEN = 2;
 
+/** What a person can do about it, by error code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  Unauthorized: ': the credential is wrong or has expired; put a new kubeconfig into the Secret',
+  Forbidden:
+    ': the credential has no rights in the tenant namespace; its administrator must apply the tenant again',
+};
+
 /** Probes the foreign API server with a read that the agent lives on, and says what is wrong when it fails. */
 export class ForeignContact implements Component {
   readonly name = 'foreign-contact';
@@ -151,7 +158,7 @@ export class ForeignContact implements Component {
             : code === 'Unavailable'
               ? VIRTUAL_NODE_REASONS.unhealthy
               : VIRTUAL_NODE_REASONS.unreachable,
-      message: errorMessage(error),
+      message: `${errorMessage(error)}${ADVICE[code ?? ''] ?? ''}`,
       version: this.#state.version,
     });
   }

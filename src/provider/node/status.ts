@@ -22,11 +22,18 @@ const CREDENTIAL_REASONS = new Set<string>([
   VIRTUAL_NODE_REASONS.notAuthorized,
 ]);
 
+const ANSWER_REASONS = new Set<string>([
+  VIRTUAL_NODE_REASONS.credentialsRejected,
+  VIRTUAL_NODE_REASONS.notAuthorized,
+]);
+
 /** The VirtualNode's status: which part works, and why another does not. Pure. */
 export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus {
   const { virtualNode, contact, notReady, namespaces, now } = inputs;
   const generation = virtualNode.metadata.generation ?? 1;
   const isCredential = CREDENTIAL_REASONS.has(contact.reason);
+  // Whoever refuses a credential has answered.
+  const hasAnswered = ANSWER_REASONS.has(contact.reason);
   const isStarting = contact.reason === VIRTUAL_NODE_REASONS.starting;
   const bad = { reason: contact.reason as string, message: contact.message };
   const good = (message: string): Verdict => ({ status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message });
@@ -38,9 +45,10 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
   const credentials: Verdict = contact.ok
     ? good('the foreign API server accepts the credential')
     : { status: isCredential ? 'False' : 'Unknown', ...bad };
-  const reachable: Verdict = contact.ok
-    ? good(contact.message)
-    : { status: isCredential || isStarting ? 'Unknown' : 'False', ...bad };
+  const reachable: Verdict =
+    contact.ok || hasAnswered
+      ? good('the foreign API server answers')
+      : { status: isCredential || isStarting ? 'Unknown' : 'False', ...bad };
   const verdicts: [string, Verdict][] = [
     [VIRTUAL_NODE_CONDITIONS.ready, ready],
     [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
