@@ -31,6 +31,8 @@ const PROBE_TIMEOUT_MS = 5_000;
 /** One lost probe is a glitch; this many in a row are an outage. A refused credential is no glitch at all. */
 const GLITCHES_FORGIVEN = 2;
 
+const NO_ANSWER = `the foreign API server has not answered within ${PROBE_TIMEOUT_MS / 1000} s`;
+
 /** What a person can do about it, by error code. */
 const ADVICE: Readonly<Record<string, string>> = {
   Unauthorized: ': the credential is wrong or has expired; put a new kubeconfig into the Secret',
@@ -106,9 +108,7 @@ export class ForeignContact implements Component {
 
   async #probeOnce(signal: AbortSignal): Promise<void> {
     const limit = new AbortController();
-    const cancel = this.#options.clock.after(PROBE_TIMEOUT_MS, () =>
-      limit.abort(new Error(`no answer within ${PROBE_TIMEOUT_MS / 1000} s`)),
-    );
+    const cancel = this.#options.clock.after(PROBE_TIMEOUT_MS, () => limit.abort(new Error(NO_ANSWER)));
     try {
       const either = AbortSignal.any([signal, limit.signal]);
       const version = this.#state.version ?? (await this.#version(either));
@@ -158,7 +158,7 @@ export class ForeignContact implements Component {
             : code === 'Unavailable'
               ? VIRTUAL_NODE_REASONS.unhealthy
               : VIRTUAL_NODE_REASONS.unreachable,
-      message: `${errorMessage(error)}${ADVICE[code ?? ''] ?? ''}`,
+      message: `${code === 'Aborted' ? NO_ANSWER : errorMessage(error)}${ADVICE[code ?? ''] ?? ''}`,
       version: this.#state.version,
     });
   }
