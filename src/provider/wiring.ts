@@ -1,19 +1,38 @@
-import type { Pod } from '../api/wire.ts';
+import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
+import type { Node, Pod } from '../api/wire.ts';
+import type { Controller } from '../kube/controller.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { ForeignCluster } from './foreign.ts';
 import { podReferences } from './forge/references.ts';
 import { podKey, referenceKey } from './home-pods.ts';
-import type { Provider } from './provider.ts';
+import type { ForeignContact } from './node/contact.ts';
 import { homeReferenceName } from './reflect/reflector.ts';
+import type { Tenants } from './tenants.ts';
+
+/** The parts that are joined here: caches that change, and controllers that are to look. */
+export interface Wired {
+  readonly nodeName: string;
+  readonly homePods: Informer<Pod>;
+  readonly nodes: Informer<Node>;
+  readonly virtualNodes: Informer<VirtualNode>;
+  readonly tenants: Tenants;
+  readonly contact: ForeignContact;
+  readonly foreign: ForeignCluster;
+  readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'tokens', Controller>>;
+  /** The namespaces to look after now. */
+  readonly mappings: NamespaceMapping[];
+}
 
 const TOKEN_SECRET = /^tributary-token-(.+)$/u;
 
 /** Which change of which cache concerns which key of which controller. Facts go up, keys go down. */
-export function connect(provider: Provider): void {
+export function connect(provider: Wired): void {
   connectHomePods(provider);
   connectTenants(provider);
   connectNode(provider);
 }
 
-function connectHomePods({ homePods, controllers }: Provider): void {
+function connectHomePods({ homePods, controllers }: Wired): void {
   homePods.onChange((key, current, previous) => {
     controllers.pods.add(key);
     // A status alone changes neither references nor tokens, and comes far more often than anything else.
@@ -28,14 +47,14 @@ function connectHomePods({ homePods, controllers }: Provider): void {
   });
 }
 
-function addDependents({ controllers }: Pick<Provider, 'controllers'>, pod: Pod): void {
+function addDependents({ controllers }: Pick<Wired, 'controllers'>, pod: Pod): void {
   const namespace = pod.metadata.namespace ?? '';
   for (const { kind, name } of podReferences(pod))
     controllers.reflect.add(referenceKey(kind, namespace, name));
   controllers.tokens.add(`${namespace}/${pod.metadata.uid}`);
 }
 
-function connectTenants(provider: Provider): void {
+function connectTenants(provider: Wired): void {
   const { tenants, homePods, controllers, nodeName } = provider;
   tenants.listen({
     pod: (homeKey) => controllers.pods.add(homeKey),
@@ -61,7 +80,7 @@ function connectTenants(provider: Provider): void {
 }
 
 /** Everything of one namespace, in the slow lane: the caches have just become complete, or contact is back. */
-function enqueueNamespace({ tenants, homePods, controllers }: Provider, homeNamespace: string): void {
+function enqueueNamespace({ tenants, homePods, controllers }: Wired, homeNamespace: string): void {
   for (const pod of homePods.list()) {
     if (pod.metadata.namespace !== homeNamespace) continue;
     controllers.pods.addSlow(podKey(pod));
@@ -82,7 +101,7 @@ function enqueueNamespace({ tenants, homePods, controllers }: Provider, homeName
   }
 }
 
-function connectNode(provider: Provider): void {
+function connectNode(provider: Wired): void {
   const { nodes, virtualNodes, contact, foreign, tenants, controllers, nodeName } = provider;
   nodes.onChange(() => controllers.node.add(nodeName));
   virtualNodes.onChange(() => {
