@@ -37,6 +37,8 @@ export interface ConnectionOptions {
   /** Without an answer or any other byte for this long, the connection is dead. */
   pingTimeoutMs: number;
   onClose: (connection: Http2Connection) => void;
+  /** Called after each `pingIdleMs`; a connection that is not needed may be retired then. */
+  onPulse: (connection: Http2Connection) => void;
   authority: string;
   /** Ends the attempt to connect. */
   signal: AbortSignal;
@@ -191,6 +193,7 @@ export class Http2Connection {
    */
   #watchPulse(): void {
     this.#cancelTimer = this.#options.clock.after(this.#options.pingIdleMs, () => {
+      this.#options.onPulse(this);
       if (this.#session.destroyed) return;
       // Refused when too many pings are on their way; then the bytes alone decide.
       this.#session.ping((error) => {

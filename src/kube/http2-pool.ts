@@ -9,7 +9,7 @@ import {
   type WireRequest,
 } from './http2-connection.ts';
 
-export interface PoolOptions extends Omit<ConnectionOptions, 'onClose' | 'signal'> {
+export interface PoolOptions extends Omit<ConnectionOptions, 'onClose' | 'onPulse' | 'signal'> {
   /** Ceiling; beyond it, requests queue inside the connections. */
   maxConnections: number;
   /** A fresh connection; not pooled when the server chose another protocol than h2. */
@@ -87,10 +87,18 @@ export class Http2Pool {
       ...this.#options,
       signal,
       onClose: (closed) => this.#forget(closed),
+      onPulse: (idle) => this.#retireSpare(idle),
     });
     this.#opened++;
     if (connection.usable) this.#connections.add(connection);
     return connection;
+  }
+
+  /** What a burst has opened is closed again; the first one stays, since the next request comes soon. */
+  #retireSpare(connection: Http2Connection): void {
+    if (connection.openStreams > 0) return;
+    const first = this.#connections.values().find(({ usable }) => usable);
+    if (first !== undefined && first !== connection) connection.retire();
   }
 
   #forget(connection: Http2Connection): void {

@@ -25,6 +25,8 @@ export function describeKubeClient({ client, namespace }: KubeClientContract): v
       containers: [{ name: 'main', image: 'example.org/image' }],
       // The API server fills in a service account where it has that plugin; here it must not matter.
       automountServiceAccountToken: false,
+      // No scheduler may write to it while a test does.
+      schedulerName: 'nobody',
       ...(nodeName === undefined ? {} : { nodeName }),
     },
   });

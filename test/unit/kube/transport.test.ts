@@ -81,7 +81,7 @@ test('nothing is dialled before the first call, and then one connection serves a
 
 test('more connections only while the server permits no more streams', async () => {
   const server = await serve({ maxConcurrentStreams: 5 });
-  const client = connect(server.credentials());
+  const client = connect(server.credentials(), { pingIdleMs: 20 });
   const abort = new AbortController();
   const watches = Array.from({ length: 12 }, () => watching(client, abort.signal));
   await eventually('watches', () => watches.every(({ opened }) => opened()));
@@ -90,6 +90,8 @@ test('more connections only while the server permits no more streams', async () 
   expect(server.connections).toBeLessThanOrEqual(8);
   abort.abort();
   await Promise.all(watches.map(({ ended }) => ended));
+  await eventually('the spare ones are closed', () => client.stats.connectionsOpen === 1);
+  await getA(client);
 });
 
 test('a half-open connection is found within 30 s, and the next call dials anew', async () => {
