@@ -164,7 +164,10 @@ export class ClientEventRecorder implements EventRecorder, Component {
     // As client-go: the object's name and nanoseconds in hex; ours count within a millisecond.
     const nanoseconds = BigInt(Math.trunc(now)) * 1_000_000n + BigInt(this.#sequence++ % 1_000_000);
     return {
-      metadata: { name: `${name.slice(0, 230)}.${nanoseconds.toString(16)}`, namespace } as KubeEvent['metadata'],
+      metadata: {
+        name: `${name.slice(0, 230)}.${nanoseconds.toString(16)}`,
+        namespace,
+      } as KubeEvent['metadata'],
       involvedObject: omitUndefined({
         apiVersion,
         kind,
