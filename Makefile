@@ -34,7 +34,6 @@ demo: setup
 test:
 	@tools/setup.sh node
 	@tools/setup.sh packages-if-root
-	@$(NODE) tools/setup.ts tests
 	@$(NODE) tools/test.ts
 
 check:

@@ -1,9 +1,9 @@
 /**
- * Everything that `make test` runs: the checks, then each suite, going on whatever fails. The last line is the sum,
+ * Everything that `make test` runs: the checks and each suite, going on whatever fails. The last line is the sum,
  * `N passed, N failed, N skipped`; the exit status is non-zero when anything failed.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -26,11 +26,15 @@ function step(name: string, command: string, args: readonly string[], env: NodeJ
   return status === 0;
 }
 
-/** The checks are no tests: passing they count nothing, failing they count as one failure. */
-function check(): Tally {
-  const ok = step('check (format, lint, types, generated files)', 'npm', ['run', '--silent', 'check']);
-  return { passed: 0, failed: ok ? 0 : 1, skipped: 0 };
-}
+/** What is no test: passing it counts nothing, failing it counts as one failure. */
+const counted = (ok: boolean): Tally => ({ passed: 0, failed: ok ? 0 : 1, skipped: 0 });
+
+const check = (): Tally =>
+  counted(step('check (format, lint, types, generated files)', 'npm', ['run', '--silent', 'check']));
+
+/** Programs and images, so that no test waits for a compiler. Without them some suites can still run. */
+const setup = (): Tally =>
+  counted(step('programs and images', process.execPath, ['tools/setup.ts', 'tests']));
 
 function suite(name: string): Tally {
   const file = join(scratch, name);
@@ -44,15 +48,13 @@ function suite(name: string): Tally {
 function endToEnd(): Tally {
   const reason = missing(thisMachine());
   if (reason === undefined) return suite('e2e');
-  const files = readdirSync('test/e2e', { recursive: true }).filter((name) =>
-    String(name).endsWith('.test.ts'),
-  );
+  const files = globSync('test/e2e/**/*.test.ts');
   say(`e2e tests: ${files.length} files skipped: ${reason}`);
   return { passed: 0, failed: 0, skipped: files.length };
 }
 
 try {
-  const sum = [check, () => suite('unit'), () => suite('integration'), endToEnd]
+  const sum = [check, () => suite('unit'), setup, () => suite('integration'), endToEnd]
     .map((part) => part())
     .reduce(addTally);
   const line = closingLine(sum);
