@@ -1,0 +1,95 @@
+/** Shows commands and what they print, measures each thing shown, and closes with a table. */
+import type { Ended, Program } from './program.ts';
+import type { ShellOptions, Workbench } from './workbench.ts';
+
+export interface ShowOptions extends ShellOptions {
+  /** Exit code that is expected; default 0. */
+  readonly code?: number;
+  /** What it must print, on either stream. */
+  readonly expect?: RegExp;
+  /** Print no more than this many lines. */
+  readonly lines?: number;
+}
+
+interface Shown {
+  readonly what: string;
+  readonly seconds: number;
+  readonly ok: boolean;
+}
+
+const LINES = 12;
+const COLUMNS = 160;
+
+/** A thing that was not as it should be; the message is all that needs to be said. */
+export class Mismatch extends Error {}
+
+export class Stage {
+  readonly #say: (line: string) => void;
+  readonly #shown: Shown[] = [];
+
+  constructor(say: (line: string) => void) {
+    this.#say = say;
+  }
+
+  /** One line of the closing table. */
+  async step<T>(what: string, action: () => Promise<T>): Promise<T> {
+    this.#say(`\n== ${what}`);
+    const began = performance.now();
+    let ok = false;
+    try {
+      const result = await action();
+      ok = true;
+      return result;
+    } finally {
+      this.#shown.push({ what, seconds: (performance.now() - began) / 1000, ok });
+    }
+  }
+
+  /** Runs a command before the audience; throws when its exit code or output is another than expected. */
+  async show(bench: Workbench, command: string, options: ShowOptions = {}): Promise<Ended> {
+    this.say(`$ ${command}`);
+    const ended = await bench.run(command, options);
+    this.quote(ended.stdout, options.lines);
+    this.quote(ended.stderr, options.lines);
+    const { code = 0, expect } = options;
+    if (ended.code !== code) throw new Mismatch(`exit code ${ended.code} instead of ${code}: ${command}`);
+    check(
+      expect === undefined || expect.test(ended.stdout + ended.stderr),
+      `printed nothing like ${expect}: ${command}`,
+    );
+    return ended;
+  }
+
+  /** Starts a command that goes on; `&` in front of the audience. */
+  begin(bench: Workbench, command: string, options: ShellOptions = {}): Program {
+    this.say(`$ ${command} &`);
+    return bench.start(command, options);
+  }
+
+  say(line: string): void {
+    this.#say(`  ${line}`);
+  }
+
+  quote(output: string, most: number = LINES): void {
+    const lines = output.replaceAll('\r', '').trimEnd().split('\n');
+    if (lines.join('') === '') return;
+    for (const line of lines.slice(0, most)) this.#say(`    ${shorten(line)}`);
+    if (lines.length > most) this.#say(`    ... ${lines.length - most} more lines`);
+  }
+
+  /** What was shown, how long each took, and whether it was right. */
+  table(): string {
+    const width = Math.max(...this.#shown.map(({ what }) => what.length), 0);
+    const rows = this.#shown.map(
+      ({ what, seconds, ok }) =>
+        `${what.padEnd(width)}  ${seconds.toFixed(1).padStart(6)} s  ${ok ? 'ok' : 'FAILED'}`,
+    );
+    return ['shown'.padEnd(width) + '      took', ...rows].join('\n');
+  }
+}
+
+const shorten = (line: string): string => (line.length > COLUMNS ? `${line.slice(0, COLUMNS)}...` : line);
+
+export function check(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Mismatch(message);
+}
