@@ -2,14 +2,14 @@
  * A certificate authority in memory: EC P-256, made with Node's own crypto so that no openssl has to be installed.
  * Clusters get two (their own and the one of the aggregation front proxy), tests issue what they need from them.
  */
-import './reflect.ts';
+import 'reflect-metadata';
 
 import { generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 
 import type * as X509 from '@peculiar/x509';
 
-// Not a static import: some loaders evaluate CommonJS before any module, `reflect.ts` included.
+// Not a static import: some loaders evaluate CommonJS before any module, the polyfill's importer included.
 const x509 = await import('@peculiar/x509');
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;

@@ -1,6 +1,6 @@
 import type { CertificateSigningRequest } from '../api/wire.ts';
-import { isSameIp } from './certificate/signing-request.ts';
 import type { ParsedRequest } from './certificate/signing-request.ts';
+import { isSameIp } from './certificate/subject.ts';
 import { KUBELET_SERVING_SIGNER } from './serving-certificate.ts';
 
 /** A virtual node and the user that its agent is. */
@@ -23,7 +23,7 @@ export interface RequestingPod {
 export interface CsrPolicyInput {
   csr: CertificateSigningRequest;
   /** The request in PEM, parsed; throws for what it does not understand. */
-  parse: (pem: string) => ParsedRequest;
+  parse: (pem: string) => Promise<ParsedRequest>;
   nodes: readonly ServedNode[];
   pod: RequestingPod | undefined;
 }
@@ -46,7 +46,7 @@ const deny = (reason: string): CsrDecision => ({ action: 'deny', reason });
  * addresses that its own pod has, nothing else: with more it could pose as another kubelet to the API server.
  * Requests of others are left to those who know them.
  */
-export function decideCsr({ csr, parse, nodes, pod }: CsrPolicyInput): CsrDecision {
+export async function decideCsr({ csr, parse, nodes, pod }: CsrPolicyInput): Promise<CsrDecision> {
   const { spec } = csr;
   const own = nodes.filter(({ username }) => username === spec.username);
   const reason = notToJudge(csr, own.length, pod);
@@ -55,7 +55,7 @@ export function decideCsr({ csr, parse, nodes, pod }: CsrPolicyInput): CsrDecisi
   if (wrong !== undefined) return deny(wrong);
   let request: ParsedRequest;
   try {
-    request = parse(Buffer.from(spec.request, 'base64').toString('utf8'));
+    request = await parse(Buffer.from(spec.request, 'base64').toString('utf8'));
   } catch {
     return deny('the request cannot be parsed, or its signature is wrong');
   }

@@ -93,7 +93,7 @@ export class ServingApprover implements Component {
     const { log, virtualNodes, podOf } = this.#options;
     const { username = '', extra = {} } = csr.spec;
     const pod = podOf(username, extra);
-    const decision = decideCsr({ csr, parse: parseSigningRequest, nodes: virtualNodes(), pod });
+    const decision = await decideCsr({ csr, parse: parseSigningRequest, nodes: virtualNodes(), pod });
     const fields = { csr: csr.metadata.name, user: username, reason: decision.reason };
     if (decision.action === 'ignore') return log.debug('certificate request ignored', fields);
     try {

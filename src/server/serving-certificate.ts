@@ -10,7 +10,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { generateKey, privatePem, selfSigned } from './certificate/self-signed.ts';
 import { createSigningRequest } from './certificate/signing-request.ts';
-import type { CertificateSubject } from './certificate/signing-request.ts';
+import type { CertificateSubject } from './certificate/subject.ts';
 import { Variable } from './source.ts';
 import type { KeyPair, Source } from './source.ts';
 
@@ -72,10 +72,10 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { clock, changed } = this.#options;
-    this.#pair.set(selfSigned(this.#subject(), clock.now()));
+    this.#pair.set(await selfSigned(this.#subject(), clock.now()));
+    signal.throwIfAborted();
     changed?.({ state: 'selfSigned', message: 'serving a self-signed certificate' });
     this.#running = this.#run(this.#abort.signal);
-    await Promise.resolve();
   }
 
   async stop(): Promise<void> {
@@ -127,8 +127,8 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   /** One request from its creation to its certificate; throws when it was refused or has vanished. */
   async #request(subject: CertificateSubject, signal: AbortSignal): Promise<KeyPair> {
     const { client, log, changed, nodeName } = this.#options;
-    const keys = generateKey();
-    const request = Buffer.from(createSigningRequest(subject, keys)).toString('base64');
+    const keys = await generateKey();
+    const request = Buffer.from(await createSigningRequest(subject, keys)).toString('base64');
     const created = await client.create(
       certificateSigningRequests,
       {

@@ -26,7 +26,7 @@ let client: HttpClient;
 
 beforeAll(async () => {
   // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
-  await import('../../lab/reflect.ts');
+  await import('reflect-metadata');
   const { Lab } = await import('../../lab/lab.ts');
   lab = await Lab.up({ name: 'kube-client', workload: 'kwok', clusters: [{ name: 'one' }] });
   cluster = lab.cluster('one');

@@ -11,7 +11,7 @@ export async function selfSigned(
   names: readonly string[] = ['127.0.0.1', 'localhost'],
 ): Promise<TestCertificate> {
   // In this order and not static: Jest evaluates a CommonJS dependency before any module that imports it.
-  await import('../../lab/reflect.ts');
+  await import('reflect-metadata');
   const { BasicConstraintsExtension, SubjectAlternativeNameExtension, X509CertificateGenerator } =
     await import('@peculiar/x509');
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);

@@ -5,13 +5,13 @@ import {
   createSigningRequest,
   parseSigningRequest,
 } from '../../../src/server/certificate/signing-request.ts';
-import type { CertificateSubject } from '../../../src/server/certificate/signing-request.ts';
+import type { CertificateSubject } from '../../../src/server/certificate/subject.ts';
 import { decideCsr } from '../../../src/server/csr-policy.ts';
 import type { CsrPolicyInput, RequestingPod } from '../../../src/server/csr-policy.ts';
 import { csrObject } from './support/csr.ts';
 
 const USERNAME = 'system:serviceaccount:tributary:agent-milan';
-const keys = generateKey();
+const keys = await generateKey();
 const good: CertificateSubject = {
   commonName: 'system:node:milan',
   organizations: ['system:nodes'],
@@ -32,8 +32,9 @@ interface Change {
   nodes?: CsrPolicyInput['nodes'];
 }
 
-function decide(change: Change): string {
-  const request = Buffer.from(createSigningRequest({ ...good, ...change.subject }, keys)).toString('base64');
+async function decide(change: Change): Promise<string> {
+  const pem = await createSigningRequest({ ...good, ...change.subject }, keys);
+  const request = Buffer.from(pem).toString('base64');
   const csr = csrObject('csr-1', { request, username: USERNAME, extra, ...change.spec }, change.status);
   const nodes = change.nodes ?? [
     { nodeName: 'milan', username: USERNAME },
@@ -41,7 +42,7 @@ function decide(change: Change): string {
     { nodeName: 'rome', username: 'system:serviceaccount:tributary:agent-rome' },
   ];
   const requester = change.pod === null ? undefined : (change.pod ?? pod);
-  const { action, reason } = decideCsr({ csr, parse: parseSigningRequest, nodes, pod: requester });
+  const { action, reason } = await decideCsr({ csr, parse: parseSigningRequest, nodes, pod: requester });
   return `${action}: ${reason}`;
 }
 
@@ -107,6 +108,6 @@ test.each<[string, Change, string]>([
   ['a foreign DNS name', { subject: { dnsNames: ['milan', 'kubernetes.default.svc'] } }, 'deny: a DNS name'],
   ['a wildcard', { subject: { dnsNames: ['*'] } }, 'deny: a DNS name'],
   ['nonsense', { spec: { request: 'eA==' } }, 'deny: the request cannot be parsed'],
-])('%s', (_name, change, expected) => {
-  expect(decide(change).slice(0, expected.length)).toBe(expected);
+])('%s', async (_name, change, expected) => {
+  expect((await decide(change)).slice(0, expected.length)).toBe(expected);
 });

@@ -1,7 +1,6 @@
-/** Certificates for tests, made by a library that the product does not use, so that each checks the other. */
+/** Certificates for tests, from an authority of their own. */
 import { webcrypto } from 'node:crypto';
 import type * as x509Types from '@peculiar/x509';
-import './reflect-metadata.ts';
 
 type X509 = typeof x509Types;
 
@@ -26,6 +25,7 @@ export interface IssueOptions {
 
 /** The library, ready for use. */
 export async function loadX509(): Promise<X509> {
+  await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
   x509.cryptoProvider.set(webcrypto);
   return x509;

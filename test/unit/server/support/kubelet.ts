@@ -130,6 +130,11 @@ export class TestClock implements Clock {
     return this.#monotonic;
   }
 
+  /** How many wait for time to pass; nobody does while something real is going on. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
   after(delayMs: number, callback: () => void): () => void {
     const timer = { at: this.#monotonic + delayMs, callback };
     this.#timers.add(timer);
