@@ -46,7 +46,7 @@ const deployment: object = {
             },
           },
         },
-        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists', effect: 'NoExecute' }],
+        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
         containers: [
           {
             name: 'hello',
