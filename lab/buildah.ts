@@ -2,18 +2,18 @@
 import { join } from 'node:path';
 
 import { cacheDir } from './cache.ts';
-import { run, type CommandOptions } from './command.ts';
+import { run } from './run.ts';
 
-export async function buildah(args: readonly string[], options: CommandOptions = {}): Promise<string> {
+/** The first build on a machine installs everything, on whatever network there is. */
+const timeoutMs = 30 * 60_000;
+
+/** Standard output, trimmed: the names that buildah gives. */
+export async function buildah(command: string, ...args: readonly string[]): Promise<string> {
   const storage = join(cacheDir(), 'buildah');
-  return run(
-    'buildah',
-    [
-      `--root=${join(storage, 'root')}`,
-      `--runroot=${join(storage, 'run')}`,
-      `--storage-driver=${process.env['STORAGE_DRIVER'] || 'overlay'}`,
-      ...args,
-    ],
-    options,
-  );
+  const global = [
+    `--root=${join(storage, 'root')}`,
+    `--runroot=${join(storage, 'run')}`,
+    `--storage-driver=${process.env['STORAGE_DRIVER'] || 'overlay'}`,
+  ];
+  return (await run(['buildah', ...global, command, ...args], { timeoutMs })).trim();
 }

@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 import { agentBase, type AgentBase } from './agent-base.ts';
 import { buildah } from './buildah.ts';
 import { cacheDir, cached, locked, shortHash, type Progress } from './cache.ts';
-import { CommandError, run } from './command.ts';
+import { run, RunError } from './run.ts';
 
 /** The name under which pods ask for it. */
 export const agentImageName = 'lab.local/tributary:1';
@@ -64,7 +64,7 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
   const npmrc = join(out, 'npmrc');
   writeFileSync(npmrc, await npmConfiguration());
   try {
-    await buildah([
+    await buildah(
       'bud',
       '--isolation=chroot',
       '--pull-never',
@@ -77,19 +77,19 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
       `--build-arg=RUNTIME_IMAGE=${base.runtime}`,
       `--tag=${agentImageName}`,
       root,
-    ]);
+    );
   } catch (cause) {
     throw new Error(buildFailure(cause), { cause });
   }
   rmSync(npmrc);
   progress(`built the agent image in ${seconds()}`);
-  await buildah([
+  await buildah(
     'push',
     '--quiet',
     '--compression-format=zstd',
     agentImageName,
     `oci-archive:${join(out, 'tributary.tar')}:${agentImageName}`,
-  ]);
+  );
   progress(`wrote the agent image: ${seconds()} in all`);
 }
 
@@ -98,10 +98,10 @@ const certificates = ['/etc/ssl/certs'];
 
 /** The registry of the machine, its authorities, and no long waiting: a build without a network must say so soon. */
 async function npmConfiguration(): Promise<string> {
-  const registry = await run('npm', ['config', 'get', 'registry']);
+  const registry = await run(['npm', 'config', 'get', 'registry']);
   const bundle = '/etc/ssl/certs/ca-certificates.crt';
   return [
-    `registry=${registry.split('\n').at(-1)}`,
+    `registry=${registry.trim().split('\n').at(-1)}`,
     ...(existsSync(bundle) ? [`cafile=${bundle}`] : []),
     'fetch-retries=1',
     'prefer-offline=true',
@@ -112,8 +112,7 @@ async function npmConfiguration(): Promise<string> {
 
 /** One line: the network, or the first thing that npm or tsc called an error. */
 export function buildFailure(cause: unknown): string {
-  const [message, printed] =
-    cause instanceof CommandError ? [cause.message, cause.printed] : [String(cause), ''];
+  const [message, printed] = cause instanceof RunError ? [cause.message, cause.printed] : [String(cause), ''];
   if (/E(NOTFOUND|AI_AGAIN|CONNREFUSED|CONNRESET|TIMEDOUT)\b|SELF_SIGNED_CERT/.test(printed)) {
     return 'building the agent image failed: npm ci needs the npm registry, which cannot be reached';
   }

@@ -10,6 +10,17 @@ export interface RunOptions extends Partial<Pick<DaemonSpec, 'netns' | 'mountNam
   readonly timeoutMs?: number;
 }
 
+/** A program that ended with an error, or that there is none. */
+export class RunError extends Error {
+  /** All it said, standard error last. */
+  readonly printed: string;
+
+  constructor(message: string, details: { readonly printed: string; readonly cause?: unknown }) {
+    super(message, { cause: details.cause });
+    this.printed = details.printed;
+  }
+}
+
 const DEFAULT_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
@@ -32,7 +43,11 @@ export async function run(
     (error, stdout, stderr) => {
       if (!error) resolve(stdout);
       else if (options.signal?.aborted) reject(error);
-      else reject(new Error(`${command.join(' ')}: ${stderr.trim() || error.message}`, { cause: error }));
+      else if (error.code === 'ENOENT') reject(new RunError(`${program} is missing`, { printed: '' }));
+      else {
+        const message = `${command.join(' ')}: ${stderr.trim() || error.message}`;
+        reject(new RunError(message, { printed: `${stdout}\n${stderr}`, cause: error }));
+      }
     },
   );
   // A program that ends without reading its input closes the pipe; its exit status tells the story.

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { packageNames } from '../../../lab/agent-base.ts';
-import { CommandError } from '../../../lab/command.ts';
+import { baseFailure, packageNames } from '../../../lab/agent-base.ts';
+import { RunError } from '../../../lab/run.ts';
 import { buildFailure } from '../../../lab/images-agent.ts';
 
 const step = 'Error: building at STEP "RUN npm ci": exit status 1';
@@ -15,8 +15,18 @@ test.each([
   ["> tsc\n\nsrc/a.ts(1,2): error TS2307: Cannot find 'x'.", "src/a.ts(1,2): error TS2307: Cannot find 'x'."],
   ['nothing useful', 'buildah failed'],
 ])('a build that printed %j failed because: %s', (printed, reason) => {
-  const cause = new CommandError('buildah failed', `${printed}\n${step}\n`);
+  const cause = new RunError('buildah failed', { printed: `${printed}\n${step}\n` });
   expect(buildFailure(cause)).toBe(`building the agent image failed: ${reason}`);
+});
+
+test.each([
+  [new RunError('mmdebstrap is missing', { printed: '' }), 'mmdebstrap is missing'],
+  [
+    new RunError('mmdebstrap ...', { printed: 'I: running apt-get\nE: apt-get update failed\n' }),
+    'E: apt-get update failed',
+  ],
+])('a base that failed with %s says so in one line', (cause, reason) => {
+  expect(baseFailure(cause)).toContain(`failed: ${reason} (it needs buildah`);
 });
 
 test('a list of packages has one name a line, and comments', () => {
