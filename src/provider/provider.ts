@@ -1,6 +1,7 @@
+import { OFFLOADED_REASONS } from '../api/names.ts';
 import { nodes } from '../api/resources.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
-import { virtualNodes } from '../api/virtual-node.ts';
+import { API_VERSION, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
@@ -8,14 +9,14 @@ import { Controller } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
-import { hasCode } from '../lib/errors.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { podReferences } from './forge/references.ts';
 import { ForeignCluster } from './foreign.ts';
 import { homePodInformer } from './home-pods.ts';
-import { effectiveMappings } from './mappings.ts';
+import { effectiveMappings, includesMapping } from './mappings.ts';
 import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
 import { nodeNameOf } from './node/forge.ts';
@@ -65,11 +66,14 @@ export class Provider {
   readonly #options: ProviderOptions;
   readonly #nodeReconciler: NodeReconciler;
   #listening = false;
+  /** The VirtualNode as it was before it was deleted. */
+  #known: VirtualNode;
 
   constructor(options: ProviderOptions) {
     const { virtualNode, home, clock, log } = options;
     const { name } = virtualNode.metadata;
     this.#options = options;
+    this.#known = virtualNode;
     this.nodeName = nodeNameOf(virtualNode);
     const common = { client: home, clock, log };
     const only = (object: string): { fieldSelector: string } => ({
@@ -96,6 +100,7 @@ export class Provider {
     );
     this.contact = new ForeignContact({
       foreign,
+      problem: () => this.foreign.problem,
       tenantNamespace: () => this.virtualNode?.spec.namespaces?.[0]?.tenantNamespace,
       clock,
       log: log.named('contact'),
@@ -113,6 +118,7 @@ export class Provider {
       virtualNode: name,
       contact,
       homeApiReachable: () => this.virtualNode?.spec.homeApiServer !== undefined,
+      wake: (key) => this.controllers.pods.add(key),
     });
     this.controllers = this.#controllers(shared, contact);
     connect(this);
@@ -125,10 +131,14 @@ export class Provider {
   }
 
   get mappings(): NamespaceMapping[] {
-    const { spec, status } = this.virtualNode ?? { spec: undefined, status: undefined };
-    return effectiveMappings(spec?.namespaces ?? [], status?.namespaces ?? [], (mapping) =>
-      this.#isInUse(mapping),
-    );
+    const { spec, status } = this.#lastSeen();
+    // Of a VirtualNode that is gone nothing is asked any more, and all that runs is to be ended.
+    const asked = this.virtualNode === undefined ? [] : (spec.namespaces ?? []);
+    const recorded = [
+      ...(status?.namespaces ?? []),
+      ...(this.virtualNode === undefined ? (spec.namespaces ?? []) : []),
+    ];
+    return effectiveMappings(asked, recorded, (mapping) => this.#isInUse(mapping));
   }
 
   /** The Node may turn Ready only when the kubelet API answers. */
@@ -176,6 +186,7 @@ export class Provider {
     const open: Component = {
       name: 'tenants',
       start: async () => {
+        this.tenants.open();
         this.tenants.set(this.mappings);
         await Promise.resolve();
       },
@@ -199,34 +210,49 @@ export class Provider {
     };
   }
 
+  #lastSeen(): VirtualNode {
+    this.#known = this.virtualNode ?? this.#known;
+    return this.#known;
+  }
+
+  /**
+   * A pod may be begun only where the VirtualNode's status already names its namespace: else a namespace that is
+   * taken out again while no agent runs would leave remote pods that nobody knows of.
+   */
+  #isRecorded(homeNamespace: string): boolean {
+    const mapping = this.tenants.of(homeNamespace)?.mapping;
+    if (mapping === undefined || this.virtualNode === undefined) return true;
+    return includesMapping(this.virtualNode.status?.namespaces, mapping);
+  }
+
   #notReady(): { reason: string; message: string } | undefined {
     if (!this.#listening) {
       return { reason: 'AgentNotRunning', message: 'the agent is starting or has stopped' };
     }
-    if (!this.tenants.synced) {
-      return { reason: 'CachesNotSynced', message: 'the tenant namespaces have not been read completely' };
-    }
-    return undefined;
+    const message = this.tenants.missing;
+    return message === undefined ? undefined : { reason: 'CachesNotSynced', message };
   }
 
   #isInUse({ homeNamespace, tenantNamespace }: NamespaceMapping): boolean {
     const tenant = this.tenants.of(homeNamespace);
     if (tenant?.mapping.tenantNamespace !== tenantNamespace || !tenant.synced) return true;
-    if (tenant.pods.size > 0) return true;
+    const { ConfigMap, Secret } = tenant.caches;
+    if (tenant.pods.size + ConfigMap.remote.size + Secret.remote.size > 0) return true;
     return [...this.homePods.list()].some((pod) => pod.metadata.namespace === homeNamespace);
   }
 
   #references(home: Pod): ReferenceState {
     const namespace = home.metadata.namespace ?? '';
-    const state: ReferenceState & { missing: unknown[]; taken: unknown[] } = {
+    const tokens = this.tokens.state(home);
+    const state: ReferenceState & { missing: unknown[]; refused: unknown[] } = {
       missing: [],
-      taken: [],
-      pending: !this.tokens.ready(home),
+      refused: typeof tokens === 'object' ? [tokens] : [],
+      pending: tokens === 'pending',
     };
     for (const reference of podReferences(home)) {
       const copy = this.reflector.state(reference.kind, namespace, reference.name);
       if (copy === 'pending') state.pending = true;
-      if (copy === 'taken') state.taken.push(reference);
+      if (typeof copy === 'object') state.refused.push(copy);
       if (copy === 'missing' && !reference.optional) state.missing.push(reference);
     }
     return state;
@@ -247,10 +273,14 @@ export class Provider {
       ...shared,
       contact,
       context: (namespace) => this.contextOf(namespace),
-      accepting: (namespace) =>
-        this.virtualNode?.spec.namespaces?.some(({ homeNamespace }) => homeNamespace === namespace) ?? false,
+      accepting: (namespace) => {
+        const mapping = this.tenants.of(namespace)?.mapping;
+        return mapping !== undefined && includesMapping(this.virtualNode?.spec.namespaces, mapping);
+      },
+      recorded: (namespace) => this.#isRecorded(namespace),
       references: (pod) => this.#references(pod),
       losses: new LossBudget(clock),
+      onBurst: (message) => this.#tellBurst(message),
       events,
       log: log.named('pods'),
     });
@@ -284,15 +314,34 @@ export class Provider {
   }
 
   async #reconcileNode(signal: AbortSignal): Promise<ReconcileResult> {
-    const { home, virtualNode } = this.#options;
+    const { virtualNode } = this.#options;
     const inputs = this.nodeInputs();
     if (inputs === undefined) {
       await this.#removeNode(virtualNode, signal);
       return {};
     }
-    const result = await this.#nodeReconciler.reconcile(signal);
-    await writeVirtualNodeStatus(home, { ...inputs, namespaces: this.mappings }, signal);
+    let result: ReconcileResult;
+    try {
+      result = await this.#nodeReconciler.reconcile(signal);
+    } catch (error) {
+      if (hasCode(error, 'Invalid', 'Forbidden')) {
+        const notReady = { reason: 'NodeRefused', message: errorMessage(error) };
+        await this.#writeStatus({ ...inputs, notReady }, signal);
+      }
+      throw error;
+    }
+    await this.#writeStatus(inputs, signal);
     return result;
+  }
+
+  async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<void> {
+    const { home } = this.#options;
+    await writeVirtualNodeStatus(home, { ...inputs, namespaces: this.mappings }, signal);
+  }
+
+  #tellBurst(message: string): void {
+    const { apiVersion = API_VERSION, kind = 'VirtualNode', metadata } = this.#known;
+    this.#options.events.event({ apiVersion, kind, metadata }, 'Warning', OFFLOADED_REASONS.lost, message);
   }
 
   /** The VirtualNode is gone: its Node goes too, after a look that the cache is right. */

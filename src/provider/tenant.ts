@@ -29,6 +29,7 @@ export interface ReflectedCaches {
  */
 export class Tenant {
   readonly mapping: NamespaceMapping;
+  readonly virtualNode: string;
   readonly pods: Informer<Pod>;
   readonly caches: Readonly<Record<ReferenceKind, ReflectedCaches>>;
   readonly #abort = new AbortController();
@@ -37,6 +38,7 @@ export class Tenant {
   constructor(options: TenantOptions) {
     const { mapping, virtualNode, home, foreign, clock, log } = options;
     this.mapping = mapping;
+    this.virtualNode = virtualNode;
     const ours = {
       namespace: mapping.tenantNamespace,
       labelSelector: `${LABEL_MANAGED_BY}=${virtualNode}`,
@@ -70,9 +72,15 @@ export class Tenant {
     return this.#informers.every((informer) => informer.synced);
   }
 
+  /** What the first of the caches in trouble says. */
+  get problem(): string | undefined {
+    return this.#informers.map(({ contact }) => contact.error).find((error) => error !== undefined);
+  }
+
   /** Returns at once: the foreign cluster may be away for long. */
-  start(onSynced: () => void): void {
+  start({ onSynced, onContact }: { onSynced: () => void; onContact: () => void }): void {
     const { signal } = this.#abort;
+    for (const informer of this.#informers) informer.onContact(onContact);
     const syncs = this.#informers.map(async (informer) => informer.start(signal));
     this.#running = Promise.allSettled(syncs).then(() => {
       if (!signal.aborted) onSynced();

@@ -4,6 +4,8 @@ import type { Tenant } from './tenant.ts';
 export interface TenantListener {
   /** All caches of the namespace are complete. */
   synced: (homeNamespace: string) => void;
+  /** A cache of the namespace has lost its API server, or found it again. */
+  contact: () => void;
   /** A remote pod changed; the key is the home pod's. */
   pod: (homeKey: string) => void;
   /** A ConfigMap or Secret changed on either side; names are the object's own on that side. */
@@ -23,6 +25,7 @@ export class Tenants {
   readonly #byHome = new Map<string, Tenant>();
   readonly #closing = new Set<Promise<void>>();
   #listener: TenantListener | undefined;
+  #isOpen = false;
 
   constructor(create: (mapping: NamespaceMapping) => Tenant) {
     this.#create = create;
@@ -44,8 +47,31 @@ export class Tenants {
     return this.#byHome.values().every((tenant) => tenant.synced);
   }
 
+  /** Why the first of the namespaces that are not complete is not; undefined when all are. */
+  get missing(): string | undefined {
+    const tenant = this.#byHome.values().find((one) => !one.synced);
+    if (tenant === undefined) return undefined;
+    const what = `tenant namespace "${tenant.mapping.tenantNamespace}" has not been read completely`;
+    return tenant.problem === undefined ? what : `${what}: ${tenant.problem}`;
+  }
+
+  /** From now on until `stop`, `set` takes effect: nothing may be opened that nobody would close. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
   /** Opens what is new, closes what is no longer named. Doing it twice does nothing the second time. */
   set(mappings: readonly NamespaceMapping[]): void {
+    if (this.#isOpen) this.#set(mappings);
+  }
+
+  async stop(): Promise<void> {
+    this.#isOpen = false;
+    this.#set([]);
+    await Promise.all(this.#closing);
+  }
+
+  #set(mappings: readonly NamespaceMapping[]): void {
     const wanted = new Map(mappings.map((mapping) => [mapping.homeNamespace, mapping]));
     for (const [home, tenant] of this.#byHome) {
       if (wanted.get(home)?.tenantNamespace === tenant.mapping.tenantNamespace) continue;
@@ -58,13 +84,11 @@ export class Tenants {
       const tenant = this.#create(mapping);
       this.#byHome.set(home, tenant);
       this.#connect(tenant);
-      tenant.start(() => this.#listener?.synced(home));
+      tenant.start({
+        onSynced: () => this.#listener?.synced(home),
+        onContact: () => this.#listener?.contact(),
+      });
     }
-  }
-
-  async stop(): Promise<void> {
-    this.set([]);
-    await Promise.all(this.#closing);
   }
 
   #connect(tenant: Tenant): void {

@@ -2,6 +2,7 @@ import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Controller } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
+import { deepEqual } from '../lib/equality.ts';
 import type { ForeignCluster } from './foreign.ts';
 import { podReferences } from './forge/references.ts';
 import { podKey, referenceKey } from './home-pods.ts';
@@ -23,7 +24,7 @@ export interface Wired {
   readonly mappings: NamespaceMapping[];
 }
 
-const TOKEN_SECRET = /^tributary-token-(.+)$/u;
+const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
 
 /** Which change of which cache concerns which key of which controller. Facts go up, keys go down. */
 export function connect(provider: Wired): void {
@@ -58,6 +59,7 @@ function connectTenants(provider: Wired): void {
   const { tenants, homePods, controllers, nodeName } = provider;
   tenants.listen({
     pod: (homeKey) => controllers.pods.add(homeKey),
+    contact: () => controllers.node.add(nodeName),
     synced: (homeNamespace) => {
       controllers.node.add(nodeName);
       enqueueNamespace(provider, homeNamespace);
@@ -101,17 +103,22 @@ function enqueueNamespace({ tenants, homePods, controllers }: Wired, homeNamespa
   }
 }
 
+const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
+  virtualNode?.spec.namespaces,
+  virtualNode?.status?.namespaces,
+];
+
 function connectNode(provider: Wired): void {
   const { nodes, virtualNodes, contact, foreign, tenants, controllers, nodeName } = provider;
   nodes.onChange(() => controllers.node.add(nodeName));
-  virtualNodes.onChange(() => {
+  virtualNodes.onChange((_key, current, previous) => {
     tenants.set(provider.mappings);
     controllers.node.add(nodeName);
+    // What is asked for, and what is recorded, decides whether pods may be begun.
+    if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
+    for (const pod of provider.homePods.list()) controllers.pods.addSlow(podKey(pod));
   });
-  foreign.onChange(() => {
-    if (foreign.problem === undefined) contact.probe();
-    else contact.fail(foreign.problem.reason, foreign.problem.message);
-  });
+  foreign.onChange(() => contact.probe());
   contact.onChange(() => {
     controllers.node.add(nodeName);
     if (!contact.state.ok) return;

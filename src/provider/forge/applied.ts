@@ -17,7 +17,15 @@ export interface Applied {
   annotations: string[];
   /** Digest over the labels and annotations that came from home. */
   digest: string;
+  /** What of that generation the provider refused, with its reason, so that home can show it. */
+  refused?: Record<string, string>;
 }
+
+/** As `PodChange.what` names them. */
+export const CHANGED_RESOURCES = 'resources';
+export const changedEphemeral = (container: string): string => `ephemeral container "${container}"`;
+
+const MAX_REASON = 1024;
 
 /** Annotations that say something about an object at home only. */
 const HOME_ONLY_ANNOTATIONS = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
@@ -37,7 +45,7 @@ export function travellingAnnotations(home: Pod): Record<string, string> {
   );
 }
 
-export function appliedOf(home: Pod): Applied {
+export function appliedOf(home: Pod, refused: ReadonlyMap<string, string> = new Map()): Applied {
   const labels = travellingLabels(home);
   const annotations = travellingAnnotations(home);
   const sorted = (record: Record<string, string>): [string, string][] =>
@@ -57,6 +65,11 @@ export function appliedOf(home: Pod): Applied {
     labels: Object.keys(labels).toSorted(),
     annotations: Object.keys(annotations).toSorted(),
     digest,
+    ...(refused.size === 0
+      ? {}
+      : {
+          refused: Object.fromEntries([...refused].map(([what, why]) => [what, why.slice(0, MAX_REASON)])),
+        }),
   };
 }
 
@@ -81,6 +94,10 @@ function isApplied(value: Partial<Applied>): value is Applied {
     typeof value.images === 'object' &&
     value.images !== null &&
     isStrings(value.labels) &&
-    isStrings(value.annotations)
+    isStrings(value.annotations) &&
+    (value.refused === undefined ||
+      (typeof value.refused === 'object' &&
+        value.refused !== null &&
+        isStrings(Object.values(value.refused))))
   );
 }

@@ -1,6 +1,13 @@
 import { ANNOTATION_APPLIED } from '../../api/names.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/wire.ts';
-import { appliedOf, readApplied, travellingAnnotations, travellingLabels } from './applied.ts';
+import {
+  appliedOf,
+  CHANGED_RESOURCES,
+  changedEphemeral,
+  readApplied,
+  travellingAnnotations,
+  travellingLabels,
+} from './applied.ts';
 import type { ForgeContext } from './context.ts';
 import { forgeContainer, forgeTolerations } from './pod.ts';
 import { droppedVolumes } from './volumes.ts';
@@ -19,13 +26,14 @@ export interface PodChange {
  * The next change to carry across, or undefined when the remote pod has been given everything. Subresources go
  * first; the last patch, on the pod itself, records the home generation, so a crash in between only repeats.
  *
- * @param refused what the provider has refused for this generation: skipped, so that the rest still travels
+ * @param refused what the provider has just refused, with its reason: skipped, so that the rest still travels, and
+ *   recorded, so that it is asked for once a generation and shown at home; undefined when even the record is refused
  */
 export function nextChange(
   home: Pod,
   remote: Pod,
   context: ForgeContext,
-  refused: ReadonlySet<string> = new Set(),
+  refused: ReadonlyMap<string, string> = new Map(),
 ): PodChange | undefined {
   const wanted = appliedOf(home);
   const given = readApplied(remote);
@@ -35,8 +43,16 @@ export function nextChange(
       ? []
       : [...ephemeralContainers(home, remote, context), resources(home, remote)];
   const next = changes.find((change) => change !== undefined && !refused.has(change.what));
-  return next ?? metadataAndSpec(home, remote);
+  const last = [next, metadataAndSpec(home, remote, refused), record(home, refused)];
+  return last.find((change) => change !== undefined && !refused.has(change.what));
 }
+
+/** Nothing but the note that this generation has been dealt with. */
+const record = (home: Pod, refused: ReadonlyMap<string, string>): PodChange => ({
+  subresource: undefined,
+  what: 'annotations',
+  patch: { metadata: { annotations: { [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home, refused)) } } },
+});
 
 /**
  * Append only (KEP-277): containers that the remote pod does not have yet, each by itself, since one that the
@@ -52,7 +68,7 @@ function ephemeralContainers(home: Pod, remote: Pod, context: ForgeContext): Pod
       return {
         subresource: 'ephemeralcontainers',
         patch: { spec: { ephemeralContainers: [forged] } },
-        what: `ephemeral container "${container.name}"`,
+        what: changedEphemeral(container.name),
       };
     });
 }
@@ -76,7 +92,7 @@ function resources(home: Pod, remote: Pod): PodChange | undefined {
     ...(containers.length > 0 ? { containers } : {}),
     ...(initContainers.length > 0 ? { initContainers } : {}),
   };
-  return { subresource: 'resize', patch: { spec }, what: 'resources' };
+  return { subresource: 'resize', patch: { spec }, what: CHANGED_RESOURCES };
 }
 
 type Resources = NonNullable<Container['resources']>;
@@ -89,7 +105,7 @@ function covers(have: Resources | undefined, want: Resources): boolean {
 }
 
 /** Labels, annotations and the few spec fields that a running pod may change (core/v1 ValidatePodUpdate). */
-function metadataAndSpec(home: Pod, remote: Pod): PodChange {
+function metadataAndSpec(home: Pod, remote: Pod, refused: ReadonlyMap<string, string>): PodChange {
   const given = readApplied(remote);
   const labels = travellingLabels(home);
   const annotations = travellingAnnotations(home);
@@ -105,7 +121,7 @@ function metadataAndSpec(home: Pod, remote: Pod): PodChange {
         annotations: {
           ...removed(given?.annotations, annotations),
           ...annotations,
-          [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)),
+          [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home, refused)),
         },
       },
       ...(Object.keys(spec).length > 0 ? { spec } : {}),

@@ -1,7 +1,8 @@
 import { CONDITION_OFFLOADED, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
-import { readApplied } from './applied.ts';
+import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
+import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
 
 /** Condition types that the kubelet owns: what the remote pod says of them, absence included, is what home shows. */
@@ -12,17 +13,22 @@ const KUBELET_CONDITIONS = new Set([
   'Ready',
   'PodResizePending',
   'PodResizeInProgress',
+  'AllContainersRestarting',
 ]);
 
-/** The home pod's status as a kubelet at home would report it, from the status over there. Pure. */
+/** The end of an ephemeral container that never began, as containerd words it. */
+const START_ERROR = { exitCode: 128, reason: 'StartError' };
+
+/**
+ * The home pod's status as a kubelet at home would report it, from the status over there, which is not trusted
+ * (forge/claimed-status.ts). Pure.
+ */
 export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: string): PodStatus {
-  const there = remote.status ?? {};
+  const there = claimedStatus(home, remote);
   const here = home.status ?? {};
-  const generation = observedGeneration(home, remote);
-  const conditions = forgeConditions(home, remote, generation, now);
-  const podIPs = (there.podIPs ?? []).flatMap(({ ip }) =>
-    ip === undefined ? [] : [{ ip: context.homeViewOf(ip) }],
-  );
+  const generation = observedGeneration(home, remote, there);
+  const conditions = forgeConditions({ home, remote, there, generation, now });
+  const podIPs = (there.podIPs ?? []).map(({ ip }) => ({ ip: context.homeViewOf(ip) }));
   // Absent over there means absent here: nothing of an earlier status may linger.
   const {
     conditions: _conditions,
@@ -32,6 +38,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     hostIPs: _hostIPs,
     observedGeneration: _observed,
     nominatedNodeName: _nominated,
+    qosClass: _qosClass,
     resourceClaimStatuses: _claims,
     extendedResourceClaimStatus: _extended,
     phase,
@@ -46,11 +53,32 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     ...(hostIP === undefined ? {} : { hostIP: context.nodeAddress, hostIPs: [{ ip: context.nodeAddress }] }),
     ...(podIPs[0] === undefined ? {} : { podIP: podIPs[0].ip, podIPs }),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
+    // Immutable, and the home API server's own to say.
     ...(here.qosClass === undefined ? {} : { qosClass: here.qosClass }),
     ...(here.resourceClaimStatuses === undefined
       ? {}
       : { resourceClaimStatuses: here.resourceClaimStatuses }),
+    ...ephemeralStatuses(home, remote, there),
   };
+}
+
+/** With those that the provider refused as ended, else `kubectl debug` would wait for them for ever. */
+function ephemeralStatuses(
+  home: Pod,
+  remote: Pod,
+  there: PodStatus,
+): Pick<PodStatus, 'ephemeralContainerStatuses'> {
+  const refused = readApplied(remote)?.refused ?? {};
+  const shown = there.ephemeralContainerStatuses ?? [];
+  const known = new Set(shown.map(({ name }) => name));
+  const ended = (home.spec?.ephemeralContainers ?? []).flatMap(({ name, image }): ContainerStatus[] => {
+    const message = refused[changedEphemeral(name)];
+    if (message === undefined || known.has(name)) return [];
+    const state = { terminated: { ...START_ERROR, message } };
+    return [{ name, image: image ?? '', imageID: '', ready: false, restartCount: 0, state }];
+  });
+  const all = [...shown, ...ended];
+  return all.length === 0 ? {} : { ephemeralContainerStatuses: all };
 }
 
 const withCause = ({ reason, message }: PodCondition): Pick<PodStatus, 'reason' | 'message'> => ({
@@ -62,31 +90,60 @@ const withCause = ({ reason, message }: PodCondition): Pick<PodStatus, 'reason' 
  * The home generation that the foreign kubelet has acted on (KEP-5067). Its own generations count other writes, so
  * the home generation last carried across stands in once the kubelet has caught up with the remote object.
  */
-function observedGeneration(home: Pod, remote: Pod): number | undefined {
-  const observed = remote.status?.observedGeneration;
+function observedGeneration(home: Pod, remote: Pod, there: PodStatus): number | undefined {
+  const observed = there.observedGeneration;
   const before = home.status?.observedGeneration;
   if (observed === undefined) return before;
   if (observed < (remote.metadata.generation ?? 1)) return before;
-  return readApplied(remote)?.generation ?? before;
+  const applied = readApplied(remote)?.generation;
+  // Never beyond what home has, nor back: the record lies with the provider.
+  if (applied === undefined || applied > (home.metadata.generation ?? 1)) return before;
+  return Math.max(applied, before ?? 0);
 }
 
-function forgeConditions(
-  home: Pod,
-  remote: Pod,
-  generation: number | undefined,
-  now: string,
-): PodCondition[] {
+interface ConditionInputs {
+  home: Pod;
+  remote: Pod;
+  there: PodStatus;
+  generation: number | undefined;
+  now: string;
+}
+
+/**
+ * Types without a domain are Kubernetes' own and travel. Those with one belong to controllers of the cluster in which
+ * they were set, and so do readiness gates: two writers of one condition would never come to rest.
+ */
+function forgeConditions({ home, remote, there, generation, now }: ConditionInputs): PodCondition[] {
   const here = home.status?.conditions ?? [];
-  const translated = (remote.status?.conditions ?? [])
-    .filter(({ type }) => type !== 'PodScheduled' && type !== CONDITION_OFFLOADED)
+  const gates = new Set(home.spec?.readinessGates?.map(({ conditionType }) => conditionType));
+  const travels = ({ type }: PodCondition): boolean =>
+    type !== 'PodScheduled' && !type.includes('/') && !gates.has(type);
+  const resize = refusedResize(home, remote, now);
+  const translated = (there.conditions ?? [])
+    .filter((condition) => travels(condition) && condition.type !== resize?.type)
     .map((condition) => atHomeGeneration(condition, generation));
   const fromRemote = new Set(translated.map(({ type }) => type));
   const others = here.filter(
     ({ type }) => !fromRemote.has(type) && !KUBELET_CONDITIONS.has(type) && type !== CONDITION_OFFLOADED,
   );
-  const unscheduled = unschedulableCondition(home, remote, now);
-  const all = [...others, ...translated, ...(unscheduled === undefined ? [] : [unscheduled])];
+  const scheduled = others.some(({ type }) => type === 'PodScheduled');
+  const all = [
+    ...others,
+    // Pods that were given their node by name never met a scheduler; the kubelet says it of them.
+    ...(scheduled ? [] : [{ type: 'PodScheduled', status: 'True', lastTransitionTime: now }]),
+    ...translated,
+    ...[resize, unschedulableCondition(home, there, now)].filter((condition) => condition !== undefined),
+  ];
   return applyReadinessGates(home, all, now);
+}
+
+/** What the home API server has taken and the provider refuses is, for home, a resize that its node cannot do. */
+function refusedResize(home: Pod, remote: Pod, now: string): PodCondition | undefined {
+  const message = readApplied(remote)?.refused?.[CHANGED_RESOURCES];
+  if (message === undefined) return undefined;
+  const before = home.status?.conditions?.find(({ type }) => type === 'PodResizePending');
+  const lastTransitionTime = before?.lastTransitionTime ?? now;
+  return { type: 'PodResizePending', status: 'True', reason: 'Infeasible', message, lastTransitionTime };
 }
 
 function atHomeGeneration(condition: PodCondition, generation: number | undefined): PodCondition {
@@ -96,8 +153,8 @@ function atHomeGeneration(condition: PodCondition, generation: number | undefine
 }
 
 /** The foreign scheduler found no place: the home scheduler's own PodScheduled stays true, so it is said apart. */
-function unschedulableCondition(home: Pod, remote: Pod, now: string): PodCondition | undefined {
-  const scheduled = remote.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+function unschedulableCondition(home: Pod, there: PodStatus, now: string): PodCondition | undefined {
+  const scheduled = there.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
   const message = `the foreign cluster cannot place the pod: ${scheduled.message ?? scheduled.reason ?? 'no reason given'}`;
   return offloadedCondition(home, OFFLOADED_REASONS.unschedulable, message, now);
@@ -167,6 +224,7 @@ export function refusedStatus(
         ready: false,
         restartCount: 0,
         state,
+        lastState: {},
       },
     ];
   });
@@ -209,6 +267,7 @@ export function lostStatus(home: Pod, message: string, now: string): PodStatus {
     );
   const containerStatuses = ended(before.containerStatuses);
   const initContainerStatuses = ended(before.initContainerStatuses);
+  const ephemeralContainerStatuses = ended(before.ephemeralContainerStatuses);
   return {
     ...before,
     phase: 'Failed',
@@ -226,5 +285,13 @@ export function lostStatus(home: Pod, message: string, now: string): PodStatus {
     ],
     ...(containerStatuses === undefined ? {} : { containerStatuses }),
     ...(initContainerStatuses === undefined ? {} : { initContainerStatuses }),
+    ...(ephemeralContainerStatuses === undefined ? {} : { ephemeralContainerStatuses }),
   };
+}
+
+/** The home API server refuses what the foreign cluster reports: all that was known before stays, and the cause. */
+export function unshowableStatus(home: Pod, message: string, now: string): PodStatus {
+  const others = (home.status?.conditions ?? []).filter(({ type }) => type !== CONDITION_OFFLOADED);
+  const condition = offloadedCondition(home, OFFLOADED_REASONS.invalid, message, now);
+  return { ...home.status, conditions: [...others, condition] };
 }

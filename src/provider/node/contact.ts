@@ -19,6 +19,8 @@ export interface ContactState {
 
 export interface ContactOptions {
   foreign: KubeClient;
+  /** Why no request can be made at all, such as a kubeconfig that does not parse. */
+  problem: () => { reason: ContactReason; message: string } | undefined;
   /** A tenant namespace to read from, so that the credential and its rights are proved too. */
   tenantNamespace: () => string | undefined;
   clock: Clock;
@@ -83,11 +85,6 @@ export class ForeignContact implements Component {
     this.#wake?.();
   }
 
-  /** A cause found elsewhere, such as a kubeconfig that does not parse: no request can be made at all. */
-  fail(reason: ContactReason, message: string): void {
-    this.#set({ ...this.#state, ok: false, reason, message });
-  }
-
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#probeOnce(signal);
@@ -107,11 +104,19 @@ export class ForeignContact implements Component {
   }
 
   async #probeOnce(signal: AbortSignal): Promise<void> {
+    const problem = this.#options.problem();
+    if (problem !== undefined) {
+      this.#failures++;
+      this.#set({ ...this.#state, ok: false, ...problem });
+      return;
+    }
     const limit = new AbortController();
     const cancel = this.#options.clock.after(PROBE_TIMEOUT_MS, () => limit.abort(new Error(NO_ANSWER)));
     try {
       const either = AbortSignal.any([signal, limit.signal]);
-      const version = this.#state.version ?? (await this.#version(either));
+      // Asked anew after each outage: it may have been an upgrade.
+      const known = this.#state.ok ? this.#state.version : undefined;
+      const version = known ?? (await this.#version(either));
       await this.#readTenant(either);
       this.#failures = 0;
       this.#set({

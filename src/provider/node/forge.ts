@@ -112,8 +112,10 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
   );
   const conditions = ourConditions(current, inputs);
   const ours = new Set(conditions.map(({ type }) => type));
+  // Features that are no longer declared must not linger.
+  const { declaredFeatures: _declared, ...others } = current.status ?? {};
   return {
-    ...current.status,
+    ...others,
     capacity: resources,
     allocatable: resources,
     addresses: [
@@ -125,6 +127,8 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
     ...declaredFeatures(spec.declaredFeatures, contact.version),
     nodeInfo: {
       ...EMPTY_NODE_INFO,
+      architecture: current.metadata.labels?.['kubernetes.io/arch'] ?? 'amd64',
+      operatingSystem: current.metadata.labels?.['kubernetes.io/os'] ?? 'linux',
       kubeletVersion: contact.version ?? 'unknown',
       containerRuntimeVersion: `tributary://${version}`,
     },
@@ -132,12 +136,10 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
 }
 
 const EMPTY_NODE_INFO = {
-  architecture: 'amd64',
   bootID: '',
   kernelVersion: '',
   kubeProxyVersion: '',
   machineID: '',
-  operatingSystem: 'linux',
   osImage: 'Kubernetes cluster',
   systemUUID: '',
 };

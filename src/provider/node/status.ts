@@ -54,12 +54,17 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
     [VIRTUAL_NODE_CONDITIONS.reachable, reachable],
   ];
+  const ours = new Set(verdicts.map(([type]) => type));
   return {
     observedGeneration: generation,
     nodeName: nodeNameOf(virtualNode),
     namespaces,
     ...(contact.version === undefined ? {} : { foreignVersion: contact.version }),
-    conditions: verdicts.map(([type, verdict]) => withTransition(type, verdict, inputs, now)),
+    conditions: [
+      ...verdicts.map(([type, verdict]) => withTransition(type, verdict, inputs, now)),
+      // Conditions of others, such as peering's, are theirs.
+      ...(virtualNode.status?.conditions ?? []).filter(({ type }) => !ours.has(type)),
+    ],
   };
 }
 

@@ -1,13 +1,14 @@
 import { LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
-import { deepEqual } from '../../lib/equality.ts';
 import type { PodChange } from '../forge/change.ts';
 import { nextChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { forgePod } from '../forge/pod.ts';
 import type { Reference } from '../forge/references.ts';
+import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus } from '../forge/status.ts';
+import type { Refusal } from './refusal.ts';
 
 /** All that a decision may know; read from caches, never remembered. */
 export interface Situation {
@@ -22,6 +23,8 @@ export interface Situation {
   /** Whether the caches of the tenant namespace are complete and the foreign cluster answers. */
   contact: boolean;
   references: ReferenceState;
+  /** What the provider refused a moment ago is not asked for again yet. */
+  held: boolean;
   /** RFC 3339. */
   now: string;
 }
@@ -29,8 +32,8 @@ export interface Situation {
 export interface ReferenceState {
   /** Mandatory objects that do not exist at home. */
   missing: readonly Reference[];
-  /** Names that somebody else's object holds over there. */
-  taken: readonly Reference[];
+  /** Objects that cannot be brought over there, with the reason. */
+  refused: readonly Refusal[];
   /** Some object has not yet arrived over there; the pod is called again when it has. */
   pending: boolean;
 }
@@ -55,6 +58,9 @@ const NOTHING: Action = { do: 'nothing' };
 /** A forced deletion at home gives the containers this long, as the kubelet does. Seconds. */
 export const FORCED_GRACE_SECONDS = 1;
 
+const DAEMON_SET_MESSAGE =
+  'DaemonSet pods stay on real nodes: exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])';
+
 const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 
 /** Only a kubelet sets it; at home, then, only this agent, from a remote pod that really ran. */
@@ -65,7 +71,9 @@ export function decide(situation: Situation): Action {
   if (home === undefined) return remote === undefined || !contact ? NOTHING : collect(remote);
   if (remote !== undefined && remote.metadata.labels?.[LABEL_HOME_UID] !== home.metadata.uid) {
     // The body of an earlier pod of that name; the new one waits until the name is free.
-    return contact ? collect(remote) : NOTHING;
+    if (!contact) return NOTHING;
+    const action = collect(remote);
+    return action === NOTHING ? decideWaiting(situation, home) : action;
   }
   if (home.metadata.deletionTimestamp !== undefined) return decideDeletion(situation, home);
   if (isTerminal(home)) return decideTerminal(situation, home);
@@ -79,11 +87,24 @@ function collect(remote: Pod): Action {
   return isEnding && left !== undefined && left <= FORCED_GRACE_SECONDS ? NOTHING : { do: 'collect', remote };
 }
 
+/** The name is held by a body that has been told to end: the home pod says what it waits for. */
+function decideWaiting({ now, context }: Situation, home: Pod): Action {
+  if (context === undefined) return NOTHING;
+  const { tenantNamespace } = context;
+  if (home.metadata.deletionTimestamp !== undefined) return { do: 'finish', home, tenantNamespace };
+  if (isTerminal(home)) return NOTHING;
+  if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace };
+  const message = `the pod that had the name "${home.metadata.name}" before is still ending over there`;
+  return refuse(home, { reason: OFFLOADED_REASONS.nameTaken, message }, now);
+}
+
 function decideDeletion(situation: Situation, home: Pod): Action {
   const { remote, context, contact } = situation;
   if (!contact && context !== undefined) return NOTHING;
   if (remote === undefined) return { do: 'finish', home, tenantNamespace: context?.tenantNamespace };
-  const grace = home.metadata.deletionGracePeriodSeconds;
+  const asked = home.metadata.deletionGracePeriodSeconds;
+  // 0 would take the object away before its containers have ended, and with it the proof that they have.
+  const grace = asked === undefined ? undefined : Math.max(FORCED_GRACE_SECONDS, asked);
   const left = remote.metadata.deletionGracePeriodSeconds;
   const isEnding = remote.metadata.deletionTimestamp !== undefined;
   if (!isEnding || (grace !== undefined && left !== undefined && grace < left)) {
@@ -105,10 +126,10 @@ function decideTerminal(situation: Situation, home: Pod): Action {
 }
 
 function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
-  const { context, contact } = situation;
+  const { context, contact, held } = situation;
   // Out of contact the cached status is old news; whoever marks pods of a lost node must not be overruled.
   if (!contact || context === undefined) return NOTHING;
-  if (remote.metadata.deletionTimestamp === undefined && !isTerminal(remote)) {
+  if (!held && remote.metadata.deletionTimestamp === undefined && !isTerminal(remote)) {
     const change = nextChange(home, remote, context);
     if (change !== undefined) return { do: 'change', home, remote, change };
   }
@@ -118,7 +139,7 @@ function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
 function mirror({ context, now }: Situation, home: Pod, remote: Pod): Action {
   if (context === undefined || !isWorthShowing(remote)) return NOTHING;
   const status = forgeStatus(home, remote, context, now);
-  return deepEqual(status, home.status ?? {}) ? NOTHING : { do: 'writeStatus', home, status };
+  return sameStatus(status, home.status ?? {}) ? NOTHING : { do: 'writeStatus', home, status };
 }
 
 /** Until a kubelet or a scheduler has spoken, the remote pod has nothing to say that home does not know. */
@@ -132,46 +153,34 @@ function isWorthShowing(remote: Pod): boolean {
   );
 }
 
+function refuse(home: Pod, refusal: Refusal & { waiting?: Map<string, string> }, now: string): Action {
+  const { reason, message } = refusal;
+  return { do: 'refuse', home, reason, message, status: refusedStatus(home, refusal, now) };
+}
+
 function decideAbsent(situation: Situation, home: Pod): Action {
-  const { context, accepting, contact, references, now } = situation;
-  const refuse = (reason: OffloadedReason, message: string, waiting?: Map<string, string>): Action => ({
-    do: 'refuse',
-    home,
-    reason,
-    message,
-    status: refusedStatus(home, { reason, message, ...(waiting === undefined ? {} : { waiting }) }, now),
-  });
+  const { context, accepting, contact, references, held, now } = situation;
   if (home.metadata.ownerReferences?.some(({ kind, controller }) => kind === 'DaemonSet' && controller)) {
-    return refuse(
-      OFFLOADED_REASONS.daemonSet,
-      'DaemonSet pods stay on real nodes: exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])',
-    );
+    const reason = OFFLOADED_REASONS.daemonSet;
+    return refuse(home, { reason, message: DAEMON_SET_MESSAGE }, now);
   }
   if (context === undefined || (!accepting && !hasRun(home))) {
     // That the namespace is not known says nothing about a pod that runs over there.
     if (hasRun(home)) return NOTHING;
-    return refuse(
-      OFFLOADED_REASONS.namespaceNotOffloaded,
-      `namespace "${home.metadata.namespace}" is not offloaded: add it to the VirtualNode's spec.namespaces`,
-    );
+    const message = `namespace "${home.metadata.namespace}" is not offloaded: add it to the VirtualNode's spec.namespaces`;
+    return refuse(home, { reason: OFFLOADED_REASONS.namespaceNotOffloaded, message }, now);
   }
   if (!contact) return NOTHING;
   if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace: context.tenantNamespace };
-  const { missing, taken, pending } = references;
+  const { missing, refused, pending } = references;
   if (missing.length > 0) {
-    return refuse(OFFLOADED_REASONS.missingReference, missingMessage(missing), waitingContainers(missing));
+    const message = missingMessage(missing);
+    const waiting = waitingContainers(missing);
+    return refuse(home, { reason: OFFLOADED_REASONS.missingReference, message, waiting }, now);
   }
-  if (taken.length > 0) {
-    return refuse(
-      OFFLOADED_REASONS.nameTaken,
-      `${describe(taken)} exists in the tenant namespace and is not ours`,
-    );
-  }
-  return pending ? NOTHING : { do: 'create', home, pod: forgePod(home, context) };
+  if (refused[0] !== undefined) return refuse(home, refused[0], now);
+  return pending || held ? NOTHING : { do: 'create', home, pod: forgePod(home, context) };
 }
-
-const describe = (references: readonly Reference[]): string =>
-  references.map(({ kind, name }) => `${kind.toLowerCase()} "${name}"`).join(', ');
 
 /** In the kubelet's words (pkg/kubelet/kubelet_pods.go, pkg/volume). */
 function missingMessage(missing: readonly Reference[]): string {

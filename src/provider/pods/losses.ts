@@ -4,31 +4,45 @@ import type { Clock } from '../../lib/clock.ts';
 const BURST = 20;
 /** After the burst, one more each so many milliseconds. */
 const REFILL_MS = 2_000;
+/** A turn that nobody came back for: its pod has been found, or deleted. */
+const FORGET_MS = 60_000;
 
 /**
  * A token bucket on ended home pods. One pod that the provider evicted is a fact; hundreds at once are more likely a
  * wiped namespace or a restored backup over there, where a pause lets a person look before the home cluster starts
- * everything anew.
+ * everything anew. Who has to wait is given a turn, so that a thousand lost pods do not all ask again every second.
  */
 export class LossBudget {
   readonly #clock: Clock;
-  #tokens = BURST;
-  #refilledAt: number;
+  /** By pod, when its turn is. Monotonic. */
+  readonly #turns = new Map<string, number>();
+  /** When the bucket will be full again, as in the generic cell rate algorithm. Monotonic. */
+  #fullAt: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#refilledAt = clock.monotonic();
+    this.#fullAt = clock.monotonic();
   }
 
-  /** 0 when the loss may be acted on now, else milliseconds to wait. */
-  take(): number {
+  /** 0 when the loss may be acted on now, else milliseconds to wait. The same pod keeps its turn. */
+  take(pod: string): number {
     const now = this.#clock.monotonic();
-    this.#tokens = Math.min(BURST, this.#tokens + (now - this.#refilledAt) / REFILL_MS);
-    this.#refilledAt = now;
-    if (this.#tokens >= 1) {
-      this.#tokens -= 1;
+    const turn = this.#turns.get(pod);
+    if (turn !== undefined) {
+      if (turn > now) return Math.ceil(turn - now);
+      this.#turns.delete(pod);
       return 0;
     }
-    return Math.ceil((1 - this.#tokens) * REFILL_MS);
+    const start = Math.max(this.#fullAt, now);
+    this.#fullAt = start + REFILL_MS;
+    const waitMs = Math.ceil(this.#fullAt - BURST * REFILL_MS - now);
+    if (waitMs <= 0) return 0;
+    this.#forget(now);
+    this.#turns.set(pod, now + waitMs);
+    return waitMs;
+  }
+
+  #forget(now: number): void {
+    for (const [pod, turn] of this.#turns) if (now - turn > FORGET_MS) this.#turns.delete(pod);
   }
 }

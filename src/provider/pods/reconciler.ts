@@ -7,18 +7,22 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { deepEqual } from '../../lib/equality.ts';
-import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { PodChange } from '../forge/change.ts';
 import { nextChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
-import { lostStatus, refusedStatus } from '../forge/status.ts';
+import { sameStatus } from '../forge/same-status.ts';
+import { lostStatus, refusedStatus, unshowableStatus } from '../forge/status.ts';
+import { podKey } from '../home-pods.ts';
+import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
 import type { Action, ReferenceState } from './decide.ts';
 import { decide, FORCED_GRACE_SECONDS } from './decide.ts';
 import type { LossBudget } from './losses.ts';
+import { Patience } from './patience.ts';
 import { refusalOf } from './refusal.ts';
+import { liveOrUndefined, RemotePods } from './remote-pods.ts';
 
 export interface PodReconcilerOptions {
   home: KubeClient;
@@ -29,10 +33,14 @@ export interface PodReconcilerOptions {
   context: (homeNamespace: string) => ForgeContext | undefined;
   /** False while a namespace is being taken out of the VirtualNode. */
   accepting: (homeNamespace: string) => boolean;
+  /** False until the VirtualNode's status names the namespace: before that nothing may be done there. */
+  recorded: (homeNamespace: string) => boolean;
   /** Whether the foreign cluster answers. */
   contact: () => boolean;
   references: (home: Pod) => ReferenceState;
   losses: LossBudget;
+  /** Losses are being held back; for people to see. */
+  onBurst: (message: string) => void;
   events: EventRecorder;
   clock: Clock;
   log: Logger;
@@ -41,6 +49,7 @@ export interface PodReconcilerOptions {
 /** A cache contradicted by a live read is listed again; until then the key waits this long. */
 const RELIST_WAIT_MS = 1_000;
 const SLOWEST_RETRY_MS = 60_000;
+const REFUSED_CHANGE_WAIT_MS = 30_000;
 
 type Outcome = Promise<ReconcileResult>;
 const DONE: ReconcileResult = {};
@@ -48,26 +57,44 @@ const DONE: ReconcileResult = {};
 /** The shell around `decide`: gathers the situation, performs the one step. */
 export class PodReconciler {
   readonly #options: PodReconcilerOptions;
+  readonly #patience: Patience;
+  readonly #remotes: RemotePods;
 
   constructor(options: PodReconcilerOptions) {
     this.#options = options;
+    this.#patience = new Patience(options.clock);
+    this.#remotes = new RemotePods(options.foreign);
   }
 
   async reconcile(key: string, signal: AbortSignal): Outcome {
-    const { homePods, tenants, context, accepting, contact, references, clock } = this.#options;
+    const { homePods, tenants, context, accepting, recorded, contact, references, clock } = this.#options;
     const [namespace = '', name = ''] = key.split('/');
     const home = homePods.get(key);
+    if (home === undefined) this.#patience.forget(key);
     const tenant = tenants.of(namespace);
+    const heldMs = this.#patience.waitMs(key);
     const action = decide({
       home,
       remote: tenant?.remotePod(name),
       context: context(namespace),
       accepting: accepting(namespace),
-      contact: contact() && (tenant === undefined || tenant.synced),
+      contact: contact() && recorded(namespace) && (tenant === undefined || tenant.synced),
       references: home === undefined ? NO_REFERENCES : references(home),
+      held: heldMs > 0,
       now: timestamp(clock),
     });
-    return this.#act(action, signal);
+    try {
+      const { requeueAfterMs = heldMs } = await this.#act(action, signal);
+      return requeueAfterMs > 0 ? { requeueAfterMs } : DONE;
+    } catch (error) {
+      if (home !== undefined && hasCode(error, 'Forbidden')) this.#tellForbidden(home, error);
+      throw error;
+    }
+  }
+
+  /** A right that is missing over there keeps the pod from being looked after: its owner should know why. */
+  #tellForbidden(home: Pod, error: unknown): void {
+    this.#options.events.event(podReference(home), 'Warning', 'ForeignAccessDenied', errorMessage(error));
   }
 
   async #act(action: Action, signal: AbortSignal): Outcome {
@@ -104,6 +131,8 @@ export class PodReconciler {
       if (hasCode(error, 'AlreadyExists')) return this.#nameHeld(home, signal);
       const refusal = refusalOf(error);
       if (refusal === undefined) throw error;
+      const { requeueAfterMs } = slowRetry(home, clock);
+      this.#patience.hold(podKey(home), requeueAfterMs);
       const status = refusedStatus(home, refusal, timestamp(clock));
       return this.#refuse(home, { ...refusal, status }, signal);
     }
@@ -115,16 +144,21 @@ export class PodReconciler {
     const { name, namespace = '' } = home.metadata;
     const given = context(namespace);
     if (given === undefined) return DONE;
-    const holder = await this.#liveRemote(given.tenantNamespace, name, signal);
+    const holder = await this.#remotes.live(given.tenantNamespace, name, signal);
     if (holder === undefined) return { requeueAfterMs: RELIST_WAIT_MS };
     if (holder.metadata.labels?.[LABEL_MANAGED_BY] === given.virtualNode) {
       const tenant = tenants.of(namespace);
       if (tenant?.remotePod(name)?.metadata.uid === holder.metadata.uid) return DONE;
-      if (ageMs(holder, clock) > RELIST_WAIT_MS) {
+      // Also when the clocks of the two clusters are apart.
+      if (Math.abs(ageMs(holder, clock)) > RELIST_WAIT_MS) {
         tenant?.pods.relist('a pod exists that the watch has not shown');
       }
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
+    if (holder.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
+      return this.#reclaim(holder, tenants.of(namespace), signal);
+    }
+    this.#patience.hold(podKey(home), slowRetry(home, clock).requeueAfterMs);
     const reason = OFFLOADED_REASONS.nameTaken;
     const message = `pod "${name}" exists in the tenant namespace and is not ours`;
     const status = refusedStatus(home, { reason, message }, timestamp(clock));
@@ -138,52 +172,47 @@ export class PodReconciler {
     const { context: contextOf, clock } = this.#options;
     const context = contextOf(home.metadata.namespace ?? '');
     if (context === undefined) return DONE;
-    const refused = new Set<string>();
-    let change: PodChange | undefined = first;
-    while (change !== undefined) {
-      const isLast = change.subresource === undefined;
-      if (await this.#changed(home, remote, change, signal)) return DONE;
-      if (isLast) return slowRetry(home, clock);
+    const refused = new Map<string, string>();
+    for (let change: PodChange | undefined = first; change !== undefined;) {
+      const why = await this.#remotes.refusalOf(remote, change, signal);
+      if (why === undefined) return DONE;
+      refused.set(change.what, why);
+      const message = `the foreign cluster refuses to change ${change.what}: ${why}`;
+      this.#options.events.event(podReference(home), 'Warning', 'FailedUpdate', message);
       // The rest still travels, and the last change records that this generation has been dealt with.
-      refused.add(change.what);
       change = nextChange(home, remote, context, refused);
     }
-    return DONE;
-  }
-
-  /** False when the provider has refused. */
-  async #changed(home: Pod, remote: Pod, change: PodChange, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#patchRemote(remote, change, signal);
-    } catch (error) {
-      if (hasCode(error, 'NotFound')) return true;
-      if (!hasCode(error, 'Forbidden', 'Invalid')) throw error;
-      const message = `the foreign cluster refuses to change ${change.what}: ${errorMessage(error)}`;
-      this.#options.events.event(podReference(home), 'Warning', 'FailedUpdate', message);
-      return false;
-    }
-    return true;
-  }
-
-  async #patchRemote(remote: Pod, change: PodChange, signal: AbortSignal): Promise<void> {
-    const { name, namespace, uid } = remote.metadata;
-    const patch = change.patch as { metadata?: object };
-    await this.#options.foreign.patch(
-      pods,
-      { name, ...(namespace === undefined ? {} : { namespace }) },
-      // The UID makes a patch meant for an earlier pod of that name fail with Conflict.
-      { type: 'strategic', body: { ...patch, metadata: { ...patch.metadata, uid } } },
-      { signal, ...(change.subresource === undefined ? {} : { subresource: change.subresource }) },
+    // Not even the record: asked again later, and its status is shown meanwhile.
+    this.#patience.hold(
+      podKey(home),
+      Math.max(REFUSED_CHANGE_WAIT_MS, slowRetry(home, clock).requeueAfterMs),
     );
+    return { requeueAfterMs: 1 };
   }
 
   async #writeStatus(home: Pod, status: PodStatus, signal: AbortSignal): Outcome {
+    const { events, clock } = this.#options;
+    try {
+      await this.#putStatus(home, status, signal);
+      return DONE;
+    } catch (error) {
+      if (!hasCode(error, 'Invalid')) throw error;
+      const message = `what the foreign cluster reports cannot be shown: ${errorMessage(error)}`;
+      const instead = unshowableStatus(home, message, timestamp(clock));
+      if (!sameStatus(instead, home.status ?? {})) {
+        events.event(podReference(home), 'Warning', 'FailedStatusUpdate', message);
+        await this.#putStatus(home, instead, signal);
+      }
+      return slowRetry(home, clock);
+    }
+  }
+
+  async #putStatus(home: Pod, status: PodStatus, signal: AbortSignal): Promise<void> {
     try {
       await this.#options.home.replace(pods, { ...home, status }, { subresource: 'status', signal });
     } catch (error) {
       if (!hasCode(error, 'NotFound')) throw error;
     }
-    return DONE;
   }
 
   async #refuse(
@@ -191,7 +220,7 @@ export class PodReconciler {
     refusal: { reason: OffloadedReason; message: string; status: PodStatus },
     signal: AbortSignal,
   ): Outcome {
-    if (!deepEqual(refusal.status, home.status ?? {})) {
+    if (!sameStatus(refusal.status, home.status ?? {})) {
       await this.#writeStatus(home, refusal.status, signal);
       this.#options.events.event(podReference(home), 'Warning', refusal.reason, refusal.message);
     }
@@ -202,15 +231,15 @@ export class PodReconciler {
     { home, tenantNamespace }: Extract<Action, { do: 'confirmLost' }>,
     signal: AbortSignal,
   ): Outcome {
-    const { tenants, losses, clock, events, log } = this.#options;
-    const remote = await this.#liveRemote(tenantNamespace, home.metadata.name, signal);
+    const { tenants, losses, onBurst, clock, events, log } = this.#options;
+    const remote = await this.#remotes.live(tenantNamespace, home.metadata.name, signal);
     if (remote?.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
-      tenants.of(home.metadata.namespace ?? '')?.pods.relist('a pod exists that the cache has lost');
-      return { requeueAfterMs: RELIST_WAIT_MS };
+      return this.#reclaim(remote, tenants.of(home.metadata.namespace ?? ''), signal);
     }
-    const waitMs = losses.take();
+    const waitMs = losses.take(home.metadata.uid);
     if (waitMs > 0) {
-      log.warn('many remote pods are gone at once: ending home pods slowly', { waitMs });
+      log.debug('many remote pods are gone at once: this home pod waits', { pod: podKey(home), waitMs });
+      onBurst('many remote pods are gone at once: their home pods are ended slowly, one in two seconds');
       return { requeueAfterMs: waitMs };
     }
     const message = 'the pod was evicted or deleted in the foreign cluster';
@@ -219,17 +248,7 @@ export class PodReconciler {
   }
 
   async #deleteRemote(remote: Pod, grace: number | undefined, signal: AbortSignal): Outcome {
-    const { name, namespace, uid } = remote.metadata;
-    try {
-      await this.#options.foreign.delete(
-        pods,
-        { name, ...(namespace === undefined ? {} : { namespace }) },
-        { uid, signal, ...(grace === undefined ? {} : { gracePeriodSeconds: grace }) },
-      );
-    } catch (error) {
-      // Gone already, or another pod by now: the watch tells the rest.
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    await this.#remotes.delete(remote, grace, signal);
     return DONE;
   }
 
@@ -255,10 +274,9 @@ export class PodReconciler {
   async #finish({ home, tenantNamespace }: Extract<Action, { do: 'finish' }>, signal: AbortSignal): Outcome {
     const { name, namespace, uid } = home.metadata;
     if (tenantNamespace !== undefined) {
-      const remote = await this.#liveRemote(tenantNamespace, name, signal);
+      const remote = await this.#remotes.live(tenantNamespace, name, signal);
       if (remote?.metadata.labels?.[LABEL_HOME_UID] === uid) {
-        this.#options.tenants.of(namespace ?? '')?.pods.relist('a pod exists that the cache has lost');
-        return { requeueAfterMs: RELIST_WAIT_MS };
+        return this.#reclaim(remote, this.#options.tenants.of(namespace ?? ''), signal);
       }
     }
     try {
@@ -273,8 +291,10 @@ export class PodReconciler {
     return DONE;
   }
 
-  async #liveRemote(namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
-    return liveOrUndefined(this.#options.foreign.get(pods, { namespace, name }, { signal }));
+  async #reclaim(remote: Pod, tenant: Tenant | undefined, signal: AbortSignal): Outcome {
+    if (tenant === undefined) return DONE;
+    await this.#remotes.reclaim(remote, tenant, signal);
+    return { requeueAfterMs: RELIST_WAIT_MS };
   }
 }
 
@@ -283,16 +303,7 @@ const unreachable = (action: never): never => {
   throw new Error(`no such action: ${JSON.stringify(action)}`);
 };
 
-const NO_REFERENCES: ReferenceState = { missing: [], taken: [], pending: false };
-
-async function liveOrUndefined(read: Promise<Pod>): Promise<Pod | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (errorCode(error) === 'NotFound') return undefined;
-    throw error;
-  }
-}
+const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false };
 
 /** Seconds are all that Kubernetes keeps of a metav1.Time. */
 const timestamp = (clock: Clock): string => `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
@@ -301,7 +312,7 @@ const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);
 
 /** Doubles with the pod's age, so that the backoff needs no memory: after 1 s, 2 s, 4 s … at most a minute. */
-const slowRetry = (home: Pod, clock: Clock): ReconcileResult => ({
+const slowRetry = (home: Pod, clock: Clock): { requeueAfterMs: number } => ({
   requeueAfterMs: Math.min(SLOWEST_RETRY_MS, Math.max(1_000, ageMs(home, clock))),
 });
 

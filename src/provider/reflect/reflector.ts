@@ -1,4 +1,4 @@
-import { ANNOTATION_SOURCE } from '../../api/names.ts';
+import { ANNOTATION_SOURCE, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
@@ -6,8 +6,12 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { ReferenceKind } from '../forge/references.ts';
-import { remoteReferenceName, ROOT_CA_CONFIG_MAP } from '../forge/references.ts';
+import { podReferences, remoteReferenceName, ROOT_CA_CONFIG_MAP } from '../forge/references.ts';
 import { referenceKey } from '../home-pods.ts';
+import type { Refusal } from '../pods/refusal.ts';
+import { refusalOf } from '../pods/refusal.ts';
+import { liveOrUndefined } from '../pods/remote-pods.ts';
+import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
 import { REFLECTED_KINDS, sourceVersion } from './descriptor.ts';
 
@@ -32,8 +36,13 @@ export type ReflectionKey = string;
  */
 export const KEEP_UNREFERENCED_MS = 60_000;
 
-/** Where a referenced object stands over there. */
-export type CopyState = 'ready' | 'pending' | 'missing' | 'taken';
+/** Where a referenced object stands over there; a refusal says why it cannot get there. */
+export type CopyState = 'ready' | 'pending' | 'missing' | Refusal;
+
+/** Refused again and again, an object is tried this often. */
+const REFUSED_RETRY_MS = 30_000;
+/** A cache that a live read contradicted is listed again. */
+const RELIST_WAIT_MS = 1_000;
 
 /**
  * Keeps, in each tenant namespace, a copy of exactly those ConfigMaps and Secrets that pods over there refer to.
@@ -41,8 +50,8 @@ export type CopyState = 'ready' | 'pending' | 'missing' | 'taken';
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
-  /** Names held over there by objects of others; forgotten as soon as a write succeeds. */
-  readonly #taken = new Set<ReflectionKey>();
+  /** Why a copy could not be written; forgotten as soon as a write succeeds. */
+  readonly #refusals = new Map<ReflectionKey, Refusal>();
   /** When a copy was first seen unreferenced, monotonic ms. */
   readonly #unreferencedSince = new Map<ReflectionKey, number>();
 
@@ -57,7 +66,7 @@ export class Reflector {
     if (home.get(`${homeNamespace}/${name}`) === undefined) return home.synced ? 'missing' : 'pending';
     const copy = remote.get(`${tenant.mapping.tenantNamespace}/${remoteReferenceName(kind, name)}`);
     if (copy !== undefined) return 'ready';
-    return this.#taken.has(referenceKey(kind, homeNamespace, name)) ? 'taken' : 'pending';
+    return this.#refusals.get(referenceKey(kind, homeNamespace, name)) ?? 'pending';
   }
 
   async reconcile(key: ReflectionKey, signal: AbortSignal): Promise<ReconcileResult> {
@@ -74,12 +83,31 @@ export class Reflector {
       if (copy?.metadata.annotations?.[ANNOTATION_SOURCE] === sourceVersion(source.metadata)) return {};
       return this.#copy({ key, kind, source: source.metadata, copy, tenantNamespace }, signal);
     }
+    this.#refusals.delete(key);
     if (copy === undefined) {
       this.#unreferencedSince.delete(key);
       return {};
     }
-    const waitMs = source === undefined ? 0 : this.#keepFor(key);
+    if (users.length > 0) return this.#sourceGone({ kind, name, tenant, copy }, signal);
+    const waitMs = this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
+    // Two caches, of two clusters, must agree that nobody needs it.
+    if (isUsedOverThere(tenant, kind, copy.metadata.name)) return { requeueAfterMs: KEEP_UNREFERENCED_MS };
+    await this.#delete(kind, copy, signal);
+    return {};
+  }
+
+  /** Deleted at home while pods refer to it: the copy goes too, as at home, after a look that the cache is right. */
+  async #sourceGone(
+    { kind, name, tenant, copy }: { kind: ReferenceKind; name: string; tenant: Tenant; copy: KubeObject },
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const ref = { namespace: tenant.mapping.homeNamespace, name };
+    const { type } = REFLECTED_KINDS[kind];
+    if ((await liveOrUndefined(this.#options.home.get(type, ref, { signal }))) !== undefined) {
+      tenant.caches[kind].home.relist('an object exists that the cache has lost');
+      return { requeueAfterMs: RELIST_WAIT_MS };
+    }
     await this.#delete(kind, copy, signal);
     return {};
   }
@@ -105,7 +133,7 @@ export class Reflector {
     const { key, kind, source, copy, tenantNamespace } = work;
     const { type, forge } = REFLECTED_KINDS[kind];
     const ref = { name: source.name, namespace: source.namespace ?? '' };
-    const current = await orNotFound(home.get(type, ref, { signal }));
+    const current = await liveOrUndefined(home.get(type, ref, { signal }));
     if (current === undefined) return {};
     const draft = forge(current, { virtualNode, tenantNamespace });
     try {
@@ -115,32 +143,49 @@ export class Reflector {
         const metadata = { ...copy.metadata, ...draft.metadata, uid, resourceVersion };
         await foreign.replace(type, { ...draft, metadata }, { signal });
       }
-      this.#taken.delete(key);
+      this.#refusals.delete(key);
     } catch (error) {
-      return this.#copyFailed(error, work, signal);
+      return this.#copyFailed(error, { ...work, draft }, signal);
     }
     return {};
   }
 
   async #copyFailed(
     error: unknown,
-    work: { key: ReflectionKey; kind: ReferenceKind; copy: KubeObject | undefined },
+    work: {
+      key: ReflectionKey;
+      kind: ReferenceKind;
+      source: KubeObject['metadata'];
+      copy: KubeObject | undefined;
+      draft: object;
+    },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { key, kind, copy } = work;
-    if (hasCode(error, 'AlreadyExists')) {
-      // Ours would be in the cache; a moment later it may be (a copy just made), else it belongs to others.
-      const isNew = !this.#taken.has(key);
-      this.#taken.add(key);
-      this.#wakeUsers(key);
-      return { requeueAfterMs: isNew ? 1_000 : 30_000 };
-    }
-    if (hasCode(error, 'Invalid') && copy !== undefined) {
-      // Immutable, or of another type: a new object takes its place, as at home.
+    if (hasCode(error, 'Invalid') && copy !== undefined && (await this.#cannotChange(work, signal))) {
+      // A new object takes its place, as at home.
       await this.#delete(kind, copy, signal);
-      return { requeueAfterMs: 1_000 };
+      return { requeueAfterMs: RELIST_WAIT_MS };
     }
-    throw error;
+    const refusal = hasCode(error, 'AlreadyExists') ? nameTaken(kind, work.source.name) : refusalOf(error);
+    if (refusal === undefined) throw error;
+    // Of a name that is taken: ours would be in the cache, and a moment later it may be (a copy just made).
+    const isNew = !this.#refusals.has(key);
+    this.#refusals.set(key, refusal);
+    this.#wakeUsers(key);
+    return { requeueAfterMs: isNew ? RELIST_WAIT_MS : REFUSED_RETRY_MS };
+  }
+
+  /** Whether the copy over there is of a kind that no update can turn into what home has now. */
+  async #cannotChange(
+    { kind, copy, draft }: { kind: ReferenceKind; copy: KubeObject | undefined; draft: object },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (copy === undefined) return false;
+    const { name, namespace = '' } = copy.metadata;
+    const read = this.#options.foreign.get(REFLECTED_KINDS[kind].type, { name, namespace }, { signal });
+    const live = (await liveOrUndefined(read)) as { immutable?: boolean; type?: string } | undefined;
+    return live !== undefined && (live.immutable === true || live.type !== (draft as { type?: string }).type);
   }
 
   async #delete(kind: ReferenceKind, copy: KubeObject, signal: AbortSignal): Promise<void> {
@@ -165,11 +210,14 @@ export function homeReferenceName(kind: ReferenceKind, remoteName: string): stri
     : remoteName;
 }
 
-async function orNotFound<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
+const nameTaken = (kind: ReferenceKind, name: string): Refusal => ({
+  reason: OFFLOADED_REASONS.nameTaken,
+  message: `${kind.toLowerCase()} "${name}" exists in the tenant namespace and is not ours`,
+});
+
+/** A pod over there that refers to the copy, whatever home says of it. */
+function isUsedOverThere(tenant: Tenant, kind: ReferenceKind, remoteName: string): boolean {
+  return [...tenant.pods.list()].some((pod) =>
+    podReferences(pod).some((used) => used.kind === kind && used.name === remoteName),
+  );
 }

@@ -1,13 +1,21 @@
-import { ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID, LABEL_MANAGED_BY } from '../../api/names.ts';
+import {
+  ANNOTATION_HOME_NAMESPACE,
+  LABEL_HOME_UID,
+  LABEL_MANAGED_BY,
+  OFFLOADED_REASONS,
+} from '../../api/names.ts';
 import { secrets, serviceAccountTokens } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { TokenNeed } from '../forge/tokens.ts';
 import { tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
+import { podKey } from '../home-pods.ts';
+import type { Refusal } from '../pods/refusal.ts';
+import { refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
 import { KEEP_UNREFERENCED_MS } from './reflector.ts';
@@ -27,6 +35,23 @@ export interface TokenKeeperOptions {
   homeApiReachable: () => boolean;
   contact: () => boolean;
   clock: Clock;
+  /** A pod that waits for its tokens is to be looked at again. */
+  wake: (podKey: string) => void;
+}
+
+const REFUSED_RETRY_MS = 30_000;
+
+interface Work {
+  pod: Pod;
+  needs: TokenNeed[];
+  copy: KubeObject | undefined;
+  tenant: Tenant;
+}
+
+interface Tokens {
+  /** By key in the Secret, base64. */
+  data: Record<string, string>;
+  refreshInMs: number;
 }
 
 /**
@@ -35,21 +60,25 @@ export interface TokenKeeperOptions {
  */
 export class TokenKeeper {
   readonly #options: TokenKeeperOptions;
+  /** By key, why the tokens could not be brought over there. */
+  readonly #refusals = new Map<string, Refusal>();
 
   constructor(options: TokenKeeperOptions) {
     this.#options = options;
   }
 
-  /** Whether the pod's tokens, if it needs any, are over there. */
-  ready(home: Pod): boolean {
-    const tenant = this.#options.tenants.of(home.metadata.namespace ?? '');
-    if (tokenNeeds(home, this.#options.homeApiReachable()).length === 0) return true;
-    return tenant !== undefined && this.#copy(tenant, home.metadata.uid) !== undefined;
+  /** Whether the pod's tokens, if it needs any, are over there, or why they cannot be. */
+  state(home: Pod): 'ready' | 'pending' | Refusal {
+    const { uid, namespace = '' } = home.metadata;
+    if (tokenNeeds(home, this.#options.homeApiReachable()).length === 0) return 'ready';
+    const tenant = this.#options.tenants.of(namespace);
+    if (tenant !== undefined && this.#copy(tenant, uid) !== undefined) return 'ready';
+    return this.#refusals.get(`${namespace}/${uid}`) ?? 'pending';
   }
 
   /** @param key `homeNamespace/UID of the home pod` */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { homePods, tenants, homeApiReachable, contact, clock } = this.#options;
+    const { homePods, tenants, homeApiReachable, contact } = this.#options;
     const [namespace, uid] = key.split('/') as [string, string];
     const tenant = tenants.of(namespace);
     if (tenant?.synced !== true || !homePods.synced || !contact()) return {};
@@ -57,24 +86,54 @@ export class TokenKeeper {
     const copy = this.#copy(tenant, uid);
     const needs = pod === undefined ? [] : tokenNeeds(pod, homeApiReachable());
     if (pod === undefined || needs.length === 0) {
-      return copy === undefined ? {} : this.#remove(copy, signal);
+      this.#refusals.delete(key);
+      return copy === undefined ? {} : this.#remove(copy, tenant, signal);
     }
     if (hasEnded(pod)) return {};
-    const dueMs = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '') - clock.now();
+    return this.#keep(key, { pod, needs, copy, tenant }, signal);
+  }
+
+  async #keep(key: string, work: Work, signal: AbortSignal): Promise<ReconcileResult> {
+    const { pod, copy } = work;
+    const refreshAt = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '');
+    const dueMs = refreshAt - this.#options.clock.now();
     if (dueMs > 0) return { requeueAfterMs: dueMs };
-    return this.#renew({ pod, needs, copy, tenant }, signal);
+    const outcome = await this.#renew(work, signal);
+    if (typeof outcome === 'number') {
+      this.#refusals.delete(key);
+      return { requeueAfterMs: outcome };
+    }
+    this.#refusals.set(key, outcome);
+    this.#options.wake(podKey(pod));
+    return { requeueAfterMs: REFUSED_RETRY_MS };
   }
 
   #copy(tenant: Tenant, uid: string): KubeObject | undefined {
     return tenant.caches.Secret.remote.get(`${tenant.mapping.tenantNamespace}/${tokenSecretName(uid)}`);
   }
 
-  async #renew(
-    work: { pod: Pod; needs: TokenNeed[]; copy: KubeObject | undefined; tenant: Tenant },
-    signal: AbortSignal,
-  ): Promise<ReconcileResult> {
-    const { foreign, clock, virtualNode } = this.#options;
-    const { pod, needs, copy, tenant } = work;
+  /** Milliseconds until the next renewal, or why there is none. */
+  async #renew(work: Work, signal: AbortSignal): Promise<number | Refusal> {
+    let fetched: Tokens;
+    try {
+      fetched = await this.#fetch(work, signal);
+    } catch (error) {
+      if (refusalOf(error) === undefined) throw error;
+      const message = `failed to fetch token: ${errorMessage(error)}`;
+      return { reason: OFFLOADED_REASONS.missingReference, message };
+    }
+    try {
+      await this.#store(work, fetched, signal);
+    } catch (error) {
+      const refusal = refusalOf(error);
+      if (refusal === undefined) throw error;
+      return refusal;
+    }
+    return Math.max(1_000, fetched.refreshInMs);
+  }
+
+  async #fetch({ pod, needs }: Work, signal: AbortSignal): Promise<Tokens> {
+    const { clock } = this.#options;
     const data: Record<string, string> = {};
     let refreshInMs = LATEST_REFRESH_MS;
     for (const need of needs) {
@@ -82,6 +141,15 @@ export class TokenKeeper {
       data[need.key] = Buffer.from(token).toString('base64');
       refreshInMs = Math.min(refreshInMs, (expiresAt - clock.now()) * REFRESH_AT_SHARE);
     }
+    return { data, refreshInMs };
+  }
+
+  async #store(
+    { pod, copy, tenant }: Work,
+    { data, refreshInMs }: Tokens,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { foreign, clock, virtualNode } = this.#options;
     const metadata: DraftMeta = {
       name: tokenSecretName(pod.metadata.uid),
       namespace: tenant.mapping.tenantNamespace,
@@ -98,7 +166,6 @@ export class TokenKeeper {
       const stored = { ...draft, metadata: { ...copy.metadata, ...metadata, uid, resourceVersion } };
       await foreign.replace(secrets, stored, { signal });
     }
-    return { requeueAfterMs: Math.max(1_000, refreshInMs) };
   }
 
   async #request(
@@ -134,10 +201,15 @@ export class TokenKeeper {
     };
   }
 
-  async #remove(copy: KubeObject, signal: AbortSignal): Promise<ReconcileResult> {
+  async #remove(copy: KubeObject, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
     const age = this.#options.clock.now() - Date.parse(copy.metadata.creationTimestamp);
     // A home cache that is wrong for a moment must not cost a running pod its token.
     if (age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };
+    const owner = copy.metadata.labels?.[LABEL_HOME_UID];
+    const isUsed = [...tenant.pods.list()].some(
+      ({ metadata }) => metadata.labels?.[LABEL_HOME_UID] === owner,
+    );
+    if (isUsed) return { requeueAfterMs: KEEP_UNREFERENCED_MS };
     const { name, namespace = '', uid } = copy.metadata;
     try {
       await this.#options.foreign.delete(secrets, { name, namespace }, { uid, signal });

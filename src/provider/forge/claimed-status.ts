@@ -1,0 +1,172 @@
+import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { podAddressFamily } from '../pod-address.ts';
+
+/**
+ * What the foreign cluster says of a pod is untrusted: a peer may answer with anything that is JSON, and the home API
+ * server refuses a status as a whole for one bad field (pkg/apis/core/validation ValidatePodStatusUpdate). Here each
+ * field that it looks at is brought into a form that it takes, or left out; fields that this program does not know
+ * travel along, cut to a size that nobody honest reaches.
+ */
+
+type Fields = Record<string, unknown>;
+
+/** The longest message that Kubernetes writes into a status (metav1.Condition). */
+const MAX_TEXT = 32_768;
+const MAX_ITEMS = 64;
+const MAX_DEPTH = 10;
+const MAX_INT32 = 2 ** 31 - 1;
+const QUALIFIED_NAME =
+  /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/u;
+const PHASES = new Set(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
+const CONDITION_STATUSES = new Set(['True', 'False', 'Unknown']);
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/u;
+
+export function claimedStatus(home: Pod, remote: Pod): PodStatus {
+  const status = fields((remote as { status?: unknown }).status);
+  const { phase, reason, message, conditions, startTime, podIP, podIPs, hostIP, ...rest } = status;
+  const {
+    observedGeneration,
+    containerStatuses,
+    initContainerStatuses,
+    ephemeralContainerStatuses,
+    ...unknown
+  } = rest;
+  const names = (containers: readonly { name: string }[] | undefined): Set<string> =>
+    new Set((containers ?? []).map(({ name }) => name));
+  const { spec } = home;
+  return defined({
+    ...(bounded(unknown) as Fields),
+    phase: phase === undefined ? undefined : known(PHASES, phase),
+    reason: text(reason),
+    message: text(message),
+    conditions: conditions === undefined ? undefined : claimedConditions(conditions),
+    startTime: timestamp(startTime),
+    hostIP: typeof hostIP === 'string' ? hostIP : undefined,
+    podIPs: claimedAddresses(podIPs, podIP),
+    observedGeneration: count(observedGeneration),
+    containerStatuses: containers(containerStatuses, names(spec?.containers)),
+    initContainerStatuses: containers(initContainerStatuses, names(spec?.initContainers)),
+    ephemeralContainerStatuses: containers(ephemeralContainerStatuses, names(spec?.ephemeralContainers)),
+  });
+}
+
+function claimedConditions(value: unknown): PodCondition[] {
+  const seen = new Set<string>();
+  return items(value).flatMap((item): PodCondition[] => {
+    const { type, status, reason, message, lastProbeTime, lastTransitionTime, ...rest } = fields(item);
+    if (typeof type !== 'string' || !QUALIFIED_NAME.test(type) || seen.has(type)) return [];
+    seen.add(type);
+    const { observedGeneration, ...unknown } = rest;
+    return [
+      defined({
+        ...(bounded(unknown) as Fields),
+        type,
+        status: known(CONDITION_STATUSES, status),
+        reason: text(reason),
+        message: text(message),
+        lastProbeTime: timestamp(lastProbeTime),
+        lastTransitionTime: timestamp(lastTransitionTime),
+        observedGeneration: count(observedGeneration),
+      }),
+    ];
+  });
+}
+
+/** At most one address of each family, as the API server demands. */
+function claimedAddresses(podIPs: unknown, podIP: unknown): { ip: string }[] {
+  const listed = items(podIPs).map((item) => fields(item)['ip']);
+  const families = new Set<number>();
+  return (listed.length > 0 ? listed : [podIP]).flatMap((ip) => {
+    const family = typeof ip === 'string' ? podAddressFamily(ip) : 0;
+    if (typeof ip !== 'string' || family === 0 || families.has(family)) return [];
+    families.add(family);
+    return [{ ip }];
+  });
+}
+
+function containers(value: unknown, known: ReadonlySet<string>): ContainerStatus[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  const seen = new Set<string>();
+  return items(value).flatMap((item): ContainerStatus[] => {
+    const status = fields(item);
+    const { name, image, imageID, containerID, ready, started, restartCount, state, lastState, ...unknown } =
+      status;
+    if (typeof name !== 'string' || !known.has(name) || seen.has(name)) return [];
+    seen.add(name);
+    return [
+      defined({
+        ...(bounded(unknown) as Fields),
+        name,
+        image: text(image) ?? '',
+        imageID: text(imageID) ?? '',
+        containerID: text(containerID),
+        ready: ready === true,
+        started: typeof started === 'boolean' ? started : undefined,
+        restartCount: count(restartCount) ?? 0,
+        state: containerState(state),
+        lastState: containerState(lastState),
+      }),
+    ];
+  });
+}
+
+/** Exactly one of the three, or none. */
+function containerState(value: unknown): NonNullable<ContainerStatus['state']> {
+  const { waiting, running, terminated } = fields(value);
+  if (isFields(terminated)) {
+    const { exitCode, signal, reason, message, startedAt, finishedAt, containerID } = terminated;
+    return {
+      terminated: defined({
+        exitCode: integer(exitCode) ?? 0,
+        signal: integer(signal),
+        reason: text(reason),
+        message: text(message),
+        startedAt: timestamp(startedAt),
+        finishedAt: timestamp(finishedAt),
+        containerID: text(containerID),
+      }),
+    };
+  }
+  if (isFields(running)) return { running: defined({ startedAt: timestamp(running['startedAt']) }) };
+  if (!isFields(waiting)) return {};
+  return { waiting: defined({ reason: text(waiting['reason']), message: text(waiting['message']) }) };
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const fields = (value: unknown): Fields => (isFields(value) ? value : {});
+const items = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_ITEMS) : []);
+
+const text = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value.slice(0, MAX_TEXT) : undefined;
+
+const known = (values: ReadonlySet<string>, value: unknown): string =>
+  typeof value === 'string' && values.has(value) ? value : 'Unknown';
+
+const integer = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= MAX_INT32 ? value : undefined;
+
+const count = (value: unknown): number | undefined => {
+  const number = integer(value);
+  return number === undefined || number < 0 ? undefined : number;
+};
+
+const timestamp = (value: unknown): string | undefined =>
+  typeof value === 'string' && TIMESTAMP.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined;
+
+/** A value of unknown shape, with long texts and lists cut, and nothing deeper than any status is. */
+function bounded(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return value.slice(0, MAX_TEXT);
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth >= MAX_DEPTH) return undefined;
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map((item) => bounded(item, depth + 1));
+  const entries = Object.entries(value).slice(0, MAX_ITEMS);
+  return Object.fromEntries(entries.map(([key, item]) => [key, bounded(item, depth + 1)]));
+}
+
+/** Without the fields that are undefined, so that what is absent there is absent here. */
+function defined<T extends Fields>(record: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,81 @@
+import { LABEL_MANAGED_BY } from '../../api/names.ts';
+import { pods } from '../../api/resources.ts';
+import type { Pod } from '../../api/wire.ts';
+import type { KubeClient, ObjectRef } from '../../kube/client.ts';
+import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
+import type { PodChange } from '../forge/change.ts';
+import type { Tenant } from '../tenant.ts';
+
+/** Single requests about remote pods; each names the UID it means, so none can hit a successor of that name. */
+export class RemotePods {
+  readonly #foreign: KubeClient;
+
+  constructor(foreign: KubeClient) {
+    this.#foreign = foreign;
+  }
+
+  /** As it is now, past all caches. */
+  async live(namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
+    return liveOrUndefined(this.#foreign.get(pods, { namespace, name }, { signal }));
+  }
+
+  /** Why the provider refuses the change; undefined when it was made, or when its pod is gone. */
+  async refusalOf(remote: Pod, change: PodChange, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      await this.#patch(remote, change, signal);
+    } catch (error) {
+      // The pod may be gone, but an older API server has no such subresource: the next change tells.
+      if (hasCode(error, 'NotFound'))
+        return change.subresource === undefined ? undefined : errorMessage(error);
+      if (!hasCode(error, 'Forbidden', 'Invalid')) throw error;
+      return errorMessage(error);
+    }
+    return undefined;
+  }
+
+  async delete(remote: Pod, gracePeriodSeconds: number | undefined, signal: AbortSignal): Promise<void> {
+    const { uid } = remote.metadata;
+    const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+    try {
+      await this.#foreign.delete(pods, refOf(remote), { uid, signal, ...grace });
+    } catch (error) {
+      // Gone already, or another pod by now: the watch tells the rest.
+      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
+    }
+  }
+
+  /** A pod of ours that the cache does not hold: either the cache is wrong, or the label it goes by was taken off. */
+  async reclaim(remote: Pod, { virtualNode, pods: cache }: Tenant, signal: AbortSignal): Promise<void> {
+    if (remote.metadata.labels?.[LABEL_MANAGED_BY] === virtualNode) {
+      cache.relist('a pod exists that the cache does not hold');
+      return;
+    }
+    const patch = { metadata: { labels: { [LABEL_MANAGED_BY]: virtualNode } } };
+    await this.#patch(remote, { subresource: undefined, what: 'labels', patch }, signal);
+  }
+
+  async #patch(remote: Pod, { patch, subresource }: PodChange, signal: AbortSignal): Promise<void> {
+    const { metadata, ...rest } = patch as { metadata?: object };
+    // The UID makes a patch meant for an earlier pod of that name fail with Conflict.
+    const body = { ...rest, metadata: { ...metadata, uid: remote.metadata.uid } };
+    await this.#foreign.patch(
+      pods,
+      refOf(remote),
+      { type: 'strategic', body },
+      { signal, ...(subresource === undefined ? {} : { subresource }) },
+    );
+  }
+}
+
+function refOf({ metadata: { name, namespace } }: Pod): ObjectRef {
+  return { name, ...(namespace === undefined ? {} : { namespace }) };
+}
+
+export async function liveOrUndefined<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (errorCode(error) === 'NotFound') return undefined;
+    throw error;
+  }
+}
