@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { buildah } from './buildah.ts';
+import { buildah, buildahLocked } from './buildah.ts';
 import { cacheDir, cached, shortHash, type Progress } from './cache.ts';
 import { run, RunError } from './run.ts';
 
@@ -51,8 +51,10 @@ export async function agentBase(progress: Progress): Promise<AgentBase> {
       progress(`making the base of the agent's image (${suite}, node ${version})`);
       try {
         await rootFilesystem(dir);
-        await importRuntime(dir, names.runtime);
-        await addNode(dir, node, names);
+        await buildahLocked(async () => {
+          await importRuntime(dir, names.runtime);
+          await addNode(dir, node, names);
+        }, progress);
       } catch (cause) {
         throw new Error(baseFailure(cause), { cause });
       }

@@ -1,7 +1,7 @@
 /** buildah(1) with a storage of the lab's own, so that nothing is shared with the machine's images. */
 import { join } from 'node:path';
 
-import { cacheDir } from './cache.ts';
+import { cacheDir, locked, type Progress } from './cache.ts';
 import { run } from './run.ts';
 
 /** The first build on a machine installs everything, on whatever network there is. */
@@ -16,4 +16,24 @@ export async function buildah(command: string, ...args: readonly string[]): Prom
     `--storage-driver=${process.env['STORAGE_DRIVER'] || 'overlay'}`,
   ];
   return (await run(['buildah', ...global, command, ...args], { timeoutMs })).trim();
+}
+
+/** Runs `work` while no other run builds. What an interrupted build left mounted goes first. */
+export async function buildahLocked<T>(work: () => Promise<T>, progress: Progress): Promise<T> {
+  return locked(
+    join(cacheDir(), 'buildah.lock'),
+    async () => {
+      await buildah('rm', '--all');
+      return work();
+    },
+    progress,
+  );
+}
+
+/** Layers of older builds, each a few megabytes, make the next build quick; past this many, all of them go. */
+const layersKept = 80;
+
+export async function pruneLayers(): Promise<void> {
+  const images = await buildah('images', '--all', '--quiet');
+  if (images.split('\n').length > layersKept) await buildah('rmi', '--prune', '--force');
 }

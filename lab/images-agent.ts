@@ -4,8 +4,8 @@ import { mkdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 import { agentBase, type AgentBase } from './agent-base.ts';
-import { buildah } from './buildah.ts';
-import { cacheDir, cached, locked, shortHash, type Progress } from './cache.ts';
+import { buildah, buildahLocked, pruneLayers } from './buildah.ts';
+import { cacheDir, cached, shortHash, type Progress } from './cache.ts';
 import { run, RunError } from './run.ts';
 
 /** The name under which pods ask for it. */
@@ -33,7 +33,7 @@ export async function agentImage(progress: Progress = () => {}, root: string = r
     entry,
     async (out) => {
       // One build at a time: two would fill the same layers twice.
-      await locked(join(cacheDir(), 'buildah.lock'), async () => build(root, base, out, progress), progress);
+      await buildahLocked(async () => build(root, base, out, progress), progress);
     },
     progress,
   );
@@ -70,6 +70,7 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
       '--pull-never',
       '--network=host',
       '--layers',
+      '--force-rm',
       ...certificates.filter(existsSync).map((path) => `--volume=${path}:${path}:ro`),
       `--volume=${npmrc}:/root/.npmrc:ro`,
       `--volume=${npmCache}:/root/.npm`,
@@ -91,6 +92,7 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
     `oci-archive:${join(out, 'tributary.tar')}:${agentImageName}`,
   );
   progress(`wrote the agent image: ${seconds()} in all`);
+  await pruneLayers();
 }
 
 /** Where Debian and others keep the authorities that a network's own proxy may have added to. */
