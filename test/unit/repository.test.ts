@@ -1,0 +1,95 @@
+/** What is agreed on for the whole repository and no tool checks. */
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { expect, test } from '@jest/globals';
+
+import { OFFLOADED_REASONS } from '../../src/api/names.ts';
+import { VIRTUAL_NODE_REASONS } from '../../src/api/virtual-node.ts';
+import { VERSION } from '../../src/version.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root }).toSorted();
+
+const sources = find('src/**/*.ts');
+const allCode = [...sources, ...find('{test,lab,tools,bench}/**/*.{ts,mjs,sh}', 'Makefile', 'Dockerfile')];
+const documents = find('*.md', 'docs/**/*.md');
+
+/** The lines, as `path:number`, that match. */
+const linesWith = (paths: readonly string[], pattern: RegExp): string[] =>
+  paths.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1}`] : [])),
+  );
+
+test('the version is the same everywhere', () => {
+  expect((JSON.parse(read('package.json')) as { version: string }).version).toBe(VERSION);
+  expect((JSON.parse(read('package-lock.json')) as { version: string }).version).toBe(VERSION);
+});
+
+test('entry points begin by saying what they are', () => {
+  const entries = find('src/main.ts', 'src/agent.ts', 'src/**/index.ts', '{lab,tools}/**/main.ts');
+  const silent = entries.filter((path) => !/^(#!.*\n)?\/\*\*/.test(read(path)));
+  expect(silent).toEqual([]);
+});
+
+test('no source file is longer than 400 lines', () => {
+  const long = sources.filter((path) => read(path).split('\n').length > 400);
+  expect(long).toEqual([]);
+});
+
+test('errors are told apart by code, not by text', () => {
+  expect(linesWith(sources, /\.message\.(includes|startsWith|match)\(/)).toEqual([]);
+});
+
+test('what is to be done has an issue', () => {
+  const word = new RegExp(
+    `\\b(${['TO', 'FIX'].map((start, at) => start + ['DO', 'ME'][at]).join('|')})\\b(?!\\(#\\d+\\))`,
+  );
+  expect(linesWith([...allCode, ...documents], word)).toEqual([]);
+});
+
+test('links between documents lead somewhere', () => {
+  const broken = documents.flatMap((path) =>
+    [...read(path).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(path), target)))
+      .map((target) => `${path}: ${target}`),
+  );
+  expect(broken).toEqual([]);
+});
+
+test('files that documents name exist', () => {
+  const named = documents.flatMap((path) =>
+    [...read(path).matchAll(/`((?:src|lab|test|tools|docs|deploy)\/[\w./-]+)`/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !existsSync(join(root, target)))
+      .map((target) => `${path}: ${target}`),
+  );
+  expect(named).toEqual([]);
+});
+
+test('decisions are numbered without a gap and listed', () => {
+  const files = find('docs/decisions/0*.md').map((path) => path.slice('docs/decisions/'.length));
+  expect(files.map((file) => Number(file.slice(0, 4)))).toEqual(files.map((_file, index) => index + 1));
+  const list = read('docs/decisions/README.md');
+  expect(files.filter((file) => !list.includes(`](${file})`))).toEqual([]);
+});
+
+test('each reason that users meet is explained', () => {
+  const text = read('docs/troubleshooting.md');
+  const code = sources.map(read).join('\n');
+  const used = (list: string, reasons: Readonly<Record<string, string>>): string[] =>
+    Object.entries(reasons).flatMap(([key, reason]) => (code.includes(`${list}.${key}`) ? [reason] : []));
+  const reasons = [
+    ...used('OFFLOADED_REASONS', OFFLOADED_REASONS),
+    ...used('VIRTUAL_NODE_REASONS', VIRTUAL_NODE_REASONS),
+    ...[...code.matchAll(/notReady = \{ reason: '(\w+)'|return \{ reason: '(\w+)'/g)].map(
+      ([, one, other]) => one ?? other ?? '',
+    ),
+  ];
+  expect(reasons.length).toBeGreaterThan(15);
+  expect(reasons.filter((reason) => !text.includes(`\`${reason}\``))).toEqual([]);
+});
