@@ -9,6 +9,8 @@ DEMO ?= pods
 WORKLOAD ?= containers
 CLUSTERS ?= home,foreign
 NODES ?= 1
+ROUNDS ?= 5
+MINUTES ?= 10
 
 .PHONY: help setup demo test check lab-up lab-down bench image clean clean-cache
 
@@ -18,11 +20,11 @@ help:
 	@echo 'make check              format, lint, types, generated files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
 	@echo 'make lab-down           takes them down, also after a crash'
-	@echo 'make bench              measures, each time against a reference'
+	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
 	@echo 'make image              builds the container image'
 	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
 
-# What demos, real clusters and benchmarks need.
+# What demos and real clusters need.
 setup:
 	@tools/setup.sh node
 	@tools/setup.sh packages
@@ -53,8 +55,11 @@ lab-down:
 	@tools/setup.sh node
 	@npm run --silent lab -- down
 
-bench: setup
-	@npm run --silent bench
+bench:
+	@tools/setup.sh node
+	@$(NODE) tools/setup.ts kwok
+	@$(NODE) bench/pods.ts --rounds $(ROUNDS)
+	@$(NODE) bench/churn.ts --minutes $(MINUTES)
 
 image:
 	@tools/setup.sh node

@@ -1,0 +1,151 @@
+/** One Deployment from nothing to all pods Ready where it was made, and back to nothing on both sides. */
+import { pods } from '../src/api/resources.ts';
+import type { Pod } from '../src/api/wire.ts';
+import { Informer } from '../src/kube/informer.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { silentLogger } from '../src/lib/log.ts';
+import { difference, requestCounts, type RequestCounts } from './api-requests.ts';
+import type { Bed } from './bed.ts';
+import { DEPLOYMENT, deployment, type Contender } from './contender.ts';
+import type { ProcessFigures } from './process-figures.ts';
+import { isReady } from './readiness.ts';
+
+export interface Burst {
+  readonly pods: number;
+  /** From the first pod seen to the last seen Ready, at the cluster of the Deployment. */
+  readonly readyPerSecond: number;
+  /** From the Deployment's deletion to the last pod gone on both sides. */
+  readonly gonePerSecond: number;
+  /** Answered by both API servers until all were Ready, controllers' requests included. */
+  readonly requests: RequestCounts;
+  readonly controlPlaneCpuMs: number;
+  /** Of the contender's process: before, and when all were Ready and it had come to rest. */
+  readonly before?: ProcessFigures;
+  readonly ready?: ProcessFigures;
+}
+
+const TIMEOUT_MS = 300_000;
+const REST_MS = 2_000;
+
+/**
+ * @param whenReady looks at the world while all pods are Ready
+ */
+export async function burst(
+  bed: Bed,
+  contender: Contender,
+  count: number,
+  whenReady: () => Promise<void> = async () => Promise.resolve(),
+): Promise<Burst> {
+  const watcher = await PodWatcher.start(bed, contender);
+  try {
+    await bed.quiet();
+    const before = await snapshot(bed, contender);
+    bed.apply(contender.cluster, JSON.stringify(deployment(contender, count)));
+    await bed.until(`${count} pods Ready (${contender.name})`, TIMEOUT_MS, () => watcher.ready >= count);
+    const readyPerSecond = (count * 1000) / watcher.elapsedMs;
+    const controlPlaneCpuMs = bed.controlPlaneCpuMs - before.controlPlaneCpuMs;
+    await systemClock.sleep(REST_MS);
+    const after = await snapshot(bed, contender);
+    await whenReady();
+    const began = performance.now();
+    await remove(bed, contender);
+    await bed.until('all pods gone', TIMEOUT_MS, () => watcher.size === 0);
+    await remoteGone(bed, contender);
+    const gonePerSecond = (count * 1000) / (performance.now() - began);
+    return {
+      pods: count,
+      readyPerSecond,
+      gonePerSecond,
+      requests: difference(before.requests, after.requests),
+      controlPlaneCpuMs,
+      ...(before.figures === undefined ? {} : { before: before.figures }),
+      ...(after.figures === undefined ? {} : { ready: after.figures }),
+    };
+  } finally {
+    await watcher.stop();
+  }
+}
+
+async function snapshot(
+  bed: Bed,
+  { program }: Contender,
+): Promise<{ requests: RequestCounts; controlPlaneCpuMs: number; figures: ProcessFigures | undefined }> {
+  const [home, foreign] = await Promise.all([
+    requestCounts(bed.cluster('home').api),
+    requestCounts(bed.cluster('foreign').api),
+  ]);
+  const requests = new Map([
+    ...[...home].map(([key, count]) => [`${key} (home)`, count] as const),
+    ...[...foreign].map(([key, count]) => [`${key} (foreign)`, count] as const),
+  ]);
+  return { requests, controlPlaneCpuMs: bed.controlPlaneCpuMs, figures: program?.figures };
+}
+
+async function remove(bed: Bed, { cluster, namespace }: Contender): Promise<void> {
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${DEPLOYMENT}`;
+  const { status, body } = await bed.cluster(cluster).api.call('DELETE', path, {
+    kind: 'DeleteOptions',
+    apiVersion: 'v1',
+    propagationPolicy: 'Background',
+  });
+  if (status > 299) throw new Error(`DELETE ${path}: ${status} ${body}`);
+}
+
+async function remoteGone(bed: Bed, { tenant }: Contender): Promise<void> {
+  if (tenant === undefined) return;
+  await bed.until(`no pods left in ${tenant}`, TIMEOUT_MS, async () => {
+    const { items } = await bed.clients.foreign.list(pods, { namespace: tenant, limit: 1 });
+    return items.length === 0;
+  });
+}
+
+/** Counts pods as they appear and turn Ready. */
+class PodWatcher {
+  readonly #informer: Informer<Pod>;
+  readonly #ready = new Set<string>();
+  #first: number | undefined;
+  #last = 0;
+
+  private constructor(bed: Bed, { cluster, namespace }: Contender) {
+    this.#informer = new Informer<Pod>({
+      client: bed.clients[cluster],
+      type: pods,
+      list: { namespace },
+      clock: systemClock,
+      log: silentLogger,
+    });
+    this.#informer.onChange((key, pod) => this.#see(key, pod));
+  }
+
+  static async start(bed: Bed, contender: Contender): Promise<PodWatcher> {
+    const watcher = new PodWatcher(bed, contender);
+    await watcher.#informer.start(new AbortController().signal);
+    return watcher;
+  }
+
+  get ready(): number {
+    return this.#ready.size;
+  }
+
+  get size(): number {
+    return this.#informer.size;
+  }
+
+  get elapsedMs(): number {
+    return this.#last - (this.#first ?? this.#last);
+  }
+
+  async stop(): Promise<void> {
+    await this.#informer.stop();
+  }
+
+  #see(key: string, pod: Pod | undefined): void {
+    this.#first ??= performance.now();
+    if (pod === undefined || !isReady(pod)) {
+      this.#ready.delete(key);
+    } else if (!this.#ready.has(key)) {
+      this.#ready.add(key);
+      this.#last = performance.now();
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/** What the kernel says of a process. */
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+export interface ProcessFigures {
+  readonly rssMiB: number;
+  /** Largest RSS so far. */
+  readonly peakMiB: number;
+  /** User and system time of all threads. */
+  readonly cpuMs: number;
+  readonly fds: number;
+  readonly sockets: number;
+}
+
+/** Linux tells CPU time in ticks of 10 ms to every program, whatever the kernel's own clock. */
+const TICK_MS = 10;
+
+export function processFigures(pid: number): ProcessFigures {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const files = openFiles(pid);
+  return {
+    rssMiB: kibibytes(status, 'VmRSS') / 1024,
+    peakMiB: kibibytes(status, 'VmHWM') / 1024,
+    cpuMs: cpuMs(pid),
+    fds: files.length,
+    sockets: files.filter((target) => target.startsWith('socket:')).length,
+  };
+}
+
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+function kibibytes(status: string, field: string): number {
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? Number.NaN);
+}
+
+function openFiles(pid: number): string[] {
+  const directory = `/proc/${pid}/fd`;
+  return readdirSync(directory).flatMap((fd) => {
+    try {
+      return [readlinkSync(`${directory}/${fd}`)];
+    } catch {
+      // Closed since it was listed.
+      return [];
+    }
+  });
+}
