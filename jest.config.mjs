@@ -10,6 +10,12 @@ export default {
     ...common,
     displayName: name,
     testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
+    // One lab for all end-to-end tests.
+    ...(name === 'e2e' && {
+      globalSetup: '<rootDir>/test/support/e2e-setup.ts',
+      globalTeardown: '<rootDir>/test/support/e2e-teardown.ts',
+      setupFilesAfterEnv: ['<rootDir>/test/support/e2e-timeout.ts'],
+    }),
   })),
   reporters: ['default', '<rootDir>/tools/jest/closing-line.mjs'],
   coverageProvider: 'v8',

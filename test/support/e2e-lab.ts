@@ -1,0 +1,87 @@
+/**
+ * The lab of the end-to-end tests: two clusters, and in the home one the agent as pods. One for the whole project,
+ * made by Jest's globalSetup (e2e-setup.ts) and removed by its globalTeardown.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { peeringSteps, virtualNodeYaml, type PeeringOptions } from '../../lab/demo/peering.ts';
+import { Workbench } from '../../lab/demo/workbench.ts';
+import { agentImage } from '../../lab/images-agent.ts';
+import { Lab } from '../../lab/lab.ts';
+
+export const E2E_LAB = 'e2e';
+
+/** One offloaded namespace for each test file, so that none sees what another leaves. */
+export const E2E_NAMESPACES = [
+  'logs',
+  'exec',
+  'attach',
+  'copy',
+  'forward',
+  'debug',
+  'websocket',
+  'top',
+  'workloads',
+  'deletion',
+  'changes',
+  'references',
+  'tokens',
+  'finished',
+  'node',
+  'refusals',
+  'outage',
+  'credentials',
+  'crash',
+] as const;
+export type E2eNamespace = (typeof E2E_NAMESPACES)[number];
+
+/** More than a real node over there has, so that quota and foreign scheduler can be met one by one. */
+export const E2E_PEERING: PeeringOptions = {
+  namespaces: E2E_NAMESPACES,
+  quota: 'cpu=4,memory=4Gi,pods=60',
+  resources: { cpu: '16', memory: '32Gi', pods: '200' },
+};
+
+/** `keep` leaves the lab up after the tests and takes one that is up: for whoever writes tests. */
+const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
+
+export async function upE2eLab(): Promise<void> {
+  const image = await agentImage(console.error);
+  if (isKept() && (await isUp())) return;
+  await Lab.down(E2E_LAB);
+  const lab = await Lab.up({ name: E2E_LAB });
+  try {
+    await lab.cluster('home').loadImage(image);
+    await peer(lab);
+  } catch (error) {
+    await lab.down();
+    throw error;
+  }
+  for (const cluster of lab.clusters) cluster.api.close();
+}
+
+export async function downE2eLab(): Promise<void> {
+  if (!isKept()) await Lab.down(E2E_LAB);
+}
+
+async function isUp(): Promise<boolean> {
+  try {
+    const lab = await Lab.open(E2E_LAB);
+    for (const cluster of lab.clusters) cluster.api.close();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function peer(lab: Lab): Promise<void> {
+  const bench = await Workbench.create(lab);
+  writeFileSync(join(bench.directory, 'virtual-node.yaml'), virtualNodeYaml(lab, E2E_PEERING));
+  const namespaces = E2E_NAMESPACES.map((name) => `kubectl create namespace ${name}`).join(' && ');
+  const steps = peeringSteps(E2E_PEERING).flatMap(({ commands }) => commands);
+  for (const command of [namespaces, ...steps]) {
+    const { code, stdout, stderr } = await bench.run(command, { timeoutMs: 120_000 });
+    if (code !== 0) throw new Error(`${command}: exit code ${code}: ${stdout}${stderr}`);
+  }
+}
