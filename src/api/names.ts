@@ -38,7 +38,6 @@ export const OFFLOADED_REASONS = {
   exceededQuota: 'ExceededQuota',
   invalid: 'Invalid',
   unschedulable: 'Unschedulable',
-  unreachable: 'ForeignClusterUnreachable',
   lost: 'RemotePodLost',
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];

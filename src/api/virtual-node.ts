@@ -81,7 +81,9 @@ export const VIRTUAL_NODE_CONDITIONS = {
 export const VIRTUAL_NODE_REASONS = {
   ok: 'AsExpected',
   starting: 'Starting',
-  stopped: 'AgentStopped',
+  stopped: 'AgentNotRunning',
+  cachesNotSynced: 'CachesNotSynced',
+  nodeRefused: 'NodeRefused',
   secretNotFound: 'KubeconfigSecretNotFound',
   kubeconfigInvalid: 'KubeconfigInvalid',
   credentialsRejected: 'CredentialsRejected',

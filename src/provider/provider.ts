@@ -1,7 +1,7 @@
 import { OFFLOADED_REASONS } from '../api/names.ts';
 import { nodes } from '../api/resources.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
-import { API_VERSION, virtualNodes } from '../api/virtual-node.ts';
+import { VIRTUAL_NODE_REASONS, API_VERSION, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
@@ -20,6 +20,7 @@ import { effectiveMappings, includesMapping } from './mappings.ts';
 import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
 import { nodeNameOf } from './node/forge.ts';
+import type { Obstacle } from './node/obstacle.ts';
 import { NodeReconciler } from './node/reconciler.ts';
 import { writeVirtualNodeStatus } from './node/status.ts';
 import type { ReferenceState } from './pods/decide.ts';
@@ -225,12 +226,12 @@ export class Provider {
     return includesMapping(this.virtualNode.status?.namespaces, mapping);
   }
 
-  #notReady(): { reason: string; message: string } | undefined {
+  #notReady(): Obstacle | undefined {
     if (!this.#listening) {
-      return { reason: 'AgentNotRunning', message: 'the agent is starting or has stopped' };
+      return { reason: VIRTUAL_NODE_REASONS.stopped, message: 'the agent is starting or has stopped' };
     }
     const message = this.tenants.missing;
-    return message === undefined ? undefined : { reason: 'CachesNotSynced', message };
+    return message === undefined ? undefined : { reason: VIRTUAL_NODE_REASONS.cachesNotSynced, message };
   }
 
   #isInUse({ homeNamespace, tenantNamespace }: NamespaceMapping): boolean {
@@ -325,7 +326,7 @@ export class Provider {
       result = await this.#nodeReconciler.reconcile(signal);
     } catch (error) {
       if (hasCode(error, 'Invalid', 'Forbidden')) {
-        const notReady = { reason: 'NodeRefused', message: errorMessage(error) };
+        const notReady = { reason: VIRTUAL_NODE_REASONS.nodeRefused, message: errorMessage(error) };
         await this.#writeStatus({ ...inputs, notReady }, signal);
       }
       throw error;

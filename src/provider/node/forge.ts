@@ -8,13 +8,15 @@ import {
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
 import type { ContactState } from './contact.ts';
+import { obstacleOf } from './obstacle.ts';
+import type { Obstacle } from './obstacle.ts';
 
 /** What the Node is made from; read fresh for every decision. */
 export interface NodeInputs {
   virtualNode: VirtualNode;
   contact: ContactState;
   /** Why the node cannot serve pods yet although the foreign cluster answers; undefined when it can. */
-  notReady: { reason: string; message: string } | undefined;
+  notReady: Obstacle | undefined;
   address: string;
   kubeletPort: number;
   version: string;
@@ -159,11 +161,11 @@ function declaredFeatures(
 }
 
 function ourConditions(current: Node, { contact, notReady, now }: NodeInputs): NodeCondition[] {
-  const ready = !contact.ok
-    ? { status: 'False', reason: contact.reason as string, message: contact.message }
-    : notReady === undefined
+  const obstacle = obstacleOf(contact, notReady);
+  const ready =
+    obstacle === undefined
       ? { status: 'True', reason: 'ForeignClusterReady', message: 'the foreign cluster takes pods' }
-      : { status: 'False', ...notReady };
+      : { status: 'False', ...obstacle };
   // The foreign cluster as a whole has no pressure that this peer may see; its refusals are shown on pods.
   const unknown = { status: 'False', reason: 'NotApplicable', message: 'managed by the foreign cluster' };
   return [

@@ -6,11 +6,13 @@ import type { KubeClient } from '../../kube/client.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { ContactState } from './contact.ts';
 import { nodeNameOf } from './forge.ts';
+import { obstacleOf } from './obstacle.ts';
+import type { Obstacle } from './obstacle.ts';
 
 export interface StatusInputs {
   virtualNode: VirtualNode;
   contact: ContactState;
-  notReady: { reason: string; message: string } | undefined;
+  notReady: Obstacle | undefined;
   namespaces: NamespaceMapping[];
   now: string;
 }
@@ -37,11 +39,9 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
   const isStarting = contact.reason === VIRTUAL_NODE_REASONS.starting;
   const bad = { reason: contact.reason as string, message: contact.message };
   const good = (message: string): Verdict => ({ status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message });
-  const ready: Verdict = !contact.ok
-    ? { status: 'False', ...bad }
-    : notReady === undefined
-      ? good('the foreign cluster takes pods')
-      : { status: 'False', ...notReady };
+  const obstacle = obstacleOf(contact, notReady);
+  const ready: Verdict =
+    obstacle === undefined ? good('the foreign cluster takes pods') : { status: 'False', ...obstacle };
   const credentials: Verdict = contact.ok
     ? good('the foreign API server accepts the credential')
     : { status: isCredential ? 'False' : 'Unknown', ...bad };
