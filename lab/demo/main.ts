@@ -25,6 +25,10 @@ const say = (line: string): void => console.log(line);
 
 async function prepare(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
   const progress = (line: string): void => stage.say(line);
+  // The image needs minutes of one core the first time, the clusters seconds of both: begun together.
+  const image = agentImage(progress);
+  // Awaited below; a failure before that must not count as unhandled.
+  image.catch(() => undefined);
   const lab = await stage.step('two clusters, real containers', async () => {
     if (await Lab.down(LAB)) progress('removed what a killed demo had left');
     return Lab.up({ name: LAB, signal, progress });
@@ -32,7 +36,7 @@ async function prepare(name: string, stage: Stage, signal: AbortSignal): Promise
   const bench = await Workbench.create(lab, { files: join(import.meta.dirname, name), signal });
   writeFileSync(join(bench.directory, 'virtual-node.yaml'), virtualNodeYaml(lab, PEERING));
   await stage.step('the image of Tributary', async () => {
-    await lab.cluster('home').loadImage(await agentImage(progress), signal);
+    await lab.cluster('home').loadImage(await image, signal);
     progress('loaded into the home cluster');
   });
   for (const { title, commands } of peeringSteps(PEERING)) {
