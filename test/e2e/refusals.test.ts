@@ -13,7 +13,9 @@ beforeAll(async () => {
 
 afterAll(async () => world.close());
 
-const cpu = (amount: string): Record<string, unknown> => ({ resources: { requests: { cpu: amount, memory: '8Mi' } } });
+const cpu = (amount: string): Record<string, unknown> => ({
+  resources: { requests: { cpu: amount, memory: '8Mi' } },
+});
 const MIGHTY = { securityContext: { privileged: true } };
 const HOST_PATH = { volumes: [{ name: 'etc', hostPath: { path: '/etc' } }] };
 
