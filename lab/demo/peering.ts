@@ -50,8 +50,9 @@ export function peeringSteps({ namespaces, quota }: PeeringOptions): PeeringStep
   return [
     {
       title: 'the provider makes a tenant',
+      // Server-side: the cluster makes the account `default` of a new namespace at the same moment.
       commands: [
-        `tributary tenant --peer home --namespace ${tenants.join()} --quota ${quota} | kubectl --context foreign apply -f -`,
+        `tributary tenant --peer home --namespace ${tenants.join()} --quota ${quota} | kubectl --context foreign apply --server-side -f -`,
       ],
     },
     {
