@@ -159,6 +159,7 @@ export class Http2Connection {
 
   async #answer(stream: ClientHttp2Stream, signal: AbortSignal | undefined): Promise<RawResponse | Failure> {
     const { promise, resolve, reject } = Promise.withResolvers<RawResponse | Failure>();
+    let answered = false;
     const onAbort = (): void => {
       if (signal === undefined) return;
       const error = abortError(signal);
@@ -178,9 +179,11 @@ export class Http2Connection {
     stream.once('close', () => {
       if (--this.#openStreams === 0) this.#session.unref();
       signal?.removeEventListener('abort', onAbort);
-      fail(new Error('the connection was closed before an answer'));
+      // Every stream closes in the end, and an error with its stack is too dear to be made for nobody.
+      if (!answered) fail(new Error('the connection was closed before an answer'));
     });
     stream.once('response', (headers) => {
+      answered = true;
       const { ':status': status, ...rest } = headers;
       resolve({ status: status ?? 0, headers: rest, body: stream });
     });

@@ -112,6 +112,11 @@ export class Informer<T extends KubeObject> implements Component {
     return this.#store.byIndex(index, value);
   }
 
+  /** Whether `byIndex` would find anything, however many. */
+  hasIndexed(index: string, value: string): boolean {
+    return this.#store.hasIndexed(index, value);
+  }
+
   get synced(): boolean {
     return this.#synced;
   }

@@ -47,9 +47,12 @@ export class Store<T extends KubeObject> {
   }
 
   byIndex(index: string, value: string): readonly T[] {
-    const values = this.#indexes.get(index);
-    if (values === undefined) throw new Error(`no such index: ${index}`);
-    return [...(values.get(value)?.values() ?? [])];
+    return [...(this.#valuesOf(index).get(value)?.values() ?? [])];
+  }
+
+  /** Whether `byIndex` would find anything, in constant time. */
+  hasIndexed(index: string, value: string): boolean {
+    return this.#valuesOf(index).has(value);
   }
 
   /** Returns what was there. */
@@ -63,6 +66,12 @@ export class Store<T extends KubeObject> {
       this.#index(key, object);
     }
     return previous;
+  }
+
+  #valuesOf(index: string): Map<string, Map<string, T>> {
+    const values = this.#indexes.get(index);
+    if (values === undefined) throw new Error(`no such index: ${index}`);
+    return values;
   }
 
   #index(key: string, object: T): void {

@@ -77,8 +77,8 @@ export class Reflector {
     const { tenantNamespace } = tenant.mapping;
     const source = tenant.caches[kind].home.get(`${homeNamespace}/${name}`);
     const copy = tenant.caches[kind].remote.get(`${tenantNamespace}/${remoteReferenceName(kind, name)}`);
-    const users = homePods.byIndex('references', key);
-    if (source !== undefined && users.length > 0) {
+    const isUsed = homePods.hasIndexed('references', key);
+    if (source !== undefined && isUsed) {
       this.#unreferencedSince.delete(key);
       if (copy?.metadata.annotations?.[ANNOTATION_SOURCE] === sourceVersion(source.metadata)) return {};
       return this.#copy({ key, kind, source: source.metadata, copy, tenantNamespace }, signal);
@@ -88,7 +88,7 @@ export class Reflector {
       this.#unreferencedSince.delete(key);
       return {};
     }
-    if (users.length > 0) return this.#sourceGone({ kind, name, tenant, copy }, signal);
+    if (isUsed) return this.#sourceGone({ kind, name, tenant, copy }, signal);
     const waitMs = this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     // Two caches, of two clusters, must agree that nobody needs it.

@@ -364,6 +364,7 @@ test('indexes follow the objects', async () => {
   remove('a');
   await agrees(informer);
   expect(names('red')).toEqual([]);
+  expect([informer.hasIndexed('v', 'red'), informer.hasIndexed('v', 'blue')]).toEqual([false, true]);
   expect(() => informer.byIndex('w', '')).toThrow('no such index');
 });
 
