@@ -34,6 +34,14 @@ export interface Answer {
 /** One request with somebody's own token. */
 export type Caller = (method: string, path: string, body?: object) => Promise<Answer>;
 
+/** As a person would apply it. */
+export async function applyYaml(kubeconfig: string, yaml: string): Promise<void> {
+  const { kubectl } = await binaries(undefined, ['kubectl']);
+  const args = ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'];
+  const run = spawnSync(kubectl, args, { input: yaml, encoding: 'utf8' });
+  if (run.status !== 0) throw new Error(run.stderr);
+}
+
 export class RightsCluster {
   readonly cluster: Cluster;
   readonly #lab: Lab;
@@ -57,10 +65,7 @@ export class RightsCluster {
   }
 
   async apply(yaml: string): Promise<void> {
-    const { kubectl } = await binaries(undefined, ['kubectl']);
-    const args = ['--kubeconfig', this.cluster.kubeconfig, 'apply', '--server-side', '-f', '-'];
-    const run = spawnSync(kubectl, args, { input: yaml, encoding: 'utf8' });
-    if (run.status !== 0) throw new Error(run.stderr);
+    await applyYaml(this.cluster.kubeconfig, yaml);
   }
 
   async tokenOf(account: AccountRef, expirationSeconds = 3600): Promise<Token> {

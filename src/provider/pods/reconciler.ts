@@ -17,7 +17,7 @@ import { lostStatus, refusedStatus, unshowableStatus } from '../forge/status.ts'
 import { podKey } from '../home-pods.ts';
 import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
-import type { Action, ReferenceState } from './decide.ts';
+import type { Action, ReferenceState, Situation } from './decide.ts';
 import { decide, FORCED_GRACE_SECONDS } from './decide.ts';
 import type { LossBudget } from './losses.ts';
 import { Patience } from './patience.ts';
@@ -67,22 +67,10 @@ export class PodReconciler {
   }
 
   async reconcile(key: string, signal: AbortSignal): Outcome {
-    const { homePods, tenants, context, accepting, recorded, contact, references, clock } = this.#options;
-    const [namespace = '', name = ''] = key.split('/');
-    const home = homePods.get(key);
+    const home = this.#options.homePods.get(key);
     if (home === undefined) this.#patience.forget(key);
-    const tenant = tenants.of(namespace);
     const heldMs = this.#patience.waitMs(key);
-    const action = decide({
-      home,
-      remote: tenant?.remotePod(name),
-      context: context(namespace),
-      accepting: accepting(namespace),
-      contact: contact() && recorded(namespace) && (tenant === undefined || tenant.synced),
-      references: home === undefined ? NO_REFERENCES : references(home),
-      held: heldMs > 0,
-      now: timestamp(clock),
-    });
+    const action = decide(this.#situation(key, home, heldMs > 0));
     try {
       const { requeueAfterMs = heldMs } = await this.#act(action, signal);
       return requeueAfterMs > 0 ? { requeueAfterMs } : DONE;
@@ -90,6 +78,22 @@ export class PodReconciler {
       if (home !== undefined && hasCode(error, 'Forbidden')) this.#tellForbidden(home, error);
       throw error;
     }
+  }
+
+  #situation(key: string, home: Pod | undefined, held: boolean): Situation {
+    const { tenants, context, accepting, recorded, contact, references, clock } = this.#options;
+    const [namespace = '', name = ''] = key.split('/');
+    const tenant = tenants.of(namespace);
+    return {
+      home,
+      remote: tenant?.remotePod(name),
+      context: context(namespace),
+      accepting: accepting(namespace),
+      contact: contact() && recorded(namespace) && (tenant === undefined || tenant.synced),
+      references: home === undefined ? NO_REFERENCES : references(home),
+      held,
+      now: timestamp(clock),
+    };
   }
 
   /** A right that is missing over there keeps the pod from being looked after: its owner should know why. */

@@ -4,7 +4,10 @@ import type { AnyObject, Change } from '../../../support/fake-storage.ts';
 import type { ForeignKubelet } from './foreign-kubelet.ts';
 
 const TERMINAL = new Set(['Succeeded', 'Failed']);
-const phaseOf = (pod: AnyObject | undefined): string => String(pod?.status?.['phase'] ?? 'Pending');
+const phaseOf = (pod: AnyObject | undefined): string => {
+  const phase = pod?.status?.['phase'];
+  return typeof phase === 'string' ? phase : 'Pending';
+};
 
 /** Every write that an agent may make, whatever happens (invariant 6). */
 const ALLOWED = {
@@ -45,18 +48,16 @@ export class Auditor {
     const { name, uid } = current?.metadata ?? { name: '', uid: '' };
     if (TERMINAL.has(before) && before !== after)
       this.violations.push(`I3: ${name} went from ${before} to ${after}`);
-    if (
-      after === 'Failed' &&
-      before !== after &&
-      !this.lost.has(uid) &&
-      phaseOf(this.#bodyOf(uid)) !== 'Failed'
-    ) {
-      this.violations.push(`I4: ${name} failed at home only`);
-    }
+    if (after === 'Failed' && before !== after) this.#onFailed(name, uid);
     const shown = containerOf(current);
     if (shown !== undefined && !(this.#kubelet.starts.get(uid) ?? []).includes(shown)) {
       this.violations.push(`I4: ${name} shows ${shown}, which never ran for it`);
     }
+  }
+
+  #onFailed(name: string, uid: string): void {
+    if (this.lost.has(uid) || phaseOf(this.#bodyOf(uid)) === 'Failed') return;
+    this.violations.push(`I4: ${name} failed at home only`);
   }
 
   #onForeign({ resource, current }: Change): void {

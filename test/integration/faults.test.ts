@@ -1,0 +1,183 @@
+import { randomInt } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { nodes } from '../../src/api/resources.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { KubeObject } from '../../lab/kube-api.ts';
+import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** The agent as a process between two real API servers: killed, lied to, and given credentials that do not work. */
+
+const TIMEOUT_MS = 120_000;
+const REPLICAS = 20;
+const KILLS = 20;
+const LONGEST_LIFE_MS = 3_000;
+
+let lab: AgentLab;
+beforeAll(async () => {
+  lab = await AgentLab.up('faults');
+}, TIMEOUT_MS);
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+const deployment = (image: string): KubeObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: {
+    replicas: REPLICAS,
+    selector: { matchLabels: { app: 'web' } },
+    template: {
+      metadata: { labels: { app: 'web' } },
+      spec: {
+        nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
+        tolerations: [{ key: TAINT_VIRTUAL_NODE, operator: 'Exists' }],
+        terminationGracePeriodSeconds: 1,
+        containers: [{ name: 'main', image }],
+      },
+    },
+  },
+});
+
+/** Every home pod runs the image and is Ready, and has exactly one body; nobody else has one. */
+async function rolledOut(image: string): Promise<boolean> {
+  const [here, there] = [await lab.pods('home'), await lab.pods('foreign')];
+  const owners = there.map(({ metadata }) => metadata.labels?.[LABEL_HOME_UID] ?? '').toSorted();
+  return (
+    here.length === REPLICAS &&
+    here.every(({ metadata, spec, status }) => {
+      const isReady = status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+      return metadata.deletionTimestamp === undefined && spec?.containers[0]?.image === image && isReady;
+    }) &&
+    JSON.stringify(owners) === JSON.stringify(here.map(({ metadata }) => metadata.uid).toSorted())
+  );
+}
+
+/** Bodies by UID with what would tell a restart. */
+const bodies = async (): Promise<string[]> =>
+  (await lab.pods('foreign'))
+    .map(({ metadata, status }) => {
+      const [container] = status?.containerStatuses ?? [];
+      return `${metadata.labels?.[LABEL_HOME_UID]} ${metadata.uid} ${container?.restartCount}`;
+    })
+    .toSorted();
+
+test(
+  `killed ${KILLS} times at random during two rollouts of ${REPLICAS}: one body each, and none restarted`,
+  async () => {
+    let kills = 0;
+    const seen = new Map<string, Set<string>>();
+    const watch = async (): Promise<void> => {
+      for (const { metadata } of await lab.pods('foreign')) {
+        const owner = metadata.labels?.[LABEL_HOME_UID] ?? '';
+        seen.set(owner, (seen.get(owner) ?? new Set()).add(metadata.uid));
+      }
+    };
+    const killer = (async (): Promise<void> => {
+      while (kills < KILLS) {
+        await lab.start();
+        await systemClock.sleep(randomInt(300, LONGEST_LIFE_MS));
+        await lab.kill();
+        kills++;
+        await watch();
+      }
+      await lab.start();
+    })();
+    await lab.homeCluster.api.apply(deployment('web:1'));
+    await eventually(
+      'some pods run',
+      async () => {
+        await watch();
+        return kills >= KILLS / 4 && (await lab.pods('foreign')).length > 0;
+      },
+      TIMEOUT_MS,
+    );
+    await lab.homeCluster.api.apply(deployment('web:2'));
+    await killer;
+    await eventually('rolled out', async () => rolledOut('web:2'), TIMEOUT_MS);
+    expect(kills).toBe(KILLS);
+    await watch();
+    // Never a second body, not even one after the other.
+    expect([...seen.values()].filter((uids) => uids.size > 1)).toEqual([]);
+    const before = await bodies();
+    await lab.kill();
+    await lab.start();
+    await lab.ready();
+    expect(await bodies()).toEqual(before);
+  },
+  TIMEOUT_MS,
+);
+
+test.each([1, 2, 3])(
+  'started cold while the foreign API server fails and then lists nothing: nothing is deleted (%i)',
+  async () => {
+    await eventually('rolled out', async () => rolledOut('web:2'), TIMEOUT_MS);
+    const before = await bodies();
+    const here = (await lab.pods('home')).map(({ metadata }) => metadata.uid).toSorted();
+    await lab.kill();
+    const lists: Record<string, number> = {};
+    const deletions: string[] = [];
+    lab.proxy.judge((method, path) => {
+      if (method === 'DELETE') deletions.push(path);
+      const resource = /\/(pods|configmaps|secrets)\?/u.exec(path)?.[1];
+      const isProbe = /[?&]limit=1(&|$)/u.test(path);
+      if (method !== 'GET' || resource === undefined || isProbe || path.includes('watch=')) return 'pass';
+      const count = (lists[resource] = (lists[resource] ?? 0) + 1);
+      return count <= 2 ? 'refuse' : count === 3 ? 'empty' : 'pass';
+    });
+    await lab.start();
+    // A live read contradicts the empty list, so the pods are listed once more.
+    const wanted = { pods: 4, configmaps: 3, secrets: 3 };
+    await eventually(
+      'lied to',
+      () => Object.entries(wanted).every(([resource, count]) => (lists[resource] ?? 0) >= count),
+      TIMEOUT_MS,
+    );
+    await lab.ready();
+    await eventually('rolled out', async () => rolledOut('web:2'), TIMEOUT_MS);
+    expect(deletions).toEqual([]);
+    expect(await bodies()).toEqual(before);
+    expect((await lab.pods('home')).map(({ metadata }) => metadata.uid).toSorted()).toEqual(here);
+    lab.proxy.judge(() => 'pass');
+  },
+  TIMEOUT_MS,
+);
+
+test.each([
+  [
+    'a kubeconfig that is none',
+    (text: string) => text.slice(40, 300),
+    'CredentialsValid',
+    'KubeconfigInvalid',
+  ],
+  [
+    'a credential that is refused',
+    (text: string) => text.replace(/token: .*/u, 'token: expired'),
+    'CredentialsValid',
+    'CredentialsRejected',
+  ],
+  [
+    'a server that is not there',
+    (text: string) => text.replace(/server: .*/u, 'server: https://127.0.0.1:1'),
+    'ForeignClusterReachable',
+    'ForeignClusterUnreachable',
+  ],
+])(
+  '%s: said by the VirtualNode and its Node, and nothing is lost',
+  async (_what, spoil, type, reason) => {
+    const before = await bodies();
+    await lab.use(spoil(lab.kubeconfig));
+    await eventually(reason, async () => (await lab.condition(type))?.reason === reason, TIMEOUT_MS);
+    expect(await lab.condition(type)).toMatchObject({ status: 'False' });
+    expect(await lab.condition('Ready')).toMatchObject({ status: 'False', reason });
+    const ready = (await lab.home.get(nodes, { name: NODE })).status?.conditions?.find(
+      (it) => it.type === 'Ready',
+    );
+    expect(ready).toMatchObject({ status: 'False', reason });
+    expect(JSON.stringify(await lab.condition(type))).not.toContain('token');
+    await lab.use(lab.kubeconfig);
+    await lab.ready();
+    expect(await bodies()).toEqual(before);
+  },
+  TIMEOUT_MS,
+);

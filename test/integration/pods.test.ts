@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { pods, secrets } from '../../src/api/resources.ts';
+import type { Pod, PodSpec } from '../../src/api/wire.ts';
+import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { eventually } from '../support/eventually.ts';
+
+/** Pods that the foreign cluster does not take, and changes that it refuses, on real API servers. */
+
+const TIMEOUT_MS = 120_000;
+/** Above the first few retries of a refused pod. */
+const PATIENCE_MS = 40_000;
+
+let lab: AgentLab;
+beforeAll(async () => {
+  lab = await AgentLab.up('pods');
+  await lab.start();
+  await lab.ready();
+}, TIMEOUT_MS);
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+const main = { name: 'main', image: 'web:1' };
+
+async function add(name: string, spec: Partial<PodSpec>): Promise<void> {
+  const metadata = { name, namespace: 'shop' };
+  await lab.home.create(pods, { metadata, spec: { nodeName: NODE, containers: [main], ...spec } });
+}
+const read = async (name: string): Promise<Pod> => lab.home.get(pods, { namespace: 'shop', name });
+const settled = async (name: string): Promise<Pod> => {
+  await eventually(`${name} has a status`, async () => {
+    const { status } = await read(name);
+    return status?.reason !== undefined || status?.startTime !== undefined;
+  });
+  return read(name);
+};
+
+describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
+  beforeAll(async () => {
+    await lab.homeCluster.api.call('POST', '/apis/node.k8s.io/v1/runtimeclasses', {
+      apiVersion: 'node.k8s.io/v1',
+      kind: 'RuntimeClass',
+      metadata: { name: 'gvisor' },
+      handler: 'runsc',
+    });
+  });
+
+  test.each<[string, Partial<PodSpec>, string, RegExp]>([
+    [
+      'host-network',
+      { hostNetwork: true },
+      'Forbidden',
+      /violates PodSecurity "baseline:latest": host namespaces/u,
+    ],
+    [
+      'host-path',
+      { volumes: [{ name: 'root', hostPath: { path: '/' } }] },
+      'Forbidden',
+      /violates PodSecurity "baseline:latest": hostPath volumes/u,
+    ],
+    ['runtime-class', { runtimeClassName: 'gvisor' }, 'Forbidden', /RuntimeClass "gvisor" not found/u],
+    [
+      'missing-secret',
+      { containers: [{ ...main, envFrom: [{ secretRef: { name: 'none' } }] }] },
+      'MissingReference',
+      /secret "none" not found/u,
+    ],
+    [
+      'over-quota',
+      { containers: [{ ...main, resources: { requests: { cpu: '500' } } }] },
+      'ExceededQuota',
+      /exceeded quota: tributary, requested: requests\.cpu=500/u,
+    ],
+    [
+      'missing-claim',
+      { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'none' } }] },
+      'Unschedulable',
+      /persistentvolumeclaim "none" not found/u,
+    ],
+  ])('%s', async (name, spec, reason, message) => {
+    await add(name, spec);
+    const { status } = await settled(name);
+    expect(status).toMatchObject({ phase: 'Pending', reason });
+    expect(status?.message).toMatch(message);
+    const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
+    expect(condition).toMatchObject({ status: 'False', reason });
+  });
+
+  test('a pod of a DaemonSet that tolerates everything stays Pending, and is not made anew', async () => {
+    const labels = { app: 'agent' };
+    await lab.homeCluster.api.call('POST', '/apis/apps/v1/namespaces/shop/daemonsets', {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'agent', namespace: 'shop' },
+      spec: {
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
+            tolerations: [{ operator: 'Exists' }],
+            containers: [main],
+          },
+        },
+      },
+    });
+    const found = async (): Promise<Pod[]> =>
+      (await lab.home.list(pods, { namespace: 'shop', labelSelector: 'app=agent' })).items;
+    await eventually('said', async () => (await found())[0]?.status?.reason !== undefined);
+    expect(await found()).toMatchObject([{ status: { phase: 'Pending', reason: 'DaemonSetNotOffloaded' } }]);
+  });
+
+  test(
+    'asked again with patience, and written once',
+    async () => {
+      const before = await read('host-network');
+      let asked = 0;
+      lab.proxy.judge((method, path) => {
+        if (method === 'POST' && path.startsWith('/api/v1/namespaces/tenant/pods')) asked++;
+        return 'pass';
+      });
+      await eventually('asked again', () => asked >= 3, PATIENCE_MS);
+      expect((await read('host-network')).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+      lab.proxy.judge(() => 'pass');
+    },
+    TIMEOUT_MS,
+  );
+
+  test('what was missing comes, and the pod runs', async () => {
+    await lab.home.create(secrets, { metadata: { namespace: 'shop', name: 'none' }, data: {} });
+    await eventually('runs', async () => (await read('missing-secret')).status?.phase === 'Running');
+    const { status } = await read('missing-secret');
+    expect(status?.reason).toBeUndefined();
+    expect(status?.conditions?.some(({ type }) => type === CONDITION_OFFLOADED)).toBe(false);
+  });
+});
+
+describe('changed while it runs', () => {
+  beforeAll(async () => {
+    await add('changed', { containers: [{ ...main, resources: { requests: { cpu: '1' } } }] });
+    await eventually('runs', async () => (await read('changed')).status?.phase === 'Running');
+  });
+  const ref = { namespace: 'shop', name: 'changed' };
+  const patch = async (spec: object, subresource?: string): Promise<Pod> =>
+    lab.home.patch(
+      pods,
+      ref,
+      { type: 'strategic', body: { spec } },
+      subresource === undefined ? {} : { subresource },
+    );
+  const body = async (): Promise<Pod> => lab.foreign.get(pods, { namespace: 'tenant', name: 'changed' });
+
+  test('the image travels', async () => {
+    await patch({ containers: [{ name: 'main', image: 'web:2' }] });
+    await eventually('over there', async () => (await body()).spec?.containers[0]?.image === 'web:2');
+  });
+
+  test('a resize travels', async () => {
+    // A kubelet says what a container has, kwok does not, and without it the home API server takes no resize.
+    const containerStatuses = (await body()).status?.containerStatuses?.map((status) => ({
+      ...status,
+      resources: { requests: { cpu: '1' } },
+    }));
+    const there = { namespace: 'tenant', name: 'changed' };
+    const told = { type: 'merge', body: { status: { containerStatuses } } } as const;
+    await lab.foreign.patch(pods, there, told, { subresource: 'status' });
+    await eventually(
+      'shown',
+      async () => (await read('changed')).status?.containerStatuses?.[0]?.resources !== undefined,
+    );
+    await patch({ containers: [{ name: 'main', resources: { requests: { cpu: '2' } } }] }, 'resize');
+    await eventually(
+      'over there',
+      async () => (await body()).spec?.containers[0]?.resources?.requests?.['cpu'] === '2',
+    );
+  });
+
+  test('a resize that the quota refuses is pending, infeasible', async () => {
+    await patch({ containers: [{ name: 'main', resources: { requests: { cpu: '300' } } }] }, 'resize');
+    const pending = async (): Promise<object | undefined> =>
+      (await read('changed')).status?.conditions?.find(({ type }) => type === 'PodResizePending');
+    await eventually('said', async () => (await pending()) !== undefined);
+    expect(await pending()).toMatchObject({
+      status: 'True',
+      reason: 'Infeasible',
+      message: expect.stringContaining('exceeded quota'),
+    });
+    await patch({ containers: [{ name: 'main', resources: { requests: { cpu: '2' } } }] }, 'resize');
+    await eventually('taken back', async () => (await pending()) === undefined);
+  });
+
+  test('ephemeral containers: one is refused and has ended with the reason, the other travels', async () => {
+    const debug = (name: string, capability?: string): object => ({
+      name,
+      image: 'tools',
+      ...(capability === undefined ? {} : { securityContext: { capabilities: { add: [capability] } } }),
+    });
+    await patch({ ephemeralContainers: [debug('tracer', 'SYS_PTRACE')] }, 'ephemeralcontainers');
+    const status = async (): Promise<object | undefined> =>
+      (await read('changed')).status?.ephemeralContainerStatuses?.find(({ name }) => name === 'tracer');
+    await eventually('said', async () => (await status()) !== undefined);
+    expect(await status()).toMatchObject({
+      state: {
+        terminated: { exitCode: 128, reason: 'StartError', message: expect.stringContaining('SYS_PTRACE') },
+      },
+    });
+    await patch(
+      { ephemeralContainers: [debug('tracer', 'SYS_PTRACE'), debug('plain')] },
+      'ephemeralcontainers',
+    );
+    await eventually('over there', async () =>
+      Boolean((await body()).spec?.ephemeralContainers?.some(({ name }) => name === 'plain')),
+    );
+    expect(await status()).toBeDefined();
+  });
+
+  test('the body is taken away: the home pod ends as evicted', async () => {
+    await lab.foreign.delete(pods, { namespace: 'tenant', name: 'changed' }, { gracePeriodSeconds: 0 });
+    await eventually('ended', async () => (await read('changed')).status?.phase === 'Failed');
+    const { status } = await read('changed');
+    expect(status).toMatchObject({ reason: 'RemotePodLost' });
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'DisruptionTarget', status: 'True' }),
+    );
+  });
+});

@@ -1,0 +1,119 @@
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
+import { Agent, request } from 'node:https';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** What to do with a request: hand it on, refuse it, answer its list without the items, or never answer. */
+export type Verdict = 'pass' | 'refuse' | 'empty' | 'hang';
+
+export interface FaultProxyOptions {
+  /** URL of the API server behind it. */
+  server: string;
+  ca: string;
+  /** Of the cluster's own authority, for 127.0.0.1: clients cannot tell it from the server. */
+  certificate: { cert: string; key: string };
+}
+
+/** Stands before a real API server, ends its TLS, and injects faults into single requests; watches stream through. */
+export class FaultProxy {
+  readonly #options: FaultProxyOptions;
+  readonly #server: Http2SecureServer;
+  readonly #agent: Agent;
+  readonly #sockets = new Set<Socket>();
+  #judge: (method: string, path: string) => Verdict = () => 'pass';
+  /** Requests by verdict. */
+  readonly counts: Record<Verdict, number> = { pass: 0, refuse: 0, empty: 0, hang: 0 };
+
+  constructor(options: FaultProxyOptions) {
+    this.#options = options;
+    this.#agent = new Agent({ ca: options.ca, keepAlive: true });
+    this.#server = createSecureServer({ ...options.certificate, allowHTTP1: true }, (asked, answer) =>
+      this.#serve(asked, answer),
+    );
+    this.#server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.on('close', () => this.#sockets.delete(socket));
+      socket.on('error', () => undefined);
+    });
+    this.#server.on('session', (session) => session.on('error', () => undefined));
+    this.#server.on('sessionError', () => undefined);
+  }
+
+  async start(): Promise<this> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  judge(judge: (method: string, path: string) => Verdict): void {
+    this.#judge = judge;
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+    for (const socket of this.#sockets) socket.destroy();
+    this.#agent.destroy();
+    await closed;
+  }
+
+  #serve(asked: Http2ServerRequest, answer: Http2ServerResponse): void {
+    const { method, url } = asked;
+    const verdict = this.#judge(method, url);
+    this.counts[verdict]++;
+    answer.on('error', () => undefined);
+    asked.on('error', () => undefined);
+    if (verdict === 'hang') return;
+    if (verdict === 'refuse') {
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', message: 'injected', code: 500 };
+      answer.writeHead(500, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify(status));
+      return;
+    }
+    const headers = Object.fromEntries(
+      Object.entries(asked.headers).filter(([name]) => !name.startsWith(':')),
+    );
+    const sent = request(
+      new URL(url, this.#options.server),
+      { method, headers, agent: this.#agent },
+      (got) => {
+        if (verdict === 'empty') void answerEmpty(got, answer);
+        else relay(got, answer);
+      },
+    );
+    sent.on('error', () => answer.stream?.destroy());
+    answer.on('close', () => sent.destroy());
+    asked.pipe(sent);
+  }
+}
+
+const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length']);
+
+const headersOf = ({ headers }: IncomingMessage): OutgoingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name)));
+
+function relay(got: IncomingMessage, answer: Http2ServerResponse): void {
+  answer.writeHead(got.statusCode ?? 502, headersOf(got));
+  got.on('error', () => answer.stream?.destroy());
+  got.pipe(answer);
+}
+
+async function answerEmpty(got: IncomingMessage, answer: Http2ServerResponse): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of got) chunks.push(chunk as Buffer);
+  const list = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
+    metadata: { resourceVersion: string };
+  };
+  const { resourceVersion } = list.metadata;
+  answer.writeHead(200, { 'content-type': 'application/json' });
+  answer.end(JSON.stringify({ ...list, metadata: { resourceVersion }, items: [] }));
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from '@jest/globals';
+import type { VirtualNode } from '../../../src/api/virtual-node.ts';
+import type { Node } from '../../../src/api/wire.ts';
+import type { NodeInputs } from '../../../src/provider/node/forge.ts';
+import { forgeNode, forgeNodeStatus } from '../../../src/provider/node/forge.ts';
+import { forgeVirtualNodeStatus } from '../../../src/provider/node/status.ts';
+import { NOW } from './support/pods.ts';
+
+const virtualNode = (spec: Partial<VirtualNode['spec']> = {}): VirtualNode => ({
+  metadata: { name: 'rome', uid: 'u', resourceVersion: '1', generation: 2, creationTimestamp: NOW },
+  spec: {
+    kubeconfigSecretRef: { namespace: 'n', name: 's' },
+    resources: { cpu: 4 as unknown as string, memory: '8Gi' },
+    ...spec,
+  },
+});
+const OK = { ok: true, reason: 'AsExpected', message: 'answers', version: 'v1.36.3' } as const;
+const inputs = (given: Partial<NodeInputs> = {}): NodeInputs => ({
+  virtualNode: virtualNode(),
+  contact: OK,
+  notReady: undefined,
+  address: '192.0.2.1',
+  kubeletPort: 10_250,
+  version: '1.0',
+  now: NOW,
+  ...given,
+});
+const stored = (node: Node): Node => ({
+  ...node,
+  metadata: { ...node.metadata, uid: 'n', resourceVersion: '1', creationTimestamp: NOW },
+});
+const current = stored(forgeNode(undefined, virtualNode()));
+const ready = (given: Partial<NodeInputs>): object | undefined =>
+  forgeNodeStatus(current, inputs(given)).conditions?.find(({ type }) => type === 'Ready');
+
+describe('the Node', () => {
+  test('set twice is set once', () => {
+    expect(forgeNode(current, virtualNode())).toEqual(current);
+  });
+
+  test('what is ours follows the VirtualNode, what others put there stays', () => {
+    const first = stored(
+      forgeNode(
+        undefined,
+        virtualNode({ labels: { zone: 'a' }, taints: [{ key: 'mine', effect: 'NoSchedule' }] }),
+      ),
+    );
+    const touched = {
+      ...first,
+      metadata: { ...first.metadata, labels: { ...first.metadata.labels, theirs: '1' } },
+      spec: {
+        ...first.spec,
+        unschedulable: true,
+        taints: [
+          ...(first.spec?.taints ?? []),
+          { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' },
+        ],
+      },
+    };
+    const next = forgeNode(touched, virtualNode());
+    expect(next.metadata.labels).toMatchObject({ theirs: '1', 'kubernetes.io/hostname': 'rome' });
+    expect(next.metadata.labels).not.toHaveProperty('zone');
+    expect(next.spec).toEqual({
+      unschedulable: true,
+      taints: [
+        { key: 'tributary.dev/virtual-node', value: 'rome', effect: 'NoSchedule' },
+        { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute' },
+      ],
+    });
+  });
+
+  test('a label of the user cannot take ours away', () => {
+    const labels = {
+      'kubernetes.io/hostname': 'x',
+      'tributary.dev/node-type': 'x',
+      'kubernetes.io/arch': 'arm64',
+    };
+    const node = forgeNode(undefined, virtualNode({ labels }));
+    expect(node.metadata.labels).toMatchObject({
+      'kubernetes.io/hostname': 'rome',
+      'tributary.dev/node-type': 'virtual-node',
+      'kubernetes.io/arch': 'arm64',
+    });
+    expect(forgeNodeStatus(stored(node), inputs()).nodeInfo?.architecture).toBe('arm64');
+  });
+
+  test('what was noted as ours may be damaged', () => {
+    const damaged = {
+      ...current,
+      metadata: { ...current.metadata, annotations: { 'tributary.dev/owned': '{' } },
+    };
+    expect(forgeNode(damaged, virtualNode()).metadata.labels).toMatchObject({
+      'tributary.dev/virtual-node': 'rome',
+    });
+  });
+});
+
+describe('its status', () => {
+  test.each([
+    ['all is well', {}, { status: 'True', reason: 'ForeignClusterReady' }],
+    [
+      'out of contact',
+      { contact: { ...OK, ok: false, reason: 'ForeignClusterUnreachable', message: 'refused' } },
+      { status: 'False', reason: 'ForeignClusterUnreachable', message: 'refused' },
+    ],
+    [
+      'not yet',
+      { notReady: { reason: 'CachesNotSynced', message: 'm' } },
+      { status: 'False', reason: 'CachesNotSynced' },
+    ],
+  ] as [string, Partial<NodeInputs>, object][])('%s', (_what, given, expected) => {
+    expect(ready(given)).toMatchObject(expected);
+  });
+
+  test('the same a second time, later', () => {
+    const status = forgeNodeStatus(current, inputs());
+    expect(forgeNodeStatus({ ...current, status }, inputs({ now: '2027-01-01T00:00:00Z' }))).toEqual(status);
+  });
+
+  test('conditions of others stay, features no longer declared go', () => {
+    const others = [{ type: 'NetworkUnavailable', status: 'False' }];
+    const before = { ...current, status: { conditions: others, declaredFeatures: ['Old'] } } as Node;
+    const status = forgeNodeStatus(before, inputs({ contact: { ...OK, version: 'v1.29.0' } }));
+    expect(status.conditions).toContainEqual(others[0]);
+    expect(status).not.toHaveProperty('declaredFeatures');
+    expect(forgeNodeStatus(before, inputs())).toMatchObject({
+      declaredFeatures: ['ExtendWebSocketsToKubelet'],
+    });
+  });
+
+  test('amounts written as numbers become quantities', () => {
+    expect(forgeNodeStatus(current, inputs()).capacity).toEqual({ cpu: '4', memory: '8Gi' });
+  });
+});
+
+describe('the VirtualNode’s status', () => {
+  const verdicts = (contact: NodeInputs['contact'], notReady?: NodeInputs['notReady']): string[] =>
+    (forgeVirtualNodeStatus({ ...inputs({ contact }), notReady, namespaces: [] }).conditions ?? []).map(
+      ({ type, status, reason }) => `${type} ${status} ${reason}`,
+    );
+  const failed = (reason: NodeInputs['contact']['reason']): NodeInputs['contact'] => ({
+    ...OK,
+    ok: false,
+    reason,
+  });
+
+  test.each<[NodeInputs['contact']['reason'], string, string]>([
+    ['Starting', 'Unknown', 'Unknown'],
+    ['KubeconfigSecretNotFound', 'False', 'Unknown'],
+    ['KubeconfigInvalid', 'False', 'Unknown'],
+    ['CredentialsRejected', 'False', 'True'],
+    ['NotAuthorized', 'False', 'True'],
+    ['ForeignClusterUnreachable', 'Unknown', 'False'],
+    ['ForeignClusterUnhealthy', 'Unknown', 'False'],
+  ])('%s: credentials %s, reachable %s', (reason, credentials, reachable) => {
+    expect(verdicts(failed(reason))).toEqual([
+      `Ready False ${reason}`,
+      `CredentialsValid ${credentials} ${reason}`,
+      `ForeignClusterReachable ${reachable} ${reachable === 'True' ? 'AsExpected' : reason}`,
+    ]);
+  });
+
+  test('conditions of others stay, and times move with the status only', () => {
+    const conditions = [
+      { type: 'Ready', status: 'True', reason: 'x', message: '', lastTransitionTime: '2025-01-01T00:00:00Z' },
+      { type: 'Peered', status: 'True', reason: 'x', message: '', lastTransitionTime: NOW },
+    ] as const;
+    const node = { ...virtualNode(), status: { conditions: [...conditions] } };
+    const status = forgeVirtualNodeStatus({ ...inputs({ virtualNode: node }), namespaces: [] });
+    expect(status.conditions).toContainEqual(conditions[1]);
+    expect(status.conditions?.[0]?.lastTransitionTime).toBe('2025-01-01T00:00:00Z');
+  });
+});
