@@ -14,7 +14,10 @@ import {
 export const TENANT_USAGE = `tributary tenant --peer NAME --namespace TENANT_NS[,TENANT_NS...]
                  [--quota cpu=4,memory=8Gi,pods=100] [--pod-security baseline|restricted]`;
 
-/** Prints YAML for `kubectl apply -f -`. */
+/**
+ * Prints YAML for `kubectl apply --server-side -f -`: the cluster makes the account `default` of a new namespace by
+ * itself, and a client-side apply may lose the race for it.
+ */
 export async function tenantCommand(args: string[], io: CommandIo): Promise<number> {
   return runCommand(TENANT_USAGE, io, () => {
     const line = parseCommandLine(args, ['peer', 'namespace', 'quota', 'pod-security']);

@@ -61,15 +61,25 @@ function homeFieldValue(path: string, home: Pod, context: ForgeContext): string 
   }
 }
 
-/** In-cluster clients find their API server by these; a variable of the container's own wins. */
+/**
+ * In-cluster clients find their API server by these, and the foreign kubelet would set all of them to its own cluster's
+ * (pkg/kubelet/envvars); a variable of the container's own wins.
+ */
 function apiServerVariables(container: AnyContainer, context: ForgeContext): EnvVar[] {
   const server = context.homeApiServer;
   if (server === undefined) return [];
   const own = new Set((container.env ?? []).map((variable) => variable.name));
   const port = String(server.port);
+  const url = `tcp://${server.host.includes(':') ? `[${server.host}]` : server.host}:${port}`;
   return [
     { name: 'KUBERNETES_SERVICE_HOST', value: server.host },
     { name: 'KUBERNETES_SERVICE_PORT', value: port },
     { name: 'KUBERNETES_SERVICE_PORT_HTTPS', value: port },
+    { name: 'KUBERNETES_PORT', value: url },
+    // Named after the Service's port, which is 443 in every cluster, not after the one behind it.
+    { name: 'KUBERNETES_PORT_443_TCP', value: url },
+    { name: 'KUBERNETES_PORT_443_TCP_PROTO', value: 'tcp' },
+    { name: 'KUBERNETES_PORT_443_TCP_PORT', value: port },
+    { name: 'KUBERNETES_PORT_443_TCP_ADDR', value: server.host },
   ].filter((variable) => !own.has(variable.name));
 }

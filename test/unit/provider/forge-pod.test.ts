@@ -91,6 +91,11 @@ describe('environment', () => {
     expect(spec(main({ env }), REACHABLE).containers[0]?.env).toEqual([
       { name: 'KUBERNETES_SERVICE_PORT', value: '6443' },
       { name: 'KUBERNETES_SERVICE_PORT_HTTPS', value: '6443' },
+      { name: 'KUBERNETES_PORT', value: 'tcp://api.home:6443' },
+      { name: 'KUBERNETES_PORT_443_TCP', value: 'tcp://api.home:6443' },
+      { name: 'KUBERNETES_PORT_443_TCP_PROTO', value: 'tcp' },
+      { name: 'KUBERNETES_PORT_443_TCP_PORT', value: '6443' },
+      { name: 'KUBERNETES_PORT_443_TCP_ADDR', value: 'api.home' },
       ...env,
     ]);
   });
