@@ -63,6 +63,8 @@ export class Bed {
   }
 
   static async up({ name, progress = () => {}, nodeFlags = [] }: BedOptions): Promise<Bed> {
+    // What an interrupted run has left is full of its pods.
+    await Lab.down(name);
     const lab = await Lab.up({
       name,
       workload: 'kwok',
