@@ -174,7 +174,7 @@ describe('changed while it runs', () => {
     );
   });
 
-  test('a resize that the quota refuses is pending, infeasible', async () => {
+  test('a resize that the provider refuses is pending, infeasible', async () => {
     await patch({ containers: [{ name: 'main', resources: { requests: { cpu: '300' } } }] }, 'resize');
     const pending = async (): Promise<object | undefined> =>
       (await read('changed')).status?.conditions?.find(({ type }) => type === 'PodResizePending');
@@ -182,7 +182,7 @@ describe('changed while it runs', () => {
     expect(await pending()).toMatchObject({
       status: 'True',
       reason: 'Infeasible',
-      message: expect.stringContaining('exceeded quota'),
+      message: expect.stringContaining("node didn't have enough allocatable resources"),
     });
     await patch({ containers: [{ name: 'main', resources: { requests: { cpu: '2' } } }] }, 'resize');
     await eventually('taken back', async () => (await pending()) === undefined);

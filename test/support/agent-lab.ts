@@ -1,7 +1,7 @@
 /** Two real control planes with pretended nodes, and agents as real processes that come and go between them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cluster } from '../../lab/cluster.ts';
@@ -34,6 +34,8 @@ export class AgentLab {
   readonly kubeconfig: string;
   readonly #lab: Lab;
   readonly #folder: string;
+  /** Of all agents, one after the other; in the lab's folder, and gone with it. */
+  readonly #log: number;
   #agent: ChildProcess | undefined;
 
   private constructor(parts: {
@@ -50,6 +52,7 @@ export class AgentLab {
     this.proxy = parts.proxy;
     this.kubeconfig = parts.kubeconfig;
     this.#folder = mkdtempSync(join(tmpdir(), 'tributary-agent-'));
+    this.#log = openSync(join(this.#folder, 'agent.log'), 'a');
   }
 
   static async up(name: string): Promise<AgentLab> {
@@ -118,6 +121,7 @@ export class AgentLab {
     await Promise.all([this.home.close(), this.foreign.close(), this.proxy.stop()]);
     this.homeCluster.api.close();
     await this.#lab.down();
+    closeSync(this.#log);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -133,7 +137,9 @@ export class AgentLab {
       'tls-private-key-file': join(this.#folder, 'tls.key'),
     };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    this.#agent = spawn(process.execPath, ['src/main.ts', 'peer', ...args], { stdio: 'ignore' });
+    this.#agent = spawn(process.execPath, ['src/main.ts', 'peer', ...args], {
+      stdio: ['ignore', this.#log, this.#log],
+    });
   }
 
   /** kill -9. */

@@ -79,21 +79,36 @@ export class FaultProxy {
       answer.end(JSON.stringify(status));
       return;
     }
-    const headers = Object.fromEntries(
-      Object.entries(asked.headers).filter(([name]) => !name.startsWith(':')),
+    void this.#forward(asked, answer, verdict);
+  }
+
+  async #forward(asked: Http2ServerRequest, answer: Http2ServerResponse, verdict: Verdict): Promise<void> {
+    const { method, url } = asked;
+    // Whole before it is sent on: the next server must never see half a request of a client that was killed.
+    const body = await wholeOf(asked).catch(() => undefined);
+    if (body === undefined || answer.destroyed) return;
+    const entries = Object.entries(asked.headers).filter(
+      ([name]) => !name.startsWith(':') && !HOP_BY_HOP.has(name),
     );
-    const sent = request(
-      new URL(url, this.#options.server),
-      { method, headers, agent: this.#agent },
-      (got) => {
-        if (verdict === 'empty') void answerEmpty(got, answer);
-        else relay(got, answer);
-      },
-    );
+    const headers = {
+      ...Object.fromEntries(entries),
+      ...(body.length > 0 ? { 'content-length': body.length } : {}),
+    };
+    const to = new URL(url, this.#options.server);
+    const sent = request(to, { method, headers, agent: this.#agent }, (got) => {
+      if (verdict === 'empty') void answerEmpty(got, answer);
+      else relay(got, answer);
+    });
     sent.on('error', () => answer.stream?.destroy());
     answer.on('close', () => sent.destroy());
-    asked.pipe(sent);
+    sent.end(body);
   }
+}
+
+async function wholeOf(stream: AsyncIterable<unknown>): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
 }
 
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length']);
@@ -108,11 +123,8 @@ function relay(got: IncomingMessage, answer: Http2ServerResponse): void {
 }
 
 async function answerEmpty(got: IncomingMessage, answer: Http2ServerResponse): Promise<void> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of got) chunks.push(chunk as Buffer);
-  const list = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
-    metadata: { resourceVersion: string };
-  };
+  const text = (await wholeOf(got)).toString('utf8');
+  const list = JSON.parse(text) as { metadata: { resourceVersion: string } };
   const { resourceVersion } = list.metadata;
   answer.writeHead(200, { 'content-type': 'application/json' });
   answer.end(JSON.stringify({ ...list, metadata: { resourceVersion }, items: [] }));
