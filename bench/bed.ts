@@ -63,9 +63,7 @@ export class Bed {
   }
 
   static async up({ name, progress = () => {}, nodeFlags = [] }: BedOptions): Promise<Bed> {
-    // What an interrupted run has left is full of its pods.
-    await Lab.down(name);
-    const lab = await Lab.up({
+    const lab = await Lab.fresh({
       name,
       workload: 'kwok',
       clusters: [{ name: 'home' }, { name: 'foreign', nodes: FOREIGN_NODES }],

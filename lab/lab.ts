@@ -98,6 +98,12 @@ export class Lab {
     });
   }
 
+  /** The same from nothing: one that is up already goes first. For tests and measurements, after a killed run too. */
+  static async fresh(options: LabOptions = {}): Promise<Lab> {
+    if (await Lab.down(options.name)) options.progress?.('removed what an earlier run had left');
+    return Lab.up(options);
+  }
+
   /** A lab that is up; throws when there is none. */
   static async open(name: string = DEFAULT_NAME): Promise<Lab> {
     const lab = await openReady(new Journal(labPaths(name).runDirectory));

@@ -29,10 +29,9 @@ async function prepare(name: string, stage: Stage, signal: AbortSignal): Promise
   const image = agentImage(progress);
   // Awaited below; a failure before that must not count as unhandled.
   image.catch(() => undefined);
-  const lab = await stage.step('two clusters, real containers', async () => {
-    if (await Lab.down(LAB)) progress('removed what a killed demo had left');
-    return Lab.up({ name: LAB, signal, progress });
-  });
+  const lab = await stage.step('two clusters, real containers', async () =>
+    Lab.fresh({ name: LAB, signal, progress }),
+  );
   const bench = await Workbench.create(lab, { files: join(import.meta.dirname, name), signal });
   writeFileSync(join(bench.directory, 'virtual-node.yaml'), virtualNodeYaml(lab, PEERING));
   await stage.step('the image of Tributary', async () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
   // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
   await import('reflect-metadata');
   const { Lab } = await import('../../lab/lab.ts');
-  lab = await Lab.up({ name: 'kube-client', workload: 'kwok', clusters: [{ name: 'one' }] });
+  lab = await Lab.fresh({ name: 'kube-client', workload: 'kwok', clusters: [{ name: 'one' }] });
   cluster = lab.cluster('one');
   client = createClient(await parseKubeconfig(readFileSync(cluster.kubeconfig, 'utf8')));
   await client.create(namespaces, { metadata: { name: NAMESPACE } });

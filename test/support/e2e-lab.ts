@@ -48,8 +48,7 @@ const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
 export async function upE2eLab(): Promise<void> {
   const image = await agentImage(console.error);
   if (isKept() && (await isUp())) return;
-  await Lab.down(E2E_LAB);
-  const lab = await Lab.up({ name: E2E_LAB });
+  const lab = await Lab.fresh({ name: E2E_LAB });
   try {
     // Over there it is only what pods of a test run: it has a client that speaks TLS.
     await Promise.all(lab.clusters.map(async (cluster) => cluster.loadImage(image)));

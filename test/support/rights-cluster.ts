@@ -55,7 +55,7 @@ export class RightsCluster {
     // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
     await import('reflect-metadata');
     const { Lab } = await import('../../lab/lab.ts');
-    const lab = await Lab.up({ name, workload: 'kwok', clusters: [{ name: 'both' }] });
+    const lab = await Lab.fresh({ name, workload: 'kwok', clusters: [{ name: 'both' }] });
     return new RightsCluster(lab, lab.cluster('both'));
   }
 
