@@ -59,7 +59,11 @@ export class AgentLab {
     // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
     await import('reflect-metadata');
     const { Lab } = await import('../../lab/lab.ts');
-    const lab = await Lab.up({ name, workload: 'kwok', clusters: [{ name: 'home' }, { name: 'foreign' }] });
+    const lab = await Lab.fresh({
+      name,
+      workload: 'kwok',
+      clusters: [{ name: 'home' }, { name: 'foreign' }],
+    });
     const open = async (cluster: string): Promise<HttpClient> =>
       createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
     const foreign = lab.cluster('foreign');
