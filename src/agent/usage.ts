@@ -131,6 +131,7 @@ const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 
 
 /** A Go duration such as `1m3.5s`; 0 for what is none. */
 export function durationMs(text: string): number {
+  if (!/^([\d.]+(ms|h|m|s))+$/u.test(text)) return 0;
   let total = 0;
   for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|h|m|s)/gu)) {
     total += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0);
