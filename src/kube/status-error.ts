@@ -59,5 +59,9 @@ function asStatus(body: unknown): Status {
 
 function codeOf(status: number, reason: unknown): ErrorCode {
   if (status === 409 && reason === 'AlreadyExists') return 'AlreadyExists';
-  return CODES[status] ?? (status >= 500 || status < 400 ? 'Unavailable' : 'Invalid');
+  const code = CODES[status] ?? (status >= 500 || status < 400 ? 'Unavailable' : 'Invalid');
+  // What an API server means for good it says with a reason. A bare 404 or 400 comes from something on the way, and
+  // must not be taken for the end of an object.
+  const isFinal = code === 'NotFound' || code === 'Invalid';
+  return isFinal && typeof reason !== 'string' ? 'Unavailable' : code;
 }

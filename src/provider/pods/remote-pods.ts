@@ -2,7 +2,7 @@ import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { KubeClient, ObjectRef } from '../../kube/client.ts';
-import { errorCode, errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { PodChange } from '../forge/change.ts';
 import type { Tenant } from '../tenant.ts';
 
@@ -16,11 +16,7 @@ export class RemotePods {
 
   /** As it is now, past all caches. */
   async live(namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
-    try {
-      return await liveOrUndefined(this.#foreign.get(pods, { namespace, name }, { signal }));
-    } catch (error) {
-      throw passing(error);
-    }
+    return liveOrUndefined(this.#foreign.get(pods, { namespace, name }, { signal }));
   }
 
   /** Why the provider refuses the change; undefined when it was made, or when its pod is gone. */
@@ -44,7 +40,7 @@ export class RemotePods {
       await this.#foreign.delete(pods, refOf(remote), { uid, signal, ...grace });
     } catch (error) {
       // Gone already, or another pod by now: the watch tells the rest.
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw passing(error);
+      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
     }
   }
 
@@ -70,12 +66,6 @@ export class RemotePods {
     );
   }
 }
-
-/** Nothing in a read or a deletion can be invalid: such an answer comes from something on the way, and passes. */
-const passing = (error: unknown): unknown =>
-  hasCode(error, 'Invalid')
-    ? new TributaryError('Unavailable', errorMessage(error), { cause: error })
-    : error;
 
 function refOf({ metadata: { name, namespace } }: Pod): ObjectRef {
   return { name, ...(namespace === undefined ? {} : { namespace }) };

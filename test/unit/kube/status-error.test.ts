@@ -75,3 +75,10 @@ test.each<[string, string, number | undefined]>([
   expect(order === undefined ? undefined : Math.sign(order)).toBe(sign);
   expect(isOlder(a, b)).toBe(sign === -1);
 });
+
+test.each([400, 404, 422])(
+  'HTTP %d without a reason comes from something on the way, and passes',
+  (status) => {
+    expect(statusError(status, { message: 'page not found' }, { what: 'x' }).code).toBe('Unavailable');
+  },
+);
