@@ -1,9 +1,14 @@
 import type { VirtualNode, VirtualNodeStatus } from '../../api/virtual-node.ts';
-import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, virtualNodes } from '../../api/virtual-node.ts';
+import {
+  API_VERSION,
+  VIRTUAL_NODE_CONDITIONS,
+  VIRTUAL_NODE_REASONS,
+  virtualNodes,
+} from '../../api/virtual-node.ts';
 import type { NamespaceMapping } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { deepEqual } from '../../lib/equality.ts';
+import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { ContactState } from './contact.ts';
 import { nodeNameOf } from './forge.ts';
 import { obstacleOf } from './obstacle.ts';
@@ -93,10 +98,7 @@ export async function writeVirtualNodeStatus(
 ): Promise<void> {
   const status = forgeVirtualNodeStatus(inputs);
   const { virtualNode } = inputs;
-  if (deepEqual(status, virtualNode.status ?? {})) return;
-  await home.replace(
-    virtualNodes,
-    { apiVersion: 'tributary.dev/v1alpha1', kind: 'VirtualNode', ...virtualNode, status },
-    { subresource: 'status', signal },
-  );
+  // Named in full, since the one read at start may have come without its kind.
+  const object: VirtualNode = { apiVersion: API_VERSION, kind: 'VirtualNode', ...virtualNode };
+  await replaceStatusIfDiffers(home, virtualNodes, object, { status, signal });
 }
