@@ -6,8 +6,8 @@ import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Source } from '../server/source.ts';
-import { Variable } from '../server/source.ts';
+import type { Source } from '../lib/source.ts';
+import { Variable } from '../lib/source.ts';
 
 const NAMESPACE = 'kube-system';
 const NAME = 'extension-apiserver-authentication';

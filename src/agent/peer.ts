@@ -17,7 +17,7 @@ import { KubeletServer } from '../server/kubelet/server.ts';
 import { ServerMetrics } from '../server/metrics.ts';
 import { OpsServer } from '../server/ops.ts';
 import { ServingCertificate } from '../server/serving-certificate.ts';
-import type { KeyPair, Source } from '../server/source.ts';
+import type { KeyPair, Source } from '../lib/source.ts';
 import { VERSION } from '../version.ts';
 import { authoritiesFromFile, ClientAuthorities } from './client-authorities.ts';
 import { homeCredentials } from './home.ts';

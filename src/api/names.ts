@@ -41,3 +41,8 @@ export const OFFLOADED_REASONS = {
   lost: 'RemotePodLost',
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];
+
+/** On everything that was made here because of a provider that we use: its ClusterID. */
+export const LABEL_PROVIDER = 'tributary.dev/provider';
+/** On objects that stand for a peering, until what was made for it is gone. */
+export const FINALIZER_PEERING = 'tributary.dev/peering';

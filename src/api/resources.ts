@@ -1,3 +1,4 @@
+import type * as models from '@kubernetes/client-node';
 import type {
   CertificateSigningRequest,
   ConfigMap,
@@ -8,6 +9,7 @@ import type {
   Node,
   Pod,
   Secret,
+  Stored,
   SubjectAccessReview,
   TokenRequest,
   TokenReview,
@@ -72,4 +74,95 @@ export const subjectAccessReviews: ResourceType<SubjectAccessReview> = resource(
   'SubjectAccessReview',
   'subjectaccessreviews',
   'Cluster',
+);
+export const serviceAccounts: ResourceType<Stored<models.V1ServiceAccount>> = resource(
+  '/v1',
+  'ServiceAccount',
+  'serviceaccounts',
+  'Namespaced',
+);
+export const services: ResourceType<Stored<models.V1Service>> = resource(
+  '/v1',
+  'Service',
+  'services',
+  'Namespaced',
+);
+export const resourceQuotas: ResourceType<Stored<models.V1ResourceQuota>> = resource(
+  '/v1',
+  'ResourceQuota',
+  'resourcequotas',
+  'Namespaced',
+);
+export const limitRanges: ResourceType<Stored<models.V1LimitRange>> = resource(
+  '/v1',
+  'LimitRange',
+  'limitranges',
+  'Namespaced',
+);
+export const deployments: ResourceType<Stored<models.V1Deployment>> = resource(
+  'apps/v1',
+  'Deployment',
+  'deployments',
+  'Namespaced',
+);
+export const roles: ResourceType<Stored<models.V1Role>> = resource(
+  'rbac.authorization.k8s.io/v1',
+  'Role',
+  'roles',
+  'Namespaced',
+);
+export const roleBindings: ResourceType<Stored<models.V1RoleBinding>> = resource(
+  'rbac.authorization.k8s.io/v1',
+  'RoleBinding',
+  'rolebindings',
+  'Namespaced',
+);
+export const clusterRoles: ResourceType<Stored<models.V1ClusterRole>> = resource(
+  'rbac.authorization.k8s.io/v1',
+  'ClusterRole',
+  'clusterroles',
+  'Cluster',
+);
+export const clusterRoleBindings: ResourceType<Stored<models.V1ClusterRoleBinding>> = resource(
+  'rbac.authorization.k8s.io/v1',
+  'ClusterRoleBinding',
+  'clusterrolebindings',
+  'Cluster',
+);
+export const admissionPolicies: ResourceType<Stored<models.V1ValidatingAdmissionPolicy>> = resource(
+  'admissionregistration.k8s.io/v1',
+  'ValidatingAdmissionPolicy',
+  'validatingadmissionpolicies',
+  'Cluster',
+);
+export const admissionPolicyBindings: ResourceType<Stored<models.V1ValidatingAdmissionPolicyBinding>> =
+  resource(
+    'admissionregistration.k8s.io/v1',
+    'ValidatingAdmissionPolicyBinding',
+    'validatingadmissionpolicybindings',
+    'Cluster',
+  );
+export const flowSchemas: ResourceType<Stored<models.V1FlowSchema>> = resource(
+  'flowcontrol.apiserver.k8s.io/v1',
+  'FlowSchema',
+  'flowschemas',
+  'Cluster',
+);
+export const storageClasses: ResourceType<Stored<models.V1StorageClass>> = resource(
+  'storage.k8s.io/v1',
+  'StorageClass',
+  'storageclasses',
+  'Cluster',
+);
+export const ingressClasses: ResourceType<Stored<models.V1IngressClass>> = resource(
+  'networking.k8s.io/v1',
+  'IngressClass',
+  'ingressclasses',
+  'Cluster',
+);
+export const endpointSlices: ResourceType<Stored<models.V1EndpointSlice>> = resource(
+  'discovery.k8s.io/v1',
+  'EndpointSlice',
+  'endpointslices',
+  'Namespaced',
 );

@@ -4,8 +4,8 @@ import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
-import { Variable } from './source.ts';
-import type { KeyPair, Source } from './source.ts';
+import { Variable } from '../lib/source.ts';
+import type { KeyPair, Source } from '../lib/source.ts';
 
 export interface CertificateFilesOptions {
   certificatePath: string;

@@ -11,8 +11,8 @@ import type { Logger } from '../lib/log.ts';
 import { generateKey, privatePem, selfSigned } from './certificate/self-signed.ts';
 import { createSigningRequest } from './certificate/signing-request.ts';
 import type { CertificateSubject } from './certificate/subject.ts';
-import { Variable } from './source.ts';
-import type { KeyPair, Source } from './source.ts';
+import { Variable } from '../lib/source.ts';
+import type { KeyPair, Source } from '../lib/source.ts';
 
 export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 /** What the signer permits for a key that cannot encipher. */

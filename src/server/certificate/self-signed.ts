@@ -1,8 +1,8 @@
 import { KeyObject, webcrypto } from 'node:crypto';
-import type { KeyPair } from '../source.ts';
+import type { KeyPair } from '../../lib/source.ts';
 import { alternativeNamesOf, nameOf } from './subject.ts';
 import type { CertificateSubject } from './subject.ts';
-import { ECDSA_P256, loadX509 } from './x509.ts';
+import { ECDSA_P256, loadX509 } from '../../lib/x509.ts';
 
 export const generateKey = async (): Promise<webcrypto.CryptoKeyPair> =>
   webcrypto.subtle.generateKey(ECDSA_P256, true, ['sign', 'verify']);

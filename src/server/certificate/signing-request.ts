@@ -3,7 +3,7 @@ import type { webcrypto } from 'node:crypto';
 import type * as X509 from '@peculiar/x509';
 import { alternativeNamesOf, nameOf } from './subject.ts';
 import type { CertificateSubject } from './subject.ts';
-import { ECDSA_P256, loadX509 } from './x509.ts';
+import { ECDSA_P256, loadX509 } from '../../lib/x509.ts';
 
 /** A parsed request. `other` names what was found besides: further subject attributes, names, extensions. */
 export interface ParsedRequest extends CertificateSubject {

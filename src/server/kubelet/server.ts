@@ -9,7 +9,7 @@ import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServerMetrics } from '../metrics.ts';
-import type { KeyPair, Source } from '../source.ts';
+import type { KeyPair, Source } from '../../lib/source.ts';
 import { KubeletAuth } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
 import { Connections } from './connections.ts';

@@ -22,7 +22,7 @@ import type { KubeletServerOptions } from '../../../../src/server/kubelet/server
 import { pairs } from '../../../../src/server/kubelet/stream-headers.ts';
 import type { UserInfo } from '../../../../src/server/kubelet/user.ts';
 import { ServerMetrics } from '../../../../src/server/metrics.ts';
-import { Variable } from '../../../../src/server/source.ts';
+import { Variable } from '../../../../src/lib/source.ts';
 import type { Authority, Issued } from './certificates.ts';
 import { createAuthority } from './certificates.ts';
 

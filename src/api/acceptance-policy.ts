@@ -1,0 +1,53 @@
+import type { Price } from './offer.ts';
+import type { PeerSelector } from './peer-selector.ts';
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Condition, KubeObject, ResourceList } from './wire.ts';
+
+/** Aggregate: one Node for the whole foreign cluster. PerNode: one for each node over there, so that a pod too large for any is not attracted. */
+export type VirtualNodeShape = 'Aggregate' | 'PerNode';
+
+export interface AcceptancePolicySpec {
+  /** Whose offers it speaks of, and with Automatic also whom we ask by ourselves. */
+  peers: PeerSelector;
+  /** Automatic asks for offers and takes them. Manual takes an offer once a person approves the Advertisement. Default Manual. */
+  approval?: 'Automatic' | 'Manual';
+  /** Of two policies that match, the one with the higher number decides; then the older one. Default 0. */
+  precedence?: number;
+  /** No more than this is taken of an offer, by resource. */
+  ceilings?: ResourceList;
+  /** An offer with less than this is refused. */
+  minimum?: ResourceList;
+  /** An offer that asks more is refused; one without price never is. */
+  maxPrices?: Record<string, Price>;
+  /** Labels that the offer must bear. */
+  requiredLabels?: Record<string, string>;
+  /** Home namespaces to offload. */
+  namespaces?: string[];
+  /** Default Aggregate. */
+  shape?: VirtualNodeShape;
+  /** Most Nodes that PerNode makes of one peer. Default 16. */
+  maxNodes?: number;
+  /** Labels and taints for the Nodes. */
+  nodeLabels?: Record<string, string>;
+}
+
+export interface AcceptancePolicyStatus {
+  observedGeneration?: number;
+  /** ClusterIDs whose offers it has decided about. */
+  peers?: string[];
+  conditions?: Condition[];
+}
+
+/** Which offers are taken. */
+export interface AcceptancePolicy extends KubeObject {
+  spec: AcceptancePolicySpec;
+  status?: AcceptancePolicyStatus;
+}
+
+export const acceptancePolicies: ResourceType<AcceptancePolicy> = defineResource(
+  'tributary.dev/v1alpha1',
+  'AcceptancePolicy',
+  'acceptancepolicies',
+  'Cluster',
+);

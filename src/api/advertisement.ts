@@ -1,0 +1,72 @@
+import type { Offer, SignedContract } from './offer.ts';
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Condition, KubeObject } from './wire.ts';
+
+export interface AdvertisementSpec {
+  /** ClusterID of the provider; also the object's name. */
+  clusterID: string;
+  /** As received and checked. */
+  offer: Offer;
+  /** Base64 of the provider's Ed25519 signature over the canonical bytes of the offer. */
+  signature: string;
+  /** A person's word, where the policy is Manual. */
+  approval?: 'Approved' | 'Denied';
+}
+
+export interface AdvertisementStatus {
+  observedGeneration?: number;
+  /** Accepted, Refused, Pending or Expired. */
+  decision?: string;
+  reason?: string;
+  message?: string;
+  /** AcceptancePolicy that decided. */
+  policy?: string;
+  contract?: SignedContract;
+  /** How the API server over there is reached: Direct, Link or DialBack. */
+  access?: string;
+  /** End of the token in use. */
+  credentialExpires?: string;
+  /** VirtualNodes made from it. */
+  virtualNodes?: string[];
+  conditions?: Condition[];
+}
+
+/** What a provider offers us. Made by Tributary; a person approves or denies. */
+export interface Advertisement extends KubeObject {
+  spec: AdvertisementSpec;
+  status?: AdvertisementStatus;
+}
+
+export const advertisements: ResourceType<Advertisement> = defineResource(
+  'tributary.dev/v1alpha1',
+  'Advertisement',
+  'advertisements',
+  'Cluster',
+);
+
+export const ADVERTISEMENT_CONDITIONS = {
+  /** The offer passes the policy. */
+  accepted: 'Accepted',
+  /** Both have signed. */
+  contract: 'ContractSigned',
+  /** A token of the provider is in the Secret and not about to expire. */
+  credential: 'CredentialValid',
+  /** VirtualNodes and agent are in place. */
+  virtualNode: 'VirtualNodeReady',
+} as const;
+
+export const ADVERTISEMENT_REASONS = {
+  ok: 'AsExpected',
+  noPolicy: 'NoPolicyMatches',
+  waitingForApproval: 'WaitingForApproval',
+  deniedHere: 'DeniedHere',
+  tooLittle: 'BelowMinimum',
+  tooDear: 'PriceAboveMaximum',
+  labelMissing: 'LabelMissing',
+  expired: 'Expired',
+  waitingForProvider: 'WaitingForProvider',
+  unreachable: 'ApiServerUnreachable',
+  noLink: 'NoLink',
+  settingUp: 'SettingUp',
+} as const;

@@ -1,0 +1,131 @@
+import type { DiscoverySource, SecretKeyRef } from './peer-selector.ts';
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Condition, KubeObject } from './wire.ts';
+
+/** Auto leaves it to the policies. */
+export type PeeringWish = 'Auto' | 'Enabled' | 'Disabled';
+
+export interface ForeignClusterSpec {
+  /** The only identity that is believed behind the endpoint. Without it nothing but its fingerprint is learnt. */
+  clusterID?: string;
+  /** `host:port` of its peering endpoint, set by people; discovery writes its own into status. */
+  endpoint?: string;
+  /** Whether we use it. Default Auto. */
+  outgoing?: PeeringWish;
+  /** Whether it may use us. Default Auto. */
+  incoming?: PeeringWish;
+  /** Home namespaces to offload there, besides those of the AcceptancePolicy. */
+  namespaces?: string[];
+  /** A one-time token of the other cluster. Key `token` by default. */
+  joinTokenSecretRef?: SecretKeyRef;
+}
+
+/** What one way of discovery knows; each writes its own and lets it expire. */
+export interface Sighting {
+  /** `host:port`, the most promising first. */
+  endpoints: string[];
+  clusterName?: string;
+  protocols?: number[];
+  firstSeen: string;
+  /** RFC 3339; after this the sighting counts no more. */
+  expires: string;
+  /** WAN: the SearchDomain that listed it. */
+  searchDomain?: string;
+}
+
+/**
+ * None: nothing wanted, or nobody asked. Pending: asked, no decision yet. Offered: an offer is there and waits for
+ * acceptance. Accepted: agreed on by both, being set up. Established: in use. Denied: the deciding side said no.
+ * Ending: being taken down.
+ */
+export type PeeringPhase = 'None' | 'Pending' | 'Offered' | 'Accepted' | 'Established' | 'Denied' | 'Ending';
+
+export interface PeeringState {
+  phase: PeeringPhase;
+  /** One word from a closed list (FOREIGN_CLUSTER_REASONS). */
+  reason?: string;
+  message?: string;
+  /** When the phase was entered. */
+  since?: string;
+}
+
+export interface LinkState {
+  connected: boolean;
+  /** Which side opened it. */
+  dialledBy?: 'Us' | 'Them';
+  /** Endpoint that was dialled, or the address that the peer came from. */
+  endpoint?: string;
+  protocol?: number;
+  /** Version of the peer's program. */
+  software?: string;
+  since?: string;
+}
+
+export interface ForeignClusterStatus {
+  observedGeneration?: number;
+  /** Proved by TLS; not what an announcement says. */
+  clusterID?: string;
+  clusterName?: string;
+  sightings?: Partial<Record<DiscoverySource, Sighting>>;
+  /** The sources of the sightings that count, joined by commas; for `kubectl get`. */
+  foundBy?: string;
+  link?: LinkState;
+  outgoing?: PeeringState;
+  incoming?: PeeringState;
+  conditions?: Condition[];
+}
+
+/** A cluster that can be seen. Named by its ClusterID when discovery made it, freely when a person did. */
+export interface ForeignCluster extends KubeObject {
+  spec?: ForeignClusterSpec;
+  status?: ForeignClusterStatus;
+}
+
+export const foreignClusters: ResourceType<ForeignCluster> = defineResource(
+  'tributary.dev/v1alpha1',
+  'ForeignCluster',
+  'foreignclusters',
+  'Cluster',
+);
+
+/** Condition types of a ForeignCluster; a closed list. */
+export const FOREIGN_CLUSTER_CONDITIONS = {
+  /** Its identity is proved and is the one that is wanted. */
+  identity: 'IdentityVerified',
+  /** A link is up, whichever side dialled it. */
+  connected: 'Connected',
+  /** Its pods can be run: the peering we use is Established. */
+  outgoing: 'OutgoingEstablished',
+  /** It uses us. */
+  incoming: 'IncomingEstablished',
+} as const;
+
+/** Reasons of those conditions, and of peering states; a closed list. */
+export const FOREIGN_CLUSTER_REASONS = {
+  ok: 'AsExpected',
+  notWanted: 'NotWanted',
+  noPolicy: 'NoPolicyMatches',
+  identityUnconfirmed: 'IdentityUnconfirmed',
+  wrongIdentity: 'WrongIdentity',
+  noEndpoint: 'NoEndpoint',
+  unreachable: 'EndpointUnreachable',
+  incompatible: 'IncompatibleProtocol',
+  linkLost: 'LinkLost',
+  waitingForDecision: 'WaitingForDecision',
+  waitingForApproval: 'WaitingForApproval',
+  waitingForOffer: 'WaitingForOffer',
+  offerRefused: 'OfferRefused',
+  tokenRequired: 'TokenRequired',
+  tokenInvalid: 'TokenInvalid',
+  tokenExpired: 'TokenExpired',
+  tokenUsed: 'TokenUsed',
+  denied: 'DeniedByPeer',
+  deniedHere: 'DeniedHere',
+  withdrawn: 'Withdrawn',
+  settingUp: 'SettingUp',
+  revoked: 'Revoked',
+  ending: 'Ending',
+  invalid: 'Invalid',
+} as const;
+export type ForeignClusterReason = (typeof FOREIGN_CLUSTER_REASONS)[keyof typeof FOREIGN_CLUSTER_REASONS];

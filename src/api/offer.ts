@@ -1,0 +1,103 @@
+import type { ResourceList } from './wire.ts';
+
+/**
+ * What two clusters say to each other about lending, as it is signed, sent and stored. Whoever reads one of these
+ * from a peer checks it first (src/peering/protocol): TypeScript's word is worth nothing on the wire.
+ */
+
+/** A home namespace and the tenant namespace that the provider has chosen for it. */
+export interface NamespaceOffer {
+  homeNamespace: string;
+  tenantNamespace: string;
+}
+
+/** Nodes of the provider that look the same to a scheduler. No pod larger than one of them runs anywhere. */
+export interface NodeShape {
+  /** How many such nodes there are. */
+  count: number;
+  /** Of one node: the share of what is free on it. */
+  resources: ResourceList;
+  architecture: string;
+  operatingSystem: string;
+  /** Zone, region, instance type, and what the SharingPolicy lets through. */
+  labels?: Record<string, string>;
+}
+
+export interface StorageClassOffer {
+  name: string;
+  provisioner: string;
+  /** The provider's default class. */
+  isDefault?: boolean;
+  /** Volumes can be shared between nodes. */
+  volumeBindingMode?: string;
+  allowVolumeExpansion?: boolean;
+}
+
+export interface ServiceClasses {
+  storage?: StorageClassOffer[];
+  ingress?: string[];
+  loadBalancer?: string[];
+}
+
+export interface Price {
+  /** Decimal amount per unit and hour, for example `0.04`. */
+  amount: string;
+  /** ISO 4217, or any word of three to eight letters that both sides understand. */
+  currency: string;
+}
+
+export type PodSecurityLevel = 'baseline' | 'restricted';
+
+/** Signed by the provider, for one consumer. */
+export interface Offer {
+  /** ClusterID of the one who lends. */
+  provider: string;
+  /** ClusterID of the one it is for. */
+  consumer: string;
+  /** Grows with every offer of this provider to this consumer; an older one is a replay. */
+  generation: number;
+  /** RFC 3339, whole seconds. */
+  issued: string;
+  expires: string;
+  /** In all: cpu, memory, pods, ephemeral-storage, `storage` (persistent), extended resources. */
+  resources: ResourceList;
+  shapes: NodeShape[];
+  classes: ServiceClasses;
+  /** For the virtual node. */
+  labels: Record<string, string>;
+  /** Images that some node holds already. */
+  images: string[];
+  /** By resource. */
+  prices: Record<string, Price>;
+  namespaces: NamespaceOffer[];
+  podSecurity: PodSecurityLevel;
+  /** How long pods outlive a home that does not come back. */
+  keepForSeconds: number;
+  /** `major.minor.patch` of the provider's Kubernetes. */
+  kubernetesVersion?: string;
+  /** Features of the runtime that all offered nodes declare (KEP-5328). */
+  declaredFeatures?: string[];
+}
+
+/** Both sides sign the canonical bytes (RFC 8785) of this. */
+export interface Contract {
+  provider: string;
+  consumer: string;
+  /** Of the offer that was accepted. */
+  generation: number;
+  issued: string;
+  resources: ResourceList;
+  namespaces: NamespaceOffer[];
+  podSecurity: PodSecurityLevel;
+  keepForSeconds: number;
+  prices: Record<string, Price>;
+}
+
+/** A contract with what proves it. The text is what was signed, byte for byte. */
+export interface SignedContract {
+  /** Canonical JSON of a Contract. */
+  text: string;
+  /** Base64 of Ed25519 signatures over the text. */
+  consumerSignature?: string;
+  providerSignature?: string;
+}

@@ -1,0 +1,40 @@
+import type { DiscoverySource } from '../api/peer-selector.ts';
+import type { Component } from '../lib/lifecycle.ts';
+
+/**
+ * What an announcement says of a cluster, whichever way it came. It is a hint and nothing more: the ID is proved by
+ * TLS when the endpoint is dialled.
+ */
+export interface Candidate {
+  clusterID: string;
+  clusterName?: string;
+  /** `host:port`, `[v6]:port`; the most promising first. */
+  endpoints: readonly string[];
+  /** Protocol versions of the peering link. */
+  protocols: readonly number[];
+  /** Milliseconds on the monotonic clock at which it counts no more. */
+  expiresAt: number;
+  /** WAN: the domain that listed it. */
+  searchDomain?: string;
+}
+
+/** One way of finding clusters. Announcing ourselves is part of it where the way has that (LAN). */
+export interface CandidateSource extends Component {
+  readonly source: DiscoverySource;
+  /** What is seen now: expired and withdrawn ones are not in it, nor is the cluster we are. */
+  candidates(): Iterable<Candidate>;
+  /** Calls back with the ID of each candidate that came, changed or went. */
+  onChange(listener: (clusterID: string) => void): () => void;
+}
+
+/** What we say of ourselves; nothing that is secret, and no more than is needed to dial. */
+export interface Announcement {
+  clusterID: string;
+  clusterName: string;
+  /** Port of the peering endpoint. */
+  port: number;
+  protocols: readonly number[];
+}
+
+/** DNS-SD service type (RFC 6763, section 7). */
+export const SERVICE_TYPE = '_tributary._tcp';

@@ -1,0 +1,131 @@
+/**
+ * What the parts of peering know of each other. The composition is in src/agent/peering.ts:
+ *
+ *     identity ── link ──┬── lending    (we are the provider: PeeringRequest, offers, tenants, tokens)
+ *                        ├── borrowing  (we are the consumer: Advertisement, contract, VirtualNode, agent)
+ *                        └── reach      (streams to API servers, dial-back)
+ *     clusters: ForeignCluster objects; whom to dial, what is wanted, what people see
+ */
+import type { LinkState } from '../api/foreign-cluster.ts';
+import type { CallMethod, Calls, DocumentChanges, Documents, Credential } from './protocol/documents.ts';
+
+/** A cluster that has proved its identity by TLS. */
+export interface PeerIdentity {
+  readonly clusterID: string;
+  /** Raw Ed25519 public key, 32 bytes; the ClusterID is made from it. */
+  readonly publicKey: Uint8Array;
+}
+
+/** Our own identity; the private key does not leave it. */
+export interface OwnIdentity {
+  readonly clusterID: string;
+  readonly publicKey: Uint8Array;
+  /** Base64 of an Ed25519 signature (RFC 8032) over the UTF-8 bytes, domain-separated by `purpose`. */
+  sign(purpose: SignaturePurpose, text: string): string;
+}
+
+/** Prefixed to what is signed, so that a signature for one thing proves nothing of another. */
+export type SignaturePurpose = 'offer' | 'contract';
+
+export interface LinkView extends LinkState {
+  clusterID: string;
+  clusterName?: string;
+  /** Where the peer says it can be dialled. */
+  peerEndpoints: readonly string[];
+  publicKey: Uint8Array;
+  /** Names of our network keys that the peer has proved to hold. */
+  networkKeys: readonly string[];
+  /** Round-trip time of the last heartbeat. */
+  rttMs?: number;
+}
+
+/** Why a cluster that is to be dialled has no link. */
+export interface DialProblem {
+  /** One of FOREIGN_CLUSTER_REASONS. */
+  reason:
+    'EndpointUnreachable' | 'WrongIdentity' | 'IdentityUnconfirmed' | 'IncompatibleProtocol' | 'NoEndpoint';
+  message: string;
+  /** The identity that answered, where it was proved but is not (yet) the wanted one. */
+  answeredBy?: string;
+}
+
+/** Whom to dial; the whole set is given each time. */
+export interface DialTarget {
+  /** Name of the ForeignCluster. */
+  name: string;
+  /** Without it only the identity behind the endpoint is learnt. */
+  clusterID?: string;
+  endpoints: readonly string[];
+}
+
+/** All links; one for each peer at most. */
+export interface PeerLinks {
+  view(clusterID: string): LinkView | undefined;
+  views(): Iterable<LinkView>;
+  problem(targetName: string): DialProblem | undefined;
+  setTargets(targets: readonly DialTarget[]): void;
+  /** What we have to say to that peer may have changed. */
+  publish(clusterID: string): void;
+  /** Throws Unreachable without a link, and what the peer answered where it refused. */
+  call<Method extends CallMethod>(
+    clusterID: string,
+    method: Method,
+    params: Calls[Method]['params'],
+    signal?: AbortSignal,
+  ): Promise<Calls[Method]['result']>;
+  /** Calls back after a link came, went or learnt something; the returned function ends that. */
+  onChange(listener: (key: { clusterID?: string; target?: string }) => void): () => void;
+}
+
+type Requests = 'request' | 'acceptance';
+type Answers = 'offer' | 'grant';
+
+/** We as provider, towards the link. */
+export interface LendingSide {
+  /** What we say to that peer now; from caches, without waiting. */
+  documents(clusterID: string): Pick<Documents, Answers>;
+  /** Checked in form; who said it is proved. Throws what the peer is to be told. */
+  received(peer: PeerIdentity, changes: Pick<DocumentChanges, Requests>): Promise<void>;
+  credential(peer: PeerIdentity, signal: AbortSignal): Promise<Credential>;
+}
+
+/** We as consumer, towards the link. */
+export interface BorrowingSide {
+  documents(clusterID: string): Pick<Documents, Requests>;
+  received(peer: PeerIdentity, changes: Pick<DocumentChanges, Answers>): Promise<void>;
+}
+
+/** Where borrowing stands with one provider, for the ForeignCluster. */
+export interface PeeringReport {
+  phase: 'None' | 'Pending' | 'Offered' | 'Accepted' | 'Established' | 'Denied' | 'Ending';
+  reason?: string;
+  message?: string;
+}
+
+/** Streams to the API server of a peer, whichever side can dial. */
+export interface ApiReach {
+  /**
+   * A local address that is joined to the API server of that peer, over streams beside the link: what a kubeconfig
+   * names as its server. Made at the first call, kept until `close`.
+   */
+  open(clusterID: string): Promise<{ server: string }>;
+  close(clusterID: string): Promise<void>;
+}
+
+/** Starts and ends the agent of one foreign cluster. */
+export interface AgentLauncher {
+  /** Makes what is missing and changes what differs; without effect when all is as wanted. */
+  ensure(agent: WantedAgent, signal: AbortSignal): Promise<void>;
+  /** Removes it all; resolves when the agent no longer runs. */
+  remove(clusterID: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface WantedAgent {
+  /** ClusterID of the provider. */
+  clusterID: string;
+  /** VirtualNodes that it serves; for each its Node's name. */
+  virtualNodes: readonly { name: string; nodeName: string }[];
+  /** Home namespaces that are offloaded. */
+  namespaces: readonly string[];
+  kubeconfigSecret: { namespace: string; name: string };
+}
