@@ -21,7 +21,7 @@ export class Cluster {
   readonly pki: ClusterPki;
   /** Plain calls as system:masters. */
   readonly api: KubeApi;
-  /** Real nodes, the one with the control plane first; none with kwok. */
+  /** Real nodes, the one with the control plane first; with kwok that one, on the underlay, or none. */
   readonly nodes: readonly Node[];
   readonly #journal: Journal;
 
@@ -83,6 +83,8 @@ export class Cluster {
 
   /** Imports an OCI or docker archive into every node. */
   async loadImage(archive: string, signal?: AbortSignal): Promise<void> {
+    if (this.spec.workload === 'kwok')
+      throw new Error(`cluster ${this.name} only pretends to run containers`);
     await together(
       signal,
       this.nodes.map((node) => async (signal: AbortSignal) => node.loadImage(archive, signal)),

@@ -1,13 +1,20 @@
 /**
- * The kwok workload: a real control plane on loopback, and nodes and pods that only pretend to run. It needs neither
- * root nor containers, and as many clusters as wanted stand side by side, each on ports of its own.
+ * The kwok workload: a real control plane, and nodes and pods that only pretend to run. On loopback it needs neither
+ * root nor containers, and as many clusters as wanted stand side by side, each on ports of its own. In a lab of
+ * containers the control plane has a network namespace on the underlay instead.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { binaries } from './binaries.ts';
-import { startControlPlane, type ControlPlane, type ControlPlaneProgram } from './control-plane.ts';
+import {
+  DEFAULT_PORTS,
+  startControlPlane,
+  type ControlPlane,
+  type ControlPlaneOptions,
+  type ControlPlaneProgram,
+} from './control-plane.ts';
 import { Daemon } from './daemon.ts';
 import { freePorts } from './free-ports.ts';
 import type { KubeApi } from './kube-api.ts';
@@ -37,8 +44,6 @@ const flags: Partial<Record<ControlPlaneProgram, readonly string[]>> = {
     '--max-mutating-requests-inflight=1500',
     '--event-ttl=10m',
     '--profiling=false',
-    // The `kubernetes` Service would need an address that is not loopback; nothing here could dial it anyway.
-    '--endpoint-reconciler-type=none',
   ],
   'kube-controller-manager': [...unlimited, '--concurrent-gc-syncs=40', '--concurrent-namespace-syncs=20'],
   'kube-scheduler': unlimited,
@@ -46,7 +51,7 @@ const flags: Partial<Record<ControlPlaneProgram, readonly string[]>> = {
 
 /** Starts one cluster; resolves when its pretended nodes are Ready. */
 export const startKwokCluster: StartCluster = async (start) => {
-  const { cluster, lab, journal, progress, signal } = start;
+  const { cluster, lab, progress, signal } = start;
   const directory = join(lab.dataDirectory, cluster.name);
   const programs = await binaries(progress, [
     'etcd',
@@ -55,19 +60,14 @@ export const startKwokCluster: StartCluster = async (start) => {
     'kube-scheduler',
     'kwok',
   ]);
-  const [etcdClient = 0, etcdPeer = 0, apiServer = 0] = await freePorts(3);
   const controlPlane = await startControlPlane(
     {
       name: cluster.name,
       directory,
       programs,
-      address: loopback,
-      bindAddress: loopback,
-      ports: { etcdClient, etcdPeer, apiServer, controllerManager: 0, scheduler: 0 },
+      ...(await placeOf(start)),
       podCidr: cluster.podCidr,
       serviceCidr: cluster.serviceCidr,
-      start: (spec) => Daemon.start(spec, journal),
-      flags,
       progress,
     },
     signal,
@@ -82,6 +82,34 @@ export const startKwokCluster: StartCluster = async (start) => {
   await defaultServiceAccount(controlPlane.api, signal);
   return controlPlane;
 };
+
+type Place = Pick<ControlPlaneOptions, 'address' | 'bindAddress' | 'ports' | 'start' | 'flags'>;
+
+/** Where the control plane runs and listens. */
+async function placeOf({ cluster, journal }: ClusterStart): Promise<Place> {
+  const [host] = cluster.nodes;
+  if (host !== undefined) {
+    const start: Place['start'] = (spec) => Daemon.start({ ...spec, netns: host.netns }, journal);
+    return {
+      address: host.address,
+      ports: { ...DEFAULT_PORTS, controllerManager: 0, scheduler: 0 },
+      start,
+      flags,
+    };
+  }
+  const [etcdClient = 0, etcdPeer = 0, apiServer = 0] = await freePorts(3);
+  return {
+    address: loopback,
+    bindAddress: loopback,
+    ports: { etcdClient, etcdPeer, apiServer, controllerManager: 0, scheduler: 0 },
+    start: (spec) => Daemon.start(spec, journal),
+    flags: {
+      ...flags,
+      // The `kubernetes` Service would need an address that is not loopback; nothing here could dial it anyway.
+      'kube-apiserver': [...(flags['kube-apiserver'] ?? []), '--endpoint-reconciler-type=none'],
+    },
+  };
+}
 
 async function startKwok(
   { cluster, lab, journal }: ClusterStart,
@@ -101,6 +129,7 @@ async function startKwok(
       name: `${cluster.name}/kwok`,
       command: [program, `--kubeconfig=${kubeconfig}`, `--config=${config}`, `--config=${stages}`],
       logFile: join(directory, 'log', 'kwok.log'),
+      ...(cluster.nodes[0] !== undefined && { netns: cluster.nodes[0].netns }),
     },
     journal,
   );

@@ -21,11 +21,11 @@ import { systemImages } from './images.ts';
 import { Journal } from './journal.ts';
 import { startKwokCluster } from './kwok.ts';
 import { knownDaemons } from './known-daemons.ts';
-import { checkLabName, chooseSubnet, subnetsInRoutes } from './network.ts';
+import { checkLabName, chooseSubnet, subnetsInRoutes, underlayNetns } from './network.ts';
 import { createNamespaceDirectory } from './node.ts';
 import { labPaths, runRoot, type LabPaths } from './paths.ts';
 import { missing, thisMachine } from './preflight.ts';
-import { run } from './run.ts';
+import { run, type RunOptions } from './run.ts';
 import { resolveSpec, type ClusterOptions, type LabSpec, type Workload } from './spec.ts';
 import { together } from './together.ts';
 import { createUnderlay } from './underlay.ts';
@@ -141,6 +141,14 @@ export class Lab {
     return found;
   }
 
+  /** Runs a program where the segments meet: rules of nftables there are the lab's firewalls. */
+  async onRouter(
+    command: readonly [string, ...string[]],
+    options: Omit<RunOptions, 'netns'> = {},
+  ): Promise<string> {
+    return run(command, { ...options, netns: underlayNetns(this.name) });
+  }
+
   /** All daemons by full name: `home/etcd`, `home-1/kubelet`. */
   daemons(): ReadonlyMap<string, Daemon> {
     return knownDaemons(this.#journal);
@@ -184,8 +192,7 @@ async function build(
   context: { paths: LabPaths; progress: (line: string) => void },
 ): Promise<Lab> {
   const { progress } = context;
-  const { workload } = options;
-  const isReal = workload === 'containers';
+  const isReal = options.workload === 'containers';
   const spec = await reserve(journal, options, context.paths);
   for (const path of [spec.runDirectory, spec.dataDirectory]) {
     journal.append({ kind: 'directory', path });
@@ -200,7 +207,7 @@ async function build(
   const planes = await together(
     options.signal,
     spec.clusters.map((cluster) => async (signal: AbortSignal) => {
-      const plane = await starters[workload]({ lab: spec, cluster, journal, progress, signal });
+      const plane = await starters[cluster.workload]({ lab: spec, cluster, journal, progress, signal });
       plane.api.close();
       const access = {
         server: plane.server,

@@ -65,15 +65,36 @@ export function subnetsInRoutes(routes: string): Set<number> {
   return found;
 }
 
-export const bridgeAddress = ({ subnet }: Underlay): string => `172.30.${subnet}.1`;
-export const rootAddress = ({ subnet }: Underlay): string => `172.30.${subnet}.254`;
+/** Second octet of each segment's /24. */
+const SEGMENTS = [30, 31, 29, 28] as const;
+
+/** One of the networks of a lab: a bridge of its own, behind the lab's router. */
+export interface Segment extends Underlay {
+  /** Default 0: the one that the root network namespace is in. */
+  readonly segment?: number;
+}
+
+/** Throws unless a lab has such a segment. */
+export function checkSegment(segment: number): void {
+  if (SEGMENTS[segment] !== undefined) return;
+  throw new Error(`a lab has segments 0 to ${SEGMENTS.length - 1}, not ${segment}`);
+}
+
+const prefix = ({ subnet, segment = 0 }: Segment): string => `172.${SEGMENTS[segment] ?? 0}.${subnet}`;
+
+export const segmentCidr = (segment: Segment): string => `${prefix(segment)}.0/24`;
+/** The router, as a segment sees it. */
+export const bridgeAddress = (segment: Segment): string => `${prefix(segment)}.1`;
+export const rootAddress = (underlay: Underlay): string => `${prefix(underlay)}.254`;
+/** The bridge of a segment in the router's namespace. */
+export const bridgeName = (segment: number): string => `br${segment}`;
 
 /** Address of a node; both indices count from 0. */
-export function nodeAddress({ subnet }: Underlay, cluster: number, node: number): string {
+export function nodeAddress(segment: Segment, cluster: number, node: number): string {
   if (cluster < 0 || cluster >= MAX_CLUSTERS || node < 0 || node >= NODES_PER_CLUSTER) {
     throw new Error(`a lab has at most ${MAX_CLUSTERS} clusters of ${NODES_PER_CLUSTER} nodes`);
   }
-  return `172.30.${subnet}.${10 + cluster * NODES_PER_CLUSTER + node + 1}`;
+  return `${prefix(segment)}.${10 + cluster * NODES_PER_CLUSTER + node + 1}`;
 }
 
 /** Distinct by default, so that clusters can be routed to each other. */

@@ -93,7 +93,10 @@ export class Node {
       mkdirSync(path, { recursive: true });
     }
     writeFileSync(files.cniTemplate, cniTemplate(this.spec));
-    writeFileSync(files.resolvConf, `nameserver ${bridgeAddress(this.#options.lab.underlay)}\n`);
+    writeFileSync(
+      files.resolvConf,
+      `nameserver ${bridgeAddress({ ...this.#options.lab.underlay, segment: this.#options.cluster.segment })}\n`,
+    );
     const toml = join(this.#data, 'containerd.toml');
     writeFileSync(toml, containerdToml(files, snapshotterFor(this.#data)));
     const containerd = this.#start('containerd', ['containerd', '--config', toml], {

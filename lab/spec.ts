@@ -2,6 +2,7 @@
 import {
   checkClusterNames,
   checkLabName,
+  checkSegment,
   defaultPodCidr,
   defaultServiceCidr,
   nodeAddress,
@@ -24,6 +25,13 @@ export interface ClusterOptions {
   readonly serviceCidr?: string;
   /** Install metrics-server. Default: with `containers`. */
   readonly metricsServer?: boolean;
+  /**
+   * Default: the lab's. `kwok` in a lab of containers: pretended nodes, but a control plane and an address of its own
+   * on the underlay; a program that is to be in this cluster's network is started on its node.
+   */
+  readonly workload?: Workload;
+  /** The network that its nodes are in, counted from 0; those of different segments meet at a router. Default 0. */
+  readonly segment?: number;
 }
 
 export interface NodeSpec {
@@ -39,7 +47,9 @@ export interface ClusterSpec {
   readonly podCidr: string;
   readonly serviceCidr: string;
   readonly metricsServer: boolean;
-  /** Empty with `kwok`, whose nodes are only objects. */
+  readonly workload: Workload;
+  readonly segment: number;
+  /** Empty in a lab of kwok, whose nodes are only objects; with a kwok cluster among containers, the one of its control plane. */
   readonly nodes: readonly NodeSpec[];
   /** How many nodes there are, pretended ones included. */
   readonly nodeCount: number;
@@ -83,16 +93,24 @@ function resolveCluster(
     throw new Error(`cluster ${cluster.name}: a cluster has at least one node, not ${nodeCount}`);
   }
   const podCidr = cluster.podCidr ?? defaultPodCidr(index);
-  const real = lab.workload === 'containers';
+  const { workload = lab.workload, segment = 0 } = cluster;
+  if (lab.workload === 'kwok' && (workload !== 'kwok' || segment !== 0)) {
+    throw new Error(`cluster ${cluster.name}: a lab of kwok has no network; make it one of containers`);
+  }
+  checkSegment(segment);
+  const real = workload === 'containers';
+  const hosts = real ? nodeCount : Number(lab.workload === 'containers');
   return {
     name: cluster.name,
     podCidr,
     serviceCidr: cluster.serviceCidr ?? defaultServiceCidr(index),
     metricsServer: cluster.metricsServer ?? real,
+    workload,
+    segment,
     nodeCount,
-    nodes: Array.from({ length: real ? nodeCount : 0 }, (_, node) => ({
+    nodes: Array.from({ length: hosts }, (_, node) => ({
       name: nodeName(cluster.name, node),
-      address: nodeAddress(lab.underlay, index, node),
+      address: nodeAddress({ ...lab.underlay, segment }, index, node),
       netns: nodeNetns(lab.name, nodeName(cluster.name, node)),
       podCidr: nodePodCidr(podCidr, node),
     })),

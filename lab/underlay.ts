@@ -1,10 +1,10 @@
 /**
- * The network of a lab: one namespace holds a bridge without an uplink, every node is a namespace on that bridge,
- * and one interface lets the root namespace in. Nothing leaves, and nothing of the host is routed through it.
+ * The network of a lab: one namespace holds a bridge for each segment, without an uplink, and routes between them;
+ * every node is a namespace on one bridge, and one interface lets the root namespace in. Nothing leaves, and nothing of the host is routed through it.
  */
 import { run } from './run.ts';
 import type { Journal } from './journal.ts';
-import { bridgeAddress, rootAddress, rootLink, underlayNetns } from './network.ts';
+import { bridgeAddress, bridgeName, rootAddress, rootLink, segmentCidr, underlayNetns } from './network.ts';
 import type { ClusterSpec, LabSpec, NodeSpec } from './spec.ts';
 
 /** Name of every node's interface on the underlay. */
@@ -24,24 +24,34 @@ export async function createUnderlay(spec: LabSpec, journal: Journal): Promise<v
   const underlay = underlayNetns(spec.name);
   const link = rootLink(spec.name);
   await addNetns(underlay, journal);
-  await ipBatch(underlay, [
-    'link set lo up',
-    'link add br0 type bridge',
-    `addr add ${bridgeAddress(spec.underlay)}/24 dev br0`,
-    'link set br0 up',
-  ]);
+  const segments = [...new Set([0, ...spec.clusters.map(({ segment }) => segment)])];
+  await ipBatch(underlay, ['link set lo up', ...segments.flatMap((segment) => addBridge(spec, segment))]);
+  // Between segments this namespace is the router, and what a firewall drops is dropped here.
+  await run(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward'], { netns: underlay });
   journal.append({ kind: 'link', name: link });
   await ipBatch(undefined, [
     `link add ${link} type veth peer name root netns ${underlay}`,
     `addr add ${rootAddress(spec.underlay)}/24 dev ${link}`,
     `link set ${link} up`,
+    ...segments
+      .filter((segment) => segment !== 0)
+      .map(
+        (segment) =>
+          `route add ${segmentCidr({ ...spec.underlay, segment })} via ${bridgeAddress(spec.underlay)} dev ${link}`,
+      ),
   ]);
-  await ipBatch(underlay, ['link set root master br0 up']);
+  await ipBatch(underlay, [`link set root master ${bridgeName(0)} up`]);
   let port = 0;
   for (const cluster of spec.clusters) {
     for (const node of cluster.nodes) await addNode(spec, cluster, node, { journal, port: `node${port++}` });
   }
 }
+
+const addBridge = (spec: LabSpec, segment: number): string[] => [
+  `link add ${bridgeName(segment)} type bridge`,
+  `addr add ${bridgeAddress({ ...spec.underlay, segment })}/24 dev ${bridgeName(segment)}`,
+  `link set ${bridgeName(segment)} up`,
+];
 
 async function addNode(
   spec: LabSpec,
@@ -53,13 +63,13 @@ async function addNode(
   await addNetns(node.netns, made.journal);
   await ipBatch(underlay, [
     `link add ${made.port} type veth peer name ${NODE_LINK} netns ${node.netns}`,
-    `link set ${made.port} master br0 up`,
+    `link set ${made.port} master ${bridgeName(cluster.segment)} up`,
   ]);
   await ipBatch(node.netns, [
     'link set lo up',
     `addr add ${node.address}/24 dev ${NODE_LINK}`,
     `link set ${NODE_LINK} up`,
-    `route add default via ${bridgeAddress(spec.underlay)}`,
+    `route add default via ${bridgeAddress({ ...spec.underlay, segment: cluster.segment })}`,
     ...podRoutes(cluster, node),
   ]);
   // A kernel without br_netfilter lacks the last file; nftables then sees bridged packets by other means.

@@ -18,6 +18,8 @@ describe('resolveSpec', () => {
         name: 'home',
         podCidr: '10.244.0.0/16',
         serviceCidr: '10.96.0.0/16',
+        workload: 'containers',
+        segment: 0,
         metricsServer: true,
         nodeCount: 2,
         nodes: [
@@ -29,6 +31,8 @@ describe('resolveSpec', () => {
         name: 'foreign',
         podCidr: '10.245.0.0/16',
         serviceCidr: '10.97.0.0/16',
+        workload: 'containers',
+        segment: 0,
         metricsServer: true,
         nodeCount: 1,
         nodes: [
@@ -54,6 +58,24 @@ describe('resolveSpec', () => {
   test('kwok has nodes only by number, and no metrics', () => {
     const { clusters } = resolveSpec({ ...lab, workload: 'kwok', clusters: [{ name: 'home', nodes: 100 }] });
     expect(clusters[0]).toMatchObject({ nodeCount: 100, nodes: [], metricsServer: false });
+  });
+
+  test('a kwok cluster among containers has the node of its control plane, in its segment', () => {
+    const { clusters } = resolveSpec({
+      ...lab,
+      clusters: [{ name: 'home' }, { name: 'far', nodes: 3, workload: 'kwok', segment: 1 }],
+    });
+    expect(clusters[1]).toMatchObject({ workload: 'kwok', nodeCount: 3, metricsServer: false });
+    expect(clusters[1]?.nodes).toMatchObject([{ name: 'far-1', address: '172.31.3.41' }]);
+  });
+
+  test.each([-1, 4, 0.5])('there is no segment %d', (segment) => {
+    expect(() => resolveSpec({ ...lab, clusters: [{ name: 'far', segment }] })).toThrow(/segment/);
+  });
+
+  test('a lab of kwok has no network to be divided', () => {
+    const clusters = [{ name: 'far', segment: 1 }];
+    expect(() => resolveSpec({ ...lab, workload: 'kwok', clusters })).toThrow(/no network/);
   });
 
   test.each([0, -1, 1.5, 31])('%d real nodes are refused', (nodes) => {
