@@ -23,6 +23,22 @@ export interface AgentConfig {
   clientCaFile: string | undefined;
   /** Role `cluster`: where the agents run; default $POD_NAMESPACE, then `tributary-system`. */
   systemNamespace: string;
+  /** Role `cluster`: what people call this cluster; default `cluster`. */
+  clusterName: string;
+  /** Role `cluster`: port of the peering endpoint; default 7443, 0 takes a free one. */
+  peeringPort: number;
+  /** Role `cluster`: `host:port` at which peers can dial the peering endpoint; none where they cannot. */
+  advertise: readonly string[];
+  /** Role `cluster`: https URL at which peers reach this API server; default: the endpoint of the `kubernetes` Service. */
+  apiServer: string | undefined;
+  /** Role `cluster`: `host:port` at which offloaded pods reach this API server; without it they get no token. */
+  homeApiServer: string | undefined;
+  /** Role `cluster`: image of the agents that it starts; default: those agents run inside this process (role `all`). */
+  agentImage: string | undefined;
+  /** Role `cluster`: life of the tokens that peers are given; default 3600 s. */
+  credentialSeconds: number;
+  /** Role `cluster`: life of the TLS leaf certificates of the identity; default 86400 s. */
+  leafSeconds: number;
   /** Name of this process among replicas; default $POD_NAME, then the host name. */
   identity: string;
 }
@@ -46,6 +62,14 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'tls-cert-file': 'peer: serving certificate of the kubelet API (default: a CertificateSigningRequest)',
   'tls-private-key-file': 'peer: its key',
   'client-ca-file': 'peer: authorities of client certificates (default: the cluster’s)',
+  'cluster-name': 'cluster: what people call this cluster (default "cluster")',
+  'peering-port': 'cluster: port of the peering endpoint (default 7443)',
+  advertise: 'cluster: HOST:PORT,... at which peers can dial the peering endpoint',
+  'api-server': 'cluster: https URL at which peers reach this API server (default: its own endpoint)',
+  'home-api-server': 'cluster: HOST:PORT at which offloaded pods reach this API server',
+  'agent-image': 'cluster: image of the agents that it starts',
+  'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
+  'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };
 
 /** Reports all mistakes together. */
@@ -57,6 +81,14 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     const value = Number(text);
     if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
     mistakes.push(`--${name} must be a port, not "${text}"`);
+    return fallback;
+  };
+  const seconds = (name: string, fallback: number, least: number): number => {
+    const text = options[name];
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= least && value <= 31_536_000) return value;
+    mistakes.push(`--${name} must be a number of seconds from ${least} to a year, not "${text}"`);
     return fallback;
   };
   const level = options['log-level'] ?? env['TRIBUTARY_LOG_LEVEL'] ?? 'info';
@@ -77,6 +109,15 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     tlsPrivateKeyFile: options['tls-private-key-file'],
     clientCaFile: options['client-ca-file'],
     systemNamespace: env['POD_NAMESPACE'] ?? 'tributary-system',
+    clusterName: options['cluster-name'] ?? env['TRIBUTARY_CLUSTER_NAME'] ?? 'cluster',
+    peeringPort: port('peering-port', 7443),
+    advertise: (options['advertise'] ?? '').split(',').filter((endpoint) => endpoint !== ''),
+    apiServer: options['api-server'],
+    homeApiServer: options['home-api-server'],
+    agentImage: options['agent-image'],
+    // Below ten minutes the API server refuses.
+    credentialSeconds: seconds('credential-seconds', 3600, 600),
+    leafSeconds: seconds('leaf-seconds', 86_400, 60),
     identity: env['POD_NAME'] ?? hostname,
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
