@@ -35,6 +35,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   ClusterRole: 'clusterroles',
   ClusterRoleBinding: 'clusterrolebindings',
   ConfigMap: 'configmaps',
+  CustomResourceDefinition: 'customresourcedefinitions',
   Deployment: 'deployments',
   Namespace: 'namespaces',
   Node: 'nodes',

@@ -1,53 +1,19 @@
-/** `make demo [DEMO=pods]`: two real clusters, one part of the product on them, a closing table; nothing stays. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-
-import { agentImage } from '../images-agent.ts';
+/** `make demo [DEMO=pods]`: real clusters, one part of the product on them, a closing table; nothing stays. */
 import { Lab } from '../lab.ts';
-import { peeringSteps, virtualNodeYaml, type PeeringOptions } from './peering.ts';
-import { showPods } from './pods.ts';
+import { demonstratePods } from './pods.ts';
 import { Stage } from './stage.ts';
-import { Workbench } from './workbench.ts';
 
-/** A part of the product; each has its own folder of manifests. */
-const DEMOS: Readonly<Record<string, (bench: Workbench, stage: Stage) => Promise<void>>> = {
-  pods: showPods,
+/** A part of the product, from no clusters to the last thing shown; it makes the lab of that name. */
+export type Demonstration = (lab: string, stage: Stage, signal: AbortSignal) => Promise<void>;
+
+/** Each has its own folder of manifests. */
+const DEMOS: Readonly<Record<string, Demonstration>> = {
+  pods: demonstratePods,
 };
 
 const LAB = 'demo';
-const PEERING: PeeringOptions = {
-  namespaces: ['default'],
-  quota: 'cpu=4,memory=4Gi,pods=50',
-  resources: { cpu: '4', memory: '4Gi', pods: '50' },
-};
 
 const say = (line: string): void => console.log(line);
-
-async function prepare(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
-  const progress = (line: string): void => stage.say(line);
-  // The image needs minutes of one core the first time, the clusters seconds of both: begun together.
-  const image = agentImage(progress);
-  // Awaited below; a failure before that must not count as unhandled.
-  image.catch(() => undefined);
-  const lab = await stage.step('two clusters, real containers', async () =>
-    Lab.fresh({ name: LAB, signal, progress }),
-  );
-  const bench = await Workbench.create(lab, { files: join(import.meta.dirname, name), signal });
-  writeFileSync(join(bench.directory, 'virtual-node.yaml'), virtualNodeYaml(lab, PEERING));
-  await stage.step('the image of Tributary', async () => {
-    await lab.cluster('home').loadImage(await image, signal);
-    progress('loaded into the home cluster');
-  });
-  for (const { title, commands } of peeringSteps(PEERING)) {
-    await stage.step(title, async () => {
-      for (const command of commands) await stage.show(bench, command, { timeoutMs: 90_000, lines: 6 });
-    });
-  }
-  await stage.step('kubectl get nodes', async () =>
-    stage.show(bench, 'kubectl get nodes -o wide', { expect: /^foreign +Ready /m }),
-  );
-  return bench;
-}
 
 async function perform(name: string, signal: AbortSignal): Promise<void> {
   const demo = Object.hasOwn(DEMOS, name) ? DEMOS[name] : undefined;
@@ -55,7 +21,7 @@ async function perform(name: string, signal: AbortSignal): Promise<void> {
   const began = performance.now();
   const stage = new Stage(say);
   try {
-    await demo(await prepare(name, stage, signal), stage);
+    await demo(LAB, stage, signal);
   } finally {
     await stage.step('everything removed again', async () => Lab.down(LAB));
     say(`\n${stage.table()}`);

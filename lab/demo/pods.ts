@@ -3,15 +3,54 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { agentImage } from '../images-agent.ts';
+import { Lab } from '../lab.ts';
+import { peeringSteps, virtualNodeYaml, type PeeringOptions } from './by-hand.ts';
 import { Mismatch, check, type Stage } from './stage.ts';
-import type { Workbench } from './workbench.ts';
+import { Workbench } from './workbench.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const CP_BYTES = 20 * MEBIBYTE;
 const POLL_MS = 250;
 
+const PEERING: PeeringOptions = {
+  namespaces: ['default'],
+  quota: 'cpu=4,memory=4Gi,pods=50',
+  resources: { cpu: '4', memory: '4Gi', pods: '50' },
+};
+
+export async function demonstratePods(name: string, stage: Stage, signal: AbortSignal): Promise<void> {
+  await showPods(await prepare(name, stage, signal), stage);
+}
+
+async function prepare(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
+  const progress = (line: string): void => stage.say(line);
+  // The image needs minutes of one core the first time, the clusters seconds of both: begun together.
+  const image = agentImage(progress);
+  // Awaited below; a failure before that must not count as unhandled.
+  image.catch(() => undefined);
+  const lab = await stage.step('two clusters, real containers', async () =>
+    Lab.fresh({ name, signal, progress }),
+  );
+  const bench = await Workbench.create(lab, { files: join(import.meta.dirname, 'pods'), signal });
+  writeFileSync(join(bench.directory, 'virtual-node.yaml'), virtualNodeYaml(lab, PEERING));
+  await stage.step('the image of Tributary', async () => {
+    await lab.cluster('home').loadImage(await image, signal);
+    progress('loaded into the home cluster');
+  });
+  for (const { title, commands } of peeringSteps(PEERING)) {
+    await stage.step(title, async () => {
+      for (const command of commands) await stage.show(bench, command, { timeoutMs: 90_000, lines: 6 });
+    });
+  }
+  await stage.step('kubectl get nodes', async () =>
+    stage.show(bench, 'kubectl get nodes -o wide', { expect: /^foreign +Ready /m }),
+  );
+  return bench;
+}
+
 /** Every kubectl command of a pod's life, from home, on pods that run in the foreign cluster. */
-export async function showPods(bench: Workbench, stage: Stage): Promise<void> {
+async function showPods(bench: Workbench, stage: Stage): Promise<void> {
   await stage.step('Deployment runs over there', async () => showDeployment(bench, stage));
   const pod = (await bench.run('kubectl get pod -l app=web -o jsonpath={.items[0].metadata.name}')).stdout;
   await showStreams(bench, stage, pod);

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { peeringSteps, virtualNodeYaml, type PeeringOptions } from '../../lab/demo/peering.ts';
+import { peeringSteps, virtualNodeYaml, type PeeringOptions } from '../../lab/demo/by-hand.ts';
 import { Workbench } from '../../lab/demo/workbench.ts';
 import { agentImage } from '../../lab/images-agent.ts';
 import { Lab } from '../../lab/lab.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 
 import { binaries } from '../../lab/binaries.ts';
-import { tenantOf } from '../../lab/demo/peering.ts';
+import { tenantOf } from '../../lab/demo/by-hand.ts';
 import { onTerminal, Program, type Ended, type ProgramOptions } from '../../lab/demo/program.ts';
 import { Lab } from '../../lab/lab.ts';
 import type { Pod } from '../../src/api/wire.ts';
