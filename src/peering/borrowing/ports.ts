@@ -1,0 +1,57 @@
+import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
+import type { HomeApiServer } from '../../api/virtual-node.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ControllerMetrics } from '../../kube/controller.ts';
+import type { EventRecorder, EventSubject } from '../../kube/events.ts';
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { AgentLauncher, ApiReach, OwnIdentity, PeerLinks } from '../ports.ts';
+
+/** What people and policies here want of one provider. */
+export interface BorrowingWish {
+  wanted: boolean;
+  /** Home namespaces that the ForeignCluster names; those of the policy come on top. */
+  namespaces: readonly string[];
+  /** The one that decides about this provider's offers. */
+  policy?: AcceptancePolicy;
+  /** The provider's one-time token. */
+  joinToken?: string;
+  /** Take it down without waiting for pods to end well. */
+  force?: boolean;
+  /** The ForeignCluster, for events that concern no Advertisement yet. */
+  subject?: EventSubject;
+}
+
+export interface BorrowingWishes {
+  wish(clusterID: string): BorrowingWish;
+  /** Calls back with each ClusterID whose wish may have changed; the returned function ends that. */
+  onChange(listener: (clusterID: string) => void): () => void;
+}
+
+export interface BorrowingOptions {
+  client: KubeClient;
+  identity: OwnIdentity;
+  /** Of this cluster, for people over there. */
+  clusterName: string;
+  wishes: BorrowingWishes;
+  /** Late bound: the registry of links needs us, too. */
+  links: () => Pick<PeerLinks, 'view' | 'publish' | 'call' | 'onChange'>;
+  reach: ApiReach;
+  launcher: AgentLauncher;
+  /** Where the kubeconfig Secrets are. */
+  systemNamespace: string;
+  /** Where offloaded pods reach our API server, where they can. */
+  homeApiServer?: HomeApiServer;
+  /** `host:port` of our own API server: no peer may send our agents there. */
+  ownApiServers?: readonly string[];
+  /** For development: a provider's API server on this machine's loopback may be dialled. Default false. */
+  allowLoopback?: boolean;
+  /** How long pods may take to end when a peering ends. Default 30 000. */
+  drainMs?: number;
+  events: EventRecorder;
+  metrics?: ControllerMetrics;
+  clock: Clock;
+  random?: Random;
+  log: Logger;
+}

@@ -1,0 +1,71 @@
+import type { Right } from '../../api/rbac.ts';
+
+/** What the cluster role needs, cluster-wide, to use other clusters. */
+export const BORROWING_CLUSTER_RIGHTS: readonly Right[] = [
+  {
+    group: 'tributary.dev',
+    resource: 'advertisements',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
+    why: 'offers received; patch: takes its finalizer off, and nothing else',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'advertisements/status',
+    verbs: ['update'],
+    why: 'what was decided, the contract, and what became of it',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'virtualnodes',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+    why: 'one or more for each provider that we use; those that people made are never written',
+  },
+  {
+    group: '',
+    resource: 'namespaces',
+    verbs: ['get', 'list', 'watch'],
+    why: 'only namespaces that exist are offloaded',
+  },
+  {
+    group: '',
+    resource: 'nodes',
+    verbs: ['get', 'list', 'delete'],
+    why: 'a virtual node is never given the name of another Node; the Node of a peering that has ended is removed where its agent did not',
+  },
+  {
+    group: '',
+    resource: 'pods',
+    verbs: ['get', 'list', 'delete'],
+    why: 'ends the pods on the Nodes of a peering that ends, which may be of any namespace; asked for by node name only',
+  },
+];
+
+/** In the namespace that the agents run in. */
+export const BORROWING_SYSTEM_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'secrets',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+    why: 'the credential for each provider, `tributary-kubeconfig-<id>`, renewed and removed',
+  },
+];
+
+/** In kube-node-lease. */
+export const BORROWING_LEASE_RIGHTS: readonly Right[] = [
+  {
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    verbs: ['get', 'delete'],
+    why: 'the heartbeat of a Node that is gone goes too',
+  },
+];
+
+/** In `default`, where events of cluster-scoped objects live. */
+export const BORROWING_EVENT_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'events',
+    verbs: ['create', 'patch'],
+    why: 'what was decided about an Advertisement, and why',
+  },
+];
