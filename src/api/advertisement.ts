@@ -6,6 +6,8 @@ import type { Condition, KubeObject } from './wire.ts';
 export interface AdvertisementSpec {
   /** ClusterID of the provider; also the object's name. */
   clusterID: string;
+  /** The name that it gives itself. */
+  clusterName?: string;
   /** As received and checked. */
   offer: Offer;
   /** Base64 of the provider's Ed25519 signature over the canonical bytes of the offer. */
@@ -14,17 +16,20 @@ export interface AdvertisementSpec {
   approval?: 'Approved' | 'Denied';
 }
 
+export type OfferDecision = 'Accepted' | 'Refused' | 'Pending' | 'Expired';
+/** Direct: dialled at its own address. Link: through a stream that we open. DialBack: through one that the provider opens. */
+export type ApiServerAccess = 'Direct' | 'Link' | 'DialBack';
+
 export interface AdvertisementStatus {
   observedGeneration?: number;
-  /** Accepted, Refused, Pending or Expired. */
-  decision?: string;
+  decision?: OfferDecision;
   reason?: string;
   message?: string;
   /** AcceptancePolicy that decided. */
   policy?: string;
   contract?: SignedContract;
-  /** How the API server over there is reached: Direct, Link or DialBack. */
-  access?: string;
+  /** How the API server over there is reached. */
+  access?: ApiServerAccess;
   /** End of the token in use. */
   credentialExpires?: string;
   /** VirtualNodes made from it. */

@@ -1,3 +1,4 @@
+import type { PeeringPhase } from './foreign-cluster.ts';
 import type { NamespaceOffer, Offer, SignedContract } from './offer.ts';
 import { defineResource } from './resources.ts';
 import type { ResourceType } from './resources.ts';
@@ -16,7 +17,7 @@ export interface PeeringRequestSpec {
 export interface PeeringRequestStatus {
   observedGeneration?: number;
   /** As in ForeignCluster.status.incoming. */
-  phase?: string;
+  phase?: PeeringPhase;
   reason?: string;
   message?: string;
   /** SharingPolicy that decided. */

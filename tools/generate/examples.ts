@@ -5,6 +5,7 @@ import { printYaml } from '../../src/cli/manifests-output.ts';
 import { forgeTenant } from '../../src/peering/tenant.ts';
 import { forgeCluster } from '../../src/provider/agent/manifests-cluster.ts';
 import { SYSTEM_NAMESPACE, forgeAgent } from '../../src/provider/agent/manifests.ts';
+import { PEERING_EXAMPLES } from './examples-peering.ts';
 
 const IMAGE = 'tributary:0.1.0';
 const VIRTUAL_NODE = 'milan';
@@ -81,6 +82,12 @@ export function exampleFiles(): Record<string, string> {
       `In the home cluster (rome): the foreign cluster (milan) as a node, and a Deployment that runs on it.\n` +
         `# Affinity sends its pods there, the toleration lets them in.`,
       [virtualNode, deployment],
+    ),
+    ...Object.fromEntries(
+      Object.entries(PEERING_EXAMPLES).map(([path, [comment, objects]]) => [
+        path,
+        commented(comment, objects),
+      ]),
     ),
   };
 }

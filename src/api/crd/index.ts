@@ -3,12 +3,27 @@
  * pieces of schema they share. Descriptions are written for `kubectl explain`, defaults and rules are enforced by
  * the API server, so an agent never meets an object that breaks them.
  */
-import type { CustomResourceDefinition } from './definition.ts';
+import { acceptancePolicyDefinition } from './acceptance-policy.ts';
+import { advertisementDefinition } from './advertisement.ts';
+import type { CustomResourceDefinition, Definition } from './definition.ts';
 import { forgeDefinition } from './definition.ts';
+import { foreignClusterDefinition } from './foreign-cluster.ts';
+import { peeringRequestDefinition } from './peering-request.ts';
+import { searchDomainDefinition } from './search-domain.ts';
+import { sharingPolicyDefinition } from './sharing-policy.ts';
 import { virtualNodeDefinition } from './virtual-node.ts';
 
 export type { CustomResourceDefinition } from './definition.ts';
 
 /** Every kind of ours, in the order in which they are applied. */
-export const customResourceDefinitions = (): CustomResourceDefinition[] =>
-  [virtualNodeDefinition].map(forgeDefinition);
+export const DEFINITIONS: readonly Definition[] = [
+  virtualNodeDefinition,
+  foreignClusterDefinition,
+  searchDomainDefinition,
+  sharingPolicyDefinition,
+  acceptancePolicyDefinition,
+  peeringRequestDefinition,
+  advertisementDefinition,
+];
+
+export const customResourceDefinitions = (): CustomResourceDefinition[] => DEFINITIONS.map(forgeDefinition);

@@ -9,11 +9,9 @@ import {
 } from '../virtual-node.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
+import { resourceList } from './common.ts';
 import type { Definition } from './definition.ts';
 import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
-
-/** No sign: nobody lends a negative amount. */
-const QUANTITY = '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?[0-9]+))?$';
 
 const kubeconfigSecretRef: Schema = {
   type: 'object',
@@ -35,20 +33,11 @@ const kubeconfigSecretRef: Schema = {
 };
 
 const resources: Schema = {
-  type: 'object',
-  description:
+  ...resourceList(
     'What the foreign cluster lends, shown as capacity of the Node: cpu, memory and pods, and what else there is ' +
-    '(ephemeral-storage, nvidia.com/gpu and the like). The scheduler places no more than this; what the foreign ' +
-    'cluster really grants is its own quota.',
-  maxProperties: 64,
-  additionalProperties: {
-    description: 'A Kubernetes quantity, for example 4, 500m or 8Gi.',
-    anyOf: [{ type: 'integer' }, { type: 'string' }],
-    'x-kubernetes-int-or-string': true,
-    pattern: QUANTITY,
-    maxLength: 32,
-    minimum: 0,
-  },
+      '(ephemeral-storage, nvidia.com/gpu and the like). The scheduler places no more than this; what the foreign ' +
+      'cluster really grants is its own quota.',
+  ),
   'x-kubernetes-validations': [
     { rule: "'cpu' in self", message: 'cpu is required', reason: 'FieldValueRequired' },
     { rule: "'memory' in self", message: 'memory is required', reason: 'FieldValueRequired' },

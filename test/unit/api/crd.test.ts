@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { customResourceDefinitions } from '../../../src/api/crd/index.ts';
+import { customResourceDefinitions, DEFINITIONS } from '../../../src/api/crd/index.ts';
 import type { Schema } from '../../../src/api/crd/schema.ts';
 import { virtualNodeDefinition } from '../../../src/api/crd/virtual-node.ts';
 
@@ -10,7 +10,7 @@ function* walk(schema: Schema, path = ''): Generator<[string, Schema]> {
   if (schema.items) yield* walk(schema.items, `${path}[]`);
   if (schema.additionalProperties) yield* walk(schema.additionalProperties, `${path}{}`);
 }
-const all = [...walk(virtualNodeDefinition.schema)];
+const all = DEFINITIONS.flatMap(({ type, schema }) => [...walk(schema, type.kind)]);
 
 test('every field has a description in whole sentences', () => {
   const without = all.filter(([, { description }]) => !/^[A-Z].*[.]$/s.test(description));
@@ -55,15 +55,30 @@ test.each([
   expect(new RegExp(pattern ?? '').test(text)).toBe(good);
 });
 
-test('the manifest serves status as a subresource, under the short name vn', () => {
-  expect(customResourceDefinitions()).toMatchObject([
-    {
-      metadata: { name: 'virtualnodes.tributary.dev' },
-      spec: {
-        scope: 'Cluster',
-        names: { kind: 'VirtualNode', shortNames: ['vn'], categories: ['tributary'] },
-        versions: [{ name: 'v1alpha1', served: true, storage: true, subresources: { status: {} } }],
-      },
+test('every text that rules or people look at is bounded', () => {
+  const unbounded = all.filter(
+    ([, { type, maxLength, enum: values, format }]) =>
+      type === 'string' && maxLength === undefined && values === undefined && format === undefined,
+  );
+  expect(unbounded.map(([path]) => path)).toEqual([]);
+});
+
+test('every manifest serves status as a subresource, under its short name', () => {
+  const manifest = (plural: string, kind: string, shortName: string): object => ({
+    metadata: { name: `${plural}.tributary.dev` },
+    spec: {
+      scope: 'Cluster',
+      names: { kind, plural, shortNames: [shortName], categories: ['tributary'] },
+      versions: [{ name: 'v1alpha1', served: true, storage: true, subresources: { status: {} } }],
     },
+  });
+  expect(customResourceDefinitions()).toMatchObject([
+    manifest('virtualnodes', 'VirtualNode', 'vn'),
+    manifest('foreignclusters', 'ForeignCluster', 'fc'),
+    manifest('searchdomains', 'SearchDomain', 'sd'),
+    manifest('sharingpolicies', 'SharingPolicy', 'sp'),
+    manifest('acceptancepolicies', 'AcceptancePolicy', 'ap'),
+    manifest('peeringrequests', 'PeeringRequest', 'pr'),
+    manifest('advertisements', 'Advertisement', 'adv'),
   ]);
 });

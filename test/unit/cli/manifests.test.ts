@@ -19,7 +19,7 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
-  ['crds', manifestsCommand, 1],
+  ['crds', manifestsCommand, 7],
   ['cluster --image tributary:1', manifestsCommand, 7],
   [`${peer} shop`, manifestsCommand, 15],
   [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 17],

@@ -1,0 +1,92 @@
+import {
+  ADVERTISEMENT_CONDITIONS,
+  advertisements,
+  type AdvertisementSpec,
+  type AdvertisementStatus,
+} from '../advertisement.ts';
+import {
+  AGE,
+  approval,
+  clusterID,
+  clusterName,
+  column,
+  message,
+  names,
+  observedGeneration,
+  policyName,
+  reason,
+  time,
+} from './common.ts';
+import type { Definition } from './definition.ts';
+import { offer, signature, signedContract } from './offer.ts';
+import { conditions, type Schema, type SchemaOf } from './schema.ts';
+
+const spec: Schema = {
+  type: 'object',
+  description: 'The offer as it was received and checked, and what a person says to it.',
+  required: ['clusterID', 'offer', 'signature'],
+  properties: {
+    clusterID: clusterID('The cluster that lends; also the name of this object.'),
+    clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
+    offer: offer('As received and checked.'),
+    signature: signature("The provider's signature over the canonical bytes of the offer: Ed25519, base64."),
+    approval: approval('Your word, where the AcceptancePolicy leaves it to a person.'),
+  } satisfies SchemaOf<AdvertisementSpec>,
+};
+
+const status: Schema = {
+  type: 'object',
+  description: 'What was decided and what became of it here.',
+  properties: {
+    observedGeneration,
+    decision: {
+      type: 'string',
+      description: 'What was decided about the offer.',
+      enum: ['Accepted', 'Refused', 'Pending', 'Expired'],
+    },
+    reason,
+    message,
+    policy: policyName,
+    contract: signedContract('What both have agreed on.'),
+    access: {
+      type: 'string',
+      description:
+        'How the API server over there is reached. Direct: at its own address. Link: through streams that we open. ' +
+        'DialBack: through streams that the provider opens.',
+      enum: ['Direct', 'Link', 'DialBack'],
+    },
+    credentialExpires: time('End of the token in use.'),
+    virtualNodes: names('VirtualNodes made from it.', 'Name of a VirtualNode.', 256),
+    conditions: conditions(Object.values(ADVERTISEMENT_CONDITIONS).join(', ')),
+  } satisfies SchemaOf<AdvertisementStatus>,
+};
+
+export const advertisementDefinition: Definition = {
+  type: advertisements,
+  singular: 'advertisement',
+  shortNames: ['adv'],
+  columns: [
+    column('Provider', '.spec.clusterName', 'The name that the provider gives itself.'),
+    column('Decision', '.status.decision', 'What was decided.'),
+    column('Reason', '.status.reason', 'Why.'),
+    column('CPU', '.spec.offer.resources.cpu', 'CPU on offer.'),
+    column('Memory', '.spec.offer.resources.memory', 'Memory on offer.'),
+    column('Access', '.status.access', 'How the API server over there is reached.'),
+    AGE,
+    column('Policy', '.status.policy', 'AcceptancePolicy that decided.', { priority: 1 }),
+    column('Expires', '.spec.offer.expires', 'Until when the offer holds.', { priority: 1 }),
+  ],
+  schema: {
+    type: 'object',
+    description: 'What a provider offers us. Made by Tributary; a person approves or denies.',
+    required: ['spec'],
+    properties: { spec, status },
+    'x-kubernetes-validations': [
+      { rule: 'self.metadata.name == self.spec.clusterID', message: 'the name must be the clusterID' },
+      {
+        rule: 'self.spec.offer.provider == self.spec.clusterID',
+        message: 'the offer must be one of this provider',
+      },
+    ],
+  },
+};

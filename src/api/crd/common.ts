@@ -1,0 +1,223 @@
+/** Pieces of schema that several kinds share. */
+import {
+  CLUSTER_ID_PATTERN,
+  CLUSTER_NAME_PATTERN,
+  CURRENCY_PATTERN,
+  ENDPOINT_PATTERN,
+  LABEL_VALUE_PATTERN,
+  MAX_CLUSTER_IDS,
+  MAX_ENDPOINTS,
+  MAX_ENDPOINT_LENGTH,
+  MAX_LABELS,
+  MAX_MESSAGE_LENGTH,
+  MAX_NAMESPACES,
+  MAX_QUANTITY_LENGTH,
+  MAX_RESOURCES,
+  PRICE_AMOUNT_PATTERN,
+  QUANTITY_PATTERN,
+  REASON_PATTERN,
+} from '../limits.ts';
+import type { Price } from '../offer.ts';
+import type { SecretKeyRef } from '../peer-selector.ts';
+import type { PrinterColumn } from './definition.ts';
+import { dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+
+/** Amounts by resource, each a Kubernetes quantity. */
+export const resourceList = (description: string): Schema => ({
+  type: 'object',
+  description,
+  maxProperties: MAX_RESOURCES,
+  additionalProperties: {
+    description: 'A Kubernetes quantity, for example 4, 500m or 8Gi.',
+    anyOf: [{ type: 'integer' }, { type: 'string' }],
+    'x-kubernetes-int-or-string': true,
+    pattern: QUANTITY_PATTERN,
+    maxLength: MAX_QUANTITY_LENGTH,
+    minimum: 0,
+  },
+});
+
+export const prices = (description: string): Schema => ({
+  type: 'object',
+  description,
+  maxProperties: MAX_RESOURCES,
+  additionalProperties: {
+    type: 'object',
+    description: 'Price of one unit of the resource for one hour.',
+    required: ['amount', 'currency'],
+    properties: {
+      amount: {
+        type: 'string',
+        description:
+          'Decimal amount for one unit and hour, for example 0.04; as text, so that nothing is rounded. A unit is a ' +
+          'core, a GiB, or one piece of what is counted in pieces.',
+        pattern: PRICE_AMOUNT_PATTERN,
+        maxLength: 22,
+      },
+      currency: {
+        type: 'string',
+        description:
+          'ISO 4217, for example EUR, or any word of three to eight letters that both sides understand.',
+        pattern: CURRENCY_PATTERN,
+        maxLength: 8,
+      },
+    } satisfies SchemaOf<Price>,
+  },
+});
+
+export const labels = (description: string, maxProperties: number = MAX_LABELS): Schema => ({
+  type: 'object',
+  description,
+  maxProperties,
+  additionalProperties: {
+    type: 'string',
+    description: 'Value of the label.',
+    maxLength: 63,
+    pattern: LABEL_VALUE_PATTERN,
+  },
+});
+
+export const clusterID = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 26,
+  maxLength: 26,
+  pattern: CLUSTER_ID_PATTERN,
+});
+
+export const clusterIDs = (description: string): Schema => ({
+  type: 'array',
+  description,
+  maxItems: MAX_CLUSTER_IDS,
+  'x-kubernetes-list-type': 'set',
+  items: clusterID('A ClusterID.'),
+});
+
+export const clusterName = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 1,
+  maxLength: 63,
+  pattern: CLUSTER_NAME_PATTERN,
+});
+
+export const endpoint = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 3,
+  maxLength: MAX_ENDPOINT_LENGTH,
+  pattern: ENDPOINT_PATTERN,
+});
+
+export const endpoints = (description: string): Schema => ({
+  type: 'array',
+  description,
+  maxItems: MAX_ENDPOINTS,
+  'x-kubernetes-list-type': 'atomic',
+  items: endpoint('As host:port, with an IPv6 address in brackets.'),
+});
+
+export const homeNamespaces = (description: string): Schema => ({
+  type: 'array',
+  description,
+  maxItems: MAX_NAMESPACES,
+  'x-kubernetes-list-type': 'set',
+  items: dnsLabel('Name of a namespace.'),
+});
+
+/** Short names in a list without repetition, such as classes. */
+export const names = (description: string, item: string, maxItems: number): Schema => ({
+  type: 'array',
+  description,
+  maxItems,
+  'x-kubernetes-list-type': 'set',
+  items: { type: 'string', description: item, minLength: 1, maxLength: 253 },
+});
+
+export const secretKeyRef = (description: string, key: string): Schema => ({
+  type: 'object',
+  description,
+  required: ['name'],
+  properties: {
+    name: dnsName('Name of the Secret, in the namespace that Tributary runs in.'),
+    key: {
+      type: 'string',
+      description: 'Key of the Secret whose value is meant.',
+      default: key,
+      minLength: 1,
+      maxLength: 253,
+      pattern: '^[-._a-zA-Z0-9]+$',
+    },
+  } satisfies SchemaOf<SecretKeyRef>,
+});
+
+export const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
+
+export const precedence: Schema = {
+  type: 'integer',
+  format: 'int32',
+  description:
+    'Of two policies that speak of the same peer, the one with the higher number decides; of two equal ones the older.',
+  default: 0,
+  minimum: -1_000_000,
+  maximum: 1_000_000,
+};
+
+/** A yes or no of a person; written into the spec, where it can be withdrawn. */
+export const approval = (description: string): Schema => ({
+  type: 'string',
+  description,
+  enum: ['Approved', 'Denied'],
+});
+
+export const observedGeneration: Schema = {
+  type: 'integer',
+  format: 'int64',
+  description: 'The metadata.generation that this status speaks of.',
+  minimum: 0,
+};
+
+export const PHASES = 'None, Pending, Offered, Accepted, Established, Denied or Ending';
+export const phase: Schema = {
+  type: 'string',
+  description:
+    'None: nothing wanted, or nobody asked. Pending: asked, no decision yet. Offered: an offer waits for acceptance. ' +
+    'Accepted: agreed on by both, being set up. Established: in use. Denied: the deciding side said no. Ending: ' +
+    'being taken down.',
+  enum: ['None', 'Pending', 'Offered', 'Accepted', 'Established', 'Denied', 'Ending'],
+};
+
+export const reason: Schema = {
+  type: 'string',
+  description: 'The cause in one word, from a closed list; for programs.',
+  minLength: 1,
+  maxLength: 64,
+  pattern: REASON_PATTERN,
+};
+
+export const message: Schema = {
+  type: 'string',
+  description: 'The cause in a sentence; for people.',
+  maxLength: MAX_MESSAGE_LENGTH,
+};
+
+export const policyName: Schema = {
+  type: 'string',
+  description: 'Name of the policy that decided.',
+  maxLength: 253,
+};
+
+export const AGE: PrinterColumn = {
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
+  description: 'Age of the object.',
+};
+
+/** `kubectl get` on one status field. */
+export const column = (
+  name: string,
+  jsonPath: string,
+  description: string,
+  more: Partial<Pick<PrinterColumn, 'type' | 'priority'>> = {},
+): PrinterColumn => ({ name, type: 'string', jsonPath, description, ...more });

@@ -1,0 +1,187 @@
+import {
+  FOREIGN_CLUSTER_CONDITIONS,
+  foreignClusters,
+  type ForeignClusterSpec,
+  type ForeignClusterStatus,
+  type LinkState,
+  type PeeringState,
+  type Sighting,
+} from '../foreign-cluster.ts';
+import { MAX_ENDPOINT_LENGTH, MAX_PROTOCOLS } from '../limits.ts';
+import type { DiscoverySource } from '../peer-selector.ts';
+import {
+  AGE,
+  clusterID,
+  clusterName,
+  column,
+  endpoint,
+  endpoints,
+  homeNamespaces,
+  message,
+  observedGeneration,
+  phase,
+  reason,
+  secretKeyRef,
+  time,
+} from './common.ts';
+import type { Definition } from './definition.ts';
+import { conditions, type Schema, type SchemaOf } from './schema.ts';
+
+const protocol = (description: string): Schema => ({
+  type: 'integer',
+  format: 'int32',
+  description,
+  minimum: 1,
+  maximum: 1_000_000,
+});
+
+/** What a policy leaves open; also the default for clusters of a SearchDomain. */
+export const peeringWish = (description: string): Schema => ({
+  type: 'string',
+  description: `${description} Auto: where a policy says so. Enabled: in any case. Disabled: never; what exists is taken down.`,
+  default: 'Auto',
+  enum: ['Auto', 'Enabled', 'Disabled'],
+});
+
+const spec: Schema = {
+  type: 'object',
+  description: 'Which cluster is meant and what is wanted of it.',
+  default: {},
+  properties: {
+    clusterID: clusterID(
+      'The only identity that is believed behind the endpoint. Without it the cluster is not trusted with anything: ' +
+        'its identity is learnt and shown in the condition IdentityVerified. It cannot be changed once set.',
+    ),
+    endpoint: endpoint(
+      'Its peering endpoint as host:port, where discovery does not find it; an IPv6 address in brackets.',
+    ),
+    outgoing: peeringWish('Whether we use it: whether its capacity becomes a virtual node here.'),
+    incoming: peeringWish('Whether it may use us: whether it is lent what a SharingPolicy offers.'),
+    namespaces: homeNamespaces('Namespaces of this cluster to offload there, besides those of the policy.'),
+    joinTokenSecretRef: secretKeyRef(
+      'A Secret with a one-time token of the other cluster, where that one asks for it.',
+      'token',
+    ),
+  } satisfies SchemaOf<ForeignClusterSpec>,
+  'x-kubernetes-validations': [
+    {
+      rule: '!has(oldSelf.clusterID) || (has(self.clusterID) && self.clusterID == oldSelf.clusterID)',
+      message:
+        'clusterID cannot be changed: another identity is another cluster; make another ForeignCluster',
+      reason: 'FieldValueForbidden',
+      fieldPath: '.clusterID',
+    },
+  ],
+};
+
+const sighting = (description: string): Schema => ({
+  type: 'object',
+  description,
+  required: ['endpoints', 'firstSeen', 'expires'],
+  properties: {
+    endpoints: endpoints('Where it can be dialled, the most promising first.'),
+    clusterName: clusterName('The name that it gives itself.'),
+    protocols: {
+      type: 'array',
+      description: 'Versions of the peering protocol that it says it speaks.',
+      maxItems: MAX_PROTOCOLS,
+      'x-kubernetes-list-type': 'atomic',
+      items: protocol('A version.'),
+    },
+    firstSeen: time('Since when it has been seen without a break.'),
+    expires: time('After this it counts as gone, unless seen again.'),
+    searchDomain: {
+      type: 'string',
+      description: 'The SearchDomain that listed it.',
+      maxLength: 253,
+    },
+  } satisfies SchemaOf<Sighting>,
+});
+
+const peeringState = (description: string): Schema => ({
+  type: 'object',
+  description,
+  required: ['phase'],
+  properties: {
+    phase,
+    reason,
+    message,
+    since: time('When the phase was entered.'),
+  } satisfies SchemaOf<PeeringState>,
+});
+
+const link: Schema = {
+  type: 'object',
+  description: 'The link over which both clusters talk.',
+  required: ['connected'],
+  properties: {
+    connected: { type: 'boolean', description: 'Whether there is one now.' },
+    dialledBy: { type: 'string', description: 'Which side opened it.', enum: ['Us', 'Them'] },
+    endpoint: {
+      type: 'string',
+      description: 'Endpoint that was dialled, or the address that the peer came from.',
+      maxLength: MAX_ENDPOINT_LENGTH,
+    },
+    protocol: protocol('Version of the peering protocol that is spoken.'),
+    software: { type: 'string', description: "Version of the peer's program.", maxLength: 64 },
+    since: time('When it was opened, or lost.'),
+  } satisfies SchemaOf<LinkState>,
+};
+
+const status: Schema = {
+  type: 'object',
+  description: 'What was found out; each part is written by the one who knows.',
+  properties: {
+    observedGeneration,
+    clusterID: clusterID('The identity that it has proved; not what an announcement says.'),
+    clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
+    sightings: {
+      type: 'object',
+      description: 'What each way of discovery knows of it. Announcements are hints and prove nothing.',
+      properties: {
+        LAN: sighting('Seen on the local network, by multicast DNS.'),
+        WAN: sighting('Listed in a DNS domain that a SearchDomain names.'),
+        Manual: sighting('Given by a person.'),
+        Incoming: sighting('It came by itself, over a link to us.'),
+      } satisfies SchemaOf<Record<DiscoverySource, Sighting>>,
+    },
+    foundBy: {
+      type: 'string',
+      description: 'How it is known today: LAN, WAN, Manual, Incoming, joined by commas.',
+      maxLength: 63,
+    },
+    link,
+    outgoing: peeringState('Where it stands with what we want of it.'),
+    incoming: peeringState('Where it stands with what it wants of us.'),
+    conditions: conditions(Object.values(FOREIGN_CLUSTER_CONDITIONS).join(', ')),
+  } satisfies SchemaOf<ForeignClusterStatus>,
+};
+
+export const foreignClusterDefinition: Definition = {
+  type: foreignClusters,
+  singular: 'foreigncluster',
+  shortNames: ['fc'],
+  columns: [
+    column('Cluster', '.status.clusterName', 'The name that it gives itself.'),
+    column('Found-By', '.status.foundBy', 'How it is known.'),
+    column('Outgoing', '.status.outgoing.phase', 'Whether we use it.'),
+    column('Incoming', '.status.incoming.phase', 'Whether it uses us.'),
+    column('Connected', '.status.link.connected', 'Whether a link is up.', { type: 'boolean' }),
+    AGE,
+    column('Cluster-ID', '.spec.clusterID', 'The identity that is believed.', { priority: 1 }),
+    column('Reason', '.status.outgoing.reason', 'Why the outgoing peering is where it is.', { priority: 1 }),
+    column('Endpoint', '.status.link.endpoint', 'Endpoint of the link.', { priority: 1 }),
+  ],
+  schema: {
+    type: 'object',
+    description:
+      'A cluster that can be seen. Made by discovery under the name of its ClusterID, or by a person under any name.',
+    properties: { spec, status },
+    'x-kubernetes-validations': [
+      {
+        rule: `!self.metadata.name.matches('^[a-z2-7]{26}$') || !has(self.spec.clusterID) || self.spec.clusterID == self.metadata.name`,
+        message: 'an object that is named like a ClusterID cannot stand for another one',
+      },
+    ],
+  },
+};

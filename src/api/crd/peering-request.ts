@@ -1,0 +1,92 @@
+import {
+  PEERING_REQUEST_CONDITIONS,
+  peeringRequests,
+  type PeeringRequestSpec,
+  type PeeringRequestStatus,
+} from '../peering-request.ts';
+import {
+  AGE,
+  approval,
+  clusterID,
+  clusterName,
+  column,
+  homeNamespaces,
+  message,
+  observedGeneration,
+  phase,
+  policyName,
+  reason,
+  resourceList,
+  time,
+} from './common.ts';
+import type { Definition } from './definition.ts';
+import { namespaceOffers, offer, signature, signedContract } from './offer.ts';
+import { conditions, type Schema, type SchemaOf } from './schema.ts';
+
+const spec: Schema = {
+  type: 'object',
+  description: 'Who asks for what, and what a person says to it.',
+  required: ['clusterID', 'namespaces'],
+  properties: {
+    clusterID: clusterID('The cluster that asks; also the name of this object. It has proved this identity.'),
+    clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
+    namespaces: homeNamespaces('Its namespaces whose pods it wants to run here.'),
+    approval: approval(
+      'Your word, where the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
+    ),
+  } satisfies SchemaOf<PeeringRequestSpec>,
+};
+
+const status: Schema = {
+  type: 'object',
+  description: 'What was decided, offered, agreed on and set up.',
+  properties: {
+    observedGeneration,
+    phase,
+    reason,
+    message,
+    policy: policyName,
+    token: {
+      type: 'string',
+      description: 'Name of the join token that opened the door; it need not be shown again.',
+      maxLength: 253,
+    },
+    offer: offer('The offer of today.'),
+    offerSignature: signature('Our signature over the offer: Ed25519, base64.'),
+    contract: signedContract('What both have agreed on.'),
+    promised: resourceList('What the contract promises.'),
+    used: resourceList('What is used of it, over all tenant namespaces.'),
+    tenantNamespaces: namespaceOffers('Namespaces made for it.'),
+    credentialExpires: time('End of the last token that was handed out.'),
+    conditions: conditions(Object.values(PEERING_REQUEST_CONDITIONS).join(', ')),
+  } satisfies SchemaOf<PeeringRequestStatus>,
+};
+
+export const peeringRequestDefinition: Definition = {
+  type: peeringRequests,
+  singular: 'peeringrequest',
+  shortNames: ['pr'],
+  columns: [
+    column('Cluster', '.spec.clusterName', 'The name that it gives itself.'),
+    column('Phase', '.status.phase', 'Where it stands.'),
+    column('Reason', '.status.reason', 'Why it stands there.'),
+    column(
+      'Approved',
+      '.status.conditions[?(@.type=="Approved")].status',
+      'Whether a policy, a token or a person has let it in.',
+    ),
+    AGE,
+    column('Policy', '.status.policy', 'SharingPolicy that decided.', { priority: 1 }),
+    column('CPU', '.status.promised.cpu', 'CPU that is promised.', { priority: 1 }),
+    column('Memory', '.status.promised.memory', 'Memory that is promised.', { priority: 1 }),
+  ],
+  schema: {
+    type: 'object',
+    description: 'A cluster that wants to use this one. Made by Tributary; a person approves or denies.',
+    required: ['spec'],
+    properties: { spec, status },
+    'x-kubernetes-validations': [
+      { rule: 'self.metadata.name == self.spec.clusterID', message: 'the name must be the clusterID' },
+    ],
+  },
+};

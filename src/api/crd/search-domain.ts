@@ -1,0 +1,79 @@
+import {
+  SEARCH_DOMAIN_CONDITIONS,
+  searchDomains,
+  type SearchDomainSpec,
+  type SearchDomainStatus,
+} from '../search-domain.ts';
+import { AGE, clusterIDs, column, observedGeneration, time } from './common.ts';
+import type { Definition } from './definition.ts';
+import { peeringWish } from './foreign-cluster.ts';
+import { conditions, type Schema, type SchemaOf } from './schema.ts';
+
+const spec: Schema = {
+  type: 'object',
+  description: 'Where to look, how often, and what to do with what is found.',
+  required: ['domain'],
+  properties: {
+    domain: {
+      type: 'string',
+      description: 'Browsed for _tributary._tcp.<domain> (RFC 6763), for example clusters.example.org.',
+      minLength: 1,
+      maxLength: 235,
+      pattern:
+        '^[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9_]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?)*\\.?$',
+    },
+    servers: {
+      type: 'array',
+      description: 'DNS servers to ask, in this order; by default those of the host.',
+      minItems: 1,
+      maxItems: 8,
+      'x-kubernetes-list-type': 'atomic',
+      items: {
+        type: 'string',
+        description: 'An address, or address:port with an IPv6 address in brackets; port 53 by default.',
+        minLength: 2,
+        maxLength: 64,
+        pattern: '^([0-9.]+(:[0-9]{1,5})?|[0-9a-fA-F:.]+|\\[[0-9a-fA-F:.]+\\](:[0-9]{1,5})?)$',
+      },
+    },
+    intervalSeconds: {
+      type: 'integer',
+      format: 'int32',
+      description: 'Longest time between two looks, in seconds; shorter where a TTL of the answers says so.',
+      default: 300,
+      minimum: 1,
+      maximum: 86_400,
+    },
+    outgoing: peeringWish('Written into spec.outgoing of the ForeignClusters that are found.'),
+  } satisfies SchemaOf<SearchDomainSpec>,
+};
+
+const status: Schema = {
+  type: 'object',
+  description: 'What the last look brought.',
+  properties: {
+    observedGeneration,
+    clusters: clusterIDs('ClusterIDs that were listed at the last look.'),
+    lastLook: time('When it was looked at last.'),
+    conditions: conditions(Object.values(SEARCH_DOMAIN_CONDITIONS).join(', ')),
+  } satisfies SchemaOf<SearchDomainStatus>,
+};
+
+export const searchDomainDefinition: Definition = {
+  type: searchDomains,
+  singular: 'searchdomain',
+  shortNames: ['sd'],
+  columns: [
+    column('Domain', '.spec.domain', 'The domain that is browsed.'),
+    column('Browsed', '.status.conditions[?(@.type=="Browsed")].status', 'Whether the last look succeeded.'),
+    column('Reason', '.status.conditions[?(@.type=="Browsed")].reason', 'Why it did, or did not.'),
+    column('Last-Look', '.status.lastLook', 'When it was looked at last.', { type: 'date' }),
+    AGE,
+  ],
+  schema: {
+    type: 'object',
+    description: 'A DNS domain to browse for clusters.',
+    required: ['spec'],
+    properties: { spec, status },
+  },
+};

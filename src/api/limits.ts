@@ -1,0 +1,64 @@
+/**
+ * Bounds and forms of what peers, networks and people may write into our objects. The CRDs enforce them; whoever
+ * takes something from a peer checks it against the same ones first, so that nothing is accepted that could not be
+ * stored.
+ */
+
+/** Lower-case base32 of a hash, see peering/identity. */
+export const CLUSTER_ID_PATTERN = '^[a-z2-7]{26}$';
+
+/** A name for people, which terminals show: no control characters, nothing that reorders text. */
+export const CLUSTER_NAME_PATTERN = '^[A-Za-z0-9]([-A-Za-z0-9_. ]{0,61}[A-Za-z0-9])?$';
+
+const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
+/** `host:port`, `1.2.3.4:port`, `[v6]:port`, `[fe80::1%eth0]:port`. */
+export const ENDPOINT_PATTERN: string = `^(\\[[0-9a-fA-F:.]{2,45}(%[-_.A-Za-z0-9]{1,15})?\\]|[A-Za-z0-9]([-_.A-Za-z0-9]{0,251}[A-Za-z0-9])?):${PORT}$`;
+export const MAX_ENDPOINT_LENGTH = 259;
+/** Of one sighting, or of one hello. */
+export const MAX_ENDPOINTS = 16;
+export const MAX_PROTOCOLS = 16;
+
+/** No sign: nobody lends a negative amount. */
+export const QUANTITY_PATTERN =
+  '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?[0-9]{1,2}))?$';
+export const MAX_QUANTITY_LENGTH = 32;
+/** Entries of one resource list. */
+export const MAX_RESOURCES = 64;
+
+/** Decimal, not negative. */
+export const PRICE_AMOUNT_PATTERN = '^[0-9]{1,12}(\\.[0-9]{1,9})?$';
+export const CURRENCY_PATTERN = '^[A-Za-z]{3,8}$';
+
+export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$';
+/** Of one map; each key at most 317 characters (KEP: prefix/name). */
+export const MAX_LABELS = 64;
+
+/** Home namespaces of one peering. */
+export const MAX_NAMESPACES = 256;
+
+/** ClusterIDs in one list. */
+export const MAX_CLUSTER_IDS = 1024;
+
+/** What an offer may hold at most. */
+export const OFFER_LIMITS = {
+  shapes: 256,
+  shapeLabels: 16,
+  storageClasses: 64,
+  ingressClasses: 64,
+  loadBalancerClasses: 64,
+  images: 512,
+  imageLength: 512,
+  declaredFeatures: 64,
+  /** Nodes of one shape. */
+  count: 100_000,
+  /** One year. */
+  keepForSeconds: 31_536_000,
+} as const;
+
+/** Canonical JSON of a contract. */
+export const MAX_CONTRACT_LENGTH = 262_144;
+/** Base64 of the 64 bytes of an Ed25519 signature. */
+export const SIGNATURE_PATTERN = '^[A-Za-z0-9+/]{86}==$';
+/** Reason of a phase: one word. */
+export const REASON_PATTERN = '^[A-Za-z][A-Za-z0-9]{0,63}$';
+export const MAX_MESSAGE_LENGTH = 4096;
