@@ -1,5 +1,10 @@
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { isIP } from 'node:net';
+import {
+  type PeerCertificate,
+  type SecureContextOptions,
+  checkServerIdentity,
+  createSecureContext,
+} from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
 
@@ -27,6 +32,8 @@ export interface TlsTarget {
   servername?: string;
   secureContext: ReturnType<typeof createSecureContext>;
   rejectUnauthorized: boolean;
+  /** Where the name in the certificate is an address other than the one that is dialled. */
+  checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
 export function tlsTarget(credentials: Credentials): TlsTarget {
@@ -40,7 +47,9 @@ export function tlsTarget(credentials: Credentials): TlsTarget {
     host,
     port: Number(server.port === '' ? 443 : server.port),
     // Server name indication takes no addresses (RFC 6066, section 3).
-    ...(isIP(name) === 0 ? { servername: name } : {}),
+    ...(isIP(name) === 0
+      ? { servername: name }
+      : { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) }),
     secureContext: createSecureContext(options),
     rejectUnauthorized: !insecureSkipTlsVerify,
   };

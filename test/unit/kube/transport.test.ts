@@ -179,6 +179,11 @@ test('a refused or unresolvable server, and an untrusted one, are Unreachable wi
   await expect(getA(wrongName)).rejects.toMatchObject({ code: 'Unreachable' });
   const rightName = connect({ ...credentials, tlsServerName: 'localhost' });
   await expect(getA(rightName)).resolves.toBeDefined();
+  const elsewhere = { ...credentials, server: new URL(`https://localhost:${server.port}`) };
+  const rightAddress = connect({ ...elsewhere, tlsServerName: '127.0.0.1' });
+  await expect(getA(rightAddress)).resolves.toBeDefined();
+  const wrongAddress = connect({ ...elsewhere, tlsServerName: '192.0.2.1' });
+  await expect(getA(wrongAddress)).rejects.toMatchObject({ code: 'Unreachable' });
   await server.stop();
   await expect(getA(connect(credentials))).rejects.toMatchObject({
     code: 'Unreachable',
