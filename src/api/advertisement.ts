@@ -70,6 +70,7 @@ export const ADVERTISEMENT_REASONS = {
   tooDear: 'PriceAboveMaximum',
   labelMissing: 'LabelMissing',
   expired: 'Expired',
+  withdrawn: 'Withdrawn',
   waitingForProvider: 'WaitingForProvider',
   unreachable: 'ApiServerUnreachable',
   noLink: 'NoLink',
