@@ -82,6 +82,7 @@ export class Identity implements OwnIdentity {
     this.#key = privateKey;
   }
 
+  /** A fresh one that is kept nowhere. */
   static generate(): Identity {
     return new Identity(generateKeyPairSync('ed25519').privateKey);
   }
@@ -96,10 +97,5 @@ export class Identity implements OwnIdentity {
       privateKey: this.#key.toCryptoKey({ name: 'Ed25519' }, false, ['sign']),
       publicKey: createPublicKey(this.#key).toCryptoKey({ name: 'Ed25519' }, true, ['verify']),
     };
-  }
-
-  /** PKCS#8 PEM, for the Secret that keeps it and for nothing else. */
-  privatePem(): string {
-    return this.#key.export({ type: 'pkcs8', format: 'pem' }) as string;
   }
 }

@@ -1,0 +1,43 @@
+import type { Clock } from './clock.ts';
+
+export interface TokenBucketOptions {
+  clock: Clock;
+  /** What may be taken at once after a rest. */
+  burst: number;
+  perSecond: number;
+}
+
+/** A rate with bursts. What is taken too early is owed. */
+export class TokenBucket {
+  readonly #options: TokenBucketOptions;
+  #tokens: number;
+  #at: number;
+
+  constructor(options: TokenBucketOptions) {
+    this.#options = options;
+    this.#tokens = options.burst;
+    this.#at = options.clock.monotonic();
+  }
+
+  /** Takes so many; returns how long (ms) the taker has to wait before it takes more, 0 within the rate. */
+  take(amount: number): number {
+    this.#refill();
+    this.#tokens -= amount;
+    return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1000;
+  }
+
+  /** Takes so many if they are there. */
+  tryTake(amount: number): boolean {
+    this.#refill();
+    if (this.#tokens < amount) return false;
+    this.#tokens -= amount;
+    return true;
+  }
+
+  #refill(): void {
+    const { clock, burst, perSecond } = this.#options;
+    const now = clock.monotonic();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#at) / 1000) * perSecond);
+    this.#at = now;
+  }
+}

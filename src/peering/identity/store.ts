@@ -1,0 +1,159 @@
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { configMaps, secrets } from '../../api/resources.ts';
+import type { ConfigMap, Secret } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { TributaryError, hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { Identity } from './identity.ts';
+
+/** Name of the Secret that holds the key, and of the ConfigMap that says whose it is. */
+export const IDENTITY_NAME = 'tributary-identity';
+export const ANNOTATION_CLUSTER_ID = 'tributary.dev/cluster-id';
+const KEY = 'identity.key';
+/** In the ConfigMap: the ClusterID, for roles and people that must not read the key. */
+export const CLUSTER_ID_KEY = 'clusterID';
+/** Ours has 119 characters. */
+const MAX_PEM_LENGTH = 4096;
+
+export interface IdentityStoreOptions {
+  client: KubeClient;
+  /** The project's own namespace. */
+  namespace: string;
+  log: Logger;
+}
+
+/**
+ * The identity of this cluster, made at the first start. The ConfigMap beside the Secret outlives it, so that a lost
+ * Secret is an error and not a new cluster with the same workloads. Throws Invalid, saying what to do, for anything
+ * that does not fit together; nothing that is there is ever replaced.
+ */
+export async function loadIdentity(options: IdentityStoreOptions, signal: AbortSignal): Promise<Identity> {
+  // The record first: it is written last, so whoever sees it must see the Secret as well.
+  const recorded = await readRecord(options, signal);
+  const secret = await readSecret(options, signal);
+  if (secret === undefined && recorded !== undefined) throw lost(options.namespace, recorded);
+  const identity = secret === undefined ? await create(options, signal) : parse(secret);
+  if (recorded === undefined) await record(options, identity, signal);
+  else if (recorded !== identity.clusterID) throw changed(options.namespace, recorded, identity.clusterID);
+  return identity;
+}
+
+/** What the ConfigMap says, for roles that may not read the key; undefined while there is none. */
+export async function readClusterID(
+  options: Pick<IdentityStoreOptions, 'client' | 'namespace'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return readRecord(options, signal);
+}
+
+async function readRecord(
+  { client, namespace }: Pick<IdentityStoreOptions, 'client' | 'namespace'>,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const found = await optional<ConfigMap>(
+    client.get(configMaps, { name: IDENTITY_NAME, namespace }, { signal }),
+  );
+  return found?.data?.[CLUSTER_ID_KEY];
+}
+
+async function readSecret(
+  { client, namespace }: IdentityStoreOptions,
+  signal: AbortSignal,
+): Promise<Secret | undefined> {
+  return optional<Secret>(client.get(secrets, { name: IDENTITY_NAME, namespace }, { signal }));
+}
+
+async function optional<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+/** Makes a key and keeps it, unless somebody was faster: then theirs counts. */
+async function create(options: IdentityStoreOptions, signal: AbortSignal): Promise<Identity> {
+  const { client, namespace, log } = options;
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const identity = new Identity(privateKey);
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const annotations = { [ANNOTATION_CLUSTER_ID]: identity.clusterID };
+  try {
+    await client.create(
+      secrets,
+      {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: IDENTITY_NAME, namespace, annotations },
+        type: 'Opaque',
+        immutable: true,
+        data: { [KEY]: Buffer.from(pem).toString('base64') },
+      },
+      { signal },
+    );
+    log.info('identity made', { clusterID: identity.clusterID });
+    return identity;
+  } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+  }
+  const winner = await client.get(secrets, { name: IDENTITY_NAME, namespace }, { signal });
+  return parse(winner);
+}
+
+async function record(
+  { client, namespace }: IdentityStoreOptions,
+  { clusterID, publicKey }: Identity,
+  signal: AbortSignal,
+): Promise<void> {
+  const data = { [CLUSTER_ID_KEY]: clusterID, publicKey: Buffer.from(publicKey).toString('base64') };
+  const metadata = { name: IDENTITY_NAME, namespace };
+  try {
+    await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }, { signal });
+  } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+  }
+}
+
+function parse(secret: Secret): Identity {
+  const where = `Secret ${secret.metadata.namespace}/${secret.metadata.name}`;
+  const identity = new Identity(keyOf(secret, where));
+  const annotated = secret.metadata.annotations?.[ANNOTATION_CLUSTER_ID];
+  if (annotated === identity.clusterID) return identity;
+  throw new TributaryError(
+    'Invalid',
+    `${where} holds the key of ${identity.clusterID}, but its annotation ${ANNOTATION_CLUSTER_ID} says ` +
+      `${annotated ?? 'nothing'}: restore the Secret from a backup, or correct the annotation if the key is right`,
+  );
+}
+
+function keyOf(secret: Secret, where: string): ReturnType<typeof createPrivateKey> {
+  const pem = Buffer.from(secret.data?.[KEY] ?? '', 'base64').toString('utf8');
+  try {
+    if (pem.length > MAX_PEM_LENGTH) throw new RangeError('too long');
+    const key = createPrivateKey({ key: pem, format: 'pem' });
+    if (key.asymmetricKeyType !== 'ed25519') throw new RangeError(`not Ed25519`);
+    return key;
+  } catch {
+    // Without the cause: it might quote the key.
+    throw new TributaryError(
+      'Invalid',
+      `${where} holds no PKCS#8 Ed25519 key under ${KEY}: restore it from a backup; delete it together with the ` +
+        `ConfigMap of the same name only if this cluster shall become another one, unknown to its peers`,
+    );
+  }
+}
+
+const lost = (namespace: string, recorded: string): TributaryError =>
+  new TributaryError(
+    'Invalid',
+    `Secret ${namespace}/${IDENTITY_NAME} with the key of ${recorded} is gone: restore it from a backup; delete ` +
+      `the ConfigMap of the same name only if this cluster shall become another one, unknown to its peers`,
+  );
+
+const changed = (namespace: string, recorded: string, clusterID: string): TributaryError =>
+  new TributaryError(
+    'Invalid',
+    `ConfigMap ${namespace}/${IDENTITY_NAME} says that this cluster is ${recorded}, but the Secret of the same ` +
+      `name holds the key of ${clusterID}: restore the Secret from a backup, or delete the ConfigMap if the key is right`,
+  );
