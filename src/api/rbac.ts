@@ -13,8 +13,11 @@ export type PolicyRule = Wire<models.V1PolicyRule>;
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
-/** A closed list: no `*`, no `deletecollection`, no `escalate`, `bind` or `impersonate` can be written down. */
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'approve';
+/**
+ * A closed list: no `*`, no `deletecollection`, no `escalate` or `impersonate` can be written down. `bind` is only
+ * ever given with names (`rulesOf` refuses it without): who may bind any role may become anybody.
+ */
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'approve' | 'bind';
 
 /** One line of a table: what may be done to one resource, and why each verb is there. */
 export interface Right {
@@ -37,12 +40,19 @@ export function rulesOf(
   rights: readonly Right[],
   names: Readonly<Record<string, string>> = {},
 ): PolicyRule[] {
-  return rights.map((right) => ({
+  return rights.map(checkedRight).map((right) => ({
     apiGroups: [right.group],
     resources: [right.resource],
     ...(right.names && { resourceNames: right.names.map((name) => filled(name, names)) }),
     verbs: [...right.verbs],
   }));
+}
+
+function checkedRight(right: Right): Right {
+  if (right.verbs.includes('bind') && (right.names ?? []).length === 0) {
+    throw new Error(`bind on ${right.resource} without names would be a way to every right there is`);
+  }
+  return right;
 }
 
 /** The text with each `<key>` replaced; a placeholder nobody fills is a bug, and would be a silent loss of rights. */

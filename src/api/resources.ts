@@ -148,6 +148,13 @@ export const flowSchemas: ResourceType<Stored<models.V1FlowSchema>> = resource(
   'flowschemas',
   'Cluster',
 );
+export const priorityLevelConfigurations: ResourceType<Stored<models.V1PriorityLevelConfiguration>> =
+  resource(
+    'flowcontrol.apiserver.k8s.io/v1',
+    'PriorityLevelConfiguration',
+    'prioritylevelconfigurations',
+    'Cluster',
+  );
 export const storageClasses: ResourceType<Stored<models.V1StorageClass>> = resource(
   'storage.k8s.io/v1',
   'StorageClass',

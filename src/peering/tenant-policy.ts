@@ -3,7 +3,7 @@
  * the API server itself, so no webhook has to be up for it to hold. One policy serves all tenants.
  */
 import { APP_NAME, LABEL_APP_NAME, type ManifestOf } from '../api/manifest.ts';
-import type { Stored } from '../api/wire.ts';
+import type { ResourceList, Stored } from '../api/wire.ts';
 import { LABEL_PEER } from './labels.ts';
 import type * as models from '@kubernetes/client-node';
 
@@ -13,8 +13,24 @@ type PolicyBinding = Stored<models.V1ValidatingAdmissionPolicyBinding>;
 /** On a tenant namespace: the highest priority that pods there may have. */
 export const ANNOTATION_MAX_PRIORITY = 'tributary.dev/max-priority';
 
+/** On a tenant namespace: the extended resources that pods there may ask for, joined by commas. */
+export const ANNOTATION_EXTENDED = 'tributary.dev/extended-resources';
+
 const NAME = 'tributary-tenants';
 const ADMISSION_VERSION = 'admissionregistration.k8s.io/v1';
+
+/** Not cpu, memory and the like: what a quota bounds only where it names it, such as a GPU, or huge pages. */
+const isExtended = (resource: string): boolean => resource.includes('/') || resource.startsWith('hugepages-');
+
+/** The annotation for a quota's resources. */
+export const extendedResources = (quota: Readonly<ResourceList>): string =>
+  Object.keys(quota).filter(isExtended).toSorted().join(',');
+
+/** Whether all containers of a list ask for granted resources only; the API server copies limits into requests. */
+const asksForGranted = (list: 'containers' | 'initContainers'): string =>
+  `(!has(object.spec.${list}) || object.spec.${list}.all(c, !has(c.resources) || !has(c.resources.requests) || ` +
+  `c.resources.requests.all(r, !(r.contains('/') || r.startsWith('hugepages-')) || ` +
+  `r in namespaceObject.metadata.?annotations[?'${ANNOTATION_EXTENDED}'].orValue('').split(','))))`;
 
 const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
   {
@@ -35,6 +51,11 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
       "!has(object.spec.tolerations) || object.spec.tolerations.all(t, has(t.key) && t.key != '' && " +
       "!t.key.startsWith('node-role.kubernetes.io/'))",
     message: 'pods of peers may not tolerate the taints of control-plane nodes, nor all taints',
+  },
+  {
+    // A quota says nothing of a resource that it does not name, and would let all GPUs go to a peer with none.
+    expression: `oldObject != null || (${asksForGranted('containers')} && ${asksForGranted('initContainers')})`,
+    message: `pods of peers may ask for the extended resources of the annotation ${ANNOTATION_EXTENDED} only`,
   },
 ];
 

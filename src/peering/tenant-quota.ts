@@ -1,6 +1,7 @@
 import type { Manifest, ManifestOf } from '../api/manifest.ts';
 import type { ResourceList, Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { parseQuantity } from '../lib/quantity.ts';
 import type * as models from '@kubernetes/client-node';
 
 type ResourceQuota = Stored<models.V1ResourceQuota>;
@@ -80,7 +81,11 @@ export function forgeQuota(
     kind: 'ResourceQuota',
     metadata: { name: 'tributary', namespace, labels },
     spec: {
-      hard: { ...BOUNDS, 'count/pods': String(Number(quota['pods']) * FINISHED_POD_FACTOR), ...agreed },
+      hard: {
+        ...BOUNDS,
+        'count/pods': String(Math.floor(parseQuantity(quota['pods'] ?? '0')) * FINISHED_POD_FACTOR),
+        ...agreed,
+      },
     },
   };
 }

@@ -11,12 +11,18 @@ import {
   type Manifest,
   type ManifestOf,
 } from '../api/manifest.ts';
+import type { PodSecurityLevel } from '../api/offer.ts';
 import { forgeGrant, rulesOf } from '../api/rbac.ts';
 import type { Namespace, ResourceList, Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { PEER_RIGHTS } from './rights.ts';
 import { DEFAULT_QUOTA, forgeLimits, forgeQuota } from './tenant-quota.ts';
-import { ANNOTATION_MAX_PRIORITY, forgeTenantPolicy } from './tenant-policy.ts';
+import {
+  ANNOTATION_EXTENDED,
+  ANNOTATION_MAX_PRIORITY,
+  extendedResources,
+  forgeTenantPolicy,
+} from './tenant-policy.ts';
 import { LABEL_PEER } from './labels.ts';
 import type * as models from '@kubernetes/client-node';
 
@@ -26,7 +32,7 @@ import type * as models from '@kubernetes/client-node';
  */
 export const PEERS_NAMESPACE = 'tributary-peers';
 
-export type PodSecurityLevel = 'baseline' | 'restricted';
+export type { PodSecurityLevel };
 
 export interface Tenant {
   /** What we call the peer; names its account. */
@@ -42,6 +48,8 @@ export interface Tenant {
 /** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
 const RESERVED = /^(kube-.*|default|tributary-system|tributary-peers)$/;
 
+export const isReservedNamespace = (name: string): boolean => RESERVED.test(name);
+
 /** All objects of one tenant, in the order in which they must be applied. */
 export function forgeTenant(tenant: Tenant): Manifest[] {
   const peer = checkedLabel('peer', tenant.peer);
@@ -52,7 +60,7 @@ export function forgeTenant(tenant: Tenant): Manifest[] {
   checkedUnique('tenant namespace', tenant.namespaces);
   return [
     forgePeersNamespace(),
-    forgePeerAccount(peer),
+    forgePeerAccount(peer, labelsOf(peer)),
     ...forgeTenantPolicy(),
     ...tenant.namespaces.flatMap((namespace) => forgeTenantNamespace(namespace, { ...tenant, peer })),
   ];
@@ -60,17 +68,20 @@ export function forgeTenant(tenant: Tenant): Manifest[] {
 
 function forgeTenantNamespace(name: string, tenant: Tenant): Manifest[] {
   checkedLabel('tenant namespace', name);
-  if (RESERVED.test(name)) {
+  if (isReservedNamespace(name)) {
     throw new TributaryError(
       'Invalid',
       `tenant namespace "${name}" is reserved: a peer could take over the cluster`,
     );
   }
-  const labels = { [LABEL_APP_NAME]: APP_NAME, [LABEL_PEER]: tenant.peer };
+  const labels = labelsOf(tenant.peer);
   const quota = tenant.quota ?? DEFAULT_QUOTA;
   const account = { namespace: PEERS_NAMESPACE, name: tenant.peer };
   return [
-    forgeNamespace(name, labels, tenant.podSecurity ?? 'baseline'),
+    forgeNamespace(name, labels, {
+      podSecurity: tenant.podSecurity ?? 'baseline',
+      annotations: { [ANNOTATION_MAX_PRIORITY]: '0', [ANNOTATION_EXTENDED]: extendedResources(quota) },
+    }),
     forgeQuota(name, labels, quota),
     forgeLimits(name, labels, quota),
     forgeDefaultAccount(name, labels),
@@ -78,10 +89,15 @@ function forgeTenantNamespace(name: string, tenant: Tenant): Manifest[] {
   ];
 }
 
-function forgeNamespace(
+const labelsOf = (peer: string): Record<string, string> => ({
+  [LABEL_APP_NAME]: APP_NAME,
+  [LABEL_PEER]: peer,
+});
+
+export function forgeNamespace(
   name: string,
   labels: Record<string, string>,
-  level: PodSecurityLevel,
+  { podSecurity, annotations }: { podSecurity: PodSecurityLevel; annotations: Record<string, string> },
 ): ManifestOf<Namespace> {
   return {
     apiVersion: 'v1',
@@ -90,18 +106,18 @@ function forgeNamespace(
       name,
       labels: {
         ...labels,
-        'pod-security.kubernetes.io/enforce': level,
+        'pod-security.kubernetes.io/enforce': podSecurity,
         'pod-security.kubernetes.io/enforce-version': 'latest',
         // For the administrator's audit log; `warn` would only repeat it to the peer on each write.
         'pod-security.kubernetes.io/audit': 'restricted',
         'pod-security.kubernetes.io/audit-version': 'latest',
       },
-      annotations: { [ANNOTATION_MAX_PRIORITY]: '0' },
+      annotations,
     },
   };
 }
 
-function forgePeersNamespace(): ManifestOf<Namespace> {
+export function forgePeersNamespace(): ManifestOf<Namespace> {
   return {
     apiVersion: 'v1',
     kind: 'Namespace',
@@ -116,21 +132,24 @@ function forgePeersNamespace(): ManifestOf<Namespace> {
   };
 }
 
-function forgePeerAccount(peer: string): ManifestOf<Stored<models.V1ServiceAccount>> {
+export function forgePeerAccount(
+  peer: string,
+  labels: Record<string, string>,
+): ManifestOf<Stored<models.V1ServiceAccount>> {
   return {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
     metadata: {
       name: peer,
       namespace: PEERS_NAMESPACE,
-      labels: { [LABEL_APP_NAME]: APP_NAME, [LABEL_PEER]: peer },
+      labels,
     },
     automountServiceAccountToken: false,
   };
 }
 
 /** Offloaded pods are nobody here: the account of the tenant namespace is not mounted into them. */
-function forgeDefaultAccount(
+export function forgeDefaultAccount(
   namespace: string,
   labels: Record<string, string>,
 ): ManifestOf<Stored<models.V1ServiceAccount>> {

@@ -25,7 +25,8 @@ export function formatJoinToken({ clusterID, name, secret }: JoinToken): string 
 
 /** Throws Invalid for anything else, without repeating what it was given: it may hold a secret. */
 export function parseJoinToken(text: string): JoinToken {
-  const parts = text.length > MAX_TOKEN_LENGTH ? [] : text.trim().split('.');
+  const trimmed = text.trim();
+  const parts = trimmed.length > MAX_TOKEN_LENGTH ? [] : trimmed.split('.');
   const [clusterID = '', name = '', secret = ''] = parts;
   if (parts.length !== 3 || !isClusterID(clusterID) || !isTokenName(name) || !SECRET.test(secret)) {
     throw new TributaryError(

@@ -20,7 +20,7 @@ const LABEL_JOIN_TOKEN = 'tributary.dev/join-token';
 const NAME_PREFIX = 'tributary-join-';
 
 /** Lives of a token, seconds. */
-export const DEFAULT_JOIN_TOKEN_SECONDS = 24 * 3600;
+export const DEFAULT_JOIN_TOKEN_SECONDS: number = 24 * 3600;
 const SECONDS_BOUNDS = { least: 60, most: 30 * 24 * 3600 };
 /** An expired entry still says TokenExpired for so long; then it is removed. */
 const REMOVED_AFTER_MS = 24 * 3600_000;

@@ -33,3 +33,17 @@ test('a binding to a role that Kubernetes ships makes no role', () => {
     roleRef: role,
   });
 });
+
+test('bind is for named roles only: without names it would be a way to every right', () => {
+  const right = {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'clusterroles',
+    verbs: ['bind'],
+    why: '',
+  } as const;
+  expect(() => rulesOf([right])).toThrow('without names');
+  expect(() => rulesOf([{ ...right, names: [] }])).toThrow('without names');
+  expect(rulesOf([{ ...right, names: ['tributary-tenant'] }])).toMatchObject([
+    { verbs: ['bind'], resourceNames: ['tributary-tenant'] },
+  ]);
+});

@@ -1,0 +1,134 @@
+import { FOREIGN_CLUSTER_REASONS, type ForeignClusterReason } from '../../api/foreign-cluster.ts';
+import type { PeeringWish } from '../../api/foreign-cluster.ts';
+import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
+import type { PeerSelector } from '../../api/peer-selector.ts';
+import type { PeeringRequest } from '../../api/peering-request.ts';
+import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import type { TokenVerdict } from '../join/tokens.ts';
+import { matches, networkKeyName, sharingPolicyFor, type PeerFacts } from '../policy/match.ts';
+
+const REASONS = FOREIGN_CLUSTER_REASONS;
+
+export type Decision =
+  | { state: 'Approved'; policy: SharingPolicy; token?: string; message: string }
+  | { state: 'Pending' | 'Denied'; reason: ForeignClusterReason; message: string };
+
+export interface DecisionInput {
+  /** ForeignCluster.spec.incoming; Auto where there is none. */
+  incoming: PeeringWish;
+  /** PeeringRequest.spec.approval. */
+  approval?: PeeringRequest['spec']['approval'];
+  policy?: SharingPolicy | undefined;
+  /** It was let in before and has not been turned away since. */
+  admitted: boolean;
+  /** What became of the join token that it has shown, now or when it was let in. */
+  token?: TokenVerdict | undefined;
+}
+
+/**
+ * Whether a peer may use us. In this order:
+ *
+ * | what is said | decision |
+ * | --- | --- |
+ * | ForeignCluster: incoming Disabled | Denied |
+ * | PeeringRequest: approval Denied | Denied |
+ * | no SharingPolicy means it | Denied: nobody has said what to lend, whatever else people have allowed |
+ * | approval Approved, or incoming Enabled | Approved: a person's word |
+ * | it was let in before | Approved: `approval` of a policy decides who comes in, not who stays |
+ * | policy Automatic | Approved |
+ * | a good join token, whether the policy asks for one or for a person | Approved |
+ * | policy Token: no token; a bad one | Pending; Denied with what is wrong with it |
+ * | policy Manual | Pending |
+ */
+export function decide({ incoming, approval, policy, admitted, token }: DecisionInput): Decision {
+  if (incoming === 'Disabled') {
+    return denied(REASONS.deniedHere, 'its ForeignCluster says incoming: Disabled');
+  }
+  if (approval === 'Denied') {
+    return denied(REASONS.deniedHere, 'a person has denied the PeeringRequest');
+  }
+  if (policy === undefined) {
+    const also = approval === 'Approved' || incoming === 'Enabled' ? ', although a person lets it in' : '';
+    return denied(REASONS.noPolicy, `no SharingPolicy means this cluster, so nothing is lent to it${also}`);
+  }
+  const how = howItComesIn({ incoming, approval, policy, admitted, token });
+  if (how === undefined) return notYet(policy, token);
+  const byToken = token?.result === 'ok' && { token: token.name };
+  return { state: 'Approved', policy, message: how, ...byToken };
+}
+
+function howItComesIn(input: DecisionInput & { policy: SharingPolicy }): string | undefined {
+  const { incoming, approval, policy, admitted, token } = input;
+  const amounts = `SharingPolicy ${policy.metadata.name} says how much`;
+  if (approval === 'Approved') return `approved by a person; ${amounts}`;
+  if (incoming === 'Enabled') return `its ForeignCluster says incoming: Enabled; ${amounts}`;
+  if (token?.result === 'ok') return `let in by join token ${token.name}; ${amounts}`;
+  if (policy.spec.approval === 'Automatic') {
+    return `SharingPolicy ${policy.metadata.name} lets it in by itself`;
+  }
+  return admitted ? `let in before; ${amounts}` : undefined;
+}
+
+function notYet(policy: SharingPolicy, token: TokenVerdict | undefined): Decision {
+  const { name } = policy.metadata;
+  const bad = token === undefined || token.result === 'ok' ? undefined : token.result;
+  if (policy.spec.approval !== 'Token') {
+    const shown = bad === undefined ? '' : `; the join token it has shown was refused (${bad})`;
+    const message = `SharingPolicy ${name} leaves it to a person: set spec.approval of this PeeringRequest${shown}`;
+    return { state: 'Pending', reason: REASONS.waitingForApproval, message };
+  }
+  if (bad !== undefined) return denied(bad, TOKEN_MESSAGES[bad]);
+  return {
+    state: 'Pending',
+    reason: REASONS.tokenRequired,
+    message: `SharingPolicy ${name} asks for a join token; make one with: tributary token create`,
+  };
+}
+
+const TOKEN_MESSAGES = {
+  TokenInvalid: 'the join token is not one of this cluster',
+  TokenExpired: 'the join token has expired; ask for a new one',
+  TokenUsed: 'the join token was used by another cluster; ask for a new one',
+} as const;
+
+const denied = (reason: ForeignClusterReason, message: string): Decision => ({
+  state: 'Denied',
+  reason,
+  message,
+});
+
+/** What stands of an earlier decision. */
+export interface Standing {
+  /** Name of the SharingPolicy that let it in. */
+  policy: string | undefined;
+  /** A link is up, so that the facts are complete. */
+  linked: boolean;
+}
+
+/**
+ * The policy that decides about a peer. A peer that is in must not fall out because a fact about it is only not
+ * known at the moment: which network keys it holds is known while a link is up, and how it was found while an
+ * announcement is heard. So its own policy stays as long as it is there and could still mean it.
+ */
+export function policyFor(
+  policies: readonly SharingPolicy[],
+  facts: PeerFacts,
+  standing?: Standing,
+): SharingPolicy | undefined {
+  const today = (): SharingPolicy | undefined => sharingPolicyFor(policies, facts);
+  if (standing === undefined) return today();
+  const own = (): SharingPolicy | undefined =>
+    policies.find(
+      ({ metadata, spec }) =>
+        metadata.name === standing.policy &&
+        metadata.deletionTimestamp === undefined &&
+        couldStillMean(spec.peers, facts, standing.linked),
+    );
+  return standing.linked ? (today() ?? own()) : (own() ?? today());
+}
+
+function couldStillMean(selector: PeerSelector, facts: PeerFacts, linked: boolean): boolean {
+  const { networkKeySecretRef: ref } = selector;
+  const networkKeys = linked || ref === undefined ? facts.networkKeys : [networkKeyName(ref)];
+  return matches(selector, { ...facts, foundBy: DISCOVERY_SOURCES, networkKeys });
+}

@@ -1,0 +1,50 @@
+/** What lending needs before there is any peer: applied by people, with the `cluster` role. */
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
+import { rulesOf, type AccountRef } from '../../api/rbac.ts';
+import type { Stored } from '../../api/wire.ts';
+import { PEER_RIGHTS } from '../rights.ts';
+import { forgeTenantPolicy } from '../tenant-policy.ts';
+import { forgePeersNamespace } from '../tenant.ts';
+import { forgeLendingFence } from './fence.ts';
+import { PEERS_PRIORITY_LEVEL, TENANT_ROLE } from './tenancy.ts';
+import type * as models from '@kubernetes/client-node';
+
+type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;
+
+const labels = { [LABEL_APP_NAME]: APP_NAME };
+
+/** The account is the one of the `cluster` role. In the order in which they must be applied. */
+export function forgeLendingStatics(account: AccountRef): Manifest[] {
+  return [
+    forgePeersNamespace(),
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: TENANT_ROLE, labels },
+      rules: rulesOf(PEER_RIGHTS),
+    } as Manifest,
+    ...forgeTenantPolicy(),
+    ...forgeLendingFence(account),
+    forgePriorityLevel(),
+  ];
+}
+
+/**
+ * A share like that of `workload-low`'s hundred: 20. Half of it may be lent to others while peers are quiet. Queues
+ * are dealt per peer (shuffle sharding), so that one that floods does not hold up the rest.
+ */
+function forgePriorityLevel(): ManifestOf<PriorityLevel> {
+  return {
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    kind: 'PriorityLevelConfiguration',
+    metadata: { name: PEERS_PRIORITY_LEVEL, labels },
+    spec: {
+      type: 'Limited',
+      limited: {
+        nominalConcurrencyShares: 20,
+        lendablePercent: 50,
+        limitResponse: { type: 'Queue', queuing: { queues: 64, handSize: 6, queueLengthLimit: 50 } },
+      },
+    },
+  };
+}

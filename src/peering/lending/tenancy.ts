@@ -1,0 +1,128 @@
+/** What a contract puts in place, as objects to apply. Pure. */
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
+import { ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
+import type { Contract } from '../../api/offer.ts';
+import { forgeBinding } from '../../api/rbac.ts';
+import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
+import type { ResourceList, Stored } from '../../api/wire.ts';
+import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
+import { ANNOTATION_EXTENDED, ANNOTATION_MAX_PRIORITY, extendedResources } from '../tenant-policy.ts';
+import { forgeLimits, forgeQuota } from '../tenant-quota.ts';
+import { PEERS_NAMESPACE, forgeDefaultAccount, forgeNamespace, forgePeerAccount } from '../tenant.ts';
+import type * as models from '@kubernetes/client-node';
+
+/** The one role of peers; bound in each tenant namespace. */
+export const TENANT_ROLE = 'tributary-tenant';
+/** Of the RoleBinding in each tenant namespace. */
+export const TENANT_BINDING = 'tributary-peer';
+/** The priority level that all peers share, each in queues of its own. */
+export const PEERS_PRIORITY_LEVEL = 'tributary-peers';
+export const FLOW_SCHEMA_PREFIX = 'tributary-peer-';
+/** Before Kubernetes' own `service-accounts` (9000), after whatever keeps the cluster itself alive. */
+const FLOW_PRECEDENCE = 2000;
+
+/** On a tenant namespace: what becomes of it in the end, `Delete` or `Keep=<seconds>`. Written while all is well, because then the policy that says so may be gone. */
+export const ANNOTATION_ON_END = 'tributary.dev/on-end';
+/** On a tenant namespace that is kept after its contract has ended: until when, RFC 3339. */
+export const ANNOTATION_KEEP_UNTIL = 'tributary.dev/keep-until';
+/** On a tenant namespace: the runtime class and the nodes that the SharingPolicy wants for pods of peers. */
+export const ANNOTATION_RUNTIME_CLASS = 'tributary.dev/runtime-class';
+export const ANNOTATION_NODE_SELECTOR = 'tributary.dev/node-selector';
+/** Enforced by the PodNodeSelector admission plugin, where an API server has it switched on. */
+const ANNOTATION_PLUGIN_NODE_SELECTOR = 'scheduler.alpha.kubernetes.io/node-selector';
+
+type FlowSchema = Stored<models.V1FlowSchema>;
+
+export interface Tenancy {
+  /** ClusterID. */
+  consumer: string;
+  contract: Contract;
+  /** What may be used today; no more than the contract says. */
+  amounts: ResourceList;
+  policy: SharingPolicySpec;
+}
+
+export const tenancyLabels = (consumer: string): Record<string, string> => ({
+  [LABEL_APP_NAME]: APP_NAME,
+  [LABEL_PEER]: consumer,
+  [LABEL_TENANCY]: TENANCY_CONTRACT,
+});
+
+/**
+ * All objects of one tenant, in the order in which they must be applied: the quota is there before the peer may
+ * create a pod. Quotas are of namespaces; each one bears the whole amount, since a split would leave room unused in
+ * one while pods are refused in another, and the sum over all is metered.
+ */
+export function forgeTenancy(tenancy: Tenancy): Manifest[] {
+  const { consumer, contract } = tenancy;
+  const labels = tenancyLabels(consumer);
+  return [
+    forgeFlowSchema(consumer),
+    ...contract.namespaces.flatMap(({ homeNamespace, tenantNamespace }) =>
+      forgeTenantObjects(tenancy, { homeNamespace, tenantNamespace, labels }),
+    ),
+    forgePeerAccount(consumer, labels),
+  ];
+}
+
+function forgeTenantObjects(
+  { consumer, contract, amounts, policy }: Tenancy,
+  names: { homeNamespace: string; tenantNamespace: string; labels: Record<string, string> },
+): Manifest[] {
+  const { homeNamespace, tenantNamespace: namespace, labels } = names;
+  const quota = quotaOf(amounts);
+  const annotations = { ...annotationsOf(quota, policy), [ANNOTATION_HOME_NAMESPACE]: homeNamespace };
+  return [
+    forgeNamespace(namespace, labels, { podSecurity: contract.podSecurity, annotations }),
+    forgeQuota(namespace, labels, quota),
+    forgeLimits(namespace, labels, quota),
+    forgeDefaultAccount(namespace, labels),
+    forgeBinding(
+      { kind: 'ClusterRole', name: TENANT_ROLE },
+      { name: TENANT_BINDING, namespace, labels, account: { namespace: PEERS_NAMESPACE, name: consumer } },
+    ),
+  ];
+}
+
+/** Persistent storage counts as `requests.storage`; cpu, memory and pods are bounded even where nobody named them. */
+function quotaOf({ storage, ...amounts }: ResourceList): ResourceList {
+  const floor = { cpu: '0', memory: '0', pods: '0' };
+  return { ...floor, ...amounts, ...(storage !== undefined && { 'requests.storage': storage }) };
+}
+
+function annotationsOf(quota: ResourceList, policy: SharingPolicySpec): Record<string, string> {
+  const { maxPriority = 0, onEnd = 'Delete', keepForSeconds = 3600, runtimeClassName } = policy;
+  const selector = Object.entries(policy.nodeSelector ?? {}).map(([key, value]) => `${key}=${value}`);
+  const nodes = selector.toSorted().join(',');
+  return {
+    [ANNOTATION_MAX_PRIORITY]: String(maxPriority),
+    [ANNOTATION_EXTENDED]: extendedResources(quota),
+    [ANNOTATION_ON_END]: onEnd === 'Keep' ? `Keep=${keepForSeconds}` : 'Delete',
+    ...(runtimeClassName !== undefined && { [ANNOTATION_RUNTIME_CLASS]: runtimeClassName }),
+    ...(nodes !== '' && { [ANNOTATION_NODE_SELECTOR]: nodes, [ANNOTATION_PLUGIN_NODE_SELECTOR]: nodes }),
+  };
+}
+
+/** API Priority and Fairness (KEP-1040): whatever a peer asks of the API server waits in queues for peers. */
+function forgeFlowSchema(consumer: string): ManifestOf<FlowSchema> {
+  const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  return {
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    kind: 'FlowSchema',
+    metadata: { name: `${FLOW_SCHEMA_PREFIX}${consumer}`, labels: tenancyLabels(consumer) },
+    spec: {
+      priorityLevelConfiguration: { name: PEERS_PRIORITY_LEVEL },
+      matchingPrecedence: FLOW_PRECEDENCE,
+      distinguisherMethod: { type: 'ByUser' },
+      rules: [
+        {
+          subjects: [
+            { kind: 'ServiceAccount', serviceAccount: { namespace: PEERS_NAMESPACE, name: consumer } },
+          ],
+          resourceRules: [{ ...everything, clusterScope: true, namespaces: ['*'] }],
+          nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+        },
+      ],
+    },
+  };
+}
