@@ -62,6 +62,16 @@ export interface LinkState {
   since?: string;
 }
 
+/**
+ * What policies went by when a peering was agreed on. It counts while the peering lasts, so that a lost link or a
+ * missed announcement ends nothing.
+ */
+export interface PeeringStanding {
+  foundBy?: DiscoverySource[];
+  /** Network keys that it has proved to hold. */
+  networkKeys?: string[];
+}
+
 export interface ForeignClusterStatus {
   observedGeneration?: number;
   /** Proved by TLS; not what an announcement says. */
@@ -71,6 +81,7 @@ export interface ForeignClusterStatus {
   /** The sources of the sightings that count, joined by commas; for `kubectl get`. */
   foundBy?: string;
   link?: LinkState;
+  standing?: PeeringStanding;
   outgoing?: PeeringState;
   incoming?: PeeringState;
   conditions?: Condition[];
@@ -127,5 +138,7 @@ export const FOREIGN_CLUSTER_REASONS = {
   revoked: 'Revoked',
   ending: 'Ending',
   invalid: 'Invalid',
+  /** Another ForeignCluster stands for the same cluster, and counts. */
+  duplicate: 'Duplicate',
 } as const;
 export type ForeignClusterReason = (typeof FOREIGN_CLUSTER_REASONS)[keyof typeof FOREIGN_CLUSTER_REASONS];

@@ -46,3 +46,7 @@ export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_
 export const LABEL_PROVIDER = 'tributary.dev/provider';
 /** On objects that stand for a peering, until what was made for it is gone. */
 export const FINALIZER_PEERING = 'tributary.dev/peering';
+/** On a ForeignCluster that discovery or an incoming link has made: `true`. One without it was made by a person. */
+export const LABEL_DISCOVERED = 'tributary.dev/discovered';
+/** On a ForeignCluster: `true` ends its peering without waiting for anything over there. */
+export const ANNOTATION_FORCE = 'tributary.dev/force';

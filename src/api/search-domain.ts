@@ -38,6 +38,7 @@ export const SEARCH_DOMAIN_CONDITIONS = { browsed: 'Browsed' } as const;
 export const SEARCH_DOMAIN_REASONS = {
   ok: 'AsExpected',
   noServer: 'NoServerAnswered',
+  invalid: 'InvalidSpec',
   malformed: 'MalformedAnswer',
   tooMany: 'TooManyClusters',
 } as const;

@@ -30,12 +30,14 @@ beforeAll(async () => {
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 
 type Answer = { status: number; body: string };
-type Body = { kind: string; metadata: { name: string }; spec?: object };
+type Body = { apiVersion?: string; kind: string; metadata: { name: string }; spec?: object };
 
 const pathOf = (kind: string): string =>
   `${GROUP}/${DEFINITIONS.find(({ type }) => type.kind === kind)?.type.plural}`;
 const object = (kind: string, spec: object | undefined, name = 'milan'): Body => ({
-  ...{ apiVersion: 'tributary.dev/v1alpha1', kind, metadata: { name } },
+  apiVersion: 'tributary.dev/v1alpha1',
+  kind,
+  metadata: { name },
   ...(spec !== undefined && { spec }),
 });
 const create = async (body: Body, query = ''): Promise<Answer> =>
@@ -198,7 +200,7 @@ test('clusterID is set once', async () => {
     const answer = await patch('ForeignCluster', 'once', { spec });
     expect(answer).toMatchObject({
       status: 422,
-      body: expect.stringContaining('clusterID cannot be changed') as string,
+      body: expect.stringContaining('clusterID cannot be changed') as unknown,
     });
   }
   expect(await patch('ForeignCluster', 'once', { spec: { outgoing: 'Disabled' } })).toMatchObject({
@@ -244,7 +246,7 @@ test('a status that peers could have made is refused all the same', async () => 
     [{ sightings: { LAN: { endpoints: ['x'] } } }, 'Required value'],
   ] as const) {
     const answer = await patch('ForeignCluster', 'hostile/status', { status });
-    expect(answer).toMatchObject({ status: 422, body: expect.stringContaining(why) as string });
+    expect(answer).toMatchObject({ status: 422, body: expect.stringContaining(why) as unknown });
   }
 });
 
@@ -255,8 +257,11 @@ test('kubectl shows the columns that a person wants to see', async () => {
   const bodies = [cluster({}, 'shown'), domain({}), sharing({}), acceptance({}), request(), advertisement()];
   for (const body of bodies) expect(await create(body)).toMatchObject({ status: 201 });
   const status = {
-    ...{ clusterName: 'Milan', foundBy: 'LAN', link: { connected: true } },
-    ...{ outgoing: { phase: 'Established' }, incoming: { phase: 'None' } },
+    clusterName: 'Milan',
+    foundBy: 'LAN',
+    link: { connected: true },
+    outgoing: { phase: 'Established' },
+    incoming: { phase: 'None' },
   };
   await patch('ForeignCluster', 'shown/status', { status });
   const shown = run('get', 'fc', 'shown');

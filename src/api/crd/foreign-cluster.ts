@@ -4,11 +4,12 @@ import {
   type ForeignClusterSpec,
   type ForeignClusterStatus,
   type LinkState,
+  type PeeringStanding,
   type PeeringState,
   type Sighting,
 } from '../foreign-cluster.ts';
 import { MAX_ENDPOINT_LENGTH, MAX_PROTOCOLS } from '../limits.ts';
-import type { DiscoverySource } from '../peer-selector.ts';
+import { DISCOVERY_SOURCES, type DiscoverySource } from '../peer-selector.ts';
 import {
   AGE,
   clusterID,
@@ -18,6 +19,7 @@ import {
   endpoints,
   homeNamespaces,
   message,
+  names,
   observedGeneration,
   phase,
   reason,
@@ -151,6 +153,22 @@ const status: Schema = {
       maxLength: 63,
     },
     link,
+    standing: {
+      type: 'object',
+      description:
+        'What policies went by when a peering was agreed on. It counts while the peering lasts, so that a lost link ' +
+        'or a missed announcement ends nothing.',
+      properties: {
+        foundBy: {
+          type: 'array',
+          description: 'How it was found.',
+          maxItems: 4,
+          'x-kubernetes-list-type': 'set',
+          items: { type: 'string', description: 'A way of finding clusters.', enum: DISCOVERY_SOURCES },
+        },
+        networkKeys: names('Network keys that it has proved to hold.', 'Name of a network key.', 64),
+      } satisfies SchemaOf<PeeringStanding>,
+    },
     outgoing: peeringState('Where it stands with what we want of it.'),
     incoming: peeringState('Where it stands with what it wants of us.'),
     conditions: conditions(Object.values(FOREIGN_CLUSTER_CONDITIONS).join(', ')),

@@ -114,26 +114,29 @@ const classes: Schema = {
   } satisfies SchemaOf<ServiceClasses>,
 };
 
+/** The rest is optional. */
+const ALWAYS_SAID = [
+  'provider',
+  'consumer',
+  'generation',
+  'issued',
+  'expires',
+  'resources',
+  'shapes',
+  'classes',
+  'labels',
+  'images',
+  'prices',
+  'namespaces',
+  'podSecurity',
+  'keepForSeconds',
+] as const satisfies readonly (keyof Offer)[];
+
 /** What a provider has signed. Bounds are those of limits.ts, so that what was checked on the wire can be stored. */
 export const offer = (description: string): Schema => ({
   type: 'object',
   description,
-  required: [
-    'provider',
-    'consumer',
-    'generation',
-    'issued',
-    'expires',
-    'resources',
-    'shapes',
-    'classes',
-    'labels',
-    'images',
-    'prices',
-    'namespaces',
-    'podSecurity',
-    'keepForSeconds',
-  ],
+  required: ALWAYS_SAID,
   properties: {
     provider: clusterID('ClusterID of the one who lends.'),
     consumer: clusterID('ClusterID of the one it is for.'),
