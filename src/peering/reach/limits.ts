@@ -4,16 +4,16 @@ export interface ReachLimits {
   streamsPerPeer: number;
   /** Streams of all peers together, likewise. */
   streams: number;
-  /** Until a stream to the other side stands, or an unused dial id is void. Milliseconds. */
+  /** Until a stream stands on both sides; an unused dial id is void after it. Milliseconds. */
   connectMs: number;
-  /** For one attempt to dial a peer while it could be asked to dial back instead. Milliseconds. */
+  /** For one attempt to dial a peer that could be asked to dial back instead. Milliseconds. */
   directMs: number;
   /** For so long a peer that could not be dialled is asked to dial back first. Milliseconds. */
   avoidDirectMs: number;
   /** Between two signs of life on each stream. Milliseconds. */
   beatMs: number;
-  /** A stream from which nothing came for so long is dead. Milliseconds. */
-  deadMs: number;
+  /** A stream that was silent between so many beats is dead: at the latest one beat more after its last sign. */
+  silentBeats: number;
 }
 
 export const DEFAULT_LIMITS: ReachLimits = {
@@ -22,6 +22,6 @@ export const DEFAULT_LIMITS: ReachLimits = {
   connectMs: 10_000,
   directMs: 3_000,
   avoidDirectMs: 60_000,
-  beatMs: 8_000,
-  deadMs: 20_000,
+  beatMs: 7_000,
+  silentBeats: 3,
 };

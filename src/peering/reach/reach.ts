@@ -1,47 +1,92 @@
+import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
+import { startDeadline } from '../../lib/deadline.ts';
+import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { ApiReach, PeerIdentity, PeerLinks } from '../ports.ts';
-import type { ReachLimits } from './limits.ts';
+import type { ApiReach } from '../ports.ts';
+import { DEFAULT_LIMITS, type ReachLimits } from './limits.ts';
+import { PeerListener, type ListenAt } from './listener.ts';
+import { isStreamID } from './pending.ts';
+import { connectTcp, hold, refuse } from './sockets.ts';
+import { StreamSet, type Seat } from './stream-set.ts';
+import { CLOSE } from './stream.ts';
+import { Ways, type Way } from './ways.ts';
 
-/**
- * Opens a WebSocket at a peer's endpoint (`host:port`), mutual TLS, pinned to the ClusterID. The socket is paused
- * in its `open` listener: the other side may speak at once, and a message before somebody listens would be lost.
- */
-export type DialStream = (
-  target: { clusterID: string; endpoint: string; path: string },
-  signal: AbortSignal,
-) => Promise<WebSocket>;
+/** What is needed of the links. */
+export interface ReachPeers {
+  isLinked(clusterID: string): boolean;
+  /** `host:port` at which that peer was or may be reached, the most promising first. */
+  endpoints(clusterID: string): readonly string[];
+  /** The call `dial`: asks that peer to come to `/v1/streams/<id>`; resolves when it has tried. */
+  askDial(clusterID: string, stream: string, signal: AbortSignal): Promise<unknown>;
+  /**
+   * Opens a WebSocket there, mutual TLS, pinned to the ClusterID, without compression. It is paused in its `open`
+   * listener: the other side may speak at once, and a message before somebody listens would be lost.
+   */
+  dial(
+    target: { clusterID: string; endpoint: string; path: string },
+    signal: AbortSignal,
+  ): Promise<WebSocket>;
+}
 
 export interface ReachOptions {
-  links: Pick<PeerLinks, 'view' | 'call'>;
-  dial: DialStream;
+  peers: ReachPeers;
   /** We as provider: whether that peer's grant is Active now. */
   mayReach: (clusterID: string) => boolean;
   /** We as provider: our own API server; nothing else is ever connected to. */
   apiServer: () => { host: string; port: number };
-  /** We as consumer: where local listeners are. */
-  listen: {
-    /** Address to listen on. */
-    host: string;
-    /** Under which agents reach it; default `host`. */
-    advertised?: string;
-    /** Inclusive; default: free ones. */
-    ports?: { first: number; last: number };
-  };
+  /** We as consumer: where local listeners are, and under which address agents reach them (default: the same). */
+  listen: ListenAt & { advertised?: string };
   limits?: Partial<ReachLimits>;
   clock: Clock;
   log: Logger;
 }
 
-/** Streams to API servers, both sides. */
+/** Strangers have as many IDs as they like. */
+const MOST_TOLD = 1000;
+
+type Caller = Readonly<{ clusterID: string }>;
+
+/**
+ * Streams to API servers. As consumer: a local listener for each provider, and each connection to it a WebSocket to
+ * that provider, dialled by us or dialled back. As provider: such WebSockets, each joined to our own API server. The
+ * link is only needed to ask for dialling back: streams that stand outlive it.
+ */
 export class Reach implements ApiReach, Component {
   readonly name = 'api reach';
   readonly #options: ReachOptions;
+  readonly #limits: ReachLimits;
+  readonly #ways: Ways;
+  readonly #borrowed: StreamSet;
+  readonly #lent: StreamSet;
+  readonly #listeners = new Map<string, Promise<PeerListener>>();
+  /** By ClusterID: what was last complained about, so that it is told once. */
+  readonly #told = new Map<string, string>();
+  #stopped = false;
 
   constructor(options: ReachOptions) {
+    const { peers, limits, clock, log } = options;
     this.#options = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#ways = new Ways(peers, this.#limits, clock);
+    const ended =
+      (side: string) =>
+      (clusterID: string, why: string | undefined): void =>
+        log.debug('stream ended', { side, clusterID, ...(why !== undefined && { why }) });
+    this.#borrowed = new StreamSet(this.#limits, clock, ended('consumer'));
+    this.#lent = new StreamSet(this.#limits, clock, ended('provider'));
+  }
+
+  /** Streams that stand or are being made, for metrics. */
+  get streams(): { borrowed: number; lent: number } {
+    return { borrowed: this.#borrowed.size, lent: this.#lent.size };
+  }
+
+  /** How the last stream to that provider was made. */
+  wayTo(clusterID: string): Way | undefined {
+    return this.#ways.last(clusterID);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -50,44 +95,175 @@ export class Reach implements ApiReach, Component {
   }
 
   async stop(): Promise<void> {
-    return Promise.resolve();
+    this.#stopped = true;
+    await Promise.all([...this.#listeners.keys()].map(async (clusterID) => this.close(clusterID)));
+    this.#borrowed.cut('stopped');
+    this.#lent.cut('stopped');
   }
 
   async open(clusterID: string): Promise<{ server: string }> {
-    return Promise.reject(new Error(`not yet: ${clusterID} ${this.#options.listen.host}`));
+    if (this.#stopped) throw new TributaryError('Aborted', 'stopped');
+    const { listen } = this.#options;
+    let opening = this.#listeners.get(clusterID);
+    if (opening === undefined) {
+      opening = PeerListener.open(clusterID, listen, (socket) => void this.#borrow(clusterID, socket));
+      this.#listeners.set(clusterID, opening);
+      opening.catch(() => this.#listeners.delete(clusterID));
+    }
+    const { port } = await opening;
+    const host = listen.advertised ?? listen.host;
+    return { server: `https://${host.includes(':') ? `[${host}]` : host}:${port}` };
   }
 
-  async close(_clusterID: string): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** Whether an upgrade at `/v1/api` by that peer should be answered at all. */
-  admits(_clusterID: string): boolean {
-    return false;
+  async close(clusterID: string): Promise<void> {
+    const opening = this.#listeners.get(clusterID);
+    this.#listeners.delete(clusterID);
+    this.#borrowed.cut('no longer used', clusterID);
+    this.#ways.forget(clusterID);
+    this.#told.delete(clusterID);
+    const listener = await opening?.catch(() => undefined);
+    // Taken between the two, before it listens no more.
+    const closed = listener?.close();
+    this.#borrowed.cut('no longer used', clusterID);
+    await closed;
   }
 
   /** A peer came to `/v1/api`: it wants our API server. */
-  acceptApi(socket: WebSocket, _peer: PeerIdentity): void {
-    socket.terminate();
+  acceptApi(socket: WebSocket, { clusterID }: Caller): void {
+    hold(socket);
+    this.#lend(clusterID, async () => Promise.resolve(socket)).catch((error: unknown) => {
+      refuse(socket, ...verdict(error));
+      this.#tell(clusterID, 'a stream to our API server was refused', error);
+    });
   }
 
-  /** Whether that peer was asked to dial back with this id. */
-  expects(_clusterID: string, _stream: string): boolean {
-    return false;
+  /** A peer came to `/v1/streams/<id>`, which only one that we asked may do. */
+  acceptStream(socket: WebSocket, { clusterID }: Caller, stream: string): void {
+    hold(socket);
+    if (this.#ways.pending.arrive(clusterID, stream, socket)) return;
+    refuse(socket, CLOSE.refused, 'no such stream is expected');
+    this.#tell(
+      clusterID,
+      'a stream that nobody expects was refused',
+      new Error('unknown, used or expired id'),
+    );
   }
 
-  /** A peer came to `/v1/streams/<id>`, as we asked it to. */
-  acceptStream(socket: WebSocket, _peer: PeerIdentity, _stream: string): void {
-    socket.terminate();
+  /** Answers the call `dial`: a peer that cannot dial us wants our API server. Throws what it is to be told. */
+  async dialBack({ clusterID }: Caller, { stream }: { stream: string }, signal: AbortSignal): Promise<void> {
+    if (!isStreamID(stream))
+      throw new TributaryError('Invalid', 'stream is not an id of 32 hexadecimal digits');
+    const path = `/v1/streams/${stream}`;
+    const endpoints = this.#options.peers.endpoints(clusterID);
+    await this.#lend(
+      clusterID,
+      async (inner) => {
+        const problems: string[] = [];
+        for (const endpoint of endpoints) {
+          try {
+            return hold(await this.#options.peers.dial({ clusterID, endpoint, path }, inner));
+          } catch (error) {
+            problems.push(errorMessage(error));
+            if (inner.aborted) break;
+          }
+        }
+        const why = problems.length > 0 ? problems.join('; ') : 'no endpoint of yours is known';
+        throw new TributaryError('Unreachable', `cannot dial you back: ${why}`);
+      },
+      signal,
+    );
   }
 
-  /** The call `dial`: a peer that cannot dial us wants our API server. */
-  async dialBack(_peer: PeerIdentity, _stream: string, _signal: AbortSignal): Promise<Record<string, never>> {
-    return Promise.resolve({});
+  /** Cuts what that peer has of our API server, at once. */
+  revoke(clusterID: string): void {
+    this.#lent.cut('access was revoked', clusterID);
   }
 
-  /** Cuts what that peer has of us, at once. */
-  revoke(_clusterID: string): void {
-    return undefined;
+  /** As consumer: one connection of an agent. */
+  async #borrow(clusterID: string, socket: Socket): Promise<void> {
+    socket.on('error', () => undefined);
+    const seat = this.#borrowed.take(clusterID);
+    if (seat === undefined || this.#stopped || !this.#listeners.has(clusterID)) {
+      seat?.leave();
+      socket.destroy();
+      if (seat === undefined)
+        this.#tell(clusterID, 'a connection was refused', new Error('too many streams'));
+      return;
+    }
+    try {
+      const ws = await this.#ways.connect(clusterID, seat.signal);
+      this.#told.delete(clusterID);
+      seat.join(socket, ws);
+    } catch (error) {
+      seat.leave();
+      // The agent sees an API server that is away.
+      socket.destroy();
+      if (!seat.signal.aborted) this.#tell(clusterID, 'cannot reach the API server of a provider', error);
+    }
   }
+
+  /** As provider: one stream, from a socket that is there or is dialled. */
+  async #lend(
+    clusterID: string,
+    open: (signal: AbortSignal) => Promise<WebSocket>,
+    parent?: AbortSignal,
+  ): Promise<void> {
+    const { mayReach, apiServer, clock } = this.#options;
+    if (this.#stopped || !mayReach(clusterID)) {
+      throw new TributaryError('Forbidden', 'no peering lets you use our API server');
+    }
+    const seat = this.#lent.take(clusterID);
+    if (seat === undefined) throw new TributaryError('TooManyRequests', 'too many streams');
+    const either = startEither(seat.signal, parent);
+    const deadline = startDeadline(clock, this.#limits.connectMs, 'joining the API server', either.signal);
+    try {
+      const tcp = connectTcp(apiServer(), deadline.signal);
+      const [api, ws] = await Promise.allSettled([tcp, open(deadline.signal)]);
+      joinBoth(seat, api, ws);
+    } catch (error) {
+      seat.leave();
+      throw error;
+    } finally {
+      deadline.dispose();
+      either.dispose();
+    }
+  }
+
+  #tell(clusterID: string, message: string, error: unknown): void {
+    const text = errorMessage(error);
+    if (this.#told.get(clusterID) === text) return;
+    if (this.#told.size >= MOST_TOLD) this.#told.clear();
+    this.#told.set(clusterID, text);
+    this.#options.log.warn(message, { clusterID, error: text });
+  }
+}
+
+/** Joins them where both are there, else ends the one that is and throws why the other is not. */
+function joinBoth(seat: Seat, api: PromiseSettledResult<Socket>, ws: PromiseSettledResult<WebSocket>): void {
+  if (api.status === 'fulfilled' && ws.status === 'fulfilled') {
+    seat.join(api.value, ws.value);
+    return;
+  }
+  if (api.status === 'fulfilled') api.value.destroy();
+  if (ws.status === 'fulfilled') refuse(ws.value, CLOSE.broken, 'the API server cannot be reached');
+  throw (api.status === 'rejected' ? api.reason : (ws as PromiseRejectedResult).reason) as Error;
+}
+
+function startEither(first: AbortSignal, second?: AbortSignal): { signal: AbortSignal; dispose(): void } {
+  const joint = new AbortController();
+  const signals = second === undefined ? [first] : [first, second];
+  const onAbort = (): void => joint.abort(signals.find(({ aborted }) => aborted)?.reason);
+  for (const signal of signals) signal.addEventListener('abort', onAbort, { once: true });
+  if (signals.some(({ aborted }) => aborted)) onAbort();
+  return {
+    signal: joint.signal,
+    dispose: () => signals.forEach((signal) => signal.removeEventListener('abort', onAbort)),
+  };
+}
+
+/** What the peer is told: nothing of how things are in here. */
+function verdict(error: unknown): [code: number, why: string] {
+  if (hasCode(error, 'Forbidden')) return [CLOSE.refused, 'no peering lets you use our API server'];
+  if (hasCode(error, 'TooManyRequests')) return [CLOSE.busy, 'too many streams'];
+  return [CLOSE.broken, 'the API server cannot be reached'];
 }

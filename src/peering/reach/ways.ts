@@ -1,0 +1,126 @@
+import type { WebSocket } from 'ws';
+import type { Clock } from '../../lib/clock.ts';
+import { abortError, startDeadline } from '../../lib/deadline.ts';
+import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import type { ReachLimits } from './limits.ts';
+import { PendingStreams } from './pending.ts';
+import type { ReachPeers } from './reach.ts';
+import { hold, refuse } from './sockets.ts';
+import { CLOSE } from './stream.ts';
+
+/** How a stream to a peer's API server came about. */
+export type Way = 'Direct' | 'DialBack';
+
+/** Endpoints of one peer that are tried for one stream. */
+const MOST_ENDPOINTS = 4;
+
+/** Gets a WebSocket to a peer, whichever side can dial: ours is tried first, since it costs nobody an answer. */
+export class Ways {
+  readonly pending: PendingStreams;
+  readonly #peers: ReachPeers;
+  readonly #limits: ReachLimits;
+  readonly #clock: Clock;
+  /** By ClusterID: until when dialling that peer is not tried first (monotonic). */
+  readonly #avoidDirect = new Map<string, number>();
+  readonly #last = new Map<string, Way>();
+
+  constructor(peers: ReachPeers, limits: ReachLimits, clock: Clock) {
+    this.#peers = peers;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.pending = new PendingStreams(clock);
+  }
+
+  /** How the last stream to that peer was made. */
+  last(clusterID: string): Way | undefined {
+    return this.#last.get(clusterID);
+  }
+
+  forget(clusterID: string): void {
+    this.#avoidDirect.delete(clusterID);
+    this.#last.delete(clusterID);
+  }
+
+  /** A WebSocket that is not read yet; Unreachable with what was tried. */
+  async connect(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
+    const { connectMs } = this.#limits;
+    const deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
+    const { signal } = deadline;
+    const problems: string[] = [];
+    try {
+      for (const way of this.#order(clusterID)) {
+        const ws = await this.#attempt(way, clusterID, signal).catch((error: unknown) => {
+          if (signal.aborted) throw abortError(signal);
+          problems.push(errorMessage(error));
+        });
+        if (ws !== undefined) {
+          this.#last.set(clusterID, way);
+          return ws;
+        }
+      }
+    } finally {
+      deadline.dispose();
+    }
+    const tried = problems.length > 0 ? problems.join('; ') : 'there is no link, and no endpoint is known';
+    throw new TributaryError(
+      'Unreachable',
+      `the API server of cluster ${clusterID} cannot be reached: ${tried}`,
+    );
+  }
+
+  #order(clusterID: string): Way[] {
+    const linked = this.#peers.isLinked(clusterID);
+    const direct = this.#peers.endpoints(clusterID).length > 0;
+    if (!linked) return direct ? ['Direct'] : [];
+    if (!direct) return ['DialBack'];
+    const avoid = (this.#avoidDirect.get(clusterID) ?? -Infinity) > this.#clock.monotonic();
+    return avoid ? ['DialBack', 'Direct'] : ['Direct', 'DialBack'];
+  }
+
+  async #attempt(way: Way, clusterID: string, signal: AbortSignal): Promise<WebSocket> {
+    return way === 'Direct' ? this.#direct(clusterID, signal) : this.#dialBack(clusterID, signal);
+  }
+
+  async #direct(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
+    const { connectMs, directMs, avoidDirectMs } = this.#limits;
+    const linked = this.#peers.isLinked(clusterID);
+    const problems: string[] = [];
+    for (const endpoint of this.#peers.endpoints(clusterID).slice(0, MOST_ENDPOINTS)) {
+      const limit = startDeadline(this.#clock, linked ? directMs : connectMs, `dialling ${endpoint}`, signal);
+      try {
+        const ws = await this.#peers.dial({ clusterID, endpoint, path: '/v1/api' }, limit.signal);
+        this.#avoidDirect.delete(clusterID);
+        return hold(ws);
+      } catch (error) {
+        if (signal.aborted) throw abortError(signal);
+        problems.push(errorMessage(error));
+      } finally {
+        limit.dispose();
+      }
+    }
+    this.#avoidDirect.set(clusterID, this.#clock.monotonic() + avoidDirectMs);
+    throw new TributaryError('Unreachable', problems.join('; '));
+  }
+
+  async #dialBack(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
+    const given = new AbortController();
+    const giveUp = (): void => given.abort(parent.reason);
+    parent.addEventListener('abort', giveUp, { once: true });
+    const { id, socket } = this.pending.expect(clusterID, this.#limits.connectMs, given.signal);
+    try {
+      const asked = this.#peers.askDial(clusterID, id, given.signal).then(async () => socket);
+      // Whichever comes first: the stream may be here before the answer to the question is.
+      return hold(await Promise.race([socket, asked]));
+    } catch (error) {
+      given.abort();
+      // It may come all the same, between the two.
+      socket.then(
+        (late) => refuse(late, CLOSE.refused, 'too late'),
+        () => undefined,
+      );
+      throw error;
+    } finally {
+      parent.removeEventListener('abort', giveUp);
+    }
+  }
+}
