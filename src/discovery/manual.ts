@@ -1,0 +1,72 @@
+import type { ForeignCluster } from '../api/foreign-cluster.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { CandidateSet } from './candidate-set.ts';
+import type { Candidate, CandidateSource } from './source.ts';
+
+export interface ManualSourceOptions {
+  /** Started before this one. */
+  clusters: Pick<Informer<ForeignCluster>, 'list' | 'onChange'>;
+  ownClusterID: string;
+  clock: Clock;
+}
+
+/**
+ * Clusters that people have named by their endpoint: ForeignClusters with `spec.endpoint`, once their ClusterID is
+ * known (given by a person, or proved by whoever answered there). A person's word does not expire.
+ */
+export class ManualSource implements CandidateSource {
+  readonly name = 'manual-discovery';
+  readonly source = 'Manual';
+  readonly #options: ManualSourceOptions;
+  readonly #set: CandidateSet;
+  #unsubscribe: () => void = () => undefined;
+
+  constructor(options: ManualSourceOptions) {
+    this.#options = options;
+    this.#set = new CandidateSet(options.clock);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#unsubscribe = this.#options.clusters.onChange(() => this.#read());
+    this.#read();
+    await Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#unsubscribe();
+    await Promise.resolve();
+  }
+
+  candidates(): Iterable<Candidate> {
+    return this.#set.values();
+  }
+
+  onChange(listener: (clusterID: string) => void): () => void {
+    return this.#set.onChange(listener);
+  }
+
+  #read(): void {
+    const candidates = new Map<string, Candidate>();
+    for (const object of this.#options.clusters.list()) {
+      const candidate = candidateOf(object);
+      if (candidate === undefined || candidate.clusterID === this.#options.ownClusterID) continue;
+      const known = candidates.get(candidate.clusterID);
+      // Two objects for one cluster: both endpoints are of use.
+      const endpoints = [...(known?.endpoints ?? []), ...candidate.endpoints].toSorted((a, b) =>
+        a < b ? -1 : 1,
+      );
+      candidates.set(candidate.clusterID, { ...candidate, endpoints: [...new Set(endpoints)] });
+    }
+    this.#set.replace(candidates);
+  }
+}
+
+/** Neither name nor protocols: those are for the cluster itself to tell. */
+function candidateOf({ metadata, spec, status }: ForeignCluster): Candidate | undefined {
+  const clusterID = spec?.clusterID ?? status?.clusterID;
+  if (spec?.endpoint === undefined || clusterID === undefined) return undefined;
+  if (metadata.deletionTimestamp !== undefined) return undefined;
+  return { clusterID, endpoints: [spec.endpoint], protocols: [], expiresAt: Infinity };
+}

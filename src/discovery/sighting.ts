@@ -1,0 +1,68 @@
+/** Decisions of the SightingWriter, pure. */
+import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
+import type { DiscoverySource } from '../api/peer-selector.ts';
+import { deepEqual } from '../lib/equality.ts';
+import type { Candidate } from './source.ts';
+
+/** What is said of a candidate, apart from its times. */
+type Said = Omit<Sighting, 'firstSeen' | 'expires'>;
+
+/**
+ * ForeignClusters that speak of a cluster, the one that bears its sightings first: what a person has bound to the
+ * ClusterID, what has proved it, what bears it as its name.
+ */
+export function inOrder(clusterID: string, objects: readonly ForeignCluster[]): ForeignCluster[] {
+  const rank = ({ spec, status }: ForeignCluster): number =>
+    spec?.clusterID === clusterID ? 0 : status?.clusterID === clusterID ? 1 : 2;
+  return objects
+    .filter((object) => !isAnothers(clusterID, object))
+    .toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+/** Bound to another ClusterID by a person, or else by proof: then its name says nothing. */
+function isAnothers(clusterID: string, { spec, status }: ForeignCluster): boolean {
+  const bound = spec?.clusterID ?? status?.clusterID;
+  return bound !== undefined && bound !== clusterID;
+}
+
+/** For an informer: all ClusterIDs under which a ForeignCluster is to be found. */
+export const clusterIDsOf = ({ metadata: { name }, spec, status }: ForeignCluster): string[] => [
+  ...new Set([name, spec?.clusterID, status?.clusterID].filter((id) => id !== undefined)),
+];
+
+/**
+ * The sighting to write, or undefined where the known one will do: it says the same and lives for more than half of
+ * `validityMs`. So a living source writes seldom, and what a dead one wrote ends by itself.
+ */
+export function nextSighting(
+  candidate: Candidate,
+  known: Sighting | undefined,
+  { now, validityMs }: { now: number; validityMs: number },
+): Sighting | undefined {
+  const said = saidOf(candidate);
+  const leftMs = Date.parse(known?.expires ?? '') - now;
+  const isAlive = leftMs > 0 && leftMs <= validityMs * 2;
+  if (known !== undefined && isAlive && leftMs > validityMs / 2) {
+    const { firstSeen: _, expires: __, ...before } = known;
+    if (deepEqual(before, said)) return undefined;
+  }
+  const firstSeen = isAlive && known !== undefined ? known.firstSeen : timestamp(now);
+  return { ...said, firstSeen, expires: timestamp(now + validityMs) };
+}
+
+function saidOf({ endpoints, clusterName, protocols, searchDomain }: Candidate): Said {
+  return {
+    endpoints: [...endpoints],
+    protocols: [...protocols],
+    ...(clusterName !== undefined && { clusterName }),
+    ...(searchDomain !== undefined && { searchDomain }),
+  };
+}
+
+/** A merge patch of one source's key and of nothing else; what the new sighting lacks is taken away. */
+export function sightingPatch(source: DiscoverySource, sighting: Sighting | null): object {
+  const gone = { clusterName: null, searchDomain: null };
+  return { status: { sightings: { [source]: sighting === null ? null : { ...gone, ...sighting } } } };
+}
+
+const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');

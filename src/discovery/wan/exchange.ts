@@ -1,0 +1,111 @@
+/** A query to one server and what came back, over a socket of its own. */
+import { createSocket } from 'node:dgram';
+import { connect, isIPv6 } from 'node:net';
+import { abortError } from '../../lib/deadline.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import type { Reply } from './message.ts';
+import { type ServerAddress, serverText } from './servers.ts';
+
+export interface ExchangeRequest {
+  server: ServerAddress;
+  message: Buffer;
+  /** What a message says; undefined where it is not the answer. Throws where nothing better will come. */
+  read: (bytes: Buffer) => Reply | undefined;
+  signal: AbortSignal;
+}
+
+/** Throws Unreachable where the server cannot be spoken to, and the signal's reason. */
+export type Exchange = (request: ExchangeRequest) => Promise<Reply>;
+
+/**
+ * A fresh socket for each query, so that its port is one more number that a forger must guess (RFC 5452). It is
+ * connected: the kernel drops what comes from another address, and tells at once that nobody listens. A message that
+ * is not the answer is passed over, and the real one still waited for.
+ */
+export const exchangeUdp: Exchange = async ({ server, message, read, signal }) => {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+  const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4');
+  const onAbort = (): void => reject(abortError(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  socket.on('error', (error) => reject(unreachable(server, error)));
+  socket.on('message', (bytes) => settle(() => read(bytes), { resolve, reject }));
+  socket.connect(server.port, server.address, () => {
+    // Aborted meanwhile: the socket is closed.
+    if (!signal.aborted) socket.send(message);
+  });
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    socket.close();
+  }
+};
+
+/** For answers that do not fit a datagram (RFC 7766). */
+export const exchangeTcp: Exchange = async ({ server, message, read, signal }) => {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+  const socket = connect({ host: server.address, port: server.port });
+  const onAbort = (): void => reject(abortError(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  socket.on('error', (error) => reject(unreachable(server, error)));
+  socket.on('close', () => reject(unreachable(server, new Error('closed without an answer'))));
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(message.length);
+  socket.write(Buffer.concat([length, message]));
+  const framed = new Framed((bytes) => settle(() => read(bytes), { resolve, reject }));
+  socket.on('data', (chunk: Buffer) => framed.push(chunk));
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    socket.destroy();
+  }
+};
+
+/** Cuts a stream into messages of up to 64 KiB by their two bytes of length; holds one at most. */
+class Framed {
+  readonly #onMessage: (bytes: Buffer) => void;
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(onMessage: (bytes: Buffer) => void) {
+    this.#onMessage = onMessage;
+  }
+
+  push(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    while (this.#size >= this.#wanted()) {
+      const all = Buffer.concat(this.#chunks);
+      const end = this.#wanted();
+      this.#chunks = [all.subarray(end)];
+      this.#size = all.length - end;
+      this.#onMessage(all.subarray(2, end));
+    }
+  }
+
+  /** Bytes of the first message with its length; what says the length may come one byte at a time. */
+  #wanted(): number {
+    if (this.#size < 2) return 2;
+    const [first = Buffer.alloc(0)] = this.#chunks;
+    if (first.length < 2) this.#chunks = [Buffer.concat(this.#chunks)];
+    return 2 + (this.#chunks[0] as Buffer).readUInt16BE(0);
+  }
+}
+
+function settle(
+  read: () => Reply | undefined,
+  { resolve, reject }: { resolve: (reply: Reply) => void; reject: (error: unknown) => void },
+): void {
+  try {
+    const reply = read();
+    if (reply !== undefined) resolve(reply);
+  } catch (error) {
+    reject(error);
+  }
+}
+
+const unreachable = (server: ServerAddress, cause: Error): TributaryError =>
+  new TributaryError('Unreachable', `DNS server ${serverText(server)}`, { cause });

@@ -1,0 +1,120 @@
+import type { Clock } from '../../lib/clock.ts';
+import { startDeadline } from '../../lib/deadline.ts';
+import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { type AnnouncedHost, parseAnnouncement } from '../announcement.ts';
+import { type Candidate, SERVICE_TYPE } from '../source.ts';
+import { nameKey } from './message.ts';
+import type { Resolver } from './resolver.ts';
+
+/** A cluster as a zone lists it. */
+export type ListedCluster = Omit<Candidate, 'expiresAt' | 'searchDomain'>;
+
+/** What was learnt of one service instance. `unanswered`: nothing; what was known of it still holds. */
+export type InstanceLook =
+  | { kind: 'found'; cluster: ListedCluster; ttlSeconds: number }
+  | { kind: 'refused'; why: string }
+  | { kind: 'unanswered'; why: string };
+
+/** One look at a domain. */
+export interface DomainLook {
+  /** By instance name, in lower case; all that are listed and within the limit. */
+  instances: ReadonlyMap<string, InstanceLook>;
+  /** Listed beyond the limit, and passed over. */
+  surplus: number;
+  /** For how long the list itself holds; undefined where the zone does not say. */
+  ttlSeconds: number | undefined;
+}
+
+/** Of one domain. A company has a handful of clusters; whoever needs more uses more domains. */
+export const MAX_INSTANCES = 100;
+/** SRV records of one instance: addresses of one cluster. */
+const MAX_HOSTS = 4;
+const MAX_TTL_SECONDS = 86_400;
+const CONCURRENCY = 8;
+/** Of a whole look: what has not been answered by then is looked for the next time. */
+const LOOK_MS = 30_000;
+
+/**
+ * PTR, then SRV and TXT, then A and AAAA (RFC 6763, sections 4 and 5). Throws Unavailable when the list cannot be
+ * had; a single instance that cannot be had does not hurt the others.
+ */
+export async function lookAt(
+  domain: string,
+  { resolver, clock, signal }: { resolver: Pick<Resolver, 'resolve'>; clock: Clock; signal: AbortSignal },
+): Promise<DomainLook> {
+  const deadline = startDeadline(clock, LOOK_MS, `look at ${domain}`, signal);
+  try {
+    const look = await lookInTime(domain, resolver, deadline.signal);
+    signal.throwIfAborted();
+    return look;
+  } finally {
+    deadline.dispose();
+  }
+}
+
+async function lookInTime(
+  domain: string,
+  resolver: Pick<Resolver, 'resolve'>,
+  signal: AbortSignal,
+): Promise<DomainLook> {
+  const list = await resolver.resolve(`${SERVICE_TYPE}.${domain}`, 'PTR', signal);
+  const names = new Map(list.records.map((name) => [nameKey(name), name]));
+  // In one order, so that with too many it is not others each time.
+  const keys = [...names.keys()].toSorted();
+  const instances = new Map<string, InstanceLook>();
+  const waiting = keys.slice(0, MAX_INSTANCES);
+  const work = async (): Promise<void> => {
+    for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
+      instances.set(key, await lookAtInstance(names.get(key) ?? key, resolver, signal));
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  return { instances, surplus: Math.max(0, keys.length - MAX_INSTANCES), ttlSeconds: list.ttlSeconds };
+}
+
+async function lookAtInstance(
+  name: string,
+  resolver: Pick<Resolver, 'resolve'>,
+  signal: AbortSignal,
+): Promise<InstanceLook> {
+  const ttls: number[] = [MAX_TTL_SECONDS];
+  const resolve = async <Type extends 'SRV' | 'TXT' | 'A' | 'AAAA'>(
+    host: string,
+    type: Type,
+  ): Promise<Awaited<ReturnType<typeof resolver.resolve<Type>>>['records']> => {
+    const { records, ttlSeconds } = await resolver.resolve(host, type, signal);
+    if (records.length > 0 && ttlSeconds !== undefined) ttls.push(ttlSeconds);
+    return records;
+  };
+  try {
+    const [services, texts] = await Promise.all([resolve(name, 'SRV'), resolve(name, 'TXT')]);
+    const hosts: AnnouncedHost[] = [];
+    for (const { port, target } of inOrder(services).slice(0, MAX_HOSTS)) {
+      // RFC 2782: a target of "." says that the service is decidedly not there.
+      if (target === '') continue;
+      const [v4, v6] = await Promise.all([resolve(target, 'A'), resolve(target, 'AAAA')]);
+      // Servers rotate addresses; in one order, so that nothing seems to change.
+      hosts.push({ port, addresses: [...inText(v4), ...inText(v6)] });
+    }
+    const [txt] = texts;
+    if (txt === undefined || services.length === 0) throw missing(services.length === 0 ? 'SRV' : 'TXT');
+    return { kind: 'found', cluster: parseAnnouncement({ txt, hosts }), ttlSeconds: Math.min(...ttls) };
+  } catch (error) {
+    const why = `${name}: ${errorMessage(error)}`;
+    if (hasCode(error, 'Invalid')) return { kind: 'refused', why };
+    return { kind: 'unanswered', why };
+  }
+}
+
+/** RFC 2782, but without the dice: every look shall give the same order. */
+const inOrder = <Service extends { priority: number; weight: number; target: string }>(
+  services: readonly Service[],
+): Service[] =>
+  services.toSorted(
+    (a, b) => a.priority - b.priority || b.weight - a.weight || (a.target < b.target ? -1 : 1),
+  );
+
+const inText = (texts: readonly string[]): string[] => texts.toSorted((a, b) => (a < b ? -1 : 1));
+
+const missing = (type: string): TributaryError =>
+  new TributaryError('Invalid', `announcement refused: it has no ${type} record`);
