@@ -1,5 +1,5 @@
 import { MAX_LABELS, OFFER_LIMITS } from '../../api/limits.ts';
-import type { NodeShape, Offer, ServiceClasses, StorageClassOffer } from '../../api/offer.ts';
+import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { canonicalText } from '../canonical.ts';
 import { verifySignature } from '../identity/identity.ts';
@@ -7,7 +7,7 @@ import type { PeerIdentity } from '../ports.ts';
 import type { OfferDocument } from '../protocol/documents.ts';
 import * as read from '../untrusted.ts';
 import { addTo, amountOf, formatAmount, parseAmounts, type Sums } from './amounts.ts';
-import { labelObjection } from './labels.ts';
+import { classesAt, featureAt, imageAt, labelsAt, shapeAt, versionAt } from './items.ts';
 import { isOfNodes } from './resource-names.ts';
 import * as terms from './terms.ts';
 
@@ -95,88 +95,6 @@ function checkedTerms(json: read.Json): Terms {
     ...(version !== undefined && { kubernetesVersion: versionAt('kubernetesVersion', version) }),
     ...(declared !== undefined && {
       declaredFeatures: read.setAt('declaredFeatures', declared, { most: features, item: featureAt }),
-    }),
-  };
-}
-
-const WORD = /^[a-z0-9]([-a-z0-9_]{0,61}[a-z0-9])?$/u;
-const CLASS = /^[A-Za-z0-9]([-A-Za-z0-9_./]{0,251}[A-Za-z0-9])?$/u;
-/** No blanks and no control characters: terminals show it. */
-const IMAGE = /^[!-~]+$/u;
-const VERSION = /^\d{1,4}\.\d{1,4}\.\d{1,4}$/u;
-const FEATURE = /^[A-Za-z]([-A-Za-z0-9_./]{0,126}[A-Za-z0-9])?$/u;
-
-const wordAt = (field: string, value: unknown): string =>
-  read.matchedAt(field, value, { pattern: WORD, most: 63 });
-const classAt = (field: string, value: unknown): string =>
-  read.matchedAt(field, value, { pattern: CLASS, most: 253 });
-const imageAt = (field: string, value: unknown): string =>
-  read.matchedAt(field, value, { pattern: IMAGE, most: OFFER_LIMITS.imageLength });
-const versionAt = (field: string, value: unknown): string =>
-  read.matchedAt(field, value, { pattern: VERSION, most: 14 });
-const featureAt = (field: string, value: unknown): string =>
-  read.matchedAt(field, value, { pattern: FEATURE, most: 128 });
-
-function labelsAt(field: string, value: unknown, most: number): Record<string, string> {
-  return read.mapAt(field, value, {
-    most,
-    entry(at, key, text) {
-      const label = read.textAt(at, text, 63);
-      const objection = labelObjection(key, label);
-      return objection === undefined ? label : read.refuse(at, objection);
-    },
-  });
-}
-
-function shapeAt(field: string, value: unknown): NodeShape {
-  const json = read.objectAt(field, value);
-  const labels = read.own(json, 'labels');
-  return {
-    count: read.integerAt(`${field}.count`, read.own(json, 'count'), { least: 1, most: OFFER_LIMITS.count }),
-    resources: terms.resourcesAt(`${field}.resources`, read.own(json, 'resources')),
-    architecture: wordAt(`${field}.architecture`, read.own(json, 'architecture')),
-    operatingSystem: wordAt(`${field}.operatingSystem`, read.own(json, 'operatingSystem')),
-    ...(labels !== undefined && { labels: labelsAt(`${field}.labels`, labels, OFFER_LIMITS.shapeLabels) }),
-  };
-}
-
-function classesAt(field: string, value: unknown): ServiceClasses {
-  const json = read.objectAt(field, value);
-  const [storage, ingress, balancer] = ['storage', 'ingress', 'loadBalancer'].map((key) =>
-    read.own(json, key),
-  );
-  const { storageClasses, ingressClasses, loadBalancerClasses } = OFFER_LIMITS;
-  return {
-    ...(storage !== undefined && {
-      storage: read.listAt(`${field}.storage`, storage, { most: storageClasses, item: storageClassAt }),
-    }),
-    ...(ingress !== undefined && {
-      ingress: read.setAt(`${field}.ingress`, ingress, { most: ingressClasses, item: classAt }),
-    }),
-    ...(balancer !== undefined && {
-      loadBalancer: read.setAt(`${field}.loadBalancer`, balancer, {
-        most: loadBalancerClasses,
-        item: classAt,
-      }),
-    }),
-  };
-}
-
-function storageClassAt(field: string, value: unknown): StorageClassOffer {
-  const json = read.objectAt(field, value);
-  const [isDefault, mode, grows] = ['isDefault', 'volumeBindingMode', 'allowVolumeExpansion'].map((key) =>
-    read.own(json, key),
-  );
-  if (mode !== undefined && mode !== 'Immediate' && mode !== 'WaitForFirstConsumer') {
-    read.refuse(`${field}.volumeBindingMode`, 'is not Immediate or WaitForFirstConsumer');
-  }
-  return {
-    name: classAt(`${field}.name`, read.own(json, 'name')),
-    provisioner: classAt(`${field}.provisioner`, read.own(json, 'provisioner')),
-    ...(isDefault !== undefined && { isDefault: read.booleanAt(`${field}.isDefault`, isDefault) }),
-    ...(mode !== undefined && { volumeBindingMode: mode }),
-    ...(grows !== undefined && {
-      allowVolumeExpansion: read.booleanAt(`${field}.allowVolumeExpansion`, grows),
     }),
   };
 }

@@ -1,0 +1,232 @@
+import { MAX_LABELS, MAX_RESOURCES, OFFER_LIMITS } from '../../api/limits.ts';
+import type { NamespaceOffer, Offer, Price, ServiceClasses } from '../../api/offer.ts';
+import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
+import {
+  amountOf,
+  atMost,
+  formatAmounts,
+  isCounted,
+  mostOf,
+  parseNamed,
+  roundDown,
+  roundUp,
+  stepOf,
+  type Amounts,
+  type Sums,
+} from './amounts.ts';
+import { MAX_OFFER_SECONDS } from './check.ts';
+import { freeInAll, freeOnNode, lendableResources, lendingNodes, type Promises } from './free.ts';
+import { classAt, featureAt, imageAt, onlyValid, storageClassAt, wordAt } from './items.ts';
+import { PLACE_LABELS, offerableLabels } from './labels.ts';
+import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
+import { STORAGE } from './resource-names.ts';
+import type { Stock, StockNode } from './stock.ts';
+import { formatTime, pricesAt } from './terms.ts';
+
+/** An offer without what makes it one: number, time, and whom it binds. */
+export type OfferTerms = Omit<
+  Offer,
+  'provider' | 'consumer' | 'generation' | 'issued' | 'expires' | 'namespaces'
+>;
+
+export interface OfferFor {
+  /** ClusterID of the one who asks. */
+  consumer: string;
+  /** To every peer that has a contract; what the consumer itself was promised counts as free for it. */
+  promised: Promises;
+}
+
+const DEFAULT_SHARE_PERCENT = 50;
+const DEFAULT_KEEP_SECONDS = 3600;
+const DEFAULT_OFFER_SECONDS = 3600;
+
+/**
+ * What this policy lends to one peer out of what there is: its share of what is free, within the policy's limits,
+ * rounded down, and never more than the shapes of the nodes behind it hold. Whatever an offer must not contain (see
+ * offer/check.ts) is left out. Persistent `storage` is offered as the policy limits it: no node counts it, and the
+ * capacity of storage drivers is not asked. Throws Invalid for quantities of the policy that cannot be read.
+ */
+export function computeOffer(
+  stock: Stock,
+  policy: SharingPolicy,
+  { consumer, promised }: OfferFor,
+): OfferTerms {
+  const { spec } = policy;
+  const nodes = lendingNodes(stock, spec);
+  const names = lendableResources(nodes, spec);
+  const limits = parseNamed(`limits of SharingPolicy ${policy.metadata.name}`, spec.limits ?? {});
+  const rule = { names, limits, percent: sharePercent(spec) };
+  const shares = nodes.flatMap((node) => shareOfNode(node, { ...rule, consumer, spec }));
+  const { shapes, held } = groupShares(shares.map(({ share }) => share));
+  const free = freeInAll(nodes, stock, { consumer, promised });
+  const resources = boundedBy(portionOf(free, rule, roundDown), held);
+  const storage = spec.withhold?.includes(STORAGE) === true ? 0n : storageOf(limits);
+  if (storage > 0n) resources.set(STORAGE, storage);
+  const offered = shares.map(({ node }) => node);
+  const version = lowestVersion(offered);
+  const features = commonFeatures(offered);
+  return {
+    resources: formatAmounts(withoutIdle(resources)),
+    shapes,
+    classes: classesOf(stock, spec),
+    labels: offerableLabels(spec.labels ?? {}, MAX_LABELS),
+    images: spec.shareImages === true ? imagesOf(offered) : [],
+    prices: pricesOf(spec.prices ?? {}),
+    podSecurity: spec.podSecurity ?? 'baseline',
+    keepForSeconds: spec.keepForSeconds ?? DEFAULT_KEEP_SECONDS,
+    ...(version !== undefined && { kubernetesVersion: version }),
+    ...(features.length > 0 && { declaredFeatures: features }),
+  };
+}
+
+export interface OfferFrame extends Pick<Offer, 'provider' | 'consumer' | 'generation'> {
+  namespaces: NamespaceOffer[];
+  nowMs: number;
+  /** Of the policy. */
+  offerSeconds?: number;
+}
+
+export function completeOffer(terms: OfferTerms, frame: OfferFrame): Offer {
+  const { provider, consumer, generation, namespaces, nowMs, offerSeconds = DEFAULT_OFFER_SECONDS } = frame;
+  const seconds = Math.min(Math.max(offerSeconds, 1), MAX_OFFER_SECONDS);
+  const issuedMs = Math.floor(nowMs / 1000) * 1000;
+  return {
+    provider,
+    consumer,
+    generation,
+    issued: formatTime(issuedMs),
+    expires: formatTime(issuedMs + seconds * 1000),
+    namespaces,
+    ...terms,
+  };
+}
+
+function sharePercent({ sharePercent: percent = DEFAULT_SHARE_PERCENT }: SharingPolicySpec): bigint {
+  // A policy that says nonsense lends nothing.
+  return Number.isFinite(percent) ? BigInt(Math.floor(Math.min(Math.max(percent, 0), 100))) : 0n;
+}
+
+interface ShareRule {
+  names: readonly string[];
+  limits: Amounts;
+  percent: bigint;
+}
+
+/** The share, in steps, within the limits. */
+function portionOf(free: Amounts, { names, limits, percent }: ShareRule, round: typeof roundDown): Sums {
+  return new Map(
+    names.map((name) => {
+      const [step, all] = [stepOf(name), amountOf(free, name)];
+      const portion = round((all * percent + (round === roundUp ? 99n : 0n)) / 100n, step);
+      const most = atMost(limits.get(name) ?? mostOf(name), mostOf(name));
+      return [name, atMost(atMost(portion, roundDown(all, step)), roundDown(most, step))];
+    }),
+  );
+}
+
+/**
+ * The share of one node; none for a node on which no pod would fit. Half of one device is none, but half of two
+ * devices on two nodes is one, on either: so on a node the share of what is counted in pieces is rounded up.
+ */
+function shareOfNode(
+  node: StockNode,
+  { consumer, spec, ...rule }: ShareRule & { consumer: string; spec: SharingPolicySpec },
+): { node: StockNode; share: NodeShare }[] {
+  const free = freeOnNode(node, consumer);
+  const pieces = { ...rule, names: rule.names.filter(isCounted) };
+  const measures = { ...rule, names: rule.names.filter((name) => !isCounted(name)) };
+  const amounts = new Map(
+    [...portionOf(free, pieces, roundUp), ...portionOf(free, measures, roundDown)].filter(
+      ([, milli]) => milli > 0n,
+    ),
+  );
+  const { architecture, operatingSystem } = node;
+  const isUsable = ['cpu', 'memory', 'pods'].every((name) => amounts.has(name) || !rule.names.includes(name));
+  if (amounts.size === 0 || !isUsable) return [];
+  if (onlyValid([architecture, operatingSystem], wordAt).length < 2) return [];
+  return [{ node, share: { architecture, operatingSystem, labels: shownLabels(node, spec), amounts } }];
+}
+
+function shownLabels({ labels }: StockNode, { nodeLabels = [] }: SharingPolicySpec): Record<string, string> {
+  const shown = new Set([...PLACE_LABELS, ...nodeLabels]);
+  const kept = Object.entries(labels).filter(([key]) => shown.has(key));
+  return offerableLabels(Object.fromEntries(kept), OFFER_LIMITS.shapeLabels);
+}
+
+const storageOf = (limits: Amounts): bigint =>
+  roundDown(atMost(amountOf(limits, STORAGE), mostOf(STORAGE)), stepOf(STORAGE));
+
+/** Special resources of which nothing is free are not told; the basic ones are, as zero. */
+function withoutIdle(amounts: Amounts): Amounts {
+  return new Map(
+    [...amounts].filter(
+      ([name, milli]) => milli > 0n || !(name.includes('/') || name.startsWith('hugepages-')),
+    ),
+  );
+}
+
+/** Only what the policy names: a class is a service of its own, and may cost money. */
+function classesOf(stock: Stock, spec: SharingPolicySpec): ServiceClasses {
+  const named = (allowed: readonly string[] | undefined, name: string): boolean =>
+    allowed?.includes(name) === true;
+  const storage = onlyValid(
+    stock.storageClasses.filter(({ name }) => named(spec.storageClasses, name)),
+    storageClassAt,
+  ).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const ingress = onlyValid(
+    stock.ingressClasses.filter((name) => named(spec.ingressClasses, name)),
+    classAt,
+  );
+  // No object tells of load-balancer classes; the policy's word is all there is.
+  const loadBalancer = onlyValid(new Set(spec.loadBalancerClasses ?? []), classAt);
+  return {
+    ...(storage.length > 0 && { storage: storage.slice(0, OFFER_LIMITS.storageClasses) }),
+    ...(ingress.length > 0 && { ingress: ingress.toSorted().slice(0, OFFER_LIMITS.ingressClasses) }),
+    ...(loadBalancer.length > 0 && {
+      loadBalancer: loadBalancer.toSorted().slice(0, OFFER_LIMITS.loadBalancerClasses),
+    }),
+  };
+}
+
+function pricesOf(prices: Readonly<Record<string, Price>>): Record<string, Price> {
+  const valid = onlyValid(Object.entries(prices), (field, entry) =>
+    pricesAt(field, Object.fromEntries([entry as never])),
+  );
+  return Object.fromEntries(
+    valid
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .slice(0, MAX_RESOURCES)
+      .map(([name, { amount, currency }]) => [name, { amount, currency }]),
+  );
+}
+
+/** By tag, those on most nodes first chosen; a digest names what a tag names already. */
+function imagesOf(nodes: readonly StockNode[]): string[] {
+  const counts = new Map<string, number>();
+  for (const image of nodes.flatMap(({ images }) => images.filter((name) => !name.includes('@')))) {
+    counts.set(image, (counts.get(image) ?? 0) + 1);
+  }
+  const ranked = onlyValid([...counts], (field, entry) => imageAt(field, (entry as [string, number])[0]));
+  return ranked
+    .toSorted(([a, many], [b, more]) => more - many || (a < b ? -1 : 1))
+    .slice(0, OFFER_LIMITS.images)
+    .map(([image]) => image)
+    .toSorted();
+}
+
+function commonFeatures(nodes: readonly StockNode[]): string[] {
+  const [first, ...others] = nodes.map(({ declaredFeatures }) => new Set(declaredFeatures));
+  const common = [...(first ?? [])].filter((feature) => others.every((declared) => declared.has(feature)));
+  return onlyValid(common, featureAt).toSorted().slice(0, OFFER_LIMITS.declaredFeatures);
+}
+
+/** Of the kubelets: what the oldest of them can do is what a pod may rely on. */
+function lowestVersion(nodes: readonly StockNode[]): string | undefined {
+  const versions = nodes.flatMap(({ kubeletVersion }) => {
+    const [, text] = /^v?(\d{1,4}\.\d{1,4}\.\d{1,4})/u.exec(kubeletVersion) ?? [];
+    return text === undefined ? [] : [text];
+  });
+  const rank = (version: string): number =>
+    version.split('.').reduce((sum, part) => sum * 10_000 + Number(part), 0);
+  return versions.toSorted((a, b) => rank(a) - rank(b))[0];
+}

@@ -1,0 +1,93 @@
+import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
+import type { ResourceList } from '../../api/wire.ts';
+import { MAX_RESOURCES } from '../../api/limits.ts';
+import {
+  addTo,
+  amountOf,
+  atLeast,
+  formatAmounts,
+  parseNamed,
+  raiseTo,
+  type Amounts,
+  type Sums,
+} from './amounts.ts';
+import { BASIC_RESOURCES, STORAGE, isOfNodes } from './resource-names.ts';
+import type { Stock, StockNode } from './stock.ts';
+
+/** What every peer was promised by its contract, by ClusterID. */
+export type Promises = ReadonlyMap<string, ResourceList>;
+
+/** Nodes that lend under this policy. */
+export function lendingNodes({ nodes }: Stock, { nodeSelector = {} }: SharingPolicySpec): StockNode[] {
+  const wanted = Object.entries(nodeSelector);
+  return nodes.filter(
+    ({ lends, labels }) =>
+      lends && wanted.every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value),
+  );
+}
+
+/** Resources that these nodes count and the policy does not hold back; the basic ones first, always. */
+export function lendableResources(
+  nodes: readonly StockNode[],
+  { withhold = [] }: SharingPolicySpec,
+): string[] {
+  const counted = nodes.flatMap(({ allocatable }) => [...allocatable.keys()]).filter(isOfNodes);
+  const names = new Set([...BASIC_RESOURCES, ...counted.toSorted()]);
+  // One place is kept for storage.
+  return [...names].filter((name) => !withhold.includes(name)).slice(0, MAX_RESOURCES - 1);
+}
+
+/** What is free on one node for this peer: its own pods count as free, those of others do not. */
+export function freeOnNode({ allocatable, own, peers }: StockNode, consumer: string | undefined): Sums {
+  const taken: Sums = new Map(own);
+  for (const [peer, amounts] of peers) if (peer !== consumer) addTo(taken, amounts);
+  return minus(allocatable, taken);
+}
+
+/**
+ * What is free on all these nodes for this peer. What another peer was promised is taken whether or not its pods run
+ * already; so those are not counted again, except for what exceeds the promise. Promises are not bound to nodes: one
+ * that will be kept on nodes outside this policy's selector still counts, which errs on the safe side.
+ */
+export function freeInAll(
+  nodes: readonly StockNode[],
+  { used }: Stock,
+  { consumer, promised }: { consumer: string | undefined; promised: Promises },
+): Sums {
+  const free: Sums = new Map();
+  for (const { allocatable, own } of nodes) addTo(free, minus(allocatable, own));
+  const others = new Set([...promised.keys(), ...used.keys()]);
+  if (consumer !== undefined) others.delete(consumer);
+  const taken: Sums = new Map();
+  for (const peer of others) {
+    const reserved = parseNamed(`promise to ${peer}`, promised.get(peer) ?? {});
+    raiseTo(reserved, used.get(peer) ?? new Map());
+    addTo(taken, reserved);
+  }
+  return minus(free, taken);
+}
+
+/** Never below zero. */
+function minus(amounts: Amounts, taken: Amounts): Sums {
+  return new Map(
+    [...amounts].map(([resource, milli]) => [resource, atLeast(milli - amountOf(taken, resource), 0n)]),
+  );
+}
+
+/** What a new peer would find free, before the share is taken: for the policy's status. */
+export function freeOf(stock: Stock, { spec }: SharingPolicy, promised: Promises): ResourceList {
+  const nodes = lendingNodes(stock, spec);
+  const free = freeInAll(nodes, stock, { consumer: undefined, promised });
+  return formatAmounts(new Map(lendableResources(nodes, spec).map((name) => [name, amountOf(free, name)])));
+}
+
+/**
+ * Extended resources of our nodes that a contract does not name. A quota bounds only what it names, so whoever makes
+ * one sets these to zero.
+ */
+export function unpromisedResources({ nodes }: Stock, promised: ResourceList): string[] {
+  const counted = new Set(nodes.flatMap(({ allocatable }) => [...allocatable.keys()]));
+  return [...counted]
+    .filter((name) => isOfNodes(name) && name !== STORAGE && !Object.hasOwn(promised, name))
+    .toSorted();
+}

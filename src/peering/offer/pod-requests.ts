@@ -1,0 +1,79 @@
+import type { Container, ContainerStatus, Pod } from '../../api/wire.ts';
+import { parseMilli } from '../../lib/quantity.ts';
+import { MILLI, addTo, raiseTo, type Sums } from './amounts.ts';
+
+/** What counts at the level of the pod (KEP-2837). */
+const isPodLevel = (resource: string): boolean =>
+  resource === 'cpu' || resource === 'memory' || resource.startsWith('hugepages-');
+
+/**
+ * What the scheduler sets aside for a pod, and one of `pods`. Init containers run one after the other, beside the
+ * sidecars that were started before them (KEP-753); requests of the pod as a whole stand in for the sum of its
+ * containers' (KEP-2837); a resize under way holds the larger of what was and what is wanted (KEP-1287).
+ */
+export function podRequests(pod: Pod): Sums {
+  const { spec, status } = pod;
+  const statuses = new Map(
+    [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [
+      one.name,
+      one,
+    ]),
+  );
+  const requestsOf = (container: Container): Sums =>
+    containerRequests(container, statuses.get(container.name));
+  const [starting, sidecars] = initRequests(spec?.initContainers ?? [], requestsOf);
+  const total: Sums = new Map(sidecars);
+  for (const container of spec?.containers ?? []) addTo(total, requestsOf(container));
+  raiseTo(total, starting);
+  for (const [resource, milli] of podLevelRequests(pod)) total.set(resource, milli);
+  addTo(total, tolerantly(spec?.overhead));
+  return total.set('pods', MILLI);
+}
+
+/** The most that is needed while init containers run, and what the sidecars among them need from then on. */
+function initRequests(
+  containers: readonly Container[],
+  requestsOf: (container: Container) => Sums,
+): [starting: Sums, sidecars: Sums] {
+  const [starting, sidecars]: [Sums, Sums] = [new Map(), new Map()];
+  for (const container of containers) {
+    const requests = requestsOf(container);
+    if (container.restartPolicy === 'Always') {
+      addTo(sidecars, requests);
+      raiseTo(starting, sidecars);
+    } else {
+      addTo(requests, sidecars);
+      raiseTo(starting, requests);
+    }
+  }
+  return [starting, sidecars];
+}
+
+function containerRequests({ resources }: Container, status: ContainerStatus | undefined): Sums {
+  const requests = tolerantly(resources?.requests);
+  raiseTo(requests, tolerantly(status?.allocatedResources));
+  raiseTo(requests, tolerantly(status?.resources?.requests));
+  return requests;
+}
+
+function podLevelRequests({ spec, status }: Pod): Sums {
+  const requests = tolerantly(spec?.resources?.requests);
+  if (requests.size === 0) return requests;
+  raiseTo(requests, tolerantly(status?.allocatedResources));
+  for (const resource of requests.keys()) if (!isPodLevel(resource)) requests.delete(resource);
+  return requests;
+}
+
+/** An amount that cannot be read was not written by an API server that we know; it must not stop the count. */
+export function tolerantly(list: Readonly<Record<string, string | number>> | undefined): Sums {
+  const sums: Sums = new Map();
+  for (const [resource, amount] of Object.entries(list ?? {})) {
+    try {
+      const milli = parseMilli(String(amount));
+      if (milli > 0n) sums.set(resource, milli);
+    } catch {
+      continue;
+    }
+  }
+  return sums;
+}

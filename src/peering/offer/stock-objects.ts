@@ -1,0 +1,73 @@
+import type { StorageClassOffer } from '../../api/offer.ts';
+import { defineResource, storageClasses } from '../../api/resources.ts';
+import type { ResourceType } from '../../api/resources.ts';
+import type { KubeObject, Node, ObjectMeta, Pod } from '../../api/wire.ts';
+import { podRequests } from './pod-requests.ts';
+import type { BoundPod } from './stock.ts';
+
+/** Objects as the stock keeps them: what counts, and nothing else, since a cluster has very many pods. */
+
+/** Bound and not ended, by the API server's choice. */
+export const BOUND_PODS = 'spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed';
+
+export const boundPods: ResourceType<BoundPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
+
+/** Reads the pod that the wire brought; undefined for one that sets nothing aside. */
+export function keepPod(object: BoundPod): BoundPod | undefined {
+  const pod = object as unknown as Pod;
+  const [node, phase] = [pod.spec?.nodeName, pod.status?.phase];
+  if (node === undefined || node === '' || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  return { metadata: keepMeta(pod.metadata), node, requests: podRequests(pod) };
+}
+
+export function keepNode({ metadata, spec, status }: Node): Node {
+  const { allocatable, images, declaredFeatures, nodeInfo } = status ?? {};
+  return {
+    metadata: { ...keepMeta(metadata), ...(metadata.labels && { labels: metadata.labels }) },
+    spec: {
+      ...(spec?.unschedulable !== undefined && { unschedulable: spec.unschedulable }),
+      ...(spec?.taints && { taints: spec.taints.map(({ key, effect }) => ({ key, effect })) }),
+    },
+    status: {
+      ...(allocatable && { allocatable }),
+      ...(declaredFeatures && { declaredFeatures }),
+      ...(images && { images: images.map(({ names = [] }) => ({ names })) }),
+      ...(nodeInfo && { nodeInfo }),
+      // Without the times of heartbeats, which say nothing here.
+      conditions: (status?.conditions ?? []).map(({ type, status: is }) => ({ type, status: is })),
+    },
+  };
+}
+
+/** For what only its name, namespace and labels are wanted of. */
+export const keepBare = <T extends KubeObject>(object: T): T => ({
+  ...object,
+  metadata: { ...keepMeta(object.metadata), labels: object.metadata.labels ?? {} },
+});
+
+function keepMeta({ name, namespace, uid, resourceVersion, ...rest }: ObjectMeta): ObjectMeta {
+  const { creationTimestamp, deletionTimestamp } = rest;
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    uid,
+    resourceVersion,
+    creationTimestamp,
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+  };
+}
+
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
+
+type StorageClass = NonNullable<(typeof storageClasses)['__object']>;
+
+export function storageClassOffer(storageClass: StorageClass): StorageClassOffer {
+  const { metadata, provisioner, volumeBindingMode, allowVolumeExpansion } = storageClass;
+  return {
+    name: metadata.name,
+    provisioner,
+    ...(metadata.annotations?.[DEFAULT_CLASS] === 'true' && { isDefault: true }),
+    ...(volumeBindingMode !== undefined && { volumeBindingMode }),
+    ...(allowVolumeExpansion !== undefined && { allowVolumeExpansion }),
+  };
+}

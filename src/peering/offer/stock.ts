@@ -1,0 +1,116 @@
+import type { StorageClassOffer } from '../../api/offer.ts';
+import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
+import type { KubeObject, Node } from '../../api/wire.ts';
+import { addTo, type Amounts, type Sums } from './amounts.ts';
+import { tolerantly } from './pod-requests.ts';
+
+/** What there is to lend from, as it is now. */
+export interface Stock {
+  /** Real nodes, in the order of their names. */
+  nodes: readonly StockNode[];
+  /** Requests of each peer's pods, wherever they run here. */
+  used: ReadonlyMap<string, Amounts>;
+  storageClasses: readonly StorageClassOffer[];
+  ingressClasses: readonly string[];
+}
+
+export interface StockNode {
+  name: string;
+  labels: Readonly<Record<string, string>>;
+  /** Takes new pods of others now. */
+  lends: boolean;
+  architecture: string;
+  operatingSystem: string;
+  kubeletVersion: string;
+  images: readonly string[];
+  declaredFeatures: readonly string[];
+  allocatable: Amounts;
+  /** Requests of our own pods on it. */
+  own: Amounts;
+  /** Requests of peers' pods on it, by the value of the namespace's label LABEL_PEER. */
+  peers: ReadonlyMap<string, Amounts>;
+}
+
+/** A pod that is bound and has not ended, as much of it as counts. */
+export interface BoundPod extends KubeObject {
+  node: string;
+  requests: Amounts;
+}
+
+export interface StockParts {
+  nodes: Iterable<Node>;
+  pods: Iterable<BoundPod>;
+  /** Whose pods run in a namespace; undefined: our own. */
+  peerOf: (namespace: string) => string | undefined;
+  storageClasses: readonly StorageClassOffer[];
+  ingressClasses: readonly string[];
+}
+
+interface Use {
+  own: Sums;
+  peers: Map<string, Sums>;
+}
+
+export function takeStock({ nodes, pods, peerOf, storageClasses, ingressClasses }: StockParts): Stock {
+  const byNode = new Map<string, Use>();
+  const used = new Map<string, Sums>();
+  for (const { node, requests, metadata } of pods) {
+    const use = entryOf(byNode, node, () => ({ own: new Map(), peers: new Map() }));
+    const peer = peerOf(metadata.namespace ?? '');
+    addTo(peer === undefined ? use.own : entryOf(use.peers, peer, emptySums), requests);
+    if (peer !== undefined) addTo(entryOf(used, peer, emptySums), requests);
+  }
+  const real = [...nodes].filter(({ metadata }) => metadata.labels?.[LABEL_NODE_TYPE] !== NODE_TYPE_VIRTUAL);
+  return {
+    nodes: real
+      .map((node) => stockNode(node, byNode.get(node.metadata.name)))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    used,
+    storageClasses,
+    ingressClasses,
+  };
+}
+
+const emptySums = (): Sums => new Map();
+
+function entryOf<V>(map: Map<string, V>, key: string, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function stockNode(node: Node, use: Use | undefined): StockNode {
+  const { metadata, status } = node;
+  const labels = metadata.labels ?? {};
+  return {
+    name: metadata.name,
+    labels,
+    lends: canLend(node),
+    architecture: status?.nodeInfo?.architecture || labels['kubernetes.io/arch'] || 'amd64',
+    operatingSystem: status?.nodeInfo?.operatingSystem || labels['kubernetes.io/os'] || 'linux',
+    kubeletVersion: status?.nodeInfo?.kubeletVersion ?? '',
+    images: (status?.images ?? []).flatMap(({ names }) => names ?? []),
+    declaredFeatures: status?.declaredFeatures ?? [],
+    allocatable: tolerantly(status?.allocatable),
+    own: use?.own ?? new Map(),
+    peers: use?.peers ?? new Map(),
+  };
+}
+
+/** Conditions that keep pods off a node, each by the status that does so. */
+const PRESSURES = new Set(['MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable']);
+
+/**
+ * Ready, schedulable, under no pressure and without a taint that keeps pods off. Any such taint counts, whatever a
+ * policy's nodeSelector says: pods of peers bear no toleration for it, so they would never run there.
+ */
+export function canLend({ metadata, spec, status }: Node): boolean {
+  if (metadata.deletionTimestamp !== undefined || spec?.unschedulable === true) return false;
+  if ((spec?.taints ?? []).some(({ effect }) => effect === 'NoSchedule' || effect === 'NoExecute'))
+    return false;
+  const conditions = status?.conditions ?? [];
+  const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+  return isReady && !conditions.some(({ type, status: is }) => PRESSURES.has(type) && is === 'True');
+}

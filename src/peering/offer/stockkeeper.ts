@@ -1,0 +1,150 @@
+import { ingressClasses, namespaces, nodes, storageClasses } from '../../api/resources.ts';
+import type { KubeObject, Namespace, Node, ResourceList } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { InformerOptions } from '../../kube/informer.ts';
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { LABEL_PEER } from '../labels.ts';
+import { formatAmounts } from './amounts.ts';
+import { Coalescer } from './coalescer.ts';
+import { BOUND_PODS, boundPods, keepBare, keepNode, keepPod, storageClassOffer } from './stock-objects.ts';
+import { takeStock, type BoundPod, type Stock } from './stock.ts';
+
+export interface StockkeeperOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  random?: Random;
+}
+
+/** Changes are told at most this often: a rollout is hundreds of events, and one new offer. */
+const TELL_INTERVAL_MS = 250;
+/** A cluster may have no such API, or we no right to it; then there are no classes to offer, and no reason to wait. */
+const OPTIONAL_PATIENCE_MS = 2000;
+
+type StorageClass = NonNullable<(typeof storageClasses)['__object']>;
+type IngressClass = NonNullable<(typeof ingressClasses)['__object']>;
+
+/** Knows at any time what this cluster could lend and what its peers use; from caches. */
+export class Stockkeeper implements Component {
+  readonly name = 'stock';
+  readonly #options: StockkeeperOptions;
+  readonly #nodes: Informer<Node>;
+  readonly #pods: Informer<BoundPod>;
+  readonly #tenants: Informer<Namespace>;
+  readonly #storage: Informer<StorageClass>;
+  readonly #ingress: Informer<IngressClass>;
+  readonly #listeners = new Set<() => void>();
+  readonly #coalescer: Coalescer;
+  #stock: Stock | undefined;
+
+  constructor(options: StockkeeperOptions) {
+    this.#options = options;
+    this.#coalescer = new Coalescer(options.clock, TELL_INTERVAL_MS, () => this.#tell());
+    const { client, clock, log, random } = options;
+    const common = { client, clock, log, ...(random && { random }) };
+    this.#nodes = this.#follow({ ...common, type: nodes, list: {}, transform: keepNode });
+    this.#pods = this.#follow({
+      ...common,
+      type: boundPods,
+      list: { fieldSelector: BOUND_PODS },
+      transform: keepPod,
+      name: 'informer of bound pods',
+    });
+    this.#tenants = this.#follow({
+      ...common,
+      type: namespaces,
+      list: { labelSelector: LABEL_PEER, metadataOnly: true },
+      transform: keepBare,
+      name: 'informer of tenant namespaces',
+    });
+    this.#storage = this.#follow({ ...common, type: storageClasses, list: {} });
+    this.#ingress = this.#follow({ ...common, type: ingressClasses, list: {} });
+  }
+
+  /** Resolves when nodes, pods and tenants are known. */
+  async start(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#nodes.start(signal),
+      this.#pods.start(signal),
+      this.#tenants.start(signal),
+      this.#startOptional(this.#storage, signal),
+      this.#startOptional(this.#ingress, signal),
+    ]);
+  }
+
+  async stop(): Promise<void> {
+    this.#coalescer.stop();
+    const informers = [this.#nodes, this.#pods, this.#tenants, this.#storage, this.#ingress];
+    await Promise.all(informers.map((informer) => informer.stop()));
+  }
+
+  /** The same object until something changes. */
+  stock(): Stock {
+    this.#stock ??= takeStock({
+      nodes: this.#nodes.list(),
+      pods: this.#pods.list(),
+      peerOf: (namespace) => this.#tenants.get(namespace)?.metadata.labels?.[LABEL_PEER],
+      storageClasses: [...this.#storage.list()].map(storageClassOffer),
+      ingressClasses: [...this.#ingress.list()].map(({ metadata }) => metadata.name),
+    });
+    return this.#stock;
+  }
+
+  /** Requests of that peer's bound pods over all its tenant namespaces, and how many they are. */
+  usage(clusterID: string): ResourceList {
+    return formatAmounts(this.stock().used.get(clusterID) ?? new Map([['pods', 0n]]));
+  }
+
+  /** Calls back when anything that counts has changed: at once, then at most every 250 ms. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #follow<T extends KubeObject>(options: InformerOptions<T>): Informer<T> {
+    const informer = new Informer<T>(options);
+    informer.onChange((_key, current, previous) => {
+      if (counts(current, previous)) this.#changed();
+    });
+    return informer;
+  }
+
+  #changed(): void {
+    this.#stock = undefined;
+    this.#coalescer.trigger();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Waits for the first list or the first failure, and no longer than a while; it goes on behind. */
+  async #startOptional<T extends KubeObject>(informer: Informer<T>, signal: AbortSignal): Promise<void> {
+    const { promise: enough, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#options.clock.after(OPTIONAL_PATIENCE_MS, resolve);
+    const forget = informer.onContact(() => {
+      if (informer.contact.failingSince !== undefined) resolve();
+    });
+    informer.start(signal).then(resolve, resolve);
+    await enough;
+    cancel();
+    forget();
+    signal.throwIfAborted();
+  }
+}
+
+/** Whether more than the version of an object has changed. */
+function counts<T extends KubeObject>(current: T | undefined, previous: T | undefined): boolean {
+  if (current === undefined || previous === undefined) return true;
+  return !deepEqual(withoutVersion(current), withoutVersion(previous));
+}
+
+function withoutVersion<T extends KubeObject>(object: T): object {
+  const { resourceVersion: _version, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
