@@ -41,7 +41,7 @@ export function formatAmounts(amounts: Amounts): ResourceList {
 
 export const amountOf = (amounts: Amounts, resource: string): bigint => amounts.get(resource) ?? 0n;
 
-export function addTo(sums: Sums, amounts: Amounts, times = 1n): void {
+export function addTo(sums: Sums, amounts: Iterable<readonly [string, bigint]>, times = 1n): void {
   for (const [resource, milli] of amounts) sums.set(resource, amountOf(sums, resource) + milli * times);
 }
 

@@ -3,6 +3,7 @@ import type { VirtualNodeShape } from '../../api/acceptance-policy.ts';
 import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { ResourceList } from '../../api/wire.ts';
+import { canonicalText } from '../canonical.ts';
 import {
   addTo,
   amountOf,

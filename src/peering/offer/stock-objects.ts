@@ -17,7 +17,7 @@ export function keepPod(object: BoundPod): BoundPod | undefined {
   const pod = object as unknown as Pod;
   const [node, phase] = [pod.spec?.nodeName, pod.status?.phase];
   if (node === undefined || node === '' || phase === 'Succeeded' || phase === 'Failed') return undefined;
-  return { metadata: keepMeta(pod.metadata), node, requests: podRequests(pod) };
+  return { metadata: keepMeta(pod.metadata), node, requests: [...podRequests(pod)] };
 }
 
 export function keepNode({ metadata, spec, status }: Node): Node {

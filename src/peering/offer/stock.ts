@@ -1,6 +1,6 @@
 import type { StorageClassOffer } from '../../api/offer.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
-import type { KubeObject, Node } from '../../api/wire.ts';
+import type { KubeObject, Node, NodeStatus } from '../../api/wire.ts';
 import { addTo, type Amounts, type Sums } from './amounts.ts';
 import { tolerantly } from './pod-requests.ts';
 
@@ -34,7 +34,8 @@ export interface StockNode {
 /** A pod that is bound and has not ended, as much of it as counts. */
 export interface BoundPod extends KubeObject {
   node: string;
-  requests: Amounts;
+  /** Amounts as pairs, which take little room and compare as JSON does. */
+  requests: readonly (readonly [resource: string, milli: bigint])[];
 }
 
 export interface StockParts {
@@ -82,20 +83,34 @@ function entryOf<V>(map: Map<string, V>, key: string, make: () => V): V {
 }
 
 function stockNode(node: Node, use: Use | undefined): StockNode {
-  const { metadata, status } = node;
+  const { metadata, status = {} } = node;
+  const { images = [], declaredFeatures = [], allocatable } = status;
   const labels = metadata.labels ?? {};
+  const { own, peers } = use ?? { own: new Map(), peers: new Map() };
   return {
     name: metadata.name,
     labels,
     lends: canLend(node),
-    architecture: status?.nodeInfo?.architecture || labels['kubernetes.io/arch'] || 'amd64',
-    operatingSystem: status?.nodeInfo?.operatingSystem || labels['kubernetes.io/os'] || 'linux',
-    kubeletVersion: status?.nodeInfo?.kubeletVersion ?? '',
-    images: (status?.images ?? []).flatMap(({ names }) => names ?? []),
-    declaredFeatures: status?.declaredFeatures ?? [],
-    allocatable: tolerantly(status?.allocatable),
-    own: use?.own ?? new Map(),
-    peers: use?.peers ?? new Map(),
+    ...platformOf(status.nodeInfo, labels),
+    images: images.flatMap(({ names = [] }) => names),
+    declaredFeatures,
+    allocatable: tolerantly(allocatable),
+    own,
+    peers,
+  };
+}
+
+type NodeInfo = NonNullable<NodeStatus['nodeInfo']>;
+
+/** A simulated kubelet may leave out what it is; its labels are the next best word. */
+function platformOf(
+  info: NodeInfo | undefined,
+  labels: Readonly<Record<string, string>>,
+): Pick<StockNode, 'architecture' | 'operatingSystem' | 'kubeletVersion'> {
+  return {
+    architecture: info?.architecture || labels['kubernetes.io/arch'] || 'amd64',
+    operatingSystem: info?.operatingSystem || labels['kubernetes.io/os'] || 'linux',
+    kubeletVersion: info?.kubeletVersion ?? '',
   };
 }
 

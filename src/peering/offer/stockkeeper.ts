@@ -144,7 +144,7 @@ function counts<T extends KubeObject>(current: T | undefined, previous: T | unde
   return !deepEqual(withoutVersion(current), withoutVersion(previous));
 }
 
-function withoutVersion<T extends KubeObject>(object: T): object {
+function withoutVersion(object: KubeObject): object {
   const { resourceVersion: _version, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
