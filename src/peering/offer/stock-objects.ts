@@ -1,6 +1,6 @@
 import type { StorageClassOffer } from '../../api/offer.ts';
-import { defineResource, storageClasses } from '../../api/resources.ts';
-import type { ResourceType } from '../../api/resources.ts';
+import { defineResource } from '../../api/resources.ts';
+import type { ResourceType, storageClasses } from '../../api/resources.ts';
 import type { KubeObject, Node, ObjectMeta, Pod } from '../../api/wire.ts';
 import { podRequests } from './pod-requests.ts';
 import type { BoundPod } from './stock.ts';
