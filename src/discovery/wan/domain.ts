@@ -6,7 +6,7 @@ import { nameKey } from './message.ts';
 
 /** Limits of what a zone's TTLs can make us do. */
 export interface Pace {
-  /** A TTL below this counts as this: a zone must not have us ask without pause, nor blink. */
+  /** A TTL below this counts as this: a zone must not have us ask without pause. */
   minTtlMs: number;
   /** Longest time between two looks where the SearchDomain names none. */
   intervalMs: number;
@@ -15,6 +15,8 @@ export const DEFAULT_PACE: Pace = { minTtlMs: 10_000, intervalMs: 300_000 };
 
 /** Looked again when so much of a TTL is over, so that what stays listed never expires meanwhile. */
 const TTL_SHARE = 0.8;
+/** A cluster lives for so many of the shortest TTLs at least: a zone with TTL 0 must not have it blink. */
+const SHORTEST_LIFE = 3;
 
 /** What is known from one SearchDomain: pure memory, told of each look. */
 export class BrowsedDomain {
@@ -57,7 +59,7 @@ export class BrowsedDomain {
       if (found.kind === 'unanswered') ttls.push(0);
       if (found.kind !== 'found') continue;
       ttls.push(found.ttlSeconds);
-      const expiresAt = now + Math.max(minTtlMs, found.ttlSeconds * 1000);
+      const expiresAt = now + Math.max(minTtlMs * SHORTEST_LIFE, found.ttlSeconds * 1000);
       next.set(instance, { ...found.cluster, expiresAt, searchDomain: this.#name });
     }
     this.#instances = next;
