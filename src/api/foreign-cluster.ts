@@ -76,6 +76,8 @@ export interface ForeignClusterStatus {
   observedGeneration?: number;
   /** Proved by TLS; not what an announcement says. */
   clusterID?: string;
+  /** The identity that has proved itself at the endpoint, but is not, or not yet, the wanted one. */
+  answeredBy?: string;
   clusterName?: string;
   sightings?: Partial<Record<DiscoverySource, Sighting>>;
   /** The sources of the sightings that count, joined by commas; for `kubectl get`. */

@@ -136,6 +136,9 @@ const status: Schema = {
   properties: {
     observedGeneration,
     clusterID: clusterID('The identity that it has proved; not what an announcement says.'),
+    answeredBy: clusterID(
+      'The identity that answers at the endpoint, where it is not the wanted one, or none is wanted yet.',
+    ),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     sightings: {
       type: 'object',
