@@ -1,5 +1,5 @@
 import { MAX_LABELS, MAX_RESOURCES, OFFER_LIMITS } from '../../api/limits.ts';
-import type { NamespaceOffer, Offer, Price, ServiceClasses } from '../../api/offer.ts';
+import type { Offer, Price, ServiceClasses } from '../../api/offer.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import {
   amountOf,
@@ -14,14 +14,13 @@ import {
   type Amounts,
   type Sums,
 } from './amounts.ts';
-import { MAX_OFFER_SECONDS } from './check.ts';
 import { freeInAll, freeOnNode, lendableResources, lendingNodes, type Promises } from './free.ts';
 import { classAt, featureAt, imageAt, onlyValid, storageClassAt, wordAt } from './items.ts';
 import { PLACE_LABELS, offerableLabels } from './labels.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
 import { STORAGE } from './resource-names.ts';
 import type { Stock, StockNode } from './stock.ts';
-import { formatTime, pricesAt } from './terms.ts';
+import { pricesAt } from './terms.ts';
 
 /** An offer without what makes it one: number, time, and whom it binds. */
 export type OfferTerms = Omit<
@@ -38,7 +37,6 @@ export interface OfferFor {
 
 const DEFAULT_SHARE_PERCENT = 50;
 const DEFAULT_KEEP_SECONDS = 3600;
-const DEFAULT_OFFER_SECONDS = 3600;
 
 /**
  * What this policy lends to one peer out of what there is: its share of what is free, within the policy's limits,
@@ -76,28 +74,6 @@ export function computeOffer(
     keepForSeconds: spec.keepForSeconds ?? DEFAULT_KEEP_SECONDS,
     ...(version !== undefined && { kubernetesVersion: version }),
     ...(features.length > 0 && { declaredFeatures: features }),
-  };
-}
-
-export interface OfferFrame extends Pick<Offer, 'provider' | 'consumer' | 'generation'> {
-  namespaces: NamespaceOffer[];
-  nowMs: number;
-  /** Of the policy. */
-  offerSeconds?: number;
-}
-
-export function completeOffer(terms: OfferTerms, frame: OfferFrame): Offer {
-  const { provider, consumer, generation, namespaces, nowMs, offerSeconds = DEFAULT_OFFER_SECONDS } = frame;
-  const seconds = Math.min(Math.max(offerSeconds, 1), MAX_OFFER_SECONDS);
-  const issuedMs = Math.floor(nowMs / 1000) * 1000;
-  return {
-    provider,
-    consumer,
-    generation,
-    issued: formatTime(issuedMs),
-    expires: formatTime(issuedMs + seconds * 1000),
-    namespaces,
-    ...terms,
   };
 }
 
