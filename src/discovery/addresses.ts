@@ -9,9 +9,7 @@ REFUSED.addSubnet('240.0.0.0', 4, 'ipv4');
 REFUSED.addAddress('::', 'ipv6');
 REFUSED.addAddress('::1', 'ipv6');
 REFUSED.addSubnet('ff00::', 8, 'ipv6');
-// An IPv4 address in the clothes of IPv6 would pass by the checks above (RFC 4291, 2.5.5; RFC 6052; RFC 3056).
 REFUSED.addSubnet('::', 96, 'ipv6');
-REFUSED.addSubnet('::ffff:0:0', 96, 'ipv6');
 
 const LINK_LOCAL = new BlockList();
 LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');
@@ -29,6 +27,8 @@ export function dialableAddress(text: string): string | undefined {
   if (text.length > 45 || text.includes('%') || isIP(text) === 0) return undefined;
   const family = familyOf(text);
   const { address } = new SocketAddress({ address: text, family });
+  // An IPv4 address in the clothes of IPv6 (RFC 4291, 2.5.5). Not a rule of the list, where it would mean all of IPv4.
+  if (address.startsWith('::ffff:')) return undefined;
   return REFUSED.check(address, family) ? undefined : address;
 }
 

@@ -1,0 +1,99 @@
+import type { Candidate } from '../source.ts';
+import { SERVICE_TYPE } from '../source.ts';
+import type { Place } from './quota.ts';
+import type { Timed } from './timed.ts';
+import type { LanQuestion } from './wire.ts';
+import { nameKey } from './wire.ts';
+
+export const SERVICE_NAME: string = `${SERVICE_TYPE}.local`;
+
+/** When what is missing of an instance is asked for: after 0.1, 1.1, 3.1 and 7.1 s, then it is given up. */
+const FIRST_ASK_MS = 100;
+const FIRST_RETRY_MS = 1000;
+const RETRY_LIMIT_MS = 10_000;
+
+const MAX_NAME_BYTES = 253;
+const MAX_LABEL_BYTES = 63;
+
+/** A service instance as far as it is known. */
+export interface Instance {
+  name: string;
+  place: Place;
+  firstSeen: number;
+  /** Infinity while nothing is missing. */
+  resolveAt: number;
+  retryMs: number;
+  ptr: Timed;
+  srv?: Timed & { target: string; port: number };
+  txt?: Timed & { strings: readonly Uint8Array[] };
+  /** What it says, once everything is there and in order. */
+  parsed?: Omit<Candidate, 'expiresAt'>;
+  expiresAt: number;
+}
+
+export interface Address extends Timed {
+  type: 'A' | 'AAAA';
+  address: string;
+}
+
+/** A host that instances point at. */
+export interface Host {
+  name: string;
+  instances: Set<string>;
+  addresses: Map<string, Address>;
+}
+
+export const newInstance = (name: string, place: Place, ptr: Timed): Instance => ({
+  name,
+  place,
+  ptr,
+  firstSeen: ptr.receivedAt,
+  resolveAt: ptr.receivedAt + FIRST_ASK_MS,
+  retryMs: FIRST_RETRY_MS,
+  expiresAt: -Infinity,
+});
+
+/** Sets when what is missing is to be asked for. */
+export function noteMissing(instance: Instance, complete: boolean, now: number): void {
+  if (complete) {
+    instance.resolveAt = Infinity;
+    instance.retryMs = FIRST_RETRY_MS;
+  } else if (instance.resolveAt === Infinity) {
+    instance.resolveAt = now;
+  }
+}
+
+/** Its pointer is over, or the rest of it never came. */
+export function isOver({ ptr, parsed, retryMs }: Instance, now: number): boolean {
+  return ptr.expiresAt <= now || (parsed === undefined && retryMs > RETRY_LIMIT_MS);
+}
+
+/** Questions for what it lacks, when it is time for them. */
+export function missing(instance: Instance, addresses: number, now: number): LanQuestion[] {
+  if (instance.resolveAt > now) return [];
+  instance.resolveAt = now + instance.retryMs;
+  instance.retryMs *= 2;
+  const { name, srv, txt } = instance;
+  const questions: LanQuestion[] = [];
+  if (srv === undefined) questions.push({ name, type: 'SRV' });
+  if (txt === undefined) questions.push({ name, type: 'TXT' });
+  if (srv !== undefined && addresses === 0) {
+    questions.push({ name: srv.target, type: 'A' }, { name: srv.target, type: 'AAAA' });
+  }
+  return questions;
+}
+
+/** All that has a life of its own. */
+export const livesOf = ({ ptr, srv, txt }: Instance, addresses: readonly Address[]): Timed[] =>
+  [ptr, srv, txt, ...addresses].filter((life) => life !== undefined);
+
+export const isInstanceName = (name: string): boolean =>
+  nameKey(name).endsWith(`.${SERVICE_NAME}`) && isAskable(name);
+
+/** A name that can be put into a question: what cannot be written in DNS came from bytes that are no text. */
+export function isAskable(name: string): boolean {
+  if (name.includes('\u{FFFD}') || Buffer.byteLength(name) > MAX_NAME_BYTES) return false;
+  return nameKey(name)
+    .split('.')
+    .every((label) => label !== '' && Buffer.byteLength(label) <= MAX_LABEL_BYTES);
+}

@@ -1,0 +1,224 @@
+import { isIP } from 'node:net';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import { systemRandom } from '../../lib/backoff.ts';
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { instanceLabel } from '../announcement.ts';
+import type { Announcement, Candidate, CandidateSource } from '../source.ts';
+import { lanInterfaces } from './interfaces.ts';
+import type { LanInterface } from './interfaces.ts';
+import { differs, mergeSightings } from './merge.ts';
+import type { OwnService } from './own-records.ts';
+import type { OpenLink } from './port.ts';
+import { Quota } from './quota.ts';
+import { Refusals } from './refusals.ts';
+import { Segment } from './segment.ts';
+import { linkOpener } from './socket.ts';
+
+export interface LanSourceOptions {
+  clock: Clock;
+  log: Logger;
+  random?: Random;
+  /** Interfaces by name; default: all that look like a LAN. */
+  interfaces?: readonly string[];
+  /** Of our records; default 120. After a crash we are gone after so long. */
+  ttlSeconds?: number;
+  /** Longest time between two browse queries; default and at most an hour (RFC 6762, 5.2). */
+  maxQueryIntervalMs?: number;
+  /** Announcements kept at once, those that are not to be believed among them; default 1000. */
+  maxCandidates?: number;
+  openLink?: OpenLink;
+  listInterfaces?: () => LanInterface[];
+}
+
+const DEFAULT_TTL_SECONDS = 120;
+const HOUR_MS = 3_600_000;
+const MAX_CANDIDATES = 1000;
+/** How soon a cable that was plugged in is noticed. */
+const FOLLOW_MS = 2000;
+/** RFC 6762, 8.1: after so many conflicts in so long a time, slowly. */
+const CONFLICTS = { count: 15, withinMs: 10_000, waitMs: 5000 };
+
+/** Clusters on the same network segments, by mDNS and DNS-SD; and us for them, once `announce` has said who we are. */
+export class LanSource implements CandidateSource {
+  readonly name = 'LAN discovery';
+  readonly source = 'LAN' as const;
+  readonly #options: LanSourceOptions;
+  readonly #random: Random;
+  readonly #openLink: OpenLink;
+  readonly #quota: Quota;
+  readonly #refusals: Refusals;
+  readonly #segments = new Map<string, Segment>();
+  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #told = new Map<string, Candidate>();
+  #service: OwnService | undefined;
+  #conflictsAt: number[] = [];
+  #cancelFollow = (): void => undefined;
+  #following: Promise<void> = Promise.resolve();
+  #running = false;
+
+  constructor(options: LanSourceOptions) {
+    this.#options = options;
+    this.#random = options.random ?? systemRandom;
+    this.#openLink = options.openLink ?? linkOpener(options.clock);
+    this.#quota = new Quota(options.maxCandidates ?? MAX_CANDIDATES);
+    this.#refusals = new Refusals(options.clock, options.log);
+  }
+
+  /** Packets and announcements refused, by cause, since the start. */
+  get refused(): ReadonlyMap<string, number> {
+    return this.#refusals.counts;
+  }
+
+  /** Our name on the network: another one after a conflict. */
+  get label(): string | undefined {
+    return this.#service && labelOf(this.#service);
+  }
+
+  async start(): Promise<void> {
+    this.#running = true;
+    await this.#follow();
+  }
+
+  /** Says goodbye on all links. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    this.#cancelFollow();
+    await this.#following;
+    await Promise.all([...this.#segments.values()].map(async (segment) => segment.close()));
+    this.#segments.clear();
+  }
+
+  /**
+   * Who we are, and where we can be dialled: at `host`, or at this host's addresses on each link. Until it is known
+   * nothing is announced and no candidate is shown, since one of them may be us. Undefined takes it back.
+   */
+  async announce(announcement: Announcement | undefined, host?: string): Promise<void> {
+    const before = this.#service;
+    const after = announcement && this.#serviceOf(announcement, host);
+    if (JSON.stringify(before) === JSON.stringify(after)) return;
+    this.#service = after;
+    if (before !== undefined && after !== undefined && labelOf(before) === labelOf(after)) {
+      for (const segment of this.#segments.values()) segment.update(after);
+    } else {
+      await this.#claimAll(0);
+    }
+    this.#tellAll();
+  }
+
+  #serviceOf(announcement: Announcement, host: string | undefined): OwnService {
+    if (host !== undefined && isIP(host) === 0) {
+      throw new TributaryError('Invalid', `a LAN announcement needs an IP address, not "${host}"`);
+    }
+    const { ttlSeconds = DEFAULT_TTL_SECONDS } = this.#options;
+    const before = this.#service;
+    // Another name begins without the conflicts of the one before.
+    const same = before !== undefined && instanceLabel(before.announcement) === instanceLabel(announcement);
+    return {
+      announcement,
+      attempt: same ? before.attempt : 1,
+      ttlSeconds,
+      ...(host !== undefined && { host }),
+    };
+  }
+
+  *candidates(): Iterable<Candidate> {
+    const ids = new Set([...this.#segments.values()].flatMap(({ cache }) => [...cache.clusterIDs()]));
+    for (const clusterID of ids) {
+      const candidate = this.candidate(clusterID);
+      if (candidate !== undefined) yield candidate;
+    }
+  }
+
+  candidate(clusterID: string): Candidate | undefined {
+    // An address that we share with somebody says nothing: only the ID tells who we are.
+    if (this.#service === undefined || this.#service.announcement.clusterID === clusterID) return undefined;
+    return mergeSightings([...this.#segments.values()].flatMap(({ cache }) => cache.sightings(clusterID)));
+  }
+
+  onChange(listener: (clusterID: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #follow(): Promise<void> {
+    const { clock, log, interfaces, listInterfaces = () => lanInterfaces(interfaces) } = this.#options;
+    try {
+      const now = listInterfaces();
+      for (const [name, segment] of this.#segments) {
+        if (now.some((iface) => iface.name === name)) continue;
+        log.info('an interface has gone', { interface: name });
+        this.#segments.delete(name);
+        await segment.close();
+      }
+      await Promise.all(now.map(async (iface) => this.#segment(iface).follow(iface)));
+    } catch (error) {
+      log.warn('network interfaces could not be followed', { error: errorMessage(error) });
+    }
+    if (!this.#running) return;
+    this.#cancelFollow = clock.after(FOLLOW_MS, () => {
+      this.#following = this.#follow();
+    });
+  }
+
+  #segment(iface: LanInterface): Segment {
+    const known = this.#segments.get(iface.name);
+    if (known !== undefined) return known;
+    const { clock, log, maxQueryIntervalMs = HOUR_MS } = this.#options;
+    const segment = new Segment(iface, {
+      clock,
+      log,
+      random: this.#random,
+      quota: this.#quota,
+      openLink: this.#openLink,
+      maxIntervalMs: Math.min(maxQueryIntervalMs, HOUR_MS),
+      isOwnAddress: (address) => this.#isOwnAddress(address),
+      onConflict: () => void this.#rename(),
+      onChange: (clusterID) => this.#tell(clusterID),
+      onRefused: (why, source) => this.#refusals.add(why, source),
+    });
+    this.#segments.set(iface.name, segment);
+    void segment.claim(this.#service);
+    return segment;
+  }
+
+  #isOwnAddress(address: string): boolean {
+    return [...this.#segments.values()].some(({ interface: { addresses } }) =>
+      addresses.some((own) => own.address === address),
+    );
+  }
+
+  /** RFC 6762, section 9: another name, on all links. */
+  async #rename(): Promise<void> {
+    const service = this.#service;
+    if (service === undefined) return;
+    const now = this.#options.clock.monotonic();
+    const { count, withinMs, waitMs } = CONFLICTS;
+    this.#conflictsAt = [...this.#conflictsAt.filter((at) => now - at < withinMs), now].slice(-count - 1);
+    const taken = this.label;
+    this.#service = { ...service, attempt: service.attempt + 1 };
+    this.#options.log.warn('our mDNS name is taken', { taken, instead: this.label });
+    await this.#claimAll(this.#conflictsAt.length > count ? waitMs : 0);
+  }
+
+  async #claimAll(waitMs: number): Promise<void> {
+    const service = this.#service;
+    await Promise.all([...this.#segments.values()].map(async (segment) => segment.claim(service, waitMs)));
+  }
+
+  #tellAll(): void {
+    const seen = [...this.#segments.values()].flatMap(({ cache }) => [...cache.clusterIDs()]);
+    for (const clusterID of new Set([...seen, ...this.#told.keys()])) this.#tell(clusterID);
+  }
+
+  #tell(clusterID: string): void {
+    const candidate = this.candidate(clusterID);
+    if (!differs(this.#told.get(clusterID), candidate)) return;
+    if (candidate === undefined) this.#told.delete(clusterID);
+    else this.#told.set(clusterID, candidate);
+    for (const listener of this.#listeners) listener(clusterID);
+  }
+}
+
+const labelOf = ({ announcement, attempt }: OwnService): string => instanceLabel(announcement, attempt);

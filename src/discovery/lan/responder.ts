@@ -1,0 +1,180 @@
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { foreignClaims, losesTie } from './conflict.ts';
+import type { PacketSource } from './guard.ts';
+import { MDNS_PORT } from './guard.ts';
+import { Outbox } from './outbox.ts';
+import type { OwnRecords } from './own-records.ts';
+import { replyTo } from './own-records.ts';
+import { PendingQueries } from './pending-queries.ts';
+import type { LanLink } from './port.ts';
+import type { LanQuery, LanQuestion, LanRecord } from './wire.ts';
+import { queryPackets, recordKey, responsePacket } from './wire.ts';
+
+/** RFC 6762, section 8. */
+const PROBE_START_MS = 250;
+const PROBE_INTERVAL_MS = 250;
+const PROBES = 3;
+const TIE_WAIT_MS = 1000;
+/** When the second and third announcement follow the one before. */
+const ANNOUNCE_AGAIN_MS = [1000, 2000];
+/** RFC 6762, 6.7: what is told to resolvers that keep no mDNS cache. */
+const LEGACY_TTL_SECONDS = 10;
+
+export interface ResponderOptions {
+  clock: Clock;
+  random: Random;
+  link: LanLink;
+  isOwnAddress: (address: string) => boolean;
+  /** Somebody else has our name: another is to be taken, on all links. */
+  onConflict: () => void;
+}
+
+type State = 'idle' | 'probing' | 'owner';
+
+/** Claims our names on one link, announces them, answers for them and takes them back (RFC 6762, 6 to 10). */
+export class Responder {
+  readonly #options: ResponderOptions;
+  readonly #outbox: Outbox;
+  readonly #pending: PendingQueries;
+  #own: OwnRecords | undefined;
+  #state: State = 'idle';
+  #cancel = (): void => undefined;
+
+  constructor(options: ResponderOptions) {
+    this.#options = options;
+    const { clock, random, link } = options;
+    this.#outbox = new Outbox({ clock, random, link });
+    this.#pending = new PendingQueries({ clock, random, answer: (query, from) => this.#answer(query, from) });
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Claims the names after `waitMs`; what was said before under other names must have been withdrawn. */
+  claim(own: OwnRecords, waitMs = 0): void {
+    this.#own = own;
+    this.#state = 'probing';
+    this.#outbox.clear();
+    this.#later(waitMs + this.#options.random() * PROBE_START_MS, () => this.#probe(own, 1));
+  }
+
+  /** The data of names that are ours has changed (RFC 6762, 8.4). */
+  update(own: OwnRecords): void {
+    const before = this.#own?.unique ?? [];
+    this.#own = own;
+    if (this.#state === 'probing') this.claim(own);
+    if (this.#state !== 'owner') return;
+    const kept = new Set(own.unique.map(recordKey));
+    void this.#takeBack(before.filter((record) => !kept.has(recordKey(record))));
+    this.#announce(own, 0);
+  }
+
+  /** Says goodbye where something had been said; resolves when it is on its way. */
+  async withdraw(): Promise<void> {
+    const own = this.#own;
+    const said = this.#state === 'owner';
+    this.stop();
+    if (own === undefined || !said) return;
+    await this.#takeBack([...own.shared.slice(0, 1), ...own.unique]);
+  }
+
+  stop(): void {
+    this.#own = undefined;
+    this.#state = 'idle';
+    this.#cancel();
+    this.#outbox.clear();
+    this.#pending.clear();
+  }
+
+  receiveQuery(query: LanQuery, from: PacketSource): void {
+    const own = this.#own;
+    if (own === undefined) return;
+    if (this.#state === 'probing') {
+      const claims = foreignClaims(own, query.proposed, this.#options.isOwnAddress);
+      if (claims.length > 0 && losesTie(own, query.proposed)) {
+        this.#later(TIE_WAIT_MS, () => this.#probe(own, 1));
+      }
+      return;
+    }
+    if (query.proposed.length > 0) this.#defend(own, query);
+    else this.#pending.add(query, from);
+  }
+
+  receiveResponse(records: readonly LanRecord[]): void {
+    const own = this.#own;
+    if (own === undefined || this.#state === 'idle') return;
+    this.#outbox.heard(records);
+    if (foreignClaims(own, records, this.#options.isOwnAddress).length === 0) return;
+    if (this.#state === 'probing') {
+      this.#options.onConflict();
+    } else {
+      // RFC 6762, section 9: whoever was there first will defend it.
+      this.claim(own);
+    }
+  }
+
+  #probe(own: OwnRecords, count: number): void {
+    const { link } = this.#options;
+    if (count > PROBES) {
+      this.#state = 'owner';
+      this.#announce(own, 0);
+      return;
+    }
+    const questions: LanQuestion[] = [own.instance, own.host].map((name) => ({ name, type: 'ANY' }));
+    // Proposed records say nothing of replacing others (RFC 6762, 10.2).
+    const proposed = own.unique.map((record) => ({ ...record, flush: false }));
+    for (const packet of queryPackets({ questions, proposed })) void link.send(packet);
+    this.#later(PROBE_INTERVAL_MS, () => this.#probe(own, count + 1));
+  }
+
+  #announce(own: OwnRecords, count: number): void {
+    this.#outbox.sendNow([...own.shared, ...own.unique], own.negative);
+    const next = ANNOUNCE_AGAIN_MS[count];
+    if (next !== undefined) this.#later(next, () => this.#announce(own, count + 1));
+  }
+
+  /** A prober is told at once, before it believes the name to be free (RFC 6762, section 6). */
+  #defend(own: OwnRecords, query: LanQuery): void {
+    const { answers, additionals } = replyTo(own, query.questions, []);
+    if (answers.length > 0) this.#outbox.defend(answers, additionals);
+  }
+
+  #answer(query: LanQuery, from: PacketSource): void {
+    const own = this.#own;
+    if (own === undefined || this.#state !== 'owner') return;
+    const legacy = from.port !== MDNS_PORT;
+    const { answers, additionals } = replyTo(own, query.questions, legacy ? [] : query.known);
+    if (answers.length === 0) return;
+    if (legacy) this.#answerLegacy({ query, from }, answers, additionals);
+    else this.#outbox.add(answers, additionals);
+  }
+
+  /** An ordinary resolver that asked the group: it gets an ordinary answer. */
+  #answerLegacy(
+    { query, from }: { query: LanQuery; from: PacketSource },
+    answers: LanRecord[],
+    additionals: LanRecord[],
+  ): void {
+    const plain = (record: LanRecord): LanRecord => ({
+      ...record,
+      flush: false,
+      ttl: Math.min(record.ttl, LEGACY_TTL_SECONDS),
+    });
+    const packet = responsePacket(answers.map(plain), additionals.map(plain));
+    const questions = query.questions.map(({ name, type }) => ({ name, type: type as 'A' }));
+    void this.#options.link.send({ ...packet, id: query.id, questions }, from);
+  }
+
+  /** RFC 6762, 10.1. */
+  async #takeBack(records: readonly LanRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    await this.#options.link.send(responsePacket(records.map((record) => ({ ...record, ttl: 0 }))));
+  }
+
+  #later(ms: number, what: () => void): void {
+    this.#cancel();
+    this.#cancel = this.#options.clock.after(ms, what);
+  }
+}

@@ -1,0 +1,126 @@
+import { createSocket } from 'node:dgram';
+import type { RemoteInfo, Socket } from 'node:dgram';
+import type { DecodedPacket, Packet } from 'dns-packet';
+import type { MulticastDNS } from 'multicast-dns';
+import type { Clock } from '../../lib/clock.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { Guard, MDNS_PORT } from './guard.ts';
+import type { PacketSource } from './guard.ts';
+import type { LanInterface } from './interfaces.ts';
+import type { LanLink, LinkEvents, OpenLink } from './port.ts';
+import { readPacket } from './wire.ts';
+
+const GROUP = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
+/** For the socket to be bound. */
+const OPEN_DEADLINE_MS = 5000;
+
+/**
+ * One socket for each interface and family, run by multicast-dns: it joins, rejoins, encodes and decodes.
+ *
+ * Bound to the group, not to the wildcard: then only datagrams sent to the group arrive, and those cross no router.
+ * A host elsewhere that sends unicast DNS to port 5353 is not even heard. Linux hands multicast of *every* interface
+ * to every IPv4 socket of the group; the guard keeps what comes from the link of this interface. IPv6 sockets are
+ * bound with the scope and hear their interface only.
+ */
+export function linkOpener(clock: Clock): OpenLink {
+  return async (iface, family, events) => openLink(iface, family, events, clock);
+}
+
+// oxlint-disable-next-line max-params -- the port's three and the clock
+async function openLink(
+  iface: LanInterface,
+  family: 4 | 6,
+  events: LinkEvents,
+  clock: Clock,
+): Promise<LanLink> {
+  // Loaded by the gateway alone: other roles do not pay for it.
+  const { default: multicastDns } = await import('multicast-dns');
+  const own = iface.addresses.find((address) => address.family === family)?.address ?? '';
+  const group = family === 4 ? GROUP[4] : `${GROUP[6]}%${iface.name}`;
+  const socket = createSocket({
+    type: `udp${family}`,
+    reuseAddr: true,
+    ...(family === 6 && { ipv6Only: true }),
+  });
+  guardSocket(socket, new Guard(iface, clock), events);
+  const mdns = multicastDns({
+    socket,
+    type: `udp${family}`,
+    ip: group,
+    bind: group,
+    interface: family === 4 ? own : `::%${iface.name}`,
+    port: MDNS_PORT,
+  });
+  mdns.on('packet', (packet: DecodedPacket, from: RemoteInfo) => {
+    const message = readPacket(packet);
+    if (message !== undefined) events.packet(message, from);
+  });
+  // A packet that cannot be decoded is a warning too, but the library does not say whose it was.
+  mdns.on('warning', (error) => events.trouble(error));
+  await ready(mdns, clock, iface.name);
+  // Unicast replies; multicast ones have it from the library (RFC 6762, section 11).
+  socket.setTTL(255);
+  mdns.on('error', (error: Error) => events.trouble(error));
+  return {
+    family,
+    send: async (packet, to) => {
+      const error = await send(mdns, packet, to);
+      if (error !== undefined) events.trouble(error);
+    },
+    close: async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      mdns.destroy(resolve);
+      await promise;
+    },
+  };
+}
+
+/** The library decodes whatever its socket emits: what is refused must not be emitted. */
+function guardSocket(socket: Socket, guard: Guard, events: LinkEvents): void {
+  const emit = socket.emit.bind(socket) as (event: string, ...args: unknown[]) => boolean;
+  socket.emit = (event: string, ...args: unknown[]): boolean => {
+    if (event !== 'message') return emit(event, ...args);
+    const [bytes, from] = args as [Buffer, RemoteInfo];
+    const why = guard.refusal(bytes, from);
+    if (why === undefined) return emit(event, ...args);
+    events.refused(why, from);
+    return true;
+  };
+}
+
+async function ready(mdns: MulticastDNS, clock: Clock, name: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const fail = (cause: unknown): void => {
+    mdns.destroy();
+    reject(new TributaryError('Unreachable', `mDNS cannot be spoken on ${name}`, { cause }));
+  };
+  const cancel = clock.after(OPEN_DEADLINE_MS, () => fail(new Error('the socket did not open')));
+  mdns.once('ready', resolve);
+  mdns.once('error', fail);
+  try {
+    await promise;
+  } finally {
+    cancel();
+    mdns.off('error', fail);
+  }
+}
+
+/** Resolves when the datagram is with the kernel, or lost. */
+async function send(
+  mdns: MulticastDNS,
+  packet: Packet,
+  to: PacketSource | undefined,
+): Promise<Error | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  const done = (error: Error | null): void => resolve(error ?? undefined);
+  const { questions = [], answers = [], authorities = [], additionals = [], ...head } = packet;
+  const whole = { ...head, questions, answers, authorities, additionals };
+  try {
+    if (packet.type === 'query') mdns.query(whole, done);
+    else if (to === undefined) mdns.respond(whole, done);
+    else mdns.respond(whole, { address: to.address, port: to.port }, done);
+  } catch (error) {
+    resolve(error as Error);
+  }
+  return promise;
+}
