@@ -15,9 +15,11 @@ const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
 /**
  * A closed list: no `*`, no `deletecollection`, no `escalate` or `impersonate` can be written down. `bind` is only
- * ever given with names (`rulesOf` refuses it without): who may bind any role may become anybody.
+ * ever given with names (`rulesOf` refuses it without): who may bind any role may become anybody. `serve` is a word of
+ * our own that no API server acts on: admission policies ask for it (provider/agent/manifests-agents.ts).
  */
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'approve' | 'bind';
+export type Verb =
+  'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'approve' | 'bind' | 'serve';
 
 /** One line of a table: what may be done to one resource, and why each verb is there. */
 export interface Right {
@@ -69,13 +71,18 @@ export interface AccountRef {
   name: string;
 }
 
+/** All accounts of a namespace, also those to come. */
+export interface AccountsOf {
+  accountsOf: string;
+}
+
 /** Who gets what where; the Role and its binding bear the same name. */
 export interface Grant {
   name: string;
   /** Absent: cluster-wide. */
   namespace?: string;
   labels: Record<string, string>;
-  account: AccountRef;
+  account: AccountRef | AccountsOf;
   rules: PolicyRule[];
 }
 
@@ -98,9 +105,14 @@ export function forgeBinding(
     kind: grant.namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
     metadata: metadataOf(grant),
     roleRef: { apiGroup: RBAC_GROUP, ...role },
-    subjects: [{ kind: 'ServiceAccount', ...grant.account }],
+    subjects: [subjectOf(grant.account)],
   };
 }
+
+const subjectOf = (account: Grant['account']): NonNullable<RoleBinding['subjects']>[number] =>
+  'accountsOf' in account
+    ? { kind: 'Group', apiGroup: RBAC_GROUP, name: `system:serviceaccounts:${account.accountsOf}` }
+    : { kind: 'ServiceAccount', ...account };
 
 const metadataOf = ({ name, namespace, labels }: Omit<Grant, 'rules'>): Manifest['metadata'] => ({
   name,

@@ -75,7 +75,11 @@ const rule = (apiGroup: string, ...resources: string[]): models.V1NamedRuleWithO
   operations: ['CREATE', 'UPDATE', 'DELETE'],
 });
 
-export function forgeLendingFence(account: AccountRef): [ManifestOf<Policy>, ManifestOf<PolicyBinding>] {
+/** `elsewhere`: CEL for writes of the same account that another fence holds to their bounds. */
+export function forgeLendingFence(
+  account: AccountRef,
+  elsewhere?: string,
+): [ManifestOf<Policy>, ManifestOf<PolicyBinding>] {
   const metadata = { name: NAME, labels: { [LABEL_APP_NAME]: APP_NAME } };
   return [
     {
@@ -96,6 +100,7 @@ export function forgeLendingFence(account: AccountRef): [ManifestOf<Policy>, Man
             name: 'lending',
             expression: `request.userInfo.username == 'system:serviceaccount:${account.namespace}:${account.name}'`,
           },
+          ...(elsewhere === undefined ? [] : [{ name: 'not-elsewhere', expression: `!${elsewhere}` }]),
         ],
         validations,
       },

@@ -13,8 +13,11 @@ type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;
 
 const labels = { [LABEL_APP_NAME]: APP_NAME };
 
-/** The account is the one of the `cluster` role. In the order in which they must be applied. */
-export function forgeLendingStatics(account: AccountRef): Manifest[] {
+/**
+ * The account is the one of the `cluster` role; `elsewhere` is CEL in parentheses for its writes that are none of
+ * lending and are fenced by another policy. In the order in which they must be applied.
+ */
+export function forgeLendingStatics(account: AccountRef, elsewhere?: string): Manifest[] {
   return [
     forgePeersNamespace(),
     {
@@ -24,7 +27,7 @@ export function forgeLendingStatics(account: AccountRef): Manifest[] {
       rules: rulesOf(PEER_RIGHTS),
     } as Manifest,
     ...forgeTenantPolicy(),
-    ...forgeLendingFence(account),
+    ...forgeLendingFence(account, elsewhere),
     forgePriorityLevel(),
   ];
 }
