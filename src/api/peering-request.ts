@@ -22,6 +22,8 @@ export interface PeeringRequestStatus {
   message?: string;
   /** SharingPolicy that decided. */
   policy?: string;
+  /** Its `metadata.generation` when the offer was made: after a change of the policy every difference is news. */
+  policyGeneration?: number;
   /** Name of the join token that opened the door; it need not be shown again. */
   token?: string;
   /** The offer of today. */

@@ -46,6 +46,12 @@ const status: Schema = {
     reason,
     message,
     policy: policyName,
+    policyGeneration: {
+      type: 'integer',
+      format: 'int64',
+      description: 'Generation of that SharingPolicy when the offer was made.',
+      minimum: 0,
+    },
     token: {
       type: 'string',
       description: 'Name of the join token that opened the door; it need not be shown again.',

@@ -31,6 +31,13 @@ export const ANNOTATION_NODE_SELECTOR = 'tributary.dev/node-selector';
 /** Enforced by the PodNodeSelector admission plugin, where an API server has it switched on. */
 const ANNOTATION_PLUGIN_NODE_SELECTOR = 'scheduler.alpha.kubernetes.io/node-selector';
 
+/** Only there where the policy says something of the kind. */
+export const ANNOTATIONS_OF_POLICY: readonly string[] = [
+  ANNOTATION_RUNTIME_CLASS,
+  ANNOTATION_NODE_SELECTOR,
+  ANNOTATION_PLUGIN_NODE_SELECTOR,
+];
+
 type FlowSchema = Stored<models.V1FlowSchema>;
 
 export interface Tenancy {

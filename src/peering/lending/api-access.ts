@@ -1,0 +1,127 @@
+import { configMaps, endpointSlices } from '../../api/resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ApiAccess } from '../protocol/documents.ts';
+import { deepEqual } from '../../lib/equality.ts';
+
+const INTERVAL_MS = 60_000;
+const RETRY_MS = 2000;
+/** In the serving certificate of every API server, under whichever address it is reached. */
+const SERVER_NAME = 'kubernetes.default.svc';
+
+export interface ApiAccessOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  /** Where we run: every namespace has a ConfigMap with the authority of the API server. */
+  systemNamespace: string;
+  /** Said by people; nothing is looked for then. */
+  given?: ApiAccess;
+  /** How we reach it ourselves; its authority where the cluster shows none, its address where there is no other. */
+  own?: ApiAccess;
+}
+
+/**
+ * Where peers find our API server: what people say, else the address behind the Service `kubernetes`, which is that
+ * of the server itself. Never a Service's or a pod's, which mean nothing outside.
+ */
+export class ApiAccessFinder implements Component {
+  readonly name = 'API server address for peers';
+  readonly #options: ApiAccessOptions;
+  readonly #abort = new AbortController();
+  readonly #listeners = new Set<() => void>();
+  #current: ApiAccess | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ApiAccessOptions) {
+    this.#options = options;
+    this.#current = options.given;
+  }
+
+  get current(): ApiAccess | undefined {
+    return this.#current;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Does not wait: whoever needs the address hears of it. */
+  async start(): Promise<void> {
+    if (this.#options.given === undefined) this.#running = this.#keepLooking(this.#abort.signal);
+    await Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new TributaryError('Aborted', `${this.name} was stopped`));
+    await this.#running;
+  }
+
+  async #keepLooking(signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    let complained = '';
+    while (!signal.aborted) {
+      try {
+        this.#set(await this.#find(signal));
+        complained = '';
+      } catch (error) {
+        const message = errorMessage(error);
+        if (!signal.aborted && complained !== message)
+          log.warn('own API server not found', { error: message });
+        complained = message;
+      }
+      const pauseMs = this.#current === undefined ? RETRY_MS : INTERVAL_MS;
+      await clock.sleep(pauseMs, signal).catch(() => undefined);
+    }
+  }
+
+  #set(found: ApiAccess): void {
+    if (deepEqual(found, this.#current)) return;
+    this.#current = found;
+    for (const listener of this.#listeners) listener();
+  }
+
+  async #find(signal: AbortSignal): Promise<ApiAccess> {
+    const { own } = this.#options;
+    const servers = await this.#servers(signal);
+    const ca = (await this.#authority(signal)) ?? own?.ca;
+    const current = this.#current?.server;
+    // One that still serves stays: a change makes every peer write its kubeconfig anew.
+    const server = servers.find((it) => it === current) ?? servers[0];
+    if (server !== undefined) return { server, ...(ca !== undefined && { ca }), serverName: SERVER_NAME };
+    if (own !== undefined) return own;
+    throw new TributaryError('NotFound', 'the EndpointSlice default/kubernetes names no address');
+  }
+
+  async #servers(signal: AbortSignal): Promise<string[]> {
+    const slice = await this.#unlessAbsent(
+      this.#options.client.get(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { signal }),
+    );
+    const port = slice?.ports?.find(({ name }) => name === 'https')?.port ?? 443;
+    return (slice?.endpoints ?? [])
+      .filter(({ conditions }) => conditions?.ready !== false)
+      .flatMap(({ addresses }) => addresses)
+      .toSorted()
+      .map((address) => `https://${address.includes(':') ? `[${address}]` : address}:${port}`);
+  }
+
+  async #authority(signal: AbortSignal): Promise<string | undefined> {
+    const ref = { namespace: this.#options.systemNamespace, name: 'kube-root-ca.crt' };
+    const map = await this.#unlessAbsent(this.#options.client.get(configMaps, ref, { signal }));
+    const ca = map?.data?.['ca.crt'];
+    return ca === '' ? undefined : ca;
+  }
+
+  async #unlessAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
+    try {
+      return await reading;
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { serviceAccountTokens } from '../../api/resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import type { Credential } from '../protocol/documents.ts';
+import { PEERS_NAMESPACE } from '../tenant.ts';
+
+/** Seconds; the API server refuses less, and more would outlive what people expect of `short-lived`. */
+export const TOKEN_SECONDS = { least: 600, usual: 3600, most: 86_400 } as const;
+
+/** A peer that asks faster is out of order: a few at once after restarts, then one in ten seconds. */
+const BURST = 10;
+const REFILL_MS = 10_000;
+
+export interface CredentialsOptions {
+  client: KubeClient;
+  clock: Clock;
+  /** Life of a token, seconds. Default 3600, at least 600. */
+  tokenSeconds?: number;
+}
+
+/** Tokens for the accounts of peers (TokenRequest, KEP-1205): the API server makes them, nothing is kept here. */
+export class Credentials {
+  readonly #options: CredentialsOptions;
+  readonly #seconds: number;
+  readonly #budgets = new Map<string, { left: number; atMs: number }>();
+
+  constructor(options: CredentialsOptions) {
+    const { least, usual, most } = TOKEN_SECONDS;
+    const { tokenSeconds = usual } = options;
+    if (!Number.isInteger(tokenSeconds) || tokenSeconds < least || tokenSeconds > most) {
+      throw new TributaryError(
+        'Invalid',
+        `tokens of peers cannot live ${tokenSeconds} s; from ${least} s to ${most} s are allowed`,
+      );
+    }
+    this.#options = options;
+    this.#seconds = tokenSeconds;
+  }
+
+  async issue(consumer: string, signal: AbortSignal): Promise<Credential> {
+    this.#spend(consumer);
+    const answer = await this.#options.client.create(
+      serviceAccountTokens,
+      {
+        metadata: { namespace: PEERS_NAMESPACE, name: consumer },
+        // No audience: that of the API server itself.
+        spec: { audiences: [], expirationSeconds: this.#seconds },
+      },
+      { subresource: 'token', signal },
+    );
+    const { token, expirationTimestamp: expires } = answer.status ?? {};
+    if (token === undefined || expires === undefined) {
+      throw new TributaryError('Unavailable', 'the API server answered without a token');
+    }
+    return { token, expires };
+  }
+
+  forget(consumer: string): void {
+    this.#budgets.delete(consumer);
+  }
+
+  #spend(consumer: string): void {
+    const nowMs = this.#options.clock.monotonic();
+    const { left, atMs } = this.#budgets.get(consumer) ?? { left: BURST, atMs: nowMs };
+    const budget = Math.min(BURST, left + (nowMs - atMs) / REFILL_MS);
+    if (budget < 1) {
+      const retryAfterMs = Math.ceil((1 - budget) * REFILL_MS);
+      throw new TributaryError('TooManyRequests', 'credentials are asked for too often', { retryAfterMs });
+    }
+    this.#budgets.set(consumer, { left: budget - 1, atMs: nowMs });
+  }
+}

@@ -1,0 +1,66 @@
+import type { PeeringRequest } from '../../api/peering-request.ts';
+import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import { canonicalText } from '../canonical.ts';
+import { verifySignature } from '../identity/identity.ts';
+import type { PeerIdentity, PeeringReport } from '../ports.ts';
+import type { ApiAccess, GrantDocument, OfferDocument } from '../protocol/documents.ts';
+
+/** Of a message to a peer; the protocol takes 1024. */
+const MAX_MESSAGE = 1000;
+
+/** What we say to the one who asks, from what is stored about it. */
+export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): GrantDocument {
+  const { status = {}, metadata } = request;
+  const { phase, reason, message, contract } = status;
+  const why = {
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
+  };
+  if (metadata.deletionTimestamp !== undefined) return { state: 'Ended', ...why };
+  if (phase === 'Denied') return { state: 'Denied', ...why };
+  // Denied, but what was made for it is not gone yet.
+  if (phase === 'Ending') return { state: 'Ended', ...why };
+  if (phase !== 'Established' || contract?.providerSignature === undefined)
+    return { state: 'Pending', ...why };
+  if (api === undefined) {
+    const message = 'it is not known yet where our API server is';
+    return { state: 'Pending', reason: FOREIGN_CLUSTER_REASONS.settingUp, message };
+  }
+  const { text, providerSignature: signature } = contract;
+  return { state: 'Active', ...why, contract: { text, signature }, api };
+}
+
+/** Whether a peer may ask for credentials now. */
+export const isActive = ({ status, metadata }: PeeringRequest): boolean =>
+  metadata.deletionTimestamp === undefined && status?.phase === 'Established';
+
+/** Only what we have signed as it stands: a status that somebody edited is not sent. */
+export function offerDocumentOf(request: PeeringRequest, own: PeerIdentity): OfferDocument | undefined {
+  const { offer, offerSignature: signature } = request.status ?? {};
+  if (request.metadata.deletionTimestamp !== undefined) return undefined;
+  if (offer === undefined || signature === undefined) return undefined;
+  if (!verifySignature(own.publicKey, 'offer', canonicalText(offer), signature)) return undefined;
+  return { offer, signature };
+}
+
+const PHASES: readonly PeeringReport['phase'][] = [
+  'None',
+  'Pending',
+  'Offered',
+  'Accepted',
+  'Established',
+  'Denied',
+  'Ending',
+];
+
+/** For the ForeignCluster's `incoming`. */
+export function reportOf(request: PeeringRequest | undefined): PeeringReport {
+  if (request === undefined) return { phase: 'None' };
+  const { phase: written, reason, message } = request.status ?? {};
+  const phase = request.metadata.deletionTimestamp === undefined ? written : 'Ending';
+  return {
+    phase: PHASES.find((known) => known === phase) ?? 'Pending',
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message }),
+  };
+}

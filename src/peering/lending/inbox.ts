@@ -1,0 +1,56 @@
+import type { TokenVerdict } from '../join/tokens.ts';
+import type { PeerIdentity } from '../ports.ts';
+import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
+
+/** What a peer said last, in form and signature checked; null: it has nothing to say (any more). */
+export interface Heard {
+  readonly request?: RequestDocument | null;
+  readonly acceptance?: AcceptanceDocument | null;
+  /** Who said so; proved by TLS. */
+  readonly peer?: PeerIdentity;
+  /** What became of the join token in that request, where it was refused. */
+  readonly refusedToken?: TokenVerdict;
+  /** End of the last token that was handed out, RFC 3339. */
+  readonly credentialExpires?: string;
+}
+
+const NOTHING: Heard = {};
+
+/**
+ * The last word of each peer. Lost at a restart without harm: a peer says everything again on every new link, and
+ * until it does, what is stored stands.
+ */
+export class Inbox {
+  readonly #heard = new Map<string, Heard>();
+
+  get(clusterID: string): Heard {
+    return this.#heard.get(clusterID) ?? NOTHING;
+  }
+
+  /** Peers that ask for something. */
+  *asking(): Iterable<string> {
+    for (const [clusterID, { request }] of this.#heard) if (request) yield clusterID;
+  }
+
+  hear(peer: PeerIdentity, changes: Pick<DocumentChanges, 'request' | 'acceptance'>): void {
+    const { clusterID } = peer;
+    const { refusedToken, ...before } = this.get(clusterID);
+    const { request, acceptance } = changes;
+    const again = request === undefined || request?.joinToken === before.request?.joinToken;
+    this.#heard.set(clusterID, {
+      ...before,
+      peer,
+      ...(again && refusedToken !== undefined && { refusedToken }),
+      ...(request !== undefined && { request }),
+      ...(acceptance !== undefined && { acceptance }),
+    });
+  }
+
+  note(clusterID: string, news: Pick<Heard, 'refusedToken' | 'credentialExpires'>): void {
+    this.#heard.set(clusterID, { ...this.get(clusterID), ...news });
+  }
+
+  forget(clusterID: string): void {
+    this.#heard.delete(clusterID);
+  }
+}

@@ -1,0 +1,222 @@
+/** What a PeeringRequest shows, worked out anew each time. Pure. */
+import { withCondition, type WantedCondition } from '../../api/conditions.ts';
+import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
+import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
+import type { NamespaceOffer, Offer, SignedContract } from '../../api/offer.ts';
+import {
+  PEERING_REQUEST_CONDITIONS as CONDITIONS,
+  PEERING_REQUEST_REASONS as REASONS,
+  type PeeringRequest,
+  type PeeringRequestStatus,
+} from '../../api/peering-request.ts';
+import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
+import { contractOf } from './acceptance.ts';
+import type { Decision } from './decide.ts';
+import { breachOf } from './offering.ts';
+
+type Refusal = Exclude<Decision, { state: 'Approved' }>;
+type Approval = Extract<Decision, { state: 'Approved' }>;
+
+/** How long a namespace may take to end before it is called stuck. */
+export const STUCK_AFTER_MS = 30_000;
+
+/** When a namespace began to end, in milliseconds since the epoch; now where it only just did. */
+const endingSince = (ending: readonly Namespace[], nowMs: number): number =>
+  Math.min(nowMs, ...ending.map(({ metadata }) => Date.parse(metadata.deletionTimestamp ?? '') || nowMs));
+
+export interface Ending {
+  namespaces: readonly Namespace[];
+  nowMs: number;
+}
+
+/** How long the slowest of them has been ending, in milliseconds. */
+export const endingForMs = ({ namespaces, nowMs }: Ending): number => nowMs - endingSince(namespaces, nowMs);
+
+/** Not let in, or no longer: nothing is offered, nothing is granted. */
+export function refusedStatus(
+  request: PeeringRequest,
+  refusal: Refusal,
+  ending: Ending,
+): PeeringRequestStatus {
+  const { status = {} } = request;
+  // A person's no takes back what a token had opened; a policy that is gone may come back.
+  const keepsToken = refusal.reason !== FOREIGN_CLUSTER_REASONS.deniedHere && status.token !== undefined;
+  return {
+    ...statusOf(request, {
+      phase: ending.namespaces.length > 0 ? 'Ending' : refusal.state,
+      reason: refusal.reason,
+      message: refusal.message,
+    }),
+    ...(keepsToken && { token: status.token }),
+    ...(ending.namespaces.length > 0 &&
+      status.tenantNamespaces && { tenantNamespaces: status.tenantNamespaces }),
+    conditions: conditionsOf(request, ending.nowMs, [
+      condition(CONDITIONS.approved, false, refusal.reason, refusal.message),
+      ...endingConditions(ending),
+    ]),
+  };
+}
+
+/** On its way out. */
+export function endingStatus(
+  request: PeeringRequest,
+  ending: Ending & { reason: string; message: string },
+): PeeringRequestStatus {
+  const { reason, message } = ending;
+  return {
+    ...statusOf(request, { phase: 'Ending', reason, message }),
+    ...(request.status?.tenantNamespaces && { tenantNamespaces: request.status.tenantNamespaces }),
+    conditions: conditionsOf(request, ending.nowMs, [
+      condition(CONDITIONS.approved, false, reason, message),
+      ...endingConditions(ending),
+    ]),
+  };
+}
+
+function endingConditions(ending: Ending): WantedCondition[] {
+  if (ending.namespaces.length === 0) return [];
+  const names = ending.namespaces.map(({ metadata }) => metadata.name).join(', ');
+  return [
+    endingForMs(ending) < STUCK_AFTER_MS
+      ? condition(CONDITIONS.tenant, false, FOREIGN_CLUSTER_REASONS.ending, `waits for ${names} to end`)
+      : condition(CONDITIONS.tenant, false, REASONS.stuck, stuckMessage(ending.namespaces)),
+  ];
+}
+
+export const stuckMessage = (stuck: readonly Namespace[]): string =>
+  `the API server does not finish deleting ${stuck.map(({ metadata }) => metadata.name).join(', ')}; ` +
+  'look for finalizers with: kubectl get namespace -o yaml';
+
+export interface Lent {
+  decision: Approval;
+  offer: Offer | undefined;
+  offerSignature: string | undefined;
+  contract: SignedContract | undefined;
+  /** What may be used of it today. */
+  promised: ResourceList | undefined;
+  used: ResourceList;
+  /** Everything is in place for the contract that was stored before. */
+  isSetUp: boolean;
+  /** What setting up waits for. */
+  waitsFor: string | undefined;
+  /** Home namespaces for which there is no free name. */
+  taken: readonly string[];
+  credentialExpires: string | undefined;
+  nowMs: number;
+}
+
+/** Let in: offered, agreed, set up. */
+export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestStatus {
+  const { decision, offer, offerSignature, contract, promised, credentialExpires } = lent;
+  const { status = {} } = request;
+  const agreed = contractOf(contract)?.namespaces;
+  const made = lent.isSetUp ? agreed : status.tenantNamespaces;
+  const isUp = agreed !== undefined && (lent.isSetUp || isStillUp(status, agreed));
+  const { metadata } = decision.policy;
+  return {
+    ...statusOf(request, phaseOf(lent, isUp)),
+    policy: metadata.name,
+    ...(metadata.generation !== undefined && { policyGeneration: metadata.generation }),
+    ...tokenOf(decision, status),
+    ...(offer !== undefined && offerSignature !== undefined && { offer, offerSignature }),
+    ...(contract !== undefined && { contract, used: lent.used }),
+    ...(promised !== undefined && { promised }),
+    ...(made !== undefined && contract !== undefined && { tenantNamespaces: made }),
+    ...(credentialExpires !== undefined && contract !== undefined && { credentialExpires }),
+    conditions: conditionsOf(request, lent.nowMs, lentConditions(lent, isUp)),
+  };
+}
+
+const tokenOf = ({ token }: Approval, before: PeeringRequestStatus): Pick<PeeringRequestStatus, 'token'> => {
+  const name = token ?? before.token;
+  return name === undefined ? {} : { token: name };
+};
+
+/** Of a revised contract: what it needs is there from the one before, only amounts have changed. */
+function isStillUp(
+  { phase, tenantNamespaces = [] }: PeeringRequestStatus,
+  agreed: readonly NamespaceOffer[],
+): boolean {
+  const there = new Set(tenantNamespaces.map(({ tenantNamespace }) => tenantNamespace));
+  return phase === 'Established' && agreed.every(({ tenantNamespace }) => there.has(tenantNamespace));
+}
+
+type Phase = { phase: PeeringPhase; reason: string; message: string };
+
+function phaseOf({ decision, offer, contract, waitsFor }: Lent, isUp: boolean): Phase {
+  const { message } = decision;
+  const { ok, settingUp, waitingForOffer } = FOREIGN_CLUSTER_REASONS;
+  if (contract === undefined) {
+    if (offer !== undefined) return { phase: 'Offered', reason: ok, message };
+    return { phase: 'Pending', reason: waitingForOffer, message: 'nothing is free that could be lent' };
+  }
+  if (isUp) return { phase: 'Established', reason: ok, message };
+  return { phase: 'Accepted', reason: settingUp, message: waitsFor ?? 'the tenant is being set up' };
+}
+
+function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
+  const { decision, contract, promised = {}, used, taken, waitsFor } = lent;
+  const conditions = [condition(CONDITIONS.approved, true, REASONS.ok, decision.message)];
+  if (taken.length > 0) {
+    const message = `no free name for a tenant of ${taken.join(', ')}: other namespaces bear them`;
+    conditions.push(condition(CONDITIONS.tenant, false, REASONS.namespaceTaken, message));
+  } else if (contract !== undefined) {
+    const message = isUp
+      ? 'namespaces, quota, rights and account are in place'
+      : (waitsFor ?? 'being set up');
+    const reason = isUp ? REASONS.ok : FOREIGN_CLUSTER_REASONS.settingUp;
+    conditions.push(condition(CONDITIONS.tenant, isUp, reason, message));
+  }
+  if (contract !== undefined) {
+    const breach = breachOf(used, promised);
+    conditions.push(
+      breach === undefined
+        ? condition(CONDITIONS.withinContract, true, REASONS.ok, 'no more is used than was agreed')
+        : condition(
+            CONDITIONS.withinContract,
+            false,
+            REASONS.exceeded,
+            `more is used than is lent now: ${breach}; running pods stay, new ones are refused by quota in each namespace`,
+          ),
+    );
+  }
+  return conditions;
+}
+
+function statusOf(request: PeeringRequest, { phase, reason, message }: Phase): PeeringRequestStatus {
+  const { generation } = request.metadata;
+  return {
+    ...(generation !== undefined && { observedGeneration: generation }),
+    phase,
+    reason,
+    message: message.slice(0, MAX_MESSAGE_LENGTH),
+  };
+}
+
+const condition = (type: string, isTrue: boolean, reason: string, message: string): WantedCondition => ({
+  type,
+  status: isTrue ? 'True' : 'False',
+  reason,
+  message,
+});
+
+/** These and no others: a condition of something that is no more would mislead. */
+function conditionsOf(
+  request: PeeringRequest,
+  nowMs: number,
+  wanted: readonly WantedCondition[],
+): Condition[] {
+  const kept = (request.status?.conditions ?? []).filter(({ type }) => wanted.some((it) => it.type === type));
+  const observedGeneration = request.metadata.generation;
+  return [
+    ...wanted.reduce<readonly Condition[]>(
+      (conditions, it) =>
+        withCondition(
+          conditions,
+          { ...it, ...(observedGeneration !== undefined && { observedGeneration }) },
+          nowMs,
+        ),
+      kept,
+    ),
+  ];
+}

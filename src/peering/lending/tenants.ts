@@ -1,0 +1,213 @@
+import type { Manifest } from '../../api/manifest.ts';
+import {
+  flowSchemas,
+  limitRanges,
+  namespaces,
+  resourceQuotas,
+  roleBindings,
+  serviceAccounts,
+  type ResourceType,
+} from '../../api/resources.ts';
+import type { KubeObject, Namespace } from '../../api/wire.ts';
+import { applyManifests, typeOf } from '../../kube/apply.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
+import { PEERS_NAMESPACE } from '../tenant.ts';
+import { covers } from './covers.ts';
+import { formatTime } from '../offer/terms.ts';
+import {
+  ANNOTATIONS_OF_POLICY,
+  ANNOTATION_KEEP_UNTIL,
+  ANNOTATION_ON_END,
+  forgeTenancy,
+  type Tenancy,
+} from './tenancy.ts';
+
+/** Kinds of which tenants consist; whose they are is found by label, never remembered. */
+const KINDS = [namespaces, serviceAccounts, resourceQuotas, limitRanges, roleBindings, flowSchemas];
+const BY_PEER = 'peer';
+
+export interface TenantsOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What of a tenant is still there. */
+export interface Remains {
+  /** Namespaces on their way out. */
+  ending: Namespace[];
+  /** Kept by policy; each until its own time, milliseconds since the epoch. */
+  keptUntil: number | undefined;
+}
+
+/** The tenants of all peers: what is there, how to make it as agreed, how to end it. */
+export class Tenants {
+  readonly #options: TenantsOptions;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+
+  constructor(options: TenantsOptions) {
+    this.#options = options;
+    const { client, clock, log } = options;
+    for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
+      // All namespaces: a name may be somebody else's.
+      const list =
+        type.plural === 'namespaces' ? {} : { labelSelector: `${LABEL_TENANCY}=${TENANCY_CONTRACT}` };
+      const indexes = { [BY_PEER]: (object: KubeObject) => peerOf(object) ?? [] };
+      const name = `informer ${type.plural} of tenants`;
+      this.#informers.set(type.plural, new Informer({ client, type, list, clock, log, indexes, name }));
+    }
+  }
+
+  components(): Component[] {
+    return [...this.#informers.values()];
+  }
+
+  /** Calls back with the peer whose tenant has changed. */
+  onChange(listener: (consumer: string) => void): () => void {
+    const ends = [...this.#informers.values()].map((informer) =>
+      informer.onChange((_key, current, previous) => {
+        for (const peer of new Set([current, previous].flatMap((it) => (it && peerOf(it)) ?? [])))
+          listener(peer);
+      }),
+    );
+    return () => ends.forEach((end) => end());
+  }
+
+  /** Peers of which anything is there. */
+  peers(): Set<string> {
+    return new Set(
+      [...this.#informers.values()].flatMap((kind) => [...kind.list()].flatMap((it) => peerOf(it) ?? [])),
+    );
+  }
+
+  /** Whether a namespace of that name is not this peer's. */
+  isTaken(name: string, consumer: string): boolean {
+    const namespace = this.#informer(namespaces).get(name);
+    return namespace !== undefined && !(peerOf(namespace)?.includes(consumer) ?? false);
+  }
+
+  namespacesOf(consumer: string): readonly Namespace[] {
+    return this.#of(namespaces, consumer);
+  }
+
+  /**
+   * Makes everything as the contract says; touches only what differs. Returns the name of a namespace of an earlier
+   * contract that has to be gone before, or undefined when all is in place.
+   */
+  async ensure(tenancy: Tenancy, signal: AbortSignal): Promise<string | undefined> {
+    const { consumer, contract } = tenancy;
+    const agreed = new Set(contract.namespaces.map(({ tenantNamespace }) => tenantNamespace));
+    for (const namespace of this.namespacesOf(consumer)) {
+      if (!agreed.has(namespace.metadata.name)) await this.#endNamespace(namespace, consumer, signal);
+      else if (namespace.metadata.deletionTimestamp !== undefined) return namespace.metadata.name;
+      else await this.#keepNoLonger(namespace, signal);
+    }
+    const missing = forgeTenancy(tenancy).filter((manifest) => !this.#isAsWanted(manifest));
+    await applyManifests(this.#options.client, missing, { signal });
+    return undefined;
+  }
+
+  /**
+   * Ends all that was made for a peer: its account first, since every token dies with it; then its rights, so that
+   * not even a cached authentication is of use; then its namespaces, by the policy that was written on them.
+   */
+  async end(consumer: string, signal: AbortSignal): Promise<Remains> {
+    for (const account of this.#of(serviceAccounts, consumer)) {
+      if (account.metadata.namespace === PEERS_NAMESPACE)
+        await this.#delete(serviceAccounts, account, signal);
+    }
+    for (const binding of this.#of(roleBindings, consumer)) await this.#delete(roleBindings, binding, signal);
+    const remains: Remains = { ending: [], keptUntil: undefined };
+    for (const namespace of this.namespacesOf(consumer)) {
+      const keptUntil = await this.#endNamespace(namespace, consumer, signal);
+      if (keptUntil === undefined) remains.ending.push(namespace);
+      else remains.keptUntil = Math.min(keptUntil, remains.keptUntil ?? Infinity);
+    }
+    for (const schema of this.#of(flowSchemas, consumer)) await this.#delete(flowSchemas, schema, signal);
+    return remains;
+  }
+
+  /** Returns until when it is kept; undefined where it is on its way out. */
+  async #endNamespace(
+    namespace: Namespace,
+    consumer: string,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { name, annotations = {}, deletionTimestamp } = namespace.metadata;
+    if (deletionTimestamp !== undefined) return undefined;
+    for (const binding of this.#of(roleBindings, consumer)) {
+      if (binding.metadata.namespace === name) await this.#delete(roleBindings, binding, signal);
+    }
+    const nowMs = this.#options.clock.now();
+    const seconds = Number(/^Keep=([0-9]{1,9})$/.exec(annotations[ANNOTATION_ON_END] ?? '')?.[1] ?? 0);
+    const known = Date.parse(annotations[ANNOTATION_KEEP_UNTIL] ?? '');
+    const until = Number.isNaN(known) ? nowMs + seconds * 1000 : known;
+    if (seconds === 0 || until <= nowMs) {
+      await this.#delete(namespaces, namespace, signal);
+      return undefined;
+    }
+    if (Number.isNaN(known)) await this.#annotate(namespace, formatTime(until), signal);
+    return until;
+  }
+
+  async #keepNoLonger(namespace: Namespace, signal: AbortSignal): Promise<void> {
+    if (namespace.metadata.annotations?.[ANNOTATION_KEEP_UNTIL] === undefined) return;
+    await this.#annotate(namespace, null, signal);
+  }
+
+  async #annotate(namespace: Namespace, until: string | null, signal: AbortSignal): Promise<void> {
+    const { uid, name } = namespace.metadata;
+    const body = { metadata: { uid, annotations: { [ANNOTATION_KEEP_UNTIL]: until } } };
+    await this.#options.client.patch(namespaces, { name }, { type: 'merge', body }, { signal });
+  }
+
+  async #delete(type: ResourceType<KubeObject>, object: KubeObject, signal: AbortSignal): Promise<void> {
+    const { uid, deletionTimestamp } = object.metadata;
+    if (deletionTimestamp !== undefined) return;
+    try {
+      await this.#options.client.delete(type, object.metadata, { uid, signal });
+    } catch (error) {
+      // Conflict: another one bears its name now, which this cache shows soon.
+      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
+    }
+  }
+
+  #isAsWanted(manifest: Manifest): boolean {
+    const { name = '', namespace } = manifest.metadata;
+    const key = namespace === undefined ? name : `${namespace}/${name}`;
+    const actual = this.#informers.get(typeOf(manifest).plural)?.get(key);
+    return actual !== undefined && isAsManifest(actual, manifest);
+  }
+
+  #of<T extends KubeObject>(type: ResourceType<T>, consumer: string): readonly T[] {
+    return this.#informer(type).byIndex(BY_PEER, consumer);
+  }
+
+  #informer<T extends KubeObject>(type: ResourceType<T>): Informer<T> {
+    return this.#informers.get(type.plural) as unknown as Informer<T>;
+  }
+}
+
+/** Lists of a store say nothing of kind and version, so those are passed over. */
+function isAsManifest(actual: KubeObject, { apiVersion: _version, kind, ...wanted }: Manifest): boolean {
+  if (!covers(actual, wanted)) return false;
+  // What has been taken out of a manifest has to go as well; in these two it would go on bounding or allowing.
+  if (kind === 'ResourceQuota') return covers(wanted, { spec: (actual as { spec?: unknown }).spec });
+  if (kind !== 'Namespace') return true;
+  const { annotations = {} } = wanted.metadata;
+  return ANNOTATIONS_OF_POLICY.every(
+    (key) => key in annotations === key in (actual.metadata.annotations ?? {}),
+  );
+}
+
+/** Whose it is, where lending has made it. */
+function peerOf({ metadata: { labels = {} } }: KubeObject): string[] | undefined {
+  const peer = labels[LABEL_PEER];
+  return peer !== undefined && labels[LABEL_TENANCY] === TENANCY_CONTRACT ? [peer] : undefined;
+}
