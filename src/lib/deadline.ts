@@ -44,7 +44,11 @@ export function abortError(signal: AbortSignal): TributaryError {
 /** Waits for `work` until the signal fires; the work itself goes on (it is shared with others). */
 export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return work;
-  if (signal.aborted) throw abortError(signal);
+  if (signal.aborted) {
+    // Nobody will hear how it ends.
+    work.catch(() => undefined);
+    throw abortError(signal);
+  }
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(abortError(signal));
   signal.addEventListener('abort', onAbort, { once: true });

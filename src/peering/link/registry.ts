@@ -1,8 +1,10 @@
 import type { WebSocket } from 'ws';
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { LogFields, Logger } from '../../lib/log.ts';
+import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import type {
   BorrowingSide,
@@ -15,90 +17,312 @@ import type {
   PeerLinks,
 } from '../ports.ts';
 import type { CallMethod, Calls } from '../protocol/documents.ts';
+import { callHandlers } from './answers.ts';
+import type { CallHandlers, DialBack } from './answers.ts';
+import { WebSocketChannel } from './channel.ts';
+import type { Dialler } from './contest.ts';
+import { DEFAULT_DIAL_TIMES } from './dial-loop.ts';
+import type { DialTimes, LinkOutcome } from './dial-loop.ts';
+import { Dialer } from './dialer.ts';
+import type { Secured } from './dialer.ts';
+import { helloTo, provedKeys } from './hello.ts';
+import type { HelloOptions, NetworkKey, SelfDescription } from './hello.ts';
+import { CLOSE, DEFAULT_TIMES, Link } from './link.ts';
+import type { LinkEnd, LinkEvents, LinkTimes } from './link.ts';
+import { PeerSlot } from './peer-slot.ts';
+import { Targets } from './targets.ts';
+import type { Rates } from './throttle.ts';
 
-/** What we say of ourselves to every peer. */
-export interface SelfDescription {
-  clusterName: string;
-  /** Version of the program. */
-  software: string;
-  /** Where we can be dialled, as `host:port`; empty where we cannot. */
-  endpoints: readonly string[];
-}
+export type { NetworkKey, SelfDescription };
 
-export interface NetworkKey {
-  /** Of the Secret that holds it. */
-  name: string;
-  key: Uint8Array;
-}
-
-export interface LinkRegistryOptions {
+export interface LinkRegistryOptions extends HelloOptions {
   identity: OwnIdentity;
   /** Leaf and identity certificate, as from PeeringCertificate. */
   certificate: Source<KeyPair>;
-  self: () => SelfDescription;
-  networkKeys: () => readonly NetworkKey[];
   lending: LendingSide;
   borrowing: BorrowingSide;
   /** Call `dial` of a consumer: open `/v1/streams/<stream>` there and join it to our API server. */
-  dialBack: (peer: PeerIdentity, params: Calls['dial']['params'], signal: AbortSignal) => Promise<void>;
+  dialBack: DialBack;
   clock: Clock;
   random: Random;
   log: Logger;
+  times?: Partial<LinkTimes & DialTimes>;
+  rates?: Rates;
 }
 
-/** All links to peers, at most one for each; dials those that are to be dialled. */
+type Listener = (key: { clusterID?: string; target?: string }) => void;
+
+export const LINK_PATH = '/v1/link';
+/** How often links that nobody may need are looked at; the second look closes them. */
+const REAP_MS = 5_000;
+
+/**
+ * All links to peers, at most one for each; dials those that are to be dialled. Start it when lending and borrowing
+ * know what they have to say: a document that is missing takes back what was granted.
+ */
 export class LinkRegistry implements PeerLinks, Component {
   readonly name = 'peering links';
   readonly #options: LinkRegistryOptions;
+  readonly #times: LinkTimes & DialTimes;
+  readonly #quiet: QuietLog;
+  readonly #dialer: Dialer;
+  readonly #handlers: CallHandlers;
+  readonly #targets: Targets;
+  readonly #slots = new Map<string, PeerSlot>();
+  readonly #listeners = new Set<Listener>();
+  /** Resolved when it is known what became of a link that we have dialled. */
+  readonly #outcomes = new Map<Link, (outcome: LinkOutcome) => void>();
+  #state: 'new' | 'running' | 'stopped' = 'new';
+  /** Until they have ended, greeted or not. */
+  readonly #open = new Set<Link>();
+  readonly #drained = Promise.withResolvers<void>();
+  #cancelReap = (): void => undefined;
+  #unneeded = new Set<Link>();
 
   constructor(options: LinkRegistryOptions) {
     this.#options = options;
+    const { clock, log, certificate, lending, dialBack, random, times } = options;
+    this.#times = { ...DEFAULT_TIMES, ...DEFAULT_DIAL_TIMES, ...times };
+    this.#quiet = new QuietLog({ log, clock });
+    this.#dialer = new Dialer({ certificate, clock });
+    this.#handlers = callHandlers(lending, dialBack);
+    this.#targets = new Targets({
+      own: () => options.identity.clusterID,
+      dialer: this.#dialer,
+      adopt: async (secured, endpoint, signal) => this.#dialled(secured, endpoint, signal),
+      link: (clusterID) => this.#slots.get(clusterID)?.active,
+      changed: (target) => this.#tell({ target }),
+      clock,
+      random,
+      quiet: this.#quiet,
+      times: this.#times,
+    });
   }
 
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    throw new Error(`not implemented: ${this.#options.identity.clusterID}`);
+    this.#state = 'running';
+    this.#targets.start();
+    this.#scheduleReap();
   }
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    this.#state = 'stopped';
+    this.#cancelReap();
+    const slots = [...this.#slots.values()];
+    for (const slot of slots) slot.close(CLOSE.stopping, 'the peer stops');
+    await Promise.all([this.#targets.stop(), ...slots.map(async (slot) => slot.stop())]);
+    if (this.#open.size > 0) await this.#drained.promise;
+  }
+
+  /** Opens streams beside the links. */
+  get dialer(): Dialer {
+    return this.#dialer;
+  }
 
   /** Handler of `/v1/link` at the endpoint; `from` is the address that the peer came from. */
-  accept(_socket: WebSocket, _peer: PeerIdentity, _from: string): void {}
+  accept(socket: WebSocket, peer: PeerIdentity, from: string): void {
+    this.#adopt(socket, peer, { dialledBy: 'Them', endpoint: from });
+  }
 
-  /** Where that peer was or may be reached, the most promising first. */
-  endpoints(_clusterID: string): readonly string[] {
-    return [];
+  /** Where that peer may be reached, the most promising first. */
+  endpoints(clusterID: string): readonly string[] {
+    const active = this.#slots.get(clusterID)?.active;
+    const dialled = active?.dialledBy === 'Us' ? [active.endpoint] : [];
+    const said = active?.hello?.endpoints ?? [];
+    return [...new Set([...dialled, ...this.#targets.endpoints(clusterID), ...said])];
   }
 
   /** What we say of ourselves, or the network keys, may have changed. */
-  describe(): void {}
-
-  view(_clusterID: string): LinkView | undefined {
-    return undefined;
+  describe(): void {
+    for (const slot of this.#slots.values()) {
+      slot.describe();
+      if (slot.active !== undefined) this.#tell({ clusterID: slot.active.peer.clusterID });
+    }
   }
 
-  views(): Iterable<LinkView> {
-    return [];
+  view(clusterID: string): LinkView | undefined {
+    const link = this.#slots.get(clusterID)?.active;
+    return link && { ...link.view(), networkKeys: this.#provedBy(link) };
   }
 
-  problem(_targetName: string): DialProblem | undefined {
-    return undefined;
+  *views(): Iterable<LinkView> {
+    for (const clusterID of this.#slots.keys()) {
+      const view = this.view(clusterID);
+      if (view !== undefined) yield view;
+    }
   }
 
-  setTargets(_targets: readonly DialTarget[]): void {}
+  problem(targetName: string): DialProblem | undefined {
+    return this.#targets.problem(targetName);
+  }
 
-  publish(_clusterID: string): void {}
+  setTargets(targets: readonly DialTarget[]): void {
+    this.#targets.set(targets);
+  }
+
+  publish(clusterID: string): void {
+    this.#slots.get(clusterID)?.active?.publish();
+  }
 
   async call<Method extends CallMethod>(
-    _clusterID: string,
-    _method: Method,
-    _params: Calls[Method]['params'],
-    _signal?: AbortSignal,
+    clusterID: string,
+    method: Method,
+    params: Calls[Method]['params'],
+    signal?: AbortSignal,
   ): Promise<Calls[Method]['result']> {
-    throw new Error('not implemented');
+    const link = this.#slots.get(clusterID)?.active;
+    if (link === undefined) throw new TributaryError('Unreachable', `there is no link to ${clusterID}`);
+    return link.call(method, params, signal);
   }
 
-  onChange(_listener: (key: { clusterID?: string; target?: string }) => void): () => void {
-    return () => undefined;
+  onChange(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(key: { clusterID?: string; target?: string }): void {
+    for (const listener of this.#listeners) listener(key);
+  }
+
+  #provedBy(link: Link): string[] {
+    const [own, peer] = [this.#options.identity.clusterID, link.peer.clusterID];
+    return provedKeys(link.hello?.networkProofs ?? [], this.#options.networkKeys(), { own, peer });
+  }
+
+  async #dialled(secured: Secured, endpoint: string, signal: AbortSignal): Promise<LinkOutcome> {
+    const { promise, resolve } = Promise.withResolvers<LinkOutcome>();
+    await this.#dialer.upgrade(secured, { endpoint, path: LINK_PATH, signal }, (socket) => {
+      const link = this.#adopt(socket, secured.peer, { dialledBy: 'Us', endpoint });
+      if (link !== undefined) this.#outcomes.set(link, resolve);
+      else resolve({ reason: 'no place', code: CLOSE.tooMany, incompatible: false, fault: false });
+    });
+    return promise;
+  }
+
+  #adopt(
+    socket: WebSocket,
+    peer: PeerIdentity,
+    { dialledBy, endpoint }: { dialledBy: Dialler; endpoint: string },
+  ): Link | undefined {
+    const { identity, lending, borrowing, clock, log, rates } = this.#options;
+    const own = identity.clusterID;
+    const { clusterID } = peer;
+    const slot = this.#slot(peer);
+    const refusal = this.#refusal(clusterID, slot);
+    if (refusal !== undefined) {
+      socket.close(...refusal);
+      this.#forget(slot);
+      return undefined;
+    }
+    const link = new Link({
+      channel: new WebSocketChannel(socket, clock),
+      peer,
+      dialledBy,
+      endpoint,
+      hello: () => helloTo(clusterID, own, this.#options),
+      documents: () => ({ ...lending.documents(clusterID), ...borrowing.documents(clusterID) }),
+      handlers: this.#handlers,
+      events: this.#events(slot),
+      clock,
+      log: log.named('link', { peer: clusterID }),
+      times: this.#times,
+      ...(rates && { rates }),
+    });
+    this.#open.add(link);
+    slot.opened(link);
+    link.start();
+    return link;
+  }
+
+  #refusal(clusterID: string, slot: PeerSlot): [code: number, reason: string] | undefined {
+    if (this.#state !== 'running') return [CLOSE.stopping, 'not running'];
+    if (clusterID === this.#options.identity.clusterID)
+      return [CLOSE.ourselves, 'that is this cluster itself'];
+    return slot.isFull ? [CLOSE.tooMany, 'too many links of this peer at once'] : undefined;
+  }
+
+  #slot(peer: PeerIdentity): PeerSlot {
+    const { clusterID } = peer;
+    const found = this.#slots.get(clusterID);
+    if (found !== undefined) return found;
+    const { identity, clock, random, log, lending, borrowing } = this.#options;
+    const slot = new PeerSlot({
+      peer,
+      own: identity.clusterID,
+      delivery: { lending, borrowing, clock, random, log: log.named('link', { peer: clusterID }) },
+      changed: () => this.#changed(slot),
+    });
+    this.#slots.set(clusterID, slot);
+    return slot;
+  }
+
+  #events(slot: PeerSlot): LinkEvents {
+    return {
+      greeted: (link) => {
+        this.#outcomes.get(link)?.('greeted');
+        slot.greeted(link);
+        if (link === slot.active) this.#note(link, 'linked to a peer', {});
+      },
+      described: (link) => {
+        if (link === slot.active) this.#changed(slot);
+      },
+      documents: (link, changes, acknowledge) => slot.received(link, changes, acknowledge),
+      ended: (link, end) => {
+        if (link === slot.active) this.#note(link, 'link to a peer ended', { reason: end.reason });
+        this.#ended(link, end);
+        slot.ended(link);
+        this.#forget(slot);
+      },
+    };
+  }
+
+  #ended(link: Link, end: LinkEnd): void {
+    const { clusterID } = link.peer;
+    this.#outcomes.get(link)?.(end);
+    this.#outcomes.delete(link);
+    this.#open.delete(link);
+    if (this.#state === 'stopped' && this.#open.size === 0) this.#drained.resolve();
+    if (end.incompatible) this.#targets.refused(clusterID, end);
+    if (!end.fault) return;
+    this.#quiet.warn(`fault ${clusterID} ${end.code}`, 'link ended: the peer broke the protocol', {
+      peer: clusterID,
+      endpoint: link.endpoint,
+      error: end.reason,
+    });
+  }
+
+  /** Strangers may come and go as often as they like; of those that we want every change is told. */
+  #note({ peer: { clusterID }, dialledBy, endpoint }: Link, message: string, more: LogFields): void {
+    const fields = { peer: clusterID, dialledBy, endpoint, ...more };
+    if (this.#targets.wants(clusterID)) this.#options.log.info(message, fields);
+    else this.#quiet.info(`${message} ${clusterID}`, message, fields);
+  }
+
+  /** Another link is in use, or none. */
+  #changed(slot: PeerSlot): void {
+    const { clusterID } = slot.peer;
+    this.#targets.wake(clusterID);
+    this.#tell({ clusterID });
+    this.#forget(slot);
+  }
+
+  #forget(slot: PeerSlot): void {
+    if (slot.isEmpty) this.#slots.delete(slot.peer.clusterID);
+  }
+
+  /** Ends links that we have dialled once neither side wants anything and nobody wants the link for itself. */
+  #scheduleReap(): void {
+    this.#cancelReap = this.#options.clock.after(REAP_MS, () => {
+      const unneeded = new Set<Link>();
+      for (const { active, peer } of this.#slots.values()) {
+        const isWanted = active?.dialledBy !== 'Us' || this.#targets.wants(peer.clusterID);
+        if (isWanted || !active.isIdle) continue;
+        if (this.#unneeded.has(active)) active.close(CLOSE.unwanted, 'not wanted any more');
+        else unneeded.add(active);
+      }
+      this.#unneeded = unneeded;
+      this.#scheduleReap();
+    });
   }
 }

@@ -15,13 +15,16 @@ const clusterName = text({ max: 128 });
 const endpoint = text({ max: 300, min: 3, pattern: /^[^\s/@\p{Cc}]+:\d{1,5}$/u });
 const contractText = opaque(262_144);
 
-export const checkHello: Check<Hello> = record({
-  clusterName,
-  protocols: list(integer(1, 65_535), 16),
-  software: text({ max: 64 }),
-  endpoints: list(endpoint, 8),
-  networkProofs: list(text({ max: 64, pattern: BASE64 }), 8),
-});
+export const checkHello: Check<Hello> = record(
+  {
+    clusterName,
+    protocols: list(integer(1, 65_535), 16),
+    software: text({ max: 64 }),
+    endpoints: list(endpoint, 8),
+    networkProofs: list(text({ max: 64, pattern: BASE64 }), 8),
+  },
+  {},
+);
 
 const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> } = {
   request: record(
@@ -29,14 +32,14 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
     { joinToken: text({ max: 256, pattern: /^[\x21-\x7e]*$/ }) },
   ),
   // Its fields are checked one by one, with a reason for each, before an Advertisement is made from it.
-  offer: record({ offer: anyObject as unknown as Check<Offer>, signature }),
-  acceptance: record({ text: contractText, signature }),
+  offer: record({ offer: anyObject as unknown as Check<Offer>, signature }, {}),
+  acceptance: record({ text: contractText, signature }, {}),
   grant: record(
     { state: oneOf('Pending', 'Denied', 'Active', 'Ended') },
     {
       reason: text({ max: 64, pattern: /^[A-Za-z]*$/ }),
       message: prose(1_024),
-      contract: record({ text: contractText, signature }),
+      contract: record({ text: contractText, signature }, {}),
       api: record(
         { server: text({ max: 2_048, pattern: /^https:\/\/[^\s@\p{Cc}]+$/u }) },
         { ca: opaque(131_072), serverName: dnsName },
@@ -59,7 +62,7 @@ export function checkDocuments(value: unknown): { changes: DocumentChanges; prob
       problems.push((error as Error).message);
     }
   }
-  return { changes: changes as DocumentChanges, problems };
+  return { changes, problems };
 }
 
 const nothing: Check<Record<string, never>> = (value, path) => {
@@ -69,14 +72,17 @@ const nothing: Check<Record<string, never>> = (value, path) => {
 
 export const PARAMS: { [Method in CallMethod]: Check<Calls[Method]['params']> } = {
   credential: nothing,
-  dial: record({ stream: text({ max: 64, min: 8, pattern: /^[A-Za-z0-9_-]+$/ }) }),
+  dial: record({ stream: text({ max: 64, min: 8, pattern: /^[A-Za-z0-9_-]+$/ }) }, {}),
 };
 
 export const RESULTS: { [Method in CallMethod]: Check<Calls[Method]['result']> } = {
-  credential: record({
-    token: text({ max: 16_384, min: 1, pattern: /^[\x21-\x7e]+$/ }),
-    expires: text({ max: 40, pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/ }),
-  }),
+  credential: record(
+    {
+      token: text({ max: 16_384, min: 1, pattern: /^[\x21-\x7e]+$/ }),
+      expires: text({ max: 40, pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/ }),
+    },
+    {},
+  ),
   dial: nothing,
 };
 

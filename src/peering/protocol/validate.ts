@@ -139,9 +139,9 @@ type Checked<Required extends Fields, Optional extends Fields> = {
 
 /** An object with these fields; null counts as absent. */
 export const record =
-  <Required extends Fields, Optional extends Fields = Record<never, never>>(
+  <Required extends Fields, Optional extends Fields>(
     required: Required,
-    optional?: Optional,
+    optional: Optional,
   ): Check<Checked<Required, Optional>> =>
   (value, path) => {
     const given = anyObject(value, path);
@@ -150,7 +150,7 @@ export const record =
       if (!Object.hasOwn(given, key)) invalid(`${path}.${key}`, 'missing');
       result[key] = check(given[key], `${path}.${key}`);
     }
-    for (const [key, check] of Object.entries(optional ?? {})) {
+    for (const [key, check] of Object.entries(optional)) {
       const present = Object.hasOwn(given, key) && given[key] !== null;
       if (present) result[key] = check(given[key], `${path}.${key}`);
     }

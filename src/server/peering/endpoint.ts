@@ -1,9 +1,20 @@
-import type { TLSSocket } from 'node:tls';
-import type { WebSocket } from 'ws';
+import { constants } from 'node:crypto';
+import { createServer as createHttpServer } from 'node:http';
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import type { SecureContextOptions, Server as TlsServer, TLSSocket } from 'node:tls';
+import type { WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
+import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
+import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { DEFAULT_PLACES, Places } from './places.ts';
+import type { PlaceLimits } from './places.ts';
+import { routeOf } from './route.ts';
+import type { Route } from './route.ts';
 
 /** Who is at the other end of a connection, proved by TLS. */
 export interface Caller {
@@ -25,32 +36,286 @@ export interface PeeringEndpointOptions {
   /** 0 takes a free one. */
   port: number;
   certificate: Source<KeyPair>;
-  /** Who presented this chain of certificates; throws what is wrong with it. */
+  /** Who presented the certificates of this connection; throws what is wrong with them. */
   verify: (socket: Pick<TLSSocket, 'getPeerX509Certificate'>) => Caller;
   handlers: PeeringHandlers;
   /** Callers that we deal with. The others share a small part of the places. */
   isKnown: (clusterID: string) => boolean;
   clock: Clock;
   log: Logger;
+  limits?: Partial<PlaceLimits>;
+  /** From the first packet until TLS is done, and again until the upgrade. Default 10 s. */
+  handshakeMs?: number;
 }
 
-/** Where peers reach this cluster: mutual TLS, then WebSockets. */
+const HANDSHAKE_MS = 10_000;
+const MAX_MESSAGE_BYTES: number = 1024 * 1024;
+/** What a caller that sends pings may leave unread of the answers. */
+const MAX_UNREAD_BYTES: number = 8 * 1024 * 1024;
+
+/**
+ * Where peers reach this cluster: mutual TLS, then WebSockets. Who proves no identity is gone before a byte of HTTP
+ * is parsed. A client without a certificate completes the handshake, so that a person can see who we are, and gets
+ * nothing else. Nothing is resumed: every connection proves its identity anew.
+ */
 export class PeeringEndpoint implements Component {
   readonly name = 'peering endpoint';
   readonly #options: PeeringEndpointOptions;
+  readonly #handshakeMs: number;
+  readonly #places: Places;
+  readonly #quiet: QuietLog;
+  readonly #sockets = new Set<Socket>();
+  /** By address and port: ends the wait for TLS, and gives back the place that was taken for it. */
+  readonly #arrivals = new Map<string, () => void>();
+  readonly #callers = new WeakMap<Socket, Caller>();
+  /** Ends the wait for the upgrade. */
+  readonly #upgraded = new WeakMap<Socket, () => void>();
+  #tls: TlsServer | undefined;
+  #http: HttpServer | undefined;
+  #unsubscribe = (): unknown => undefined;
 
   constructor(options: PeeringEndpointOptions) {
     this.#options = options;
+    this.#handshakeMs = options.handshakeMs ?? HANDSHAKE_MS;
+    this.#places = new Places({ ...DEFAULT_PLACES, ...options.limits });
+    this.#quiet = new QuietLog(options);
   }
 
   /** The port that is listened on; undefined unless started. */
   get port(): number | undefined {
-    return this.#options.port;
+    return (this.#tls?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
   }
 
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    const { certificate, host, port, log } = this.#options;
+    const http = await this.#createHttp();
+    const tls = createTlsServer({
+      ...this.#context(),
+      requestCert: true,
+      // Judged by `verify`; authorities play no part.
+      rejectUnauthorized: false,
+      ALPNProtocols: ['http/1.1'],
+      handshakeTimeout: this.#handshakeMs,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: 15_000,
+    });
+    [this.#tls, this.#http] = [tls, http];
+    tls.on('connection', (socket: Socket) => this.#arrived(socket));
+    tls.on('secureConnection', (socket: TLSSocket) => this.#secured(socket));
+    tls.on('tlsClientError', (error: Error, socket: TLSSocket) => {
+      log.debug('TLS handshake failed', { error: errorMessage(error) });
+      socket.destroy();
+    });
+    this.#unsubscribe = certificate.subscribe(() => this.#renew(tls));
+    await listen(tls, host, port);
+    log.info('peering endpoint listens', { port: this.port });
   }
 
-  async stop(): Promise<void> {}
+  async stop(): Promise<void> {
+    this.#unsubscribe();
+    const tls = this.#tls;
+    if (tls === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    tls.close(() => resolve());
+    this.#http?.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await promise;
+  }
+
+  async #createHttp(): Promise<HttpServer> {
+    const { WebSocketServer } = await import('ws');
+    const webSockets = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: MAX_MESSAGE_BYTES,
+    });
+    webSockets.on('wsClientError', (error: Error, socket: Socket) => {
+      this.#warn(socket, 'upgrade', errorMessage(error));
+      refuse(socket, 400, 'Bad Request');
+    });
+    const http = createHttpServer({ maxHeaderSize: 8_192, keepAliveTimeout: this.#handshakeMs });
+    http.on('request', (request, response) => {
+      response.writeHead(404, { Connection: 'close', 'Content-Type': 'text/plain' });
+      response.end('only WebSockets are served here\n');
+      this.#warn(request.socket, 'no-upgrade', 'no upgrade to a WebSocket was asked for');
+    });
+    http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
+      this.#upgrade(webSockets, request, { socket, head }),
+    );
+    http.on('clientError', (error: Error, socket: Socket) => {
+      this.#warn(socket, 'http', errorMessage(error));
+      socket.destroy();
+    });
+    return http;
+  }
+
+  #context(): SecureContextOptions {
+    const { certificate, key } = this.#options.certificate.current();
+    return {
+      cert: certificate,
+      key,
+      ca: [],
+      minVersion: 'TLSv1.3',
+      secureOptions: constants.SSL_OP_NO_TICKET,
+    };
+  }
+
+  /** For connections to come; those there are keep the certificate they were opened with. */
+  #renew(tls: TlsServer): void {
+    try {
+      tls.setSecureContext(this.#context());
+    } catch (error) {
+      this.#options.log.error('cannot use the new peering certificate', { error: errorMessage(error) });
+    }
+  }
+
+  #arrived(socket: Socket): void {
+    const leave = this.#places.arrive(socket.remoteAddress ?? '');
+    // Before anything else: a reset in the handshake must not end the process.
+    socket.on('error', () => undefined);
+    if (leave === undefined) {
+      this.#quiet.warn('arrive', 'too many connections wait for TLS', { from: addressOf(socket) });
+      socket.destroy();
+      return;
+    }
+    const from = addressOf(socket);
+    const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
+    const settle = (): void => {
+      cancel();
+      leave();
+      this.#arrivals.delete(from);
+    };
+    this.#sockets.add(socket);
+    this.#arrivals.set(from, settle);
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      if (this.#arrivals.get(from) === settle) settle();
+    });
+  }
+
+  #secured(socket: TLSSocket): void {
+    this.#arrivals.get(addressOf(socket))?.();
+    socket.on('error', () => undefined);
+    // Whatever comes of it, it has so long to become a WebSocket.
+    const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
+    socket.once('close', cancel);
+    const caller = this.#identify(socket);
+    if (caller === undefined) return hangUp(socket);
+    const leave = this.#places.admit(caller.clusterID, this.#options.isKnown(caller.clusterID));
+    if (leave === undefined) {
+      this.#quiet.warn(`full ${caller.clusterID}`, 'too many connections; one more was refused', {
+        peer: caller.clusterID,
+        from: addressOf(socket),
+      });
+      refuse(socket, 503, 'Service Unavailable');
+      return;
+    }
+    socket.once('close', leave);
+    this.#callers.set(socket, caller);
+    this.#upgraded.set(socket, cancel);
+    this.#http?.emit('connection', socket);
+  }
+
+  /** Undefined for who gets nothing. */
+  #identify(socket: TLSSocket): Caller | undefined {
+    if (socket.getPeerX509Certificate() === undefined) return undefined;
+    try {
+      if (socket.isSessionReused()) throw new Error('sessions are not resumed');
+      return this.#options.verify(socket);
+    } catch (error) {
+      const cause = errorMessage(error);
+      // Times differ in each message, its beginning does not.
+      this.#quiet.warn(
+        `verify ${socket.remoteAddress} ${cause.slice(0, 24)}`,
+        'a connection proved no identity',
+        {
+          from: addressOf(socket),
+          error: cause,
+        },
+      );
+      return undefined;
+    }
+  }
+
+  #upgrade(
+    webSockets: WebSocketServer,
+    request: IncomingMessage,
+    { socket, head }: { socket: Socket; head: Buffer },
+  ): void {
+    const caller = this.#callers.get(socket);
+    const route = routeOf(request.url ?? '');
+    if (caller === undefined || route === undefined) {
+      this.#warn(socket, 'path', 'an unknown path was asked for');
+      return refuse(socket, 404, 'Not Found');
+    }
+    webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      this.#upgraded.get(socket)?.();
+      this.#hand(webSocket, caller, { route, from: addressOf(socket) });
+    });
+  }
+
+  #hand(socket: WebSocket, caller: Caller, { route, from }: { route: Route; from: string }): void {
+    const { handlers, log } = this.#options;
+    // Without a listener an error would end the process.
+    socket.on('error', (error) => {
+      const { code } = error as { code?: unknown };
+      this.#quiet.warn(`ws ${caller.clusterID} ${String(code)}`, 'a peer broke the WebSocket protocol', {
+        peer: caller.clusterID,
+        from,
+        error: errorMessage(error),
+      });
+    });
+    socket.on('ping', () => {
+      if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
+    });
+    try {
+      if (route.kind === 'link') handlers.link(socket, caller, from);
+      else if (route.kind === 'api') handlers.api(socket, caller);
+      else handlers.stream(socket, caller, route.id);
+    } catch (error) {
+      log.error('cannot serve a peer', { peer: caller.clusterID, error: errorMessage(error) });
+      socket.terminate();
+    }
+  }
+
+  #warn(socket: Socket, cause: string, message: string): void {
+    const peer = this.#callers.get(socket)?.clusterID ?? '';
+    this.#quiet.warn(`${cause} ${peer}`, 'a request of a peer was refused', {
+      peer,
+      from: addressOf(socket),
+      error: message,
+    });
+  }
+}
+
+/** Lets what was said in the handshake go out. */
+function hangUp(socket: TLSSocket): void {
+  socket.resume();
+  socket.destroySoon();
+}
+
+function refuse(socket: Socket, status: number, text: string): void {
+  socket.write(`HTTP/1.1 ${status} ${text}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  socket.destroySoon();
+}
+
+const addressOf = ({ remoteAddress = '', remotePort = 0 }: Socket): string =>
+  remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+
+async function listen(server: TlsServer, host: string | undefined, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
+  try {
+    await promise;
+  } finally {
+    server.off('error', reject);
+  }
 }

@@ -1,0 +1,139 @@
+import { Backoff } from '../../lib/backoff.ts';
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { BorrowingSide, LendingSide, PeerIdentity } from '../ports.ts';
+import type { DocumentChanges } from '../protocol/documents.ts';
+
+export interface DeliveryOptions {
+  peer: PeerIdentity;
+  lending: Pick<LendingSide, 'received'>;
+  borrowing: Pick<BorrowingSide, 'received'>;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+}
+
+/** Tells the sender that its words have arrived, and what is wrong with them. */
+export type Acknowledge = (problem: string | undefined) => void;
+
+type Side = 'lending' | 'borrowing';
+const SIDES: readonly Side[] = ['lending', 'borrowing'];
+const KINDS = { lending: ['request', 'acceptance'], borrowing: ['offer', 'grant'] } as const;
+const RETRY_BASE_MS = 500;
+const RETRY_CAP_MS = 60_000;
+const MAX_ACKNOWLEDGES = 4;
+const MIN_RETRY_MS = 50;
+
+/**
+ * Hands what one peer has said to lending and borrowing, in order, one batch at a time, whatever link it came by.
+ * While one is at work newer words replace older ones of their kind. Where the trouble is ours (the API server is
+ * away) it tries again by itself until it succeeds or something newer comes, also when the peer has gone since: a
+ * withdrawal must not be lost.
+ */
+export class Delivery {
+  readonly #options: DeliveryOptions;
+  readonly #abort = new AbortController();
+  readonly #backoff: Backoff;
+  #waiting: DocumentChanges = {};
+  #acknowledges: Acknowledge[] = [];
+  #running: Promise<void> | undefined;
+  #wake: (() => void) | undefined;
+  #lastProblem: string | undefined;
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+    const { random } = options;
+    this.#backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random });
+  }
+
+  get isIdle(): boolean {
+    return this.#running === undefined;
+  }
+
+  /** `idle` is called once all is done that was given up to then. */
+  give(changes: DocumentChanges, acknowledge: Acknowledge, idle: () => void): void {
+    this.#waiting = { ...this.#waiting, ...changes };
+    this.#acknowledges.push(acknowledge);
+    // Each link waits for one at most; of a peer that comes back faster than we work, the old links are gone.
+    if (this.#acknowledges.length > MAX_ACKNOWLEDGES) this.#acknowledges.shift();
+    this.#wake?.();
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      idle();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#abort;
+    while (!signal.aborted && (this.#acknowledges.length > 0 || Object.keys(this.#waiting).length > 0)) {
+      const [changes, acknowledges] = [this.#waiting, this.#acknowledges];
+      [this.#waiting, this.#acknowledges] = [{}, []];
+      const { problem, again } = await this.#deliver(changes);
+      this.#tell(problem);
+      for (const acknowledge of acknowledges) acknowledge(problem);
+      // What came meanwhile is newer.
+      this.#waiting = { ...again, ...this.#waiting };
+      if (Object.keys(again).length === 0) this.#backoff.reset();
+      else await this.#pause(signal);
+    }
+  }
+
+  /** What the sender is to be told, and what has to be tried again. */
+  async #deliver(changes: DocumentChanges): Promise<{ problem: string | undefined; again: DocumentChanges }> {
+    const problems: string[] = [];
+    let again: DocumentChanges = {};
+    for (const side of SIDES) {
+      const part = pick(changes, side);
+      if (Object.keys(part).length === 0) continue;
+      try {
+        await this.#options[side].received(this.#options.peer, part);
+      } catch (error) {
+        problems.push(toldOf(error));
+        if (!isTheirs(error)) again = { ...again, ...part };
+        if (errorCode(error) === undefined) {
+          this.#options.log.error('cannot take what a peer said', { side, error: errorMessage(error) });
+        }
+      }
+    }
+    return { problem: problems.length === 0 ? undefined : problems.join('; '), again };
+  }
+
+  #tell(problem: string | undefined): void {
+    if (problem !== undefined && problem !== this.#lastProblem) {
+      this.#options.log.warn('a peer sent what cannot be used', { problem });
+    }
+    this.#lastProblem = problem;
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    if (this.#acknowledges.length > 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const cancel = this.#options.clock.after(MIN_RETRY_MS + this.#backoff.next(), resolve);
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+    cancel();
+    this.#wake = undefined;
+  }
+}
+
+function pick(changes: DocumentChanges, side: Side): DocumentChanges {
+  const part: Record<string, unknown> = {};
+  for (const kind of KINDS[side]) if (changes[kind] !== undefined) part[kind] = changes[kind];
+  return part;
+}
+
+/** The words of an error that was made to be read; of a bug nothing is told to strangers. */
+const toldOf = (error: unknown): string =>
+  errorCode(error) === undefined ? 'internal error' : (error as Error).message;
+
+/** The same words come to the same end until the peer changes something. */
+const isTheirs = (error: unknown): boolean =>
+  hasCode(error, 'Invalid', 'Forbidden', 'Unauthorized', 'NotFound', 'AlreadyExists', 'Expired');

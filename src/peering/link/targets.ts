@@ -1,0 +1,140 @@
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import type { QuietLog } from '../../lib/quiet-log.ts';
+import type { DialProblem, DialTarget } from '../ports.ts';
+import { DialLoop } from './dial-loop.ts';
+import type { DialLoopOptions, DialTimes } from './dial-loop.ts';
+import type { Dialer } from './dialer.ts';
+import type { Link, LinkEnd } from './link.ts';
+
+export interface TargetsOptions {
+  own: () => string;
+  dialer: Dialer;
+  adopt: DialLoopOptions['adopt'];
+  link: (clusterID: string) => Link | undefined;
+  /** The problem of that target has changed. */
+  changed: (target: string) => void;
+  clock: Clock;
+  random: Random;
+  quiet: QuietLog;
+  times: DialTimes;
+}
+
+interface Dialled {
+  loop: DialLoop;
+  /** Names of the targets that want it. */
+  names: readonly string[];
+  problem: DialProblem | undefined;
+}
+
+/** Whom to dial: one loop for each ClusterID, however many targets name it, and one for each target without. */
+export class Targets {
+  readonly #options: TargetsOptions;
+  /** By ClusterID, or `?` and the target's name. */
+  readonly #dialled = new Map<string, Dialled>();
+  /** By the target's name, where it is never dialled. */
+  readonly #never = new Map<string, DialProblem>();
+  readonly #ending = new Set<Promise<void>>();
+  #started = false;
+
+  constructor(options: TargetsOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#started = true;
+    for (const { loop } of this.#dialled.values()) loop.start();
+  }
+
+  async stop(): Promise<void> {
+    this.set([]);
+    await Promise.all(this.#ending);
+  }
+
+  set(targets: readonly DialTarget[]): void {
+    const groups = this.#group(targets);
+    for (const [key, { loop }] of this.#dialled) {
+      if (groups.has(key)) continue;
+      this.#dialled.delete(key);
+      const ending = loop.stop().finally(() => this.#ending.delete(ending));
+      this.#ending.add(ending);
+    }
+    for (const [key, group] of groups) {
+      const dialled = this.#dialled.get(key) ?? this.#make(key, group[0]?.clusterID);
+      dialled.names = group.map(({ name }) => name);
+      dialled.loop.setEndpoints([...new Set(group.flatMap(({ endpoints }) => endpoints))]);
+    }
+  }
+
+  wants(clusterID: string): boolean {
+    return this.#dialled.has(clusterID);
+  }
+
+  endpoints(clusterID: string): readonly string[] {
+    return this.#dialled.get(clusterID)?.loop.endpoints ?? [];
+  }
+
+  problem(name: string): DialProblem | undefined {
+    const never = this.#never.get(name);
+    if (never !== undefined) return never;
+    for (const { names, problem } of this.#dialled.values()) if (names.includes(name)) return problem;
+    return undefined;
+  }
+
+  /** A link to that peer came or went. */
+  wake(clusterID: string): void {
+    this.#dialled.get(clusterID)?.loop.wake();
+  }
+
+  /** Whoever dialled, nothing came of it. */
+  refused(clusterID: string, { reason }: LinkEnd): void {
+    this.#setProblem(clusterID, { reason: 'IncompatibleProtocol', message: reason });
+  }
+
+  #group(targets: readonly DialTarget[]): Map<string, DialTarget[]> {
+    const groups = new Map<string, DialTarget[]>();
+    this.#never.clear();
+    const own = this.#options.own();
+    for (const target of targets) {
+      const { name, clusterID } = target;
+      if (clusterID === own) {
+        const message = `${own} is this cluster itself`;
+        this.#never.set(name, { reason: 'WrongIdentity', message, answeredBy: own });
+        continue;
+      }
+      const key = clusterID ?? `?${name}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [target]);
+      else group.push(target);
+    }
+    return groups;
+  }
+
+  #make(key: string, clusterID: string | undefined): Dialled {
+    const { own, dialer, adopt, link, clock, random, quiet, times } = this.#options;
+    const loop = new DialLoop({
+      clusterID,
+      own: own(),
+      dialer,
+      adopt,
+      current: () => (clusterID === undefined ? undefined : link(clusterID)),
+      problem: (problem) => this.#setProblem(key, problem),
+      clock,
+      random,
+      quiet,
+      times,
+    });
+    const dialled: Dialled = { loop, names: [], problem: undefined };
+    this.#dialled.set(key, dialled);
+    if (this.#started) loop.start();
+    return dialled;
+  }
+
+  #setProblem(key: string, problem: DialProblem | undefined): void {
+    const dialled = this.#dialled.get(key);
+    if (dialled === undefined || deepEqual(dialled.problem, problem)) return;
+    dialled.problem = problem;
+    for (const name of dialled.names) this.#options.changed(name);
+  }
+}
