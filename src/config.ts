@@ -10,11 +10,11 @@ export interface AgentConfig {
   logLevel: LogLevel;
   /** Port of metrics and health; default 8080, 0 takes a free one. */
   opsPort: number;
-  /** Role `peer`: the VirtualNode to serve. */
+  /** Role `peer`: the VirtualNodes to serve, separated by commas. */
   virtualNode: string | undefined;
   /** Address at which the home API server reaches this agent; default $POD_IP. */
   nodeAddress: string | undefined;
-  /** Port of the kubelet API; default 10250. */
+  /** Port of the kubelet API of the first virtual node, the others follow; default 10250, 0 takes free ones. */
   kubeletPort: number;
   /** PEM files of the kubelet API's serving certificate; default: asked for through the certificates API. */
   tlsCertFile: string | undefined;
@@ -56,7 +56,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   context: 'context in that kubeconfig',
   'log-level': `one of ${LOG_LEVELS.join(', ')} (default info)`,
   'ops-port': 'port of /metrics, /livez and /readyz (default 8080)',
-  'virtual-node': 'peer: name of the VirtualNode to serve',
+  'virtual-node': 'peer: name of the VirtualNode to serve, or several: A,B,...',
   'node-address': 'peer: address at which the home API server reaches this agent (default $POD_IP)',
   'kubelet-port': 'peer: port of the kubelet API (default 10250)',
   'tls-cert-file': 'peer: serving certificate of the kubelet API (default: a CertificateSigningRequest)',

@@ -1,77 +1,58 @@
 import { isIP } from 'node:net';
-import type { Registry } from 'prom-client';
-import type { VirtualNode } from '../api/virtual-node.ts';
-import { virtualNodes } from '../api/virtual-node.ts';
-import type { AgentConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { ClientEventRecorder } from '../kube/events.ts';
 import { createClient } from '../kube/http-client.ts';
-import { LeaseKeeper } from '../kube/lease-keeper.ts';
-import { systemRandom } from '../lib/backoff.ts';
-import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
-import type { Component, Lifecycle } from '../lib/lifecycle.ts';
-import { Provider } from '../provider/provider.ts';
-import { CertificateFiles } from '../server/certificate-files.ts';
-import { apiServerReviews } from '../server/kubelet/reviews.ts';
-import { KubeletServer } from '../server/kubelet/server.ts';
-import { ServerMetrics } from '../server/metrics.ts';
+import { TributaryError } from '../lib/errors.ts';
 import { OpsServer } from '../server/ops.ts';
-import { ServingCertificate } from '../server/serving-certificate.ts';
-import type { KeyPair, Source } from '../lib/source.ts';
-import { VERSION } from '../version.ts';
-import { authoritiesFromFile, ClientAuthorities } from './client-authorities.ts';
 import { homeCredentials } from './home.ts';
-import { kubeletBackend } from './kubelet-backend.ts';
 import type { Agent, AgentParts } from './parts.ts';
-import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
-import { ForeignUsage } from './usage.ts';
+import { createRegistry } from './parts.ts';
+import { Registries } from './registries.ts';
+import { VirtualNodeAgent } from './virtual-node.ts';
 
-const WAIT_FOR_OBJECT_MS = 2_000;
-/** The kubelet's own: 40 s, renewed four times as often. */
-const NODE_LEASE_MS = 40_000;
+const MAX_PORT = 65_535;
 
-/** Role `peer`: the virtual node of one foreign cluster. */
+/**
+ * Role `peer`: the virtual nodes of one foreign cluster, one for each name in `--virtual-node A,B,...`. They share the
+ * process, the client and the ops server; each has its kubelet API on a port of its own, counted from --kubelet-port.
+ */
 export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock } = parts;
-  const name = required(config.virtualNode, 'name the VirtualNode to serve: --virtual-node NAME');
+  const names = virtualNodeNames(config.virtualNode);
   const address = required(
     config.nodeAddress,
     'say where the API server reaches this agent: --node-address or $POD_IP',
   );
   if (isIP(address) === 0) throw new TributaryError('Invalid', `"${address}" is no address: --node-address`);
+  if (config.kubeletPort + names.length - 1 > MAX_PORT) {
+    throw new TributaryError('Invalid', `there are no ${names.length} ports from ${config.kubeletPort} on`);
+  }
   const home = createClient(await homeCredentials(config, clock), { clock });
-  const registry = createRegistry('peer');
-  const lives: { lifecycle?: Lifecycle } = {};
-  const ops = opsServer(parts, registry, lives);
+  const agents = createAgents({ parts, home, address, names });
+  const { nodes, ops } = agents;
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map(async (node) => node.stop()));
+    await home.close();
+    await ops.stop();
+  };
   try {
     await ops.start(signal);
-    const virtualNode = await waitForVirtualNode(home, name, parts, signal);
-    const { provider, events } = createProvider({ parts, home, virtualNode, address, registry });
-    const kubelet = await kubeletComponents({ parts, home, provider, address, registry });
-    const lifecycle = lifecycleOf(
-      [
-        events,
-        ...provider.caches(),
-        ...kubelet,
-        ...provider.actors(),
-        readiness(provider),
-        nodeLease(parts, home, provider),
-      ],
-      parts,
-    );
-    lives.lifecycle = lifecycle;
-    const agent = await run(lifecycle, [home], signal);
-    return {
-      failed: agent.failed,
-      stop: async () => {
-        await agent.stop();
-        await ops.stop();
-      },
-    };
+    await Promise.all(nodes.map(async (node) => node.start(signal)));
   } catch (error) {
-    await ops.stop();
+    await stop();
     throw error;
   }
+  return { failed: new AbortController().signal, stop };
+}
+
+function virtualNodeNames(text: string | undefined): string[] {
+  const names = (text ?? '').split(',').filter((name) => name !== '');
+  if (names.length === 0) {
+    throw new TributaryError('Invalid', 'name the VirtualNode to serve: --virtual-node NAME');
+  }
+  if (new Set(names).size < names.length) {
+    throw new TributaryError('Invalid', `--virtual-node names one twice: ${names.join(',')}`);
+  }
+  return names;
 }
 
 function required(value: string | undefined, message: string): string {
@@ -79,112 +60,39 @@ function required(value: string | undefined, message: string): string {
   return value;
 }
 
-interface PeerParts {
-  parts: AgentParts;
-  home: KubeClient;
-  address: string;
-  registry: Registry;
-}
-
-function createProvider({
-  parts,
-  home,
-  virtualNode,
-  address,
-  registry,
-}: PeerParts & { virtualNode: VirtualNode }): {
-  provider: Provider;
-  events: ClientEventRecorder;
+/** Of one virtual node alone the metrics bear no label of it. */
+function createAgents(given: { parts: AgentParts; home: KubeClient; address: string; names: string[] }): {
+  nodes: VirtualNodeAgent[];
+  ops: OpsServer;
 } {
-  const { config, clock, log } = parts;
-  const events = new ClientEventRecorder({ client: home, clock, log, component: 'tributary' });
-  const provider = new Provider({
-    virtualNode,
-    home,
-    events,
-    metrics: controllerMetrics(registry),
-    nodeAddress: address,
-    kubeletPort: config.kubeletPort,
-    version: VERSION,
-    clock,
-    log,
-  });
-  return { provider, events };
+  const { parts, names } = given;
+  const { kubeletPort } = parts.config;
+  const own = createRegistry('peer');
+  const registries = new Registries(own);
+  const isOne = names.length === 1;
+  const nodes = names.map(
+    (virtualNode, index) =>
+      new VirtualNodeAgent({
+        ...given,
+        parts: isOne ? parts : { ...parts, log: parts.log.named(virtualNode) },
+        virtualNode,
+        kubeletPort: kubeletPort === 0 ? 0 : kubeletPort + index,
+        registry: isOne ? own : registries.open(virtualNode),
+        metrics: async () => registries.metrics(),
+      }),
+  );
+  return { nodes, ops: opsServer(parts, registries, nodes) };
 }
-
-/** The kubelet API and what it stands on: its certificate, and whose client certificates it believes. */
-async function kubeletComponents(given: PeerParts & { provider: Provider }): Promise<Component[]> {
-  const { parts, home, provider, registry } = given;
-  const { config, clock, log } = parts;
-  const certificate = servingCertificate(given);
-  const authorities = new ClientAuthorities({ home, clock, log });
-  const fromFile =
-    config.clientCaFile === undefined ? undefined : await authoritiesFromFile(config.clientCaFile);
-  const usage = new ForeignUsage(provider, clock, log.named('usage'));
-  const kubelet = new KubeletServer({
-    nodeName: provider.nodeName,
-    port: config.kubeletPort,
-    backend: kubeletBackend(provider, clock, {
-      statsSummary: async () => usage.summary(),
-      metricsResource: async () => usage.exposition(),
-      metrics: async () => registry.metrics(),
-    }),
-    reviews: apiServerReviews(home),
-    servingCertificate: certificate,
-    clientAuthorities: fromFile ?? authorities.source,
-    clock,
-    log: log.named('kubelet'),
-    metrics: new ServerMetrics(registry),
-  });
-  return [certificate, ...(fromFile === undefined ? [authorities] : []), kubelet];
-}
-
-function servingCertificate({
-  parts,
-  home,
-  provider,
-  address,
-}: PeerParts & { provider: Provider }): Component & Source<KeyPair> {
-  const { config, clock, log } = parts;
-  const { tlsCertFile, tlsPrivateKeyFile } = config;
-  if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
-    return new CertificateFiles({ certificatePath: tlsCertFile, keyPath: tlsPrivateKeyFile, clock, log });
-  }
-  return new ServingCertificate({
-    client: home,
-    clock,
-    log: log.named('serving-certificate'),
-    random: systemRandom,
-    nodeName: provider.nodeName,
-    addresses: () => ({ dnsNames: [], ips: [address] }),
-  });
-}
-
-/** Last: the Node turns Ready only when everything before has started. */
-const readiness = (provider: Provider): Component => ({
-  name: 'ready',
-  start: async () => Promise.resolve(provider.setListening(true)),
-  stop: async () => provider.markStopped(),
-});
-
-const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, provider: Provider): Component =>
-  new LeaseKeeper({
-    client: home,
-    clock,
-    log,
-    namespace: 'kube-node-lease',
-    name: provider.nodeName,
-    identity: provider.nodeName,
-    durationMs: NODE_LEASE_MS,
-  });
 
 function opsServer(
-  { config, log }: { config: AgentConfig; log: AgentParts['log'] },
-  registry: Registry,
-  lives: { lifecycle?: Lifecycle },
+  { config, log }: AgentParts,
+  registry: Registries,
+  nodes: readonly VirtualNodeAgent[],
 ): OpsServer {
-  const starting = (): string | undefined =>
-    lives.lifecycle === undefined ? 'waiting for the VirtualNode' : lives.lifecycle.starting;
+  const starting = (): string | undefined => {
+    const node = nodes.find((node) => node.starting !== undefined);
+    return node === undefined ? undefined : labelled(nodes, node, node.starting ?? '');
+  };
   return new OpsServer({
     port: config.opsPort,
     registry,
@@ -199,27 +107,13 @@ function opsServer(
         },
       },
     ],
-    components: () => ({ order: lives.lifecycle?.order ?? [], starting: starting() }),
+    components: () => ({
+      order: nodes.flatMap((node) => node.order.map((name) => labelled(nodes, node, name))),
+      starting: starting(),
+    }),
     log: log.named('ops'),
   });
 }
 
-/** The VirtualNode may be made after its agent; until then there is nothing to do but to say so. */
-async function waitForVirtualNode(
-  home: KubeClient,
-  name: string,
-  { clock, log }: AgentParts,
-  signal: AbortSignal,
-): Promise<VirtualNode> {
-  for (let said = ''; ;) {
-    try {
-      return await home.get(virtualNodes, { name }, { signal });
-    } catch (error) {
-      if (hasCode(error, 'Aborted')) throw error;
-      const why = errorMessage(error);
-      if (why !== said) log.warn('waiting for the VirtualNode', { virtualNode: name, error: why });
-      said = why;
-      await clock.sleep(WAIT_FOR_OBJECT_MS, signal);
-    }
-  }
-}
+const labelled = (nodes: readonly VirtualNodeAgent[], node: VirtualNodeAgent, text: string): string =>
+  nodes.length === 1 ? text : `${node.name}: ${text}`;

@@ -40,7 +40,8 @@ export interface ProviderOptions {
   metrics?: ControllerMetrics;
   /** Where the home API server reaches the kubelet API. */
   nodeAddress: string;
-  kubeletPort: number;
+  /** A function where the port is known only once it is listened on. */
+  kubeletPort: number | (() => number);
   /** Of this program. */
   version: string;
   clock: Clock;
@@ -205,7 +206,7 @@ export class Provider {
       contact: this.contact.state,
       notReady: this.#notReady(),
       address: nodeAddress,
-      kubeletPort,
+      kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
       now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/u, 'Z'),
     };

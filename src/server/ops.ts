@@ -22,7 +22,7 @@ export interface OpsServerOptions {
   host?: string;
   /** 0 takes a free one. */
   port: number;
-  registry: Registry;
+  registry: Pick<Registry, 'metrics' | 'contentType'>;
   /** Fail only when a restart would help. */
   live: readonly HealthCheck[];
   /** Besides `live`: fail while the process should get no work. */

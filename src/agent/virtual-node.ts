@@ -1,0 +1,192 @@
+import type { Registry } from 'prom-client';
+import type { VirtualNode } from '../api/virtual-node.ts';
+import { virtualNodes } from '../api/virtual-node.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { ClientEventRecorder } from '../kube/events.ts';
+import { LeaseKeeper } from '../kube/lease-keeper.ts';
+import { systemRandom } from '../lib/backoff.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component, Lifecycle } from '../lib/lifecycle.ts';
+import type { KeyPair, Source } from '../lib/source.ts';
+import { Provider } from '../provider/provider.ts';
+import { CertificateFiles } from '../server/certificate-files.ts';
+import { apiServerReviews } from '../server/kubelet/reviews.ts';
+import { KubeletServer } from '../server/kubelet/server.ts';
+import { ServerMetrics } from '../server/metrics.ts';
+import { ServingCertificate } from '../server/serving-certificate.ts';
+import { VERSION } from '../version.ts';
+import { authoritiesFromFile, ClientAuthorities } from './client-authorities.ts';
+import { kubeletBackend } from './kubelet-backend.ts';
+import type { AgentParts } from './parts.ts';
+import { controllerMetrics, lifecycleOf } from './parts.ts';
+import { ForeignUsage } from './usage.ts';
+
+const WAIT_FOR_OBJECT_MS = 2_000;
+/** The kubelet's own: 40 s, renewed four times as often. */
+const NODE_LEASE_MS = 40_000;
+
+export interface VirtualNodeOptions {
+  parts: AgentParts;
+  home: KubeClient;
+  /** Of the VirtualNode. */
+  virtualNode: string;
+  /** Where the home API server reaches the kubelet API. */
+  address: string;
+  /** 0 takes a free one. */
+  kubeletPort: number;
+  /** Of this virtual node alone. */
+  registry: Registry;
+  /** What the kubelet API shows at /metrics. */
+  metrics: () => Promise<string>;
+}
+
+/** One virtual node with all that belongs to it; a process may have several. */
+export class VirtualNodeAgent implements Component {
+  readonly name: string;
+  readonly #options: VirtualNodeOptions;
+  readonly #stopped = new AbortController();
+  #lifecycle: Lifecycle | undefined;
+  #kubelet: KubeletServer | undefined;
+
+  constructor(options: VirtualNodeOptions) {
+    this.#options = options;
+    this.name = options.virtualNode;
+  }
+
+  /** What it waits for while it starts; undefined when all is up. */
+  get starting(): string | undefined {
+    return this.#lifecycle === undefined ? 'waiting for the VirtualNode' : this.#lifecycle.starting;
+  }
+
+  get order(): string[] {
+    return this.#lifecycle?.order ?? [];
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    const onAbort = (): void => this.#stopped.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const { parts, home } = this.#options;
+    const virtualNode = await waitForVirtualNode(home, this.name, parts, this.#stopped.signal);
+    const { provider, events } = this.#createProvider(virtualNode);
+    const kubelet = await this.#kubeletComponents(provider);
+    this.#lifecycle = lifecycleOf(
+      [
+        events,
+        ...provider.caches(),
+        ...kubelet,
+        ...provider.actors(),
+        readiness(provider),
+        nodeLease(parts, home, provider),
+      ],
+      parts,
+    );
+    await this.#lifecycle.start(this.#stopped.signal);
+  }
+
+  async stop(): Promise<void> {
+    await this.#lifecycle?.stop();
+    this.#stopped.abort(new Error('stopped'));
+  }
+
+  #createProvider(virtualNode: VirtualNode): { provider: Provider; events: ClientEventRecorder } {
+    const { parts, home, registry, address, kubeletPort } = this.#options;
+    const { clock, log } = parts;
+    const events = new ClientEventRecorder({ client: home, clock, log, component: 'tributary' });
+    const provider = new Provider({
+      virtualNode,
+      home,
+      events,
+      metrics: controllerMetrics(registry),
+      nodeAddress: address,
+      // The Node says where it is only once it listens.
+      kubeletPort: () => this.#kubelet?.port ?? kubeletPort,
+      version: VERSION,
+      clock,
+      log,
+    });
+    return { provider, events };
+  }
+
+  /** The kubelet API and what it stands on: its certificate, and whose client certificates it believes. */
+  async #kubeletComponents(provider: Provider): Promise<Component[]> {
+    const { parts, home, registry, kubeletPort, metrics } = this.#options;
+    const { config, clock, log } = parts;
+    const certificate = this.#servingCertificate(provider);
+    const authorities = new ClientAuthorities({ home, clock, log });
+    const fromFile =
+      config.clientCaFile === undefined ? undefined : await authoritiesFromFile(config.clientCaFile);
+    const usage = new ForeignUsage(provider, clock, log.named('usage'));
+    this.#kubelet = new KubeletServer({
+      nodeName: provider.nodeName,
+      port: kubeletPort,
+      backend: kubeletBackend(provider, clock, {
+        statsSummary: async () => usage.summary(),
+        metricsResource: async () => usage.exposition(),
+        metrics,
+      }),
+      reviews: apiServerReviews(home),
+      servingCertificate: certificate,
+      clientAuthorities: fromFile ?? authorities.source,
+      clock,
+      log: log.named('kubelet'),
+      metrics: new ServerMetrics(registry),
+    });
+    return [certificate, ...(fromFile === undefined ? [authorities] : []), this.#kubelet];
+  }
+
+  #servingCertificate(provider: Provider): Component & Source<KeyPair> {
+    const { parts, home, address } = this.#options;
+    const { config, clock, log } = parts;
+    const { tlsCertFile, tlsPrivateKeyFile } = config;
+    if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
+      return new CertificateFiles({ certificatePath: tlsCertFile, keyPath: tlsPrivateKeyFile, clock, log });
+    }
+    return new ServingCertificate({
+      client: home,
+      clock,
+      log: log.named('serving-certificate'),
+      random: systemRandom,
+      nodeName: provider.nodeName,
+      addresses: () => ({ dnsNames: [], ips: [address] }),
+    });
+  }
+}
+
+/** Last: the Node turns Ready only when everything before has started. */
+const readiness = (provider: Provider): Component => ({
+  name: 'ready',
+  start: async () => Promise.resolve(provider.setListening(true)),
+  stop: async () => provider.markStopped(),
+});
+
+const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, provider: Provider): Component =>
+  new LeaseKeeper({
+    client: home,
+    clock,
+    log,
+    namespace: 'kube-node-lease',
+    name: provider.nodeName,
+    identity: provider.nodeName,
+    durationMs: NODE_LEASE_MS,
+  });
+
+/** The VirtualNode may be made after its agent; until then there is nothing to do but to say so. */
+async function waitForVirtualNode(
+  home: KubeClient,
+  name: string,
+  { clock, log }: AgentParts,
+  signal: AbortSignal,
+): Promise<VirtualNode> {
+  for (let said = ''; ;) {
+    try {
+      return await home.get(virtualNodes, { name }, { signal });
+    } catch (error) {
+      if (hasCode(error, 'Aborted')) throw error;
+      const why = errorMessage(error);
+      if (why !== said) log.warn('waiting for the VirtualNode', { virtualNode: name, error: why });
+      said = why;
+      await clock.sleep(WAIT_FOR_OBJECT_MS, signal);
+    }
+  }
+}
