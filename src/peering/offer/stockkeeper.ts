@@ -139,7 +139,7 @@ export class Stockkeeper implements Component {
 }
 
 /** Whether more than the version of an object has changed. */
-function counts<T extends KubeObject>(current: T | undefined, previous: T | undefined): boolean {
+export function counts(current: KubeObject | undefined, previous: KubeObject | undefined): boolean {
   if (current === undefined || previous === undefined) return true;
   return !deepEqual(withoutVersion(current), withoutVersion(previous));
 }

@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { ingressClasses, namespaces, nodes, pods, storageClasses } from '../../../../src/api/resources.ts';
+import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import { systemClock } from '../../../../src/lib/clock.ts';
+import { silentLogger } from '../../../../src/lib/log.ts';
+import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
+import { keepNode, keepPod } from '../../../../src/peering/offer/stock-objects.ts';
+import type { BoundPod } from '../../../../src/peering/offer/stock.ts';
+import { Stockkeeper, counts } from '../../../../src/peering/offer/stockkeeper.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import type { AnyObject } from '../../../support/fake-storage.ts';
+import { aNode, aPod, lendingPolicy } from '../support/stock.ts';
+
+const PEER = 'c'.repeat(26);
+let server: FakeApiServer;
+let client: HttpClient;
+let keeper: Stockkeeper;
+let offers: StockOffers;
+
+const draft = (object: object): never => {
+  const { metadata, ...rest } = object as { metadata: Record<string, unknown> };
+  const { uid: _uid, resourceVersion: _version, creationTimestamp: _created, ...meta } = metadata;
+  return { ...rest, metadata: meta } as never;
+};
+
+const seedPod = (key: string, cpu: string): AnyObject => server.seed(pods, draft(aPod(key, 'n', { cpu })));
+const seedTenant = (name: string): AnyObject =>
+  server.seed(namespaces, { metadata: { name, labels: { 'tributary.dev/peer': PEER } } });
+
+function change(resource: string, key: string, by: (object: AnyObject) => AnyObject): void {
+  const current = server.storage.get(resource, key);
+  if (current === undefined) throw new Error(`no ${resource} ${key}`);
+  server.storage.update(resource, by(current));
+}
+
+beforeEach(async () => {
+  server = await new FakeApiServer().start();
+  client = createClient(server.credentials());
+  keeper = new Stockkeeper({ client, clock: systemClock, log: silentLogger, random: () => 0.001 });
+  offers = new StockOffers({ stockkeeper: keeper, provider: 'p', promised: () => new Map() });
+  server.seed(nodes, draft(aNode('n')));
+});
+
+afterEach(async () => {
+  await keeper.stop();
+  await client.close();
+  await server.stop();
+});
+
+const start = (): Promise<void> => keeper.start(new AbortController().signal);
+const freeCpu = (): string | undefined => offers.free(lendingPolicy())['cpu'];
+
+test('it knows nodes, classes, what our pods take and what a peer uses', async () => {
+  server.seed(storageClasses, {
+    metadata: { name: 'fast', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+    provisioner: 'x.csi.com',
+    volumeBindingMode: 'Immediate',
+  });
+  server.seed(ingressClasses, { metadata: { name: 'nginx' } });
+  seedTenant('tenant-a');
+  seedTenant('tenant-b');
+  seedPod('shop/a', '1');
+  seedPod('tenant-a/a', '500m');
+  seedPod('tenant-b/a', '250m');
+  await start();
+  expect(keeper.usage(PEER)).toEqual({ cpu: '750m', pods: '2' });
+  expect(keeper.usage('d'.repeat(26))).toEqual({ pods: '0' });
+  expect(freeCpu()).toBe('2250m');
+  const policy = lendingPolicy({ storageClasses: ['fast'], ingressClasses: ['nginx'] });
+  const namespaceOffers = [{ homeNamespace: 'shop', tenantNamespace: 'tenant-a' }];
+  expect(offers.terms(PEER, policy, namespaceOffers)).toMatchObject({
+    provider: 'p',
+    consumer: PEER,
+    namespaces: namespaceOffers,
+    resources: { cpu: '3', pods: '99' },
+    classes: {
+      storage: [{ name: 'fast', provisioner: 'x.csi.com', isDefault: true, volumeBindingMode: 'Immediate' }],
+      ingress: ['nginx'],
+    },
+  });
+});
+
+test('it follows pods that come, grow, end and go, and namespaces that become tenants', async () => {
+  await start();
+  let told = 0;
+  keeper.onChange(() => told++);
+  expect(freeCpu()).toBe('4');
+  seedPod('shop/a', '1');
+  await eventually('a pod', () => freeCpu() === '3');
+  change('pods', 'shop/a', (pod) => ({
+    ...pod,
+    spec: { ...pod.spec, containers: [{ name: 'main', resources: { requests: { cpu: '2' } } }] },
+  }));
+  await eventually('its growth', () => freeCpu() === '2');
+  seedTenant('shop');
+  await eventually('its namespace', () => keeper.usage(PEER)['cpu'] === '2');
+  change('pods', 'shop/a', (pod) => ({ ...pod, status: { phase: 'Succeeded' } }));
+  await eventually('its end', () => keeper.usage(PEER)['pods'] === '0');
+  change('nodes', 'n', (node) => ({ ...node, spec: { unschedulable: true } }));
+  await eventually('the cordon', () => freeCpu() === '0');
+  await eventually('news of it', () => told > 0);
+});
+
+test('a burst is told in few calls', async () => {
+  await start();
+  const first = keeper.stock();
+  expect(keeper.stock()).toBe(first);
+  let told = 0;
+  keeper.onChange(() => told++);
+  for (let index = 0; index < 50; index++) seedPod(`shop/p${index}`, '10m');
+  await eventually('all pods', () => freeCpu() === '3500m');
+  await eventually('news', () => told > 0);
+  expect(told).toBeLessThan(10);
+  expect(keeper.stock()).not.toBe(first);
+});
+
+test('what comes and goes without moving what is free is no change', () => {
+  const node = aNode('n');
+  const conditions = (node.status?.conditions ?? []).map((one) => ({ ...one, lastHeartbeatTime: 'now' }));
+  const beaten = {
+    ...node,
+    metadata: { ...node.metadata, resourceVersion: '2' },
+    status: { ...node.status, conditions },
+  };
+  const pod = aPod('shop/a', 'n', { cpu: '1' });
+  const moved = { ...pod, status: { ...pod.status, message: 'well', podIP: '10.0.0.1' } };
+  const resized = aPod('shop/a', 'n', { cpu: '2' });
+  const keep = (object: object): BoundPod | undefined => keepPod(object as BoundPod);
+  expect(counts(keepNode(beaten), keepNode(node))).toBe(false);
+  expect(counts(keepNode(aNode('n', { taint: 'NoExecute' })), keepNode(node))).toBe(true);
+  expect(counts(keep(moved), keep(pod))).toBe(false);
+  expect(counts(keep(resized), keep(pod))).toBe(true);
+  expect(counts(undefined, keep(pod))).toBe(true);
+});
+
+test('classes that we may not read are none, and nothing waits for them', async () => {
+  server.fault({ match: ({ path }) => path.endsWith('/storageclasses'), status: 403, times: Infinity });
+  await start();
+  expect(keeper.stock().storageClasses).toEqual([]);
+  expect(freeCpu()).toBe('4');
+});
