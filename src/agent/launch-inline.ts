@@ -1,17 +1,35 @@
-import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import type { AgentParts } from './parts.ts';
+import type { Registries } from './registries.ts';
+import { VirtualNodeAgent } from './virtual-node.ts';
 
 export interface InlineLauncherOptions {
   parts: AgentParts;
-  /** Where the home API server reaches the kubelet APIs; ports are free ones. */
+  home: KubeClient;
+  registries: Registries;
+  /** Where the home API server reaches the kubelet APIs; their ports are free ones. */
   nodeAddress: string;
+}
+
+const RETRY_MS = 2_000;
+
+interface Running {
+  clusterID: string;
+  abort: AbortController;
+  /** Settles when it has stopped. */
+  done: Promise<void>;
 }
 
 /** Runs agents inside this process: for role `all`, and for labs without pods. */
 export class InlineLauncher implements AgentLauncher, Component {
   readonly name = 'inline agents';
   readonly #options: InlineLauncherOptions;
+  /** By name of the VirtualNode. */
+  readonly #running = new Map<string, Running>();
+  #stopped = false;
 
   constructor(options: InlineLauncherOptions) {
     this.#options = options;
@@ -23,14 +41,72 @@ export class InlineLauncher implements AgentLauncher, Component {
   }
 
   async stop(): Promise<void> {
-    return Promise.resolve();
+    this.#stopped = true;
+    await this.#end([...this.#running.values()]);
   }
 
-  async ensure(_agent: WantedAgent, _signal: AbortSignal): Promise<void> {
-    return Promise.reject(new Error(`not yet: ${this.#options.nodeAddress}`));
+  /** They start by themselves; their Nodes say how they fare. */
+  async ensure({ clusterID, virtualNodes }: WantedAgent, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const wanted = new Set(virtualNodes.map(({ name }) => name));
+    await this.#end(this.#of(clusterID, (name) => !wanted.has(name)));
+    if (this.#stopped) return;
+    for (const name of wanted) {
+      if (this.#running.has(name)) continue;
+      const abort = new AbortController();
+      const done = this.#run(name, abort.signal).finally(() => this.#running.delete(name));
+      this.#running.set(name, { clusterID, abort, done });
+    }
   }
 
-  async remove(_clusterID: string, _signal: AbortSignal): Promise<void> {
-    return Promise.resolve();
+  async remove(clusterID: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await this.#end(this.#of(clusterID, () => true));
   }
+
+  #of(clusterID: string, matches: (virtualNode: string) => boolean): Running[] {
+    return [...this.#running]
+      .filter(([name, running]) => running.clusterID === clusterID && matches(name))
+      .map(([, running]) => running);
+  }
+
+  async #end(ending: readonly Running[]): Promise<void> {
+    for (const { abort } of ending) abort.abort(new Error('no longer wanted'));
+    await Promise.all(ending.map(async ({ done }) => done));
+  }
+
+  /** Until it is no longer wanted; a failed start is tried again, as a pod's would be. */
+  async #run(virtualNode: string, signal: AbortSignal): Promise<void> {
+    const { parts, home, registries, nodeAddress } = this.#options;
+    const { clock } = parts;
+    const log = parts.log.named('agent', { virtualNode });
+    while (!signal.aborted) {
+      const agent = new VirtualNodeAgent({
+        parts: { ...parts, log },
+        home,
+        virtualNode,
+        address: nodeAddress,
+        kubeletPort: 0,
+        registry: registries.open(virtualNode),
+        metrics: async () => registries.metrics(),
+      });
+      try {
+        await agent.start(signal);
+        log.info('agent started');
+        await aborted(signal);
+      } catch (error) {
+        if (!signal.aborted) log.error('the agent could not start', { error: errorMessage(error) });
+      }
+      await agent.stop();
+      registries.close(virtualNode);
+      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
+    }
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
 }

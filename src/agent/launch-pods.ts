@@ -1,7 +1,21 @@
+import { LABEL_PROVIDER } from '../api/names.ts';
+import { pods, roleBindings } from '../api/resources.ts';
+import type { KubeObject } from '../api/wire.ts';
+import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
+import { deepEqual } from '../lib/equality.ts';
+import { TributaryError, hasCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
+import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
+import {
+  agentBindingName,
+  agentName,
+  forgeLaunchedAgent,
+  type LaunchedAgent,
+} from '../provider/agent/manifests-launched.ts';
+import { SYSTEM_NAMESPACE } from '../provider/agent/manifests.ts';
 
 export interface PodLauncherOptions {
   home: KubeClient;
@@ -9,21 +23,106 @@ export interface PodLauncherOptions {
   priorityClassName?: string;
   clock: Clock;
   log: Logger;
+  /** How long a pod may take to go; default 60 s, more than its grace. */
+  goneMs?: number;
+  /** For so long what was applied is not applied again unasked; default 30 s. */
+  freshMs?: number;
 }
 
-/** Runs agents as Deployments in the namespace `tributary-agents`. */
+const POLL_MS = 250;
+
+/**
+ * Runs agents as Deployments in `tributary-agents`, each under an account of its own. What it may do there, and what
+ * such an account may do, is in manifests-agents.ts; this only fills in names.
+ */
 export class PodLauncher implements AgentLauncher {
   readonly #options: PodLauncherOptions;
+  /** By ClusterID: only to spare the API server what it has just been told. */
+  readonly #applied = new Map<string, { agent: LaunchedAgent; at: number }>();
 
   constructor(options: PodLauncherOptions) {
     this.#options = options;
   }
 
-  async ensure(_agent: WantedAgent, _signal: AbortSignal): Promise<void> {
-    return Promise.reject(new Error(`not yet: ${this.#options.image}`));
+  async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
+    const { home, clock, freshMs = 30_000 } = this.#options;
+    const agent = this.#launched(wanted);
+    const last = this.#applied.get(wanted.clusterID);
+    if (last !== undefined && clock.monotonic() - last.at < freshMs && deepEqual(last.agent, agent)) return;
+    this.#applied.delete(wanted.clusterID);
+    await applyManifests(home, forgeLaunchedAgent(agent), { signal });
+    await this.#unbind(wanted.clusterID, new Set(wanted.namespaces), signal);
+    this.#applied.set(wanted.clusterID, { agent, at: clock.monotonic() });
   }
 
-  async remove(_clusterID: string, _signal: AbortSignal): Promise<void> {
-    return Promise.resolve();
+  /** First the pod, so that it can say its last word; then what it was allowed. */
+  async remove(clusterID: string, signal: AbortSignal): Promise<void> {
+    const { home, log } = this.#options;
+    this.#applied.delete(clusterID);
+    const name = agentName(clusterID);
+    const own = { namespace: AGENTS_NAMESPACE, name };
+    const bound = { namespace: SYSTEM_NAMESPACE, name };
+    const rbac = 'rbac.authorization.k8s.io/v1';
+    await deleteManifests(home, [{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: own }], { signal });
+    if (!(await this.#untilGone(clusterID, signal))) {
+      log.warn('the pod of an agent does not go; its account is taken away all the same', { clusterID });
+    }
+    await this.#unbind(clusterID, new Set(), signal);
+    await deleteManifests(
+      home,
+      [
+        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: own },
+        { apiVersion: rbac, kind: 'Role', metadata: bound },
+        { apiVersion: rbac, kind: 'RoleBinding', metadata: bound },
+      ],
+      { signal },
+    );
   }
+
+  #launched({ kubeconfigSecret, ...wanted }: WantedAgent): LaunchedAgent {
+    const { image, priorityClassName } = this.#options;
+    if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
+      throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
+    }
+    return {
+      ...wanted,
+      namespaces: [...new Set(wanted.namespaces)].toSorted(),
+      virtualNodes: wanted.virtualNodes.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      kubeconfigSecret: kubeconfigSecret.name,
+      image,
+      ...(priorityClassName !== undefined && { priorityClassName }),
+    };
+  }
+
+  /** Takes its rights back in namespaces that are not (any more) to be offloaded. */
+  async #unbind(clusterID: string, keep: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const { home } = this.#options;
+    const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
+    const { items } = await home.list(roleBindings, { labelSelector, signal });
+    for (const { metadata } of items) {
+      const { name, namespace = '' } = metadata;
+      if (name !== agentBindingName(clusterID) || keep.has(namespace)) continue;
+      await home.delete(roleBindings, { name, namespace }, { signal }).catch(ignoreNotFound);
+    }
+  }
+
+  async #untilGone(clusterID: string, signal: AbortSignal): Promise<boolean> {
+    const { home, clock, goneMs = 60_000 } = this.#options;
+    const end = clock.monotonic() + goneMs;
+    const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
+    for (;;) {
+      const { items } = await home.list(pods, { namespace: AGENTS_NAMESPACE, labelSelector, signal });
+      if (!items.some(isRunning)) return true;
+      if (clock.monotonic() >= end) return false;
+      await clock.sleep(POLL_MS, signal);
+    }
+  }
+}
+
+/** A pod that has ended may lie about for a while; it does nothing any more. */
+const isRunning = ({ status }: KubeObject & { status?: { phase?: string } }): boolean =>
+  status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+
+function ignoreNotFound(error: unknown): void {
+  if (!hasCode(error, 'NotFound')) throw error;
 }
