@@ -50,4 +50,4 @@ export function isConditionTrue(conditions: readonly Condition[] | undefined, ty
 }
 
 /** `metav1.Time`, which has whole seconds: with more, a written object would differ from the one read back. */
-const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
+export const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');

@@ -50,3 +50,5 @@ export const FINALIZER_PEERING = 'tributary.dev/peering';
 export const LABEL_DISCOVERED = 'tributary.dev/discovered';
 /** On a ForeignCluster: `true` ends its peering without waiting for anything over there. */
 export const ANNOTATION_FORCE = 'tributary.dev/force';
+/** On a ForeignCluster that discovery made: `spec.outgoing` as it was made, where that is not Auto. What differs is a person's. */
+export const ANNOTATION_OUTGOING = 'tributary.dev/discovered-outgoing';

@@ -53,6 +53,8 @@ export interface DeleteOptions extends CallOptions {
   gracePeriodSeconds?: number;
   /** Refused with Conflict when the object there is another one. */
   uid?: string;
+  /** Refused with Conflict when somebody has written since. */
+  resourceVersion?: string;
   propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 

@@ -187,7 +187,7 @@ class JsonClient implements HttpClient {
     ref: ObjectRef,
     options: DeleteOptions = {},
   ): Promise<void> {
-    const { gracePeriodSeconds, propagationPolicy, uid } = options;
+    const { gracePeriodSeconds, propagationPolicy, uid, resourceVersion } = options;
     await this.#unary({
       method: 'DELETE',
       path: objectPath(type, ref, options.subresource),
@@ -197,7 +197,8 @@ class JsonClient implements HttpClient {
         apiVersion: 'v1',
         gracePeriodSeconds,
         propagationPolicy,
-        preconditions: uid === undefined ? undefined : { uid },
+        preconditions:
+          uid === undefined && resourceVersion === undefined ? undefined : { uid, resourceVersion },
       },
       signal: options.signal,
     });

@@ -1,0 +1,32 @@
+import { deepEqual } from './equality.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The JSON merge patch (RFC 7386) that makes `after` of `before`; undefined where nothing differs. A field that is
+ * undefined counts as absent. Lists are replaced whole.
+ */
+export function mergePatchOf(before: object, after: object): Record<string, unknown> | undefined {
+  const [from, to] = [before as Fields, after as Fields];
+  const changes: [string, unknown][] = [];
+  for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const [old, wanted] = [own(from, key), own(to, key)];
+    if (deepEqual(old, wanted)) continue;
+    changes.push([
+      key,
+      isFields(old) && isFields(wanted) ? mergePatchOf(old, wanted) : withoutGaps(wanted ?? null),
+    ]);
+  }
+  return changes.length === 0 ? undefined : Object.fromEntries(changes);
+}
+
+const own = (fields: Fields, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What JSON makes of it; null inside would remove a field that is not there. */
+const withoutGaps = (value: unknown): unknown =>
+  isFields(value)
+    ? Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined))
+    : value;

@@ -1,0 +1,51 @@
+import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
+import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ControllerMetrics } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { PeerLinks } from '../ports.ts';
+import type { ClusterWish, Collection, PeeringReports } from './ports.ts';
+import type { Policies } from './wish.ts';
+
+export interface ClustersOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  metrics?: ControllerMetrics;
+  events: EventRecorder;
+  /** Our own ClusterID. */
+  own: string;
+  /** Where we run; the only namespace whose Secrets are looked at. */
+  systemNamespace: string;
+  /** With `clusterIndexes`; it and both policies are started before `caches()`. */
+  clusters: Pick<Informer<ForeignCluster>, 'get' | 'list' | 'byIndex' | 'onChange'>;
+  acceptance: Collection<AcceptancePolicy>;
+  sharing: Collection<SharingPolicy>;
+  /** Late bound: these need our wishes. */
+  links: () => PeerLinks;
+  outgoing: () => PeeringReports;
+  incoming: () => PeeringReports;
+  limits?: Partial<ClustersLimits>;
+}
+
+export interface ClustersLimits {
+  /** ForeignClusters that discovery and links have made and that are not in use. */
+  mostIdle: number;
+  /** How long a peer that came by itself is remembered after its link has gone, at most; at least half of it. */
+  incomingTtlMs: number;
+  /** How long the deletion of a ForeignCluster waits for its peerings to come down. */
+  unpeerMs: number;
+}
+
+export const LIMITS: ClustersLimits = { mostIdle: 1000, incomingTtlMs: 3_600_000, unpeerMs: 60_000 };
+
+/** What the parts that keep the objects are given. */
+export interface KeeperOptions extends Omit<ClustersOptions, 'limits' | 'acceptance' | 'sharing'> {
+  limits: ClustersLimits;
+  policies: () => Policies;
+  wish: (clusterID: string) => ClusterWish;
+}

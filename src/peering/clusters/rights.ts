@@ -1,0 +1,51 @@
+import type { Right } from '../../api/rbac.ts';
+
+const group = 'tributary.dev';
+
+/** What the cluster role needs, cluster-wide, to keep ForeignClusters. */
+export const CLUSTERS_RIGHTS: readonly Right[] = [
+  {
+    group,
+    resource: 'foreignclusters',
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why:
+      'create: for a peer that comes by itself; patch: its finalizer, and nothing else; delete: what nobody sees any ' +
+      'more and nobody has said anything about',
+  },
+  {
+    group,
+    resource: 'foreignclusters/status',
+    verbs: ['patch'],
+    why: 'link, where both peerings stand, and why; each writer patches its own fields',
+  },
+  {
+    group,
+    resource: 'acceptancepolicies',
+    verbs: ['get', 'list', 'watch'],
+    why: 'whom to ask by ourselves, and so whom to dial',
+  },
+  {
+    group,
+    resource: 'sharingpolicies',
+    verbs: ['get', 'list', 'watch'],
+    why: 'who may ask, and so whom to dial',
+  },
+  {
+    group: '',
+    resource: 'events',
+    verbs: ['create', 'patch'],
+    why: 'tells when a peering changes its phase',
+  },
+];
+
+/** In the namespace that the program runs in. */
+export const CLUSTERS_SYSTEM_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'secrets',
+    verbs: ['get', 'list', 'watch'],
+    why:
+      'join tokens and network keys that ForeignClusters and policies refer to; list and watch ask for metadata ' +
+      'only, data is read of those alone that are referred to',
+  },
+];

@@ -1,0 +1,132 @@
+import type { SecretKeyRef } from '../../api/peer-selector.ts';
+import { secrets } from '../../api/resources.ts';
+import type { Secret } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+
+export interface NamedSecretsOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  metrics?: ControllerMetrics;
+  /** The only namespace that is looked at. */
+  namespace: string;
+  /** Names of the Secrets that somebody refers to now. */
+  wanted: () => ReadonlySet<string>;
+}
+
+interface Held {
+  resourceVersion: string;
+  /** Base64 by key, as in the Secret. */
+  data: Readonly<Record<string, string>>;
+}
+
+/**
+ * The Secrets that objects of ours refer to, and no other: names and versions of all are watched, as metadata, and
+ * data is read of those alone that are referred to.
+ */
+export class NamedSecrets {
+  readonly #options: NamedSecretsOptions;
+  readonly #metadata: Informer<Secret>;
+  readonly #controller: Controller;
+  readonly #held = new Map<string, Held>();
+  readonly #listeners = new Set<(name: string) => void>();
+
+  constructor(options: NamedSecretsOptions) {
+    const { client, clock, log, metrics, namespace } = options;
+    this.#options = options;
+    this.#metadata = new Informer<Secret>({
+      client,
+      type: secrets,
+      list: { namespace, metadataOnly: true },
+      clock,
+      log,
+      name: 'secrets referred to',
+      transform: ({ metadata: { name, uid, resourceVersion, creationTimestamp } }) => ({
+        metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
+      }),
+    });
+    this.#metadata.onChange((key) => this.#controller.add(key.slice(namespace.length + 1)));
+    this.#controller = new Controller({
+      name: 'secrets referred to',
+      concurrency: 2,
+      reconcile: async (name, { signal }) => this.#reconcile(name, signal),
+      clock,
+      log,
+      ...(metrics && { metrics }),
+    });
+  }
+
+  /** Started after whatever `wanted` looks at; ready once the data of what is referred to has been read. */
+  components(): Component[] {
+    const read: Component = {
+      name: 'secrets read',
+      start: async (signal) => {
+        for (const name of this.#options.wanted()) await this.#reconcile(name, signal);
+      },
+    };
+    return [this.#metadata, read, this.#controller];
+  }
+
+  /** What is referred to may have changed. */
+  refresh(): void {
+    for (const name of new Set([...this.#held.keys(), ...this.#options.wanted()])) this.#controller.add(name);
+  }
+
+  /** The value, without a line's end at its end, with which many tools write files; undefined: there is none. */
+  value({ name, key }: { name: string; key: string }): Buffer | undefined {
+    const data = this.#held.get(name)?.data;
+    if (data === undefined || !Object.hasOwn(data, key)) return undefined;
+    return withoutLineEnd(Buffer.from(data[key] ?? '', 'base64'));
+  }
+
+  /** Calls back with the name of each Secret whose data has changed. */
+  onChange(listener: (name: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+    const { namespace, wanted, client } = this.#options;
+    const version = this.#metadata.get(`${namespace}/${name}`)?.metadata.resourceVersion;
+    const held = this.#held.get(name);
+    if (version === undefined || !wanted().has(name)) return this.#keep(name, undefined);
+    if (held?.resourceVersion === version) return;
+    try {
+      const { metadata, data = {} } = await client.get(secrets, { namespace, name }, { signal });
+      this.#keep(name, { resourceVersion: metadata.resourceVersion, data });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+      this.#keep(name, undefined);
+    }
+  }
+
+  #keep(name: string, held: Held | undefined): void {
+    const isNews = held !== undefined || this.#held.has(name);
+    if (held === undefined) this.#held.delete(name);
+    else this.#held.set(name, held);
+    if (isNews) for (const listener of this.#listeners) listener(name);
+  }
+}
+
+function withoutLineEnd(bytes: Buffer): Buffer {
+  let end = bytes.length;
+  if (bytes[end - 1] === 0x0a) end--;
+  if (end < bytes.length && bytes[end - 1] === 0x0d) end--;
+  return bytes.subarray(0, end);
+}
+
+/** As the CRDs do by default. */
+export const joinTokenRef = ({ name, key = 'token' }: SecretKeyRef): { name: string; key: string } => ({
+  name,
+  key,
+});
+export const networkKeyRef = ({ name, key = 'key' }: SecretKeyRef): { name: string; key: string } => ({
+  name,
+  key,
+});

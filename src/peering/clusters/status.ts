@@ -1,0 +1,131 @@
+import { timestamp } from '../../api/conditions.ts';
+import {
+  FOREIGN_CLUSTER_CONDITIONS,
+  FOREIGN_CLUSTER_REASONS as REASONS,
+  type ForeignClusterStatus,
+  type LinkState,
+  type PeeringStanding,
+  type PeeringState,
+  type Sighting,
+} from '../../api/foreign-cluster.ts';
+import { MAX_ENDPOINT_LENGTH } from '../../api/limits.ts';
+import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
+import type { Condition } from '../../api/wire.ts';
+import type { LinkView } from '../ports.ts';
+import { forgeConditions } from './conditions.ts';
+import { isPeered } from './expiry.ts';
+import type { Observed } from './observed.ts';
+import { incomingState, outgoingState, type Stated } from './phases.ts';
+import { clusterNameOf, foundBy, incomingSighting } from './sightings.ts';
+
+/** The fields of the status that are ours; the other sightings are discovery's. */
+export type OwnStatus = {
+  [Field in keyof Omit<ForeignClusterStatus, 'sightings'>]: ForeignClusterStatus[Field] | undefined;
+} & { sightings?: { Incoming?: Sighting } | undefined };
+
+/** What of the status is ours, as it is. */
+export function ownPart(status: ForeignClusterStatus = {}): OwnStatus {
+  const { sightings, ...own } = status;
+  const incoming = sightings?.Incoming;
+  return { ...own, ...(incoming && { sightings: { Incoming: incoming } }) };
+}
+
+/** What of the status is ours, as it should be. Whatever moves all the time (round-trip times) is not in it. */
+export function forgeStatus(seen: Observed): OwnStatus {
+  const { cluster, view, now, siblings, duplicateOf } = seen;
+  const before = cluster.status;
+  const found = foundBy(duplicateOf === undefined ? siblings : [cluster], view, now);
+  const outgoing = stateOf(outgoingState(seen), before?.outgoing, now);
+  const incoming = stateOf(incomingState(seen), before?.incoming, now);
+  const sighting = incomingSighting(before?.sightings?.Incoming, {
+    view: duplicateOf === undefined ? view : undefined,
+    now,
+    ttlMs: seen.incomingTtlMs,
+  });
+  return {
+    observedGeneration: cluster.metadata.generation,
+    clusterID: view?.clusterID ?? before?.clusterID,
+    clusterName: clusterNameOf(siblings, { view, now }),
+    sightings: sighting && { Incoming: sighting },
+    foundBy: found.join(','),
+    link: linkOf(view, before?.link, now),
+    standing: standingOf(seen),
+    outgoing,
+    incoming,
+    conditions: [...forgeConditions(seen, { outgoing, incoming })],
+  };
+}
+
+function stateOf(
+  { phase, reason, message }: Stated,
+  before: PeeringState | undefined,
+  now: number,
+): PeeringState {
+  const since = before?.phase === phase ? before.since : undefined;
+  return { phase, reason, message, since: since ?? timestamp(now) };
+}
+
+function linkOf(view: LinkView | undefined, before: LinkState | undefined, now: number): LinkState {
+  if (view === undefined) {
+    if (before === undefined) return { connected: false };
+    // The rest stays: it tells what worked.
+    return before.connected ? { ...before, connected: false, since: timestamp(now) } : before;
+  }
+  const { dialledBy, endpoint, protocol, software, since } = view;
+  return {
+    connected: true,
+    ...(dialledBy !== undefined && { dialledBy }),
+    ...(endpoint !== undefined && { endpoint: endpoint.slice(0, MAX_ENDPOINT_LENGTH) }),
+    ...(protocol !== undefined && { protocol }),
+    ...(software !== undefined && { software: software.slice(0, 64) }),
+    ...(since !== undefined && { since }),
+  };
+}
+
+/** Kept while there is a peering; ways of discovery add up, keys are those of the last link. */
+function standingOf(seen: Observed): PeeringStanding | undefined {
+  const { cluster, wish, outgoing, incoming, duplicateOf } = seen;
+  if (wish === undefined || duplicateOf !== undefined || !isPeered(outgoing, incoming)) return undefined;
+  const { foundBy: found, networkKeys } = wish.facts;
+  const known = new Set([...(cluster.status?.standing?.foundBy ?? []), ...found]);
+  return {
+    ...(known.size > 0 && { foundBy: DISCOVERY_SOURCES.filter((source) => known.has(source)) }),
+    ...(networkKeys.length > 0 && { networkKeys: networkKeys.slice(0, 64) }),
+  };
+}
+
+export interface News {
+  type: 'Normal' | 'Warning';
+  reason: string;
+  message: string;
+}
+
+/** What is worth an event: a phase that has changed, and an identity that is not the one that is wanted. */
+export function newsOf(before: ForeignClusterStatus | undefined, after: OwnStatus): News[] {
+  const { outgoing, incoming } = after;
+  return [
+    ...phaseNews('Outgoing', before?.outgoing, outgoing),
+    ...phaseNews('Incoming', before?.incoming, incoming),
+    ...identityNews(before?.conditions, after.conditions),
+  ];
+}
+
+function phaseNews(direction: string, before: PeeringState | undefined, after?: PeeringState): News[] {
+  const old = before?.phase ?? 'None';
+  if (after === undefined || after.phase === old) return [];
+  const message = `${old} -> ${after.phase}: ${after.reason}, ${after.message}`;
+  return [
+    { type: after.phase === 'Denied' ? 'Warning' : 'Normal', reason: `${direction}${after.phase}`, message },
+  ];
+}
+
+const SUSPICIOUS: ReadonlySet<string> = new Set([REASONS.wrongIdentity, REASONS.identityUnconfirmed]);
+
+function identityNews(before: readonly Condition[] = [], after: readonly Condition[] = []): News[] {
+  const [old, condition] = [before, after].map((list) =>
+    list.find(({ type }) => type === FOREIGN_CLUSTER_CONDITIONS.identity),
+  );
+  if (condition === undefined || condition.reason === old?.reason) return [];
+  const { reason, message } = condition;
+  return SUSPICIOUS.has(reason) ? [{ type: 'Warning', reason, message }] : [];
+}
