@@ -1,6 +1,6 @@
 import type { ForeignCluster, PeeringWish, Sighting } from '../api/foreign-cluster.ts';
 import { foreignClusters } from '../api/foreign-cluster.ts';
-import { LABEL_DISCOVERED } from '../api/names.ts';
+import { ANNOTATION_OUTGOING, LABEL_DISCOVERED } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Controller } from '../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
@@ -164,8 +164,13 @@ export class SightingWriter implements Component {
       return { requeueAfterMs: NO_ROOM_MS };
     }
     if (!this.#bucket.tryTake(1)) return { requeueAfterMs: 1000 / this.#limits.creationsPerSecond };
-    const metadata = { name: clusterID, labels: { [LABEL_DISCOVERED]: 'true' } };
-    const spec = { clusterID, outgoing: outgoingOf?.(candidate) ?? 'Auto', incoming: 'Auto' } as const;
+    const outgoing = outgoingOf?.(candidate) ?? 'Auto';
+    const metadata = {
+      name: clusterID,
+      labels: { [LABEL_DISCOVERED]: 'true' },
+      ...(outgoing !== 'Auto' && { annotations: { [ANNOTATION_OUTGOING]: outgoing } }),
+    };
+    const spec = { clusterID, outgoing, incoming: 'Auto' } as const;
     try {
       await client.create(foreignClusters, { metadata, spec }, { signal });
     } catch (error) {
