@@ -47,13 +47,14 @@ export interface LinkRegistryOptions extends HelloOptions {
   random: Random;
   log: Logger;
   times?: Partial<LinkTimes & DialTimes>;
+  /** How often links that nobody may need are looked at; the second look closes them. Default 5 s. */
+  reapMs?: number;
   rates?: Rates;
 }
 
 type Listener = (key: { clusterID?: string; target?: string }) => void;
 
 export const LINK_PATH = '/v1/link';
-/** How often links that nobody may need are looked at; the second look closes them. */
 const REAP_MS = 5_000;
 
 /**
@@ -313,7 +314,7 @@ export class LinkRegistry implements PeerLinks, Component {
 
   /** Ends links that we have dialled once neither side wants anything and nobody wants the link for itself. */
   #scheduleReap(): void {
-    this.#cancelReap = this.#options.clock.after(REAP_MS, () => {
+    this.#cancelReap = this.#options.clock.after(this.#options.reapMs ?? REAP_MS, () => {
       const unneeded = new Set<Link>();
       for (const { active, peer } of this.#slots.values()) {
         const isWanted = active?.dialledBy !== 'Us' || this.#targets.wants(peer.clusterID);
