@@ -10,9 +10,12 @@ export function refuse(field: string, why: string): never {
   throw new TributaryError('Invalid', `${field} ${why}`);
 }
 
-/** What a peer wrote, short enough for one line. */
+/** What a peer wrote, short enough for one line, with nothing in it that a terminal would obey. */
 export const quoted = (text: string): string =>
-  JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+  JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}...` : text).replaceAll(
+    /[^ -~]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
 
 export function objectAt(field: string, value: unknown): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(field, 'is not an object');

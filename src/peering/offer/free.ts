@@ -14,15 +14,24 @@ import {
 import { BASIC_RESOURCES, STORAGE, isOfNodes } from './resource-names.ts';
 import type { Stock, StockNode } from './stock.ts';
 
-/** What every peer was promised by its contract, by ClusterID. */
-export type Promises = ReadonlyMap<string, ResourceList>;
+/** What a peer was promised by its contract. */
+export interface Promised {
+  resources: ResourceList;
+  /** Of the policy that it was promised under; without it any node may have to keep the promise. */
+  nodeSelector?: Readonly<Record<string, string>>;
+}
+
+/** By ClusterID. */
+export type Promises = ReadonlyMap<string, Promised>;
 
 /** Nodes that lend under this policy. */
-export function lendingNodes({ nodes }: Stock, { nodeSelector = {} }: SharingPolicySpec): StockNode[] {
-  const wanted = Object.entries(nodeSelector);
-  return nodes.filter(
-    ({ lends, labels }) =>
-      lends && wanted.every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value),
+export function lendingNodes({ nodes }: Stock, { nodeSelector }: SharingPolicySpec): StockNode[] {
+  return nodes.filter((node) => node.lends && isSelected(node, nodeSelector));
+}
+
+function isSelected({ labels }: StockNode, selector: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(selector).every(
+    ([key, value]) => Object.hasOwn(labels, key) && labels[key] === value,
   );
 }
 
@@ -46,8 +55,8 @@ export function freeOnNode({ allocatable, own, peers }: StockNode, consumer: str
 
 /**
  * What is free on all these nodes for this peer. What another peer was promised is taken whether or not its pods run
- * already; so those are not counted again, except for what exceeds the promise. Promises are not bound to nodes: one
- * that will be kept on nodes outside this policy's selector still counts, which errs on the safe side.
+ * already; so those are not counted again, except for what exceeds the promise. A promise that other nodes keep takes
+ * nothing of these; then only pods that run here count.
  */
 export function freeInAll(
   nodes: readonly StockNode[],
@@ -60,9 +69,14 @@ export function freeInAll(
   if (consumer !== undefined) others.delete(consumer);
   const taken: Sums = new Map();
   for (const peer of others) {
-    const reserved = parseNamed(`promise to ${peer}`, promised.get(peer) ?? {});
-    raiseTo(reserved, used.get(peer) ?? new Map());
-    addTo(taken, reserved);
+    const { resources = {}, nodeSelector } = promised.get(peer) ?? {};
+    if (nodes.some((node) => isSelected(node, nodeSelector))) {
+      const reserved = parseNamed(`promise to ${peer}`, resources);
+      raiseTo(reserved, used.get(peer) ?? new Map());
+      addTo(taken, reserved);
+    } else {
+      for (const { peers } of nodes) addTo(taken, peers.get(peer) ?? []);
+    }
   }
   return minus(free, taken);
 }

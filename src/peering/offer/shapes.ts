@@ -44,9 +44,16 @@ export function virtualNodePlans(
   shape: VirtualNodeShape = 'Aggregate',
   maxNodes: number = DEFAULT_MAX_NODES,
 ): VirtualNodePlan[] {
-  const accepted = new Map([...parseAmounts(resources)].filter(([resource]) => isOfNodes(resource)));
+  const accepted = new Map(
+    [...parseAmounts(resources)].filter(
+      ([resource, milli]) => isTold(resource, milli) && isOfNodes(resource),
+    ),
+  );
   return shape === 'PerNode' ? perNode(offer, accepted, maxNodes) : [aggregate(offer, accepted)];
 }
+
+/** A Node says how much it has of the basic resources, zero too; of others only what there is. */
+const isTold = (resource: string, milli: bigint): boolean => milli > 0n || BASIC_RESOURCES.includes(resource);
 
 function aggregate(offer: Offer, accepted: Amounts): VirtualNodePlan {
   const platform = most(
@@ -106,7 +113,7 @@ function perNode(offer: Offer, accepted: Amounts, maxNodes: number): VirtualNode
     const asked = seats.map(({ amounts }) => amountOf(amounts, resource));
     const given = scaled(asked, available, isCounted(resource) ? MILLI : stepOf(resource));
     for (const [index, milli] of given.entries()) {
-      if (milli > 0n || BASIC_RESOURCES.includes(resource)) portions[index]?.set(resource, milli);
+      if (isTold(resource, milli)) portions[index]?.set(resource, milli);
     }
   }
   return seats.map(({ suffix, shape }, index) =>

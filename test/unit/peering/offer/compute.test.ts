@@ -5,7 +5,7 @@ import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
 import { parseMilli } from '../../../../src/lib/quantity.ts';
 import { checkOffer } from '../../../../src/peering/offer/check.ts';
 import { computeOffer, type OfferTerms } from '../../../../src/peering/offer/compute.ts';
-import { freeOf, unpromisedResources } from '../../../../src/peering/offer/free.ts';
+import { freeOf, unpromisedResources, type Promises } from '../../../../src/peering/offer/free.ts';
 import type { Stock } from '../../../../src/peering/offer/stock.ts';
 import { anOffer, consumer, NOW_MS, provider, signed } from '../support/offers.ts';
 import { aNode, aPod, lendingPolicy, stockOf } from '../support/stock.ts';
@@ -14,14 +14,26 @@ const ME = consumer.clusterID;
 const OTHER = 'b'.repeat(26);
 const tenants = { mine: ME, theirs: OTHER, old: 'by-hand' };
 
+const promises = (
+  promised: Record<string, ResourceList>,
+  pools: Record<string, Record<string, string>> = {},
+): Promises =>
+  new Map(
+    Object.entries(promised).map(([peer, resources]) => [
+      peer,
+      { resources, ...(pools[peer] && { nodeSelector: pools[peer] }) },
+    ]),
+  );
+
 function termsOf(
   stock: Stock,
   spec: Partial<SharingPolicySpec> = {},
   promised: Record<string, ResourceList> = {},
+  pools: Record<string, Record<string, string>> = {},
 ): OfferTerms {
   return computeOffer(stock, lendingPolicy(spec), {
     consumer: ME,
-    promised: new Map(Object.entries(promised)),
+    promised: promises(promised, pools),
   });
 }
 
@@ -182,6 +194,23 @@ test.each<[string, Node]>([
   expect(alone?.shapes ?? []).toEqual([]);
 });
 
+test('a promise that other nodes keep takes nothing of these, pods that run on these do', () => {
+  const [ours, theirs] = [aNode('a', { labels: { pool: 'a' } }), aNode('b', { labels: { pool: 'b' } })];
+  const stock = stockOf(
+    [ours, theirs],
+    [aPod('theirs/x', 'a', { cpu: '1' }), aPod('theirs/y', 'b', { cpu: '1' })],
+    { tenants },
+  );
+  const cpu = (selected: Record<string, string> | undefined): string | undefined =>
+    termsOf(
+      stock,
+      { nodeSelector: { pool: 'a' } },
+      { [OTHER]: { cpu: '3' } },
+      selected && { [OTHER]: selected },
+    ).resources['cpu'];
+  expect([{ pool: 'b' }, { pool: 'a' }, undefined].map(cpu)).toEqual(['3', '1', '1']);
+});
+
 test('nodes that look the same are one shape, the largest first, and show only what they may', () => {
   const zone = (name: string): Record<string, string> => ({
     'topology.kubernetes.io/zone': name,
@@ -280,7 +309,7 @@ test('classes only by name, labels only of those who may, images only if shared,
 
 test('the policy shows what is free in all, and a quota can shut what was not promised', () => {
   const stock = stockOf([gpus('2')], [aPod('mine/a', 'g2', { cpu: '1' })], { tenants });
-  const promised = new Map([[OTHER, { cpu: '2' }]]);
+  const promised = promises({ [OTHER]: { cpu: '2' } });
   expect(freeOf(stock, lendingPolicy({ sharePercent: 20 }), promised)).toEqual({
     cpu: '1',
     'ephemeral-storage': '0',
