@@ -8,7 +8,7 @@ test.each([
   ['\u001b[31m', '"\\u001b[31m"'],
   ['\u009b31m\u202eabc\u2028', '"\\u{9b}31m\\u{202e}abc\\u{2028}"'],
   ['x'.repeat(81), `"${'x'.repeat(80)}..."`],
-])('what a peer wrote is quoted without what a terminal obeys: %j', (text, shown) => {
+])('what a peer wrote is quoted without what a terminal obeys (%#)', (text, shown) => {
   expect(quoted(text)).toBe(shown);
 });
 
