@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The process: its signals, its streams, its exit code. Nothing else may touch them. */
 import { runCli } from './cli/cli.ts';
+import { commandInput } from './cli/command-input.ts';
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -13,6 +14,10 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
 
 process.exitCode = await runCli(
   process.argv.slice(2),
-  { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) },
+  {
+    out: (text) => process.stdout.write(text),
+    err: (text) => process.stderr.write(text),
+    input: commandInput(process.stdin, process.stdout),
+  },
   stop.signal,
 );

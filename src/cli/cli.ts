@@ -1,3 +1,4 @@
+import { systemClock } from '../lib/clock.ts';
 import { VERSION } from '../version.ts';
 import { AGENT_USAGE, agentCommand } from './agent.ts';
 import { MANIFESTS_USAGE, manifestsCommand } from './manifests.ts';
@@ -6,13 +7,40 @@ import { EXIT } from './manifests-output.ts';
 import { TENANT_KUBECONFIG_USAGE, tenantKubeconfigCommand } from './manifests-tenant-kubeconfig.ts';
 import { TENANT_USAGE, tenantCommand } from './manifests-tenant.ts';
 import { openTokenIssuer } from './manifests-token-issuer.ts';
+import { APPROVE_USAGE, approveCommand } from './peering/approve.ts';
+import { openCluster, type CommandEnvironment } from './peering/environment.ts';
+import { NETWORK_KEY_USAGE, networkKeyCommand } from './peering/network-key.ts';
+import { ID_USAGE, idCommand } from './peering/own.ts';
+import { isUserCommand } from './peering/peer-arguments.ts';
+import { PEER_USAGE, peerCommand } from './peering/peer.ts';
+import { PEERINGS_USAGE, peeringsCommand } from './peering/peerings.ts';
+import { TOKEN_USAGE, tokenCommand } from './peering/token.ts';
+import { UNPEER_USAGE, unpeerCommand } from './peering/unpeer.ts';
 
 /** One sub-command: its arguments without its own name in, an exit code out. */
 type Command = (args: string[], io: CommandIo, signal: AbortSignal) => Promise<number>;
 
+/** One that speaks to a running cluster as its user. */
+const onCluster =
+  (command: (args: string[], environment: CommandEnvironment) => Promise<number>): Command =>
+  async (args, io, signal) =>
+    command(args, { io, signal, clock: systemClock, open: openCluster });
+
+const peerAsUser = onCluster(peerCommand);
+
 const COMMANDS: Readonly<Record<string, Command>> = {
   cluster: async (args, io, signal) => agentCommand('cluster', args, io, signal),
-  peer: async (args, io, signal) => agentCommand('peer', args, io, signal),
+  // With an endpoint it is a person's command, without one it is the role.
+  peer: async (args, io, signal) =>
+    isUserCommand(args) ? peerAsUser(args, io, signal) : agentCommand('peer', args, io, signal),
+  unpeer: onCluster(unpeerCommand),
+  peerings: onCluster(peeringsCommand),
+  status: onCluster(peeringsCommand),
+  id: onCluster(idCommand),
+  token: onCluster(tokenCommand),
+  'network-key': onCluster(networkKeyCommand),
+  approve: onCluster(async (args, environment) => approveCommand('Approved', args, environment)),
+  deny: onCluster(async (args, environment) => approveCommand('Denied', args, environment)),
   manifests: async (args, io) => manifestsCommand(args, io),
   tenant: async (args, io) => tenantCommand(args, io),
   'tenant-kubeconfig': async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
@@ -22,7 +50,16 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
-const USAGE = `usage: ${AGENT_USAGE}
+const USAGE = `usage: ${[
+  PEER_USAGE,
+  UNPEER_USAGE,
+  PEERINGS_USAGE,
+  ID_USAGE,
+  TOKEN_USAGE,
+  NETWORK_KEY_USAGE,
+  APPROVE_USAGE,
+].join('\n       ')}
+       ${AGENT_USAGE}
        ${MANIFESTS_USAGE}
        ${TENANT_USAGE}
        ${TENANT_KUBECONFIG_USAGE}

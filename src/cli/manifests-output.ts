@@ -7,26 +7,53 @@ import { errorMessage, TributaryError } from '../lib/errors.ts';
 export interface CommandIo {
   out(text: string): void;
   err(text: string): void;
+  /** Absent where nothing can be read. */
+  input?: CommandInput;
 }
 
-/** Exit codes, as of most Unix tools: 2 is a mistake in the command line. */
-export const EXIT = { ok: 0, failed: 1, usage: 2 } as const;
+export interface CommandInput {
+  /** A person is there to be asked. */
+  readonly isTerminal: boolean;
+  /** One line, without its end; rejects when the signal fires. */
+  ask(question: string, signal: AbortSignal): Promise<string>;
+  /** All there is, up to 64 KiB. */
+  readAll(): Promise<string>;
+}
+
+/** Exit codes, as of most Unix tools: 2 is a mistake in the command line. Pending: a person has to decide. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, pending: 3 } as const;
 
 export interface CommandLine {
   /** Values of `--name value`, the last one counts. */
   values: Readonly<Record<string, string | undefined>>;
+  /** Options without a value that are given. */
+  flags: ReadonlySet<string>;
   positionals: readonly string[];
 }
 
-/** Options that all take a value; an unknown one, or one without its value, is an Invalid error. */
-export function parseCommandLine(args: readonly string[], options: readonly string[]): CommandLine {
+/** Options take a value, flags do not; an unknown one, or an option without its value, is an Invalid error. */
+export function parseCommandLine(
+  args: readonly string[],
+  options: readonly string[],
+  flags: readonly string[] = [],
+): CommandLine {
   try {
     const { values, positionals } = parseArgs({
       args: [...args],
-      options: Object.fromEntries(options.map((name) => [name, { type: 'string' as const }])),
+      options: {
+        ...Object.fromEntries(options.map((name) => [name, { type: 'string' as const }])),
+        ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
+      },
       allowPositionals: true,
     });
-    return { values, positionals };
+    const given = Object.entries(values as Record<string, string | boolean | undefined>);
+    return {
+      values: Object.fromEntries(
+        given.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+      ),
+      flags: new Set(given.flatMap(([name, value]) => (value === true ? [name] : []))),
+      positionals,
+    };
   } catch (error) {
     // The parser's advice on how to pass odd values takes more than one line.
     throw new TributaryError('Invalid', errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments', {

@@ -1,8 +1,12 @@
 /** Decisions of the SightingWriter, pure. */
 import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
+import { CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, MAX_ENDPOINTS, MAX_PROTOCOLS } from '../api/limits.ts';
 import type { DiscoverySource } from '../api/peer-selector.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Candidate } from './source.ts';
+
+const ENDPOINT = new RegExp(ENDPOINT_PATTERN, 'u');
+const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 
 /** What is said of a candidate, apart from its times. */
 type Said = Omit<Sighting, 'firstSeen' | 'expires'>;
@@ -50,11 +54,13 @@ export function nextSighting(
   return { ...said, firstSeen, expires: timestamp(now + validityMs) };
 }
 
+/** Only what the API server takes: one odd name must not cost us the sighting. */
 function saidOf({ endpoints, clusterName, protocols, searchDomain }: Candidate): Said {
+  const isNameTaken = clusterName !== undefined && CLUSTER_NAME.test(clusterName);
   return {
-    endpoints: [...endpoints],
-    protocols: [...protocols],
-    ...(clusterName !== undefined && { clusterName }),
+    endpoints: endpoints.filter((text) => ENDPOINT.test(text)).slice(0, MAX_ENDPOINTS),
+    protocols: protocols.slice(0, MAX_PROTOCOLS),
+    ...(isNameTaken && { clusterName }),
     ...(searchDomain !== undefined && { searchDomain }),
   };
 }

@@ -1,0 +1,67 @@
+/** `tributary approve` and `tributary deny`: a person's word on a peer that asks, or on an offer. */
+import { advertisements, type AdvertisementSpec } from '../../api/advertisement.ts';
+import { peeringRequests } from '../../api/peering-request.ts';
+import type { ResourceType } from '../../api/resources.ts';
+import type { KubeObject } from '../../api/wire.ts';
+import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { EXIT } from '../manifests-output.ts';
+import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
+import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
+
+export const APPROVE_USAGE = `tributary approve|deny peeringrequest|advertisement NAME|CLUSTER_ID
+                 [--kubeconfig FILE] [--context NAME]`;
+
+type Word = NonNullable<AdvertisementSpec['approval']>;
+
+const KINDS: Readonly<Record<string, ResourceType<KubeObject>>> = {
+  peeringrequest: peeringRequests,
+  advertisement: advertisements,
+};
+
+export async function approveCommand(
+  word: Word,
+  args: readonly string[],
+  environment: CommandEnvironment,
+): Promise<number> {
+  return runOnCluster(
+    args,
+    {
+      usage: APPROVE_USAGE,
+      parse: (line) => {
+        const [kind = '', name = ''] = positionals(line, ['peeringrequest or advertisement', 'NAME']);
+        const singular = kind.toLowerCase().replace(/s$/, '');
+        const type = Object.hasOwn(KINDS, singular) ? KINDS[singular] : undefined;
+        if (type === undefined) {
+          throw new TributaryError('Invalid', `"${kind}" is neither peeringrequest nor advertisement`);
+        }
+        return { type, name };
+      },
+      run: async ({ type, name }, session) => {
+        const found = await say(word, type, { name, session });
+        session.io.out(`${type.kind} ${found} ${word.toLowerCase()}\n`);
+        return EXIT.ok;
+      },
+    },
+    environment,
+  );
+}
+
+/** The object is named by a ClusterID; the name of its ForeignCluster will do too. Returns the object's name. */
+async function say(
+  word: Word,
+  type: ResourceType<KubeObject>,
+  { name, session }: { name: string; session: Session },
+): Promise<string> {
+  const { client, signal } = session;
+  const patch = { type: 'merge', body: { spec: { approval: word } } } as const;
+  try {
+    return (await client.patch(type, { name }, patch, { signal })).metadata.name;
+  } catch (error) {
+    if (!hasCode(error, 'NotFound')) throw error;
+    const clusterID = idOf(findCluster(await listClusters(session), name));
+    if (clusterID === undefined || clusterID === name) {
+      throw new TributaryError('NotFound', `there is no ${type.kind} of ${name}`, { cause: error });
+    }
+    return (await client.patch(type, { name: clusterID }, patch, { signal })).metadata.name;
+  }
+}

@@ -1,0 +1,83 @@
+/** What the commands on a running cluster share: the cluster that kubectl would speak to, and time. */
+import type { KubeClient } from '../../kube/client.ts';
+import { createClient } from '../../kube/http-client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { kubectlCredentials, type Where } from '../kubeconfig.ts';
+import { EXIT, parseCommandLine, type CommandIo, type CommandLine } from '../manifests-output.ts';
+
+/** The caller closes it. */
+export type OpenCluster = (where: Where) => Promise<KubeClient>;
+
+export const openCluster: OpenCluster = async (where) => createClient(await kubectlCredentials(where));
+
+export interface CommandEnvironment {
+  io: CommandIo;
+  /** The person at the terminal has had enough. */
+  signal: AbortSignal;
+  clock: Clock;
+  open: OpenCluster;
+}
+
+/** A command that is being run on a cluster. */
+export interface Session extends CommandEnvironment {
+  client: KubeClient;
+}
+
+export interface ClusterCommand<Arguments> {
+  usage: string;
+  options?: readonly string[];
+  flags?: readonly string[];
+  /** Throws Invalid; nobody has been asked anything by then. */
+  parse: (line: CommandLine, io: CommandIo) => Arguments | Promise<Arguments>;
+  /** Returns the exit code. */
+  run: (args: Arguments, session: Session) => Promise<number>;
+}
+
+const WHERE = ['kubeconfig', 'context'];
+
+/** Runs a command on the cluster of the user's kubeconfig; what fails is told in one line. */
+export async function runOnCluster<Arguments>(
+  args: readonly string[],
+  { usage, options = [], flags = [], parse, run }: ClusterCommand<Arguments>,
+  environment: CommandEnvironment,
+): Promise<number> {
+  const { io, open, signal } = environment;
+  let client: KubeClient | undefined;
+  try {
+    const line = parseCommandLine(args, [...options, ...WHERE], flags);
+    const parsed = await parse(line, io);
+    client = await open({ kubeconfig: line.values['kubeconfig'], context: line.values['context'] });
+    return await run(parsed, { ...environment, client });
+  } catch (error) {
+    if (signal.aborted) {
+      io.err('interrupted\n');
+      return EXIT.failed;
+    }
+    const isMistake = hasCode(error, 'Invalid');
+    io.err(`${errorMessage(error)}\n`);
+    if (isMistake && client === undefined) io.err(`usage: ${usage}\n`);
+    return isMistake ? EXIT.usage : EXIT.failed;
+  } finally {
+    await client?.close();
+  }
+}
+
+/** Exactly these positional arguments. Throws Invalid. */
+export function positionals(line: CommandLine, names: readonly string[]): string[] {
+  const missing = names[line.positionals.length];
+  if (missing !== undefined) throw new TributaryError('Invalid', `${missing} is missing`);
+  const extra = line.positionals[names.length];
+  if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
+  return [...line.positionals];
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** `60s`, `5m`, `1h`, `2d`, in seconds. Throws Invalid. */
+export function parseSeconds(text: string): number {
+  const [, amount, unit = ''] = /^([1-9][0-9]{0,6})([smhd])$/.exec(text) ?? [];
+  if (amount === undefined)
+    throw new TributaryError('Invalid', `"${text}" is not a duration, such as 60s or 1h`);
+  return Number(amount) * (UNITS[unit] ?? 1);
+}

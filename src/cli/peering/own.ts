@@ -1,0 +1,60 @@
+/** `tributary id`: who this cluster is. */
+import {
+  ANNOUNCEMENT_CONFIG_MAP,
+  readAnnouncementData,
+  type OwnAnnouncement,
+} from '../../api/own-announcement.ts';
+import { configMaps } from '../../api/resources.ts';
+import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { fingerprintOf } from '../../peering/identity/identity.ts';
+import { SYSTEM_NAMESPACE } from '../../provider/agent/manifests.ts';
+import { EXIT } from '../manifests-output.ts';
+import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
+
+export const ID_USAGE = 'tributary id [--json] [--kubeconfig FILE] [--context NAME]';
+
+export async function idCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
+  return runOnCluster(
+    args,
+    {
+      usage: ID_USAGE,
+      flags: ['json'],
+      parse: (line) => {
+        positionals(line, []);
+        return { isJson: line.flags.has('json') };
+      },
+      run: async ({ isJson }, session) => {
+        const own = await readOwn(session);
+        const { clusterID, clusterName, endpoints } = own;
+        const fingerprint = fingerprintOf(clusterID);
+        const lines = [
+          `ClusterID    ${clusterID}`,
+          `Fingerprint  ${fingerprint}`,
+          `Name         ${clusterName}`,
+          `Endpoints    ${endpoints.length === 0 ? 'none: peers cannot dial this cluster' : endpoints.join(', ')}`,
+        ];
+        session.io.out(isJson ? `${JSON.stringify({ ...own, fingerprint })}\n` : `${lines.join('\n')}\n`);
+        return EXIT.ok;
+      },
+    },
+    environment,
+  );
+}
+
+/** Throws NotFound where the `cluster` role has not run yet. */
+export async function readOwn({
+  client,
+  signal,
+}: Pick<Session, 'client' | 'signal'>): Promise<OwnAnnouncement> {
+  const ref = { namespace: SYSTEM_NAMESPACE, name: ANNOUNCEMENT_CONFIG_MAP };
+  const missing = `ConfigMap ${ref.namespace}/${ref.name} is not there: is Tributary's cluster role running?`;
+  try {
+    const own = readAnnouncementData((await client.get(configMaps, ref, { signal })).data);
+    if (own === undefined)
+      throw new TributaryError('Unavailable', `ConfigMap ${ref.name} does not name a ClusterID yet`);
+    return own;
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) throw new TributaryError('NotFound', missing, { cause: error });
+    throw error;
+  }
+}

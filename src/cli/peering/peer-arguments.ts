@@ -1,0 +1,120 @@
+import { parseArgs } from 'node:util';
+import type { PeeringWish } from '../../api/foreign-cluster.ts';
+import { ENDPOINT_PATTERN } from '../../api/limits.ts';
+import { AGENT_OPTIONS } from '../../config.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { isClusterID } from '../../peering/identity/identity.ts';
+import { parseJoinToken } from '../../peering/join/token.ts';
+import { listOf, type CommandIo, type CommandLine } from '../manifests-output.ts';
+import { parseSeconds, positionals } from './environment.ts';
+
+export const PEER_OPTIONS: readonly string[] = [
+  'token',
+  'name',
+  'id',
+  'outgoing',
+  'incoming',
+  'namespaces',
+  'timeout',
+];
+export const PEER_FLAGS: readonly string[] = ['yes'];
+
+export interface PeerArguments {
+  endpoint: string;
+  /** Given, or taken from the token; without it a person has to confirm who answers. */
+  clusterID?: string;
+  token?: string;
+  /** Of the ForeignCluster, where one is made. */
+  name?: string;
+  outgoing: PeeringWish;
+  incoming?: PeeringWish;
+  namespaces?: string[];
+  timeoutMs: number;
+}
+
+/**
+ * `tributary peer` is two things: with an endpoint a person's command, without one the role of an agent, as agents'
+ * Deployments call it.
+ */
+export function isUserCommand(args: readonly string[]): boolean {
+  const options = Object.fromEntries(
+    [...PEER_OPTIONS, 'kubeconfig', 'context', ...Object.keys(AGENT_OPTIONS)].map((name) => [
+      name,
+      { type: 'string' as const },
+    ]),
+  );
+  return (
+    parseArgs({ args: [...args], options, strict: false, allowPositionals: true }).positionals.length > 0
+  );
+}
+
+/** Port of a peering endpoint, where none is named. */
+const DEFAULT_PORT = 7443;
+const DEFAULT_TIMEOUT = '60s';
+
+/** Throws Invalid. `--token -` reads the token, so that no list of processes shows it. */
+export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerArguments> {
+  const { values, flags } = line;
+  const [endpoint = ''] = positionals(line, ['ENDPOINT']);
+  const token = values['token'] === '-' ? await readToken(io) : values['token']?.trim();
+  const clusterID = identity(values['id'], token);
+  if (clusterID === undefined) checkSomebodyIsThere(flags, io);
+  const { name, incoming, namespaces } = values;
+  return {
+    endpoint: checkedEndpoint(endpoint),
+    ...(clusterID !== undefined && { clusterID }),
+    ...(token !== undefined && { token }),
+    ...(name !== undefined && { name }),
+    outgoing: wish('outgoing', values['outgoing'] ?? 'Enabled'),
+    ...(incoming !== undefined && { incoming: wish('incoming', incoming) }),
+    ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
+    timeoutMs: parseSeconds(values['timeout'] ?? DEFAULT_TIMEOUT) * 1000,
+  };
+}
+
+async function readToken({ input }: CommandIo): Promise<string> {
+  const text = (await input?.readAll())?.trim() ?? '';
+  if (text === '')
+    throw new TributaryError('Invalid', '--token - reads the token from standard input, which is empty');
+  return text;
+}
+
+function identity(id: string | undefined, token: string | undefined): string | undefined {
+  const ofToken = token === undefined ? undefined : parseJoinToken(token).clusterID;
+  if (id === undefined) return ofToken;
+  const clusterID = id.trim().toLowerCase().replaceAll('-', '');
+  if (!isClusterID(clusterID)) {
+    throw new TributaryError(
+      'Invalid',
+      `--id "${id}" is not a ClusterID; its owner reads it with: tributary id`,
+    );
+  }
+  if (ofToken !== undefined && ofToken !== clusterID) {
+    throw new TributaryError('Invalid', `the token is of cluster ${ofToken}, but --id says ${clusterID}`);
+  }
+  return clusterID;
+}
+
+/** Nobody is trusted for having answered: a person says so, or an ID or a token does. */
+function checkSomebodyIsThere(flags: ReadonlySet<string>, { input }: CommandIo): void {
+  if (flags.has('yes')) {
+    throw new TributaryError('Invalid', '--yes trusts nobody in particular: say whom, with --id or --token');
+  }
+  if (input?.isTerminal === true) return;
+  throw new TributaryError(
+    'Invalid',
+    'without --id or --token a person has to confirm who answers, and there is no terminal',
+  );
+}
+
+function checkedEndpoint(text: string): string {
+  const isBare = /^(\[[^\]]*\]|[^:]+)$/.test(text);
+  const endpoint = isBare ? `${text}:${DEFAULT_PORT}` : text;
+  if (new RegExp(ENDPOINT_PATTERN, 'u').test(endpoint)) return endpoint;
+  throw new TributaryError('Invalid', `endpoint "${text}" is not of the form host:port`);
+}
+
+function wish(option: string, text: string): PeeringWish {
+  if (text === 'Auto' || text === 'Enabled' || text === 'Disabled') return text;
+  throw new TributaryError('Invalid', `--${option} "${text}" is none of Auto, Enabled, Disabled`);
+}

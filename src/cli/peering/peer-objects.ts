@@ -1,0 +1,131 @@
+/** The objects of `tributary peer`, and writing them so that doing it twice is as good as once. */
+import type { ForeignCluster, ForeignClusterSpec } from '../../api/foreign-cluster.ts';
+import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { ANNOTATION_FORCE } from '../../api/names.ts';
+import { secrets } from '../../api/resources.ts';
+import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { SYSTEM_NAMESPACE } from '../../provider/agent/manifests.ts';
+import type { Session } from './environment.ts';
+import { idOf, listClusters } from './foreign-clusters.ts';
+import type { PeerArguments } from './peer-arguments.ts';
+
+const TOKEN_KEY = 'token';
+/** Of the Secret that holds another cluster's token for us. */
+const tokenSecretName = (cluster: string): string => `tributary-peer-token-${cluster}`;
+
+export interface WrittenCluster {
+  object: ForeignCluster;
+  isNew: boolean;
+  /** Before we wrote. */
+  previous?: ForeignCluster;
+}
+
+/** Makes the ForeignCluster, or changes the one that there is for this cluster, and keeps the token in a Secret. */
+export async function writeCluster(args: PeerArguments, session: Session): Promise<WrittenCluster> {
+  const { client, signal } = session;
+  const previous = existing(await listClusters(session), args);
+  const name = previous?.metadata.name ?? nameOf(args);
+  // First the Secret: nobody shall see a reference that leads nowhere.
+  if (args.token !== undefined) await writeToken(name, args.token, session);
+  const spec = specOf(name, args);
+  const written: WrittenCluster =
+    previous === undefined
+      ? {
+          object: await client.create(foreignClusters, { metadata: { name }, spec }, { signal }),
+          isNew: true,
+        }
+      : { object: await changed(previous, spec, session), isNew: false, previous };
+  if (args.token !== undefined) await ownToken(written.object, session);
+  return written;
+}
+
+/** The one for this ClusterID; else of this name; else, where no ID is known, of this endpoint. Throws Conflict. */
+export function existing(
+  clusters: readonly ForeignCluster[],
+  { clusterID, name, endpoint }: PeerArguments,
+): ForeignCluster | undefined {
+  const ofID = clusters.find((cluster) => clusterID !== undefined && cluster.spec?.clusterID === clusterID);
+  const ofName = clusters.find(({ metadata }) => metadata.name === name);
+  const ofEndpoint = clusters.find(({ spec }) => clusterID === undefined && spec?.endpoint === endpoint);
+  const found = ofID ?? ofName ?? ofEndpoint;
+  const bound = found?.spec?.clusterID;
+  if (found !== undefined && clusterID !== undefined && bound !== undefined && bound !== clusterID) {
+    throw new TributaryError(
+      'Conflict',
+      `ForeignCluster ${found.metadata.name} stands for another cluster, ${bound}`,
+    );
+  }
+  if (ofID !== undefined && name !== undefined && ofID.metadata.name !== name) {
+    throw new TributaryError(
+      'Conflict',
+      `cluster ${clusterID ?? ''} is known already, as ForeignCluster ${ofID.metadata.name}; leave out --name`,
+    );
+  }
+  return found;
+}
+
+/** As discovery would name it, where the ID is known; else after the host. */
+function nameOf({ name, clusterID, endpoint }: PeerArguments): string {
+  const host = endpoint.slice(0, endpoint.lastIndexOf(':')).toLowerCase();
+  return name ?? clusterID ?? host.replaceAll(/[^a-z0-9.]+/g, '-').replaceAll(/^[-.]+|[-.]+$/g, '');
+}
+
+const specOf = (name: string, args: PeerArguments): ForeignClusterSpec => {
+  const { clusterID, endpoint, outgoing, incoming, namespaces, token } = args;
+  return {
+    ...(clusterID !== undefined && { clusterID }),
+    endpoint,
+    outgoing,
+    ...(incoming !== undefined && { incoming }),
+    ...(namespaces !== undefined && { namespaces }),
+    ...(token !== undefined && { joinTokenSecretRef: { name: tokenSecretName(name), key: TOKEN_KEY } }),
+  };
+};
+
+async function changed(
+  { metadata: { name, annotations } }: ForeignCluster,
+  spec: ForeignClusterSpec,
+  { client, signal }: Session,
+): Promise<ForeignCluster> {
+  const isForced = annotations !== undefined && Object.hasOwn(annotations, ANNOTATION_FORCE);
+  const body = { spec, ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }) };
+  return client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+}
+
+async function writeToken(cluster: string, token: string, { client, signal }: Session): Promise<void> {
+  const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(cluster) };
+  const data = { [TOKEN_KEY]: Buffer.from(token).toString('base64') };
+  try {
+    const metadata = { ...ref, labels: { [LABEL_APP_NAME]: APP_NAME } };
+    await client.create(secrets, { metadata, type: 'Opaque', data }, { signal });
+  } catch (error) {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+    await client.patch(secrets, ref, { type: 'merge', body: { data } }, { signal });
+  }
+}
+
+/** The Secret goes when the ForeignCluster does. */
+async function ownToken({ metadata }: ForeignCluster, { client, signal }: Session): Promise<void> {
+  const { name, uid } = metadata;
+  const owner = { apiVersion: 'tributary.dev/v1alpha1', kind: 'ForeignCluster', name, uid };
+  const body = { metadata: { ownerReferences: [owner] } };
+  const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(name) };
+  await client.patch(secrets, ref, { type: 'merge', body }, { signal });
+}
+
+/** Binds a ForeignCluster to the identity that a person has confirmed. */
+export async function confirm(name: string, clusterID: string, session: Session): Promise<ForeignCluster> {
+  const { client, signal } = session;
+  const other = (await listClusters(session)).find(
+    (cluster) => cluster.metadata.name !== name && idOf(cluster) === clusterID,
+  );
+  if (other !== undefined) {
+    throw new TributaryError(
+      'Conflict',
+      `that cluster is known already, as ForeignCluster ${other.metadata.name}; peer with it by: tributary peer ENDPOINT --id ${clusterID}`,
+    );
+  }
+  const body = { spec: { clusterID } };
+  return client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+}

@@ -1,0 +1,132 @@
+/** `tributary peer ENDPOINT`: peering with a cluster that a person names. */
+import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { fingerprintOf } from '../../peering/identity/identity.ts';
+import { EXIT } from '../manifests-output.ts';
+import { runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
+import { follow } from './foreign-clusters.ts';
+import { readOwn } from './own.ts';
+import { PEER_FLAGS, PEER_OPTIONS, parsePeer, type PeerArguments } from './peer-arguments.ts';
+import { confirm, writeCluster, type WrittenCluster } from './peer-objects.ts';
+import { DIRECTIONS, approvalHint, outcomeOf, stateLine } from './progress.ts';
+
+export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [--id CLUSTER_ID] [--name NAME]
+                 [--outgoing Enabled|Auto|Disabled] [--incoming Auto|Enabled|Disabled] [--namespaces NS[,NS...]]
+                 [--yes] [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
+
+/** A denial of before is not taken for the answer to a new wish within this time. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * Exits with EXIT.ok once the peering is established, with EXIT.pending where a person has to approve it, and with
+ * EXIT.failed where it is denied or not there in time; what was written stays, and goes on working.
+ */
+export async function peerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
+  return runOnCluster(
+    args,
+    { usage: PEER_USAGE, options: PEER_OPTIONS, flags: PEER_FLAGS, parse: parsePeer, run: peer },
+    environment,
+  );
+}
+
+async function peer(args: PeerArguments, session: Session): Promise<number> {
+  const { clock, io } = session;
+  const written = await writeCluster(args, session);
+  const { name } = written.object.metadata;
+  io.out(`ForeignCluster ${name} ${written.isNew ? 'made' : 'changed'}\n`);
+  if (written.object.spec?.clusterID === undefined && !(await confirmed(written, args, session))) {
+    return EXIT.failed;
+  }
+  return waitForPeering(written, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
+}
+
+/** Shows who answers and asks; takes back what was made where the answer is no. */
+async function confirmed(
+  { object, isNew }: WrittenCluster,
+  { endpoint, timeoutMs }: PeerArguments,
+  session: Session,
+): Promise<boolean> {
+  const { client, clock, io, signal } = session;
+  const { name } = object.metadata;
+  io.out(`Asking who answers at ${endpoint}\n`);
+  const shown = lineShower(session);
+  const answeredBy = await follow(name, session, {
+    untilMs: clock.monotonic() + timeoutMs,
+    look: (cluster) => {
+      if (cluster?.status?.answeredBy === undefined) shown(identityLine(cluster));
+      return cluster?.status?.answeredBy;
+    },
+  });
+  if (answeredBy === undefined) {
+    io.err(`Nobody has shown an identity there in time. ForeignCluster ${name} stays, and goes on asking.\n`);
+    return false;
+  }
+  const question = `The cluster that answers there is
+
+    ${answeredBy}   (${fingerprintOf(answeredBy)})
+
+Its owner reads the same with: tributary id
+Is it the one that you mean? [y/N] `;
+  const answer = (await io.input?.ask(question, signal)) ?? '';
+  if (/^y(es)?$/i.test(answer.trim())) {
+    await confirm(name, answeredBy, session);
+    return true;
+  }
+  if (isNew) await client.delete(foreignClusters, { name }, { uid: object.metadata.uid });
+  io.err(
+    `Not confirmed. ${isNew ? `ForeignCluster ${name} is deleted.` : `ForeignCluster ${name} stays without an identity.`}\n`,
+  );
+  return false;
+}
+
+const identityLine = (cluster: ForeignCluster | undefined): string => {
+  const condition = cluster?.status?.conditions?.find(({ type }) => type === 'IdentityVerified');
+  return condition?.message ?? 'waiting for the cluster role of Tributary';
+};
+
+async function waitForPeering(
+  { object, previous }: WrittenCluster,
+  { began, timeoutMs }: { began: number; timeoutMs: number },
+  session: Session,
+): Promise<number> {
+  const { clock, io } = session;
+  const { name } = object.metadata;
+  const shown = lineShower(session);
+  const end = await follow(name, session, {
+    untilMs: began + timeoutMs,
+    look: (cluster) => {
+      shown(stateLine(cluster, DIRECTIONS));
+      if (cluster === undefined)
+        throw new TributaryError('NotFound', `ForeignCluster ${name} was deleted meanwhile`);
+      const isPatient = clock.monotonic() - began < PATIENCE_MS;
+      const outcome = outcomeOf(cluster, { before: previous?.status?.outgoing, isPatient });
+      return outcome && { outcome, cluster };
+    },
+  });
+  if (end === undefined) {
+    const seconds = Math.round(timeoutMs / 1000);
+    io.err(`Not there within ${seconds} s; it goes on. See: kubectl describe foreigncluster ${name}\n`);
+    return EXIT.failed;
+  }
+  if (end.outcome === 'denied') {
+    io.err(`Denied. See: kubectl describe foreigncluster ${name}\n`);
+    return EXIT.failed;
+  }
+  if (end.outcome === 'approval') {
+    const own = await readOwn(session).catch(() => undefined);
+    io.out(`Waiting for approval: ${approvalHint(end.cluster, own?.clusterID)}\n`);
+    return EXIT.pending;
+  }
+  io.out(`Done in ${((clock.monotonic() - began) / 1000).toFixed(1)} s\n`);
+  return EXIT.ok;
+}
+
+/** Prints each line once, as long as it stays the same. */
+export function lineShower({ io }: Pick<Session, 'io'>): (line: string) => void {
+  let last = '';
+  return (line) => {
+    if (line !== last) io.out(`  ${line}\n`);
+    last = line;
+  };
+}

@@ -1,0 +1,120 @@
+/** `tributary unpeer`: ends a peering from this side. */
+import { advertisements } from '../../api/advertisement.ts';
+import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { ANNOTATION_FORCE, LABEL_PROVIDER } from '../../api/names.ts';
+import { peeringRequests } from '../../api/peering-request.ts';
+import type { ResourceType } from '../../api/resources.ts';
+import { namespaces } from '../../api/resources.ts';
+import { virtualNodes } from '../../api/virtual-node.ts';
+import type { KubeObject } from '../../api/wire.ts';
+import { hasCode } from '../../lib/errors.ts';
+import { LABEL_PEER } from '../../peering/labels.ts';
+import { EXIT, type CommandLine } from '../manifests-output.ts';
+import {
+  parseSeconds,
+  positionals,
+  runOnCluster,
+  type CommandEnvironment,
+  type Session,
+} from './environment.ts';
+import { findCluster, follow, idOf, listClusters } from './foreign-clusters.ts';
+import { lineShower } from './peer.ts';
+import { DIRECTIONS, isEnded, stateLine, type Direction } from './progress.ts';
+
+export const UNPEER_USAGE = `tributary unpeer NAME|CLUSTER_ID [--outgoing] [--incoming] [--force] [--timeout 60s]
+                 [--kubeconfig FILE] [--context NAME]`;
+
+interface UnpeerArguments {
+  wanted: string;
+  directions: readonly Direction[];
+  isForced: boolean;
+  timeoutMs: number;
+}
+
+/** Exits with EXIT.ok once nothing is left of it here, and with EXIT.failed where something is after the timeout. */
+export async function unpeerCommand(
+  args: readonly string[],
+  environment: CommandEnvironment,
+): Promise<number> {
+  return runOnCluster(
+    args,
+    { usage: UNPEER_USAGE, options: ['timeout'], flags: ['outgoing', 'incoming', 'force'], parse, run },
+    environment,
+  );
+}
+
+function parse(line: CommandLine): UnpeerArguments {
+  const [wanted = ''] = positionals(line, ['NAME']);
+  const named = DIRECTIONS.filter((direction) => line.flags.has(direction));
+  return {
+    wanted,
+    directions: named.length === 0 ? DIRECTIONS : named,
+    isForced: line.flags.has('force'),
+    timeoutMs: parseSeconds(line.values['timeout'] ?? '60s') * 1000,
+  };
+}
+
+async function run(
+  { wanted, directions, isForced, timeoutMs }: UnpeerArguments,
+  session: Session,
+): Promise<number> {
+  const { client, clock, io, signal } = session;
+  const cluster = findCluster(await listClusters(session), wanted);
+  const { name } = cluster.metadata;
+  const body = {
+    spec: Object.fromEntries(directions.map((direction) => [direction, 'Disabled'])),
+    ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: 'true' } } }),
+  };
+  await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  const shown = lineShower(session);
+  const isGone = await follow(name, session, {
+    untilMs: clock.monotonic() + timeoutMs,
+    look: (now) => {
+      shown(stateLine(now, directions));
+      return isEnded(now, directions) || undefined;
+    },
+  });
+  const clusterID = idOf(cluster);
+  const left = clusterID === undefined ? [] : await remains(clusterID, directions, session);
+  if (isGone === undefined) {
+    const more = isForced ? '' : '; if the other side is dead, add --force';
+    io.err(`Not ended within ${timeoutMs / 1000} s; it goes on${more}.\n`);
+    for (const line of left) io.err(`  still there: ${line}\n`);
+    return EXIT.failed;
+  }
+  for (const line of left) io.out(`  being removed: ${line}\n`);
+  io.out(
+    `Ended. ForeignCluster ${name} stays as a note not to peer; forget it with: kubectl delete foreigncluster ${name}\n`,
+  );
+  return EXIT.ok;
+}
+
+/** What was made for the peering and is still there, a line each. */
+async function remains(
+  clusterID: string,
+  directions: readonly Direction[],
+  { client, signal }: Session,
+): Promise<string[]> {
+  const lines: string[] = [];
+  const add = async <T extends KubeObject>(type: ResourceType<T>, labelSelector: string): Promise<void> => {
+    const { items } = await client.list(type, { labelSelector, signal });
+    lines.push(...items.map(({ metadata }) => `${type.kind} ${metadata.name}`));
+  };
+  const addOne = async <T extends KubeObject>(type: ResourceType<T>): Promise<void> => {
+    try {
+      await client.get(type, { name: clusterID }, { signal });
+      lines.push(`${type.kind} ${clusterID}`);
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+  };
+  if (directions.includes('outgoing')) {
+    await addOne(advertisements);
+    await add(virtualNodes, `${LABEL_PROVIDER}=${clusterID}`);
+  }
+  if (directions.includes('incoming')) {
+    await addOne(peeringRequests);
+    await add(namespaces, `${LABEL_PEER}=${clusterID}`);
+  }
+  return lines;
+}
