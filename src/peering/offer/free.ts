@@ -11,7 +11,7 @@ import {
   type Amounts,
   type Sums,
 } from './amounts.ts';
-import { BASIC_RESOURCES, STORAGE, isOfNodes } from './resource-names.ts';
+import { BASIC_RESOURCES, isOfNodes } from './resource-names.ts';
 import type { Stock, StockNode } from './stock.ts';
 
 /** What a peer was promised by its contract. */
@@ -40,10 +40,17 @@ export function lendableResources(
   nodes: readonly StockNode[],
   { withhold = [] }: SharingPolicySpec,
 ): string[] {
-  const counted = nodes.flatMap(({ allocatable }) => [...allocatable.keys()]).filter(isOfNodes);
+  const counted = [...countedBy(nodes)].filter(isOfNodes);
   const names = new Set([...BASIC_RESOURCES, ...counted.toSorted()]);
   // One place is kept for storage.
   return [...names].filter((name) => !withhold.includes(name)).slice(0, MAX_RESOURCES - 1);
+}
+
+/** Names of all that some of these nodes count. */
+function countedBy(nodes: readonly StockNode[]): Set<string> {
+  const names = new Set<string>();
+  for (const { allocatable } of nodes) for (const name of allocatable.keys()) names.add(name);
+  return names;
 }
 
 /** What is free on one node for this peer: its own pods count as free, those of others do not. */
@@ -100,8 +107,5 @@ export function freeOf(stock: Stock, { spec }: SharingPolicy, promised: Promises
  * one sets these to zero.
  */
 export function unpromisedResources({ nodes }: Stock, promised: ResourceList): string[] {
-  const counted = new Set(nodes.flatMap(({ allocatable }) => [...allocatable.keys()]));
-  return [...counted]
-    .filter((name) => isOfNodes(name) && name !== STORAGE && !Object.hasOwn(promised, name))
-    .toSorted();
+  return [...countedBy(nodes)].filter((name) => isOfNodes(name) && !Object.hasOwn(promised, name)).toSorted();
 }

@@ -1,5 +1,6 @@
 import { OFFER_LIMITS } from '../../api/limits.ts';
 import type { NodeShape } from '../../api/offer.ts';
+import { canonicalText } from '../canonical.ts';
 import {
   addTo,
   amountOf,
@@ -30,9 +31,10 @@ const PRECISIONS: readonly number[] = [Infinity, 6, 5, 4, 3, 2, 1];
  * what all the shapes hold.
  */
 export function groupShares(shares: readonly NodeShare[]): { shapes: NodeShape[]; held: Sums } {
+  const kinds = shares.map((share) => ({ share, kind: kindOf(share) }));
   let groups: Group[] = [];
   for (const precision of PRECISIONS) {
-    groups = grouped(shares, precision);
+    groups = grouped(kinds, precision);
     if (groups.length <= MOST_SHAPES) break;
   }
   const kept = groups.toSorted(bySize).slice(0, MOST_SHAPES);
@@ -46,16 +48,12 @@ interface Group extends NodeShare {
   count: number;
 }
 
-function grouped(shares: readonly NodeShare[], precision: number): Group[] {
+function grouped(kinds: readonly { share: NodeShare; kind: string }[], precision: number): Group[] {
   const groups = new Map<string, Group>();
-  for (const share of shares) {
+  for (const { share, kind } of kinds) {
     const amounts = coarse(share.amounts, precision);
     const resources = [...amounts].map(([resource, milli]) => `${resource}=${milli}`).toSorted();
-    const key = [
-      `${share.architecture}/${share.operatingSystem}`,
-      ...labelTexts(share.labels),
-      ...resources,
-    ].join();
+    const key = [kind, ...resources].join();
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { ...share, amounts, key, count: 1 });
     else if (group.count < OFFER_LIMITS.count) group.count++;
@@ -63,10 +61,9 @@ function grouped(shares: readonly NodeShare[], precision: number): Group[] {
   return [...groups.values()];
 }
 
-const labelTexts = (labels: Readonly<Record<string, string>>): string[] =>
-  Object.entries(labels)
-    .map(([key, value]) => `${key}:${value}`)
-    .toSorted();
+/** All that a scheduler can tell nodes apart by, besides their size. */
+const kindOf = ({ architecture, operatingSystem, labels }: NodeShare): string =>
+  canonicalText([architecture, operatingSystem, labels]);
 
 /** Pieces are few and mean a device each, so they are not rounded; pods are many. */
 function coarse(amounts: Amounts, precision: number): Amounts {
