@@ -75,4 +75,5 @@ export const ADVERTISEMENT_REASONS = {
   unreachable: 'ApiServerUnreachable',
   noLink: 'NoLink',
   settingUp: 'SettingUp',
+  ending: 'Ending',
 } as const;

@@ -1,34 +1,265 @@
+import { Controller } from '../../kube/controller.ts';
+import { systemRandom } from '../../lib/backoff.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { TributaryError, errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { isSignedBy } from '../contract/contract.ts';
+import { checkOffer } from '../offer/check.ts';
 import type { BorrowingSide, PeerIdentity, PeeringReport } from '../ports.ts';
-import type { Documents, DocumentChanges } from '../protocol/documents.ts';
+import type { DocumentChanges, Documents, GrantDocument, OfferDocument } from '../protocol/documents.ts';
+import { AccessKeeper } from './access.ts';
+import { AgentSetup } from './agent-setup.ts';
+import { Caches } from './caches.ts';
+import { CredentialKeeper } from './credentials.ts';
+import { decide } from './decide.ts';
+import type { Facts } from './facts.ts';
+import { Hearing } from './heard.ts';
+import { BORROWING_EVENTS } from './names.ts';
+import { NodeSetup } from './node-setup.ts';
 import type { BorrowingOptions } from './ports.ts';
+import { probe } from './probe.ts';
+import { Reconciler } from './reconciler.ts';
+import { reportOf } from './report.ts';
+import { documentsOf, isOffloadable, namespacesOf } from './request.ts';
+import { Setup } from './setup.ts';
+import { Teardown } from './teardown.ts';
+
+/** Providers that are worked on at the same time. */
+const CONCURRENCY = 8;
+const DEFAULT_DRAIN_MS = 30_000;
 
 /** We as consumer: from an offer to a virtual node, and back. */
 export class Borrowing implements BorrowingSide {
   readonly #options: BorrowingOptions;
+  readonly #log: Logger;
+  readonly #caches: Caches;
+  readonly #hearing = new Hearing();
+  readonly #access: AccessKeeper;
+  readonly #credentials: CredentialKeeper;
+  readonly #controller: Controller;
+  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #told = new Map<string, PeeringReport>();
+  #unsubscribe: (() => void)[] = [];
 
   constructor(options: BorrowingOptions) {
+    const { client, clock, random = systemRandom, systemNamespace, reach, metrics } = options;
     this.#options = options;
+    const log = (this.#log = options.log.named('borrowing'));
+    this.#caches = new Caches({ client, clock, log, systemNamespace });
+    const wake = (clusterID: string): void => this.#controller.add(clusterID);
+    const common = { clock, random, log, wake };
+    const { ownApiServers: forbidden = [], allowLoopback = false } = options;
+    this.#access = new AccessKeeper({
+      ...common,
+      reach,
+      probe: async (api, signal) => probe(api, { forbidden, allowLoopback, clock }, signal),
+    });
+    this.#credentials = new CredentialKeeper({ ...common, links: options.links });
+    const reconciler = this.#reconciler();
+    this.#controller = new Controller({
+      name: 'borrowing',
+      concurrency: CONCURRENCY,
+      reconcile: async (clusterID, { signal }) => reconciler.reconcile(clusterID, signal),
+      clock,
+      log,
+      random,
+      ...(metrics && { metrics }),
+    });
+  }
+
+  /** Caches: before the links and whatever asks for reports. */
+  caches(): Component[] {
+    return this.#caches.all();
+  }
+
+  /** What acts; to be started once the wishes are known. */
+  actors(): Component[] {
+    const source: Component = {
+      name: 'borrowing changes',
+      start: async () => {
+        this.#connect();
+        await Promise.resolve();
+      },
+      stop: async () => {
+        for (const end of this.#unsubscribe.splice(0)) end();
+        this.#access.stop();
+        this.#credentials.stop();
+        await Promise.resolve();
+      },
+    };
+    return [this.#controller, source];
   }
 
   components(): Component[] {
-    return [];
+    return [...this.caches(), ...this.actors()];
   }
 
   documents(clusterID: string): Pick<Documents, 'request' | 'acceptance'> {
-    const { wanted } = this.#options.wishes.wish(clusterID);
-    return wanted ? { request: { clusterName: this.#options.clusterName, namespaces: [] } } : {};
+    const { clusterName } = this.#options;
+    return documentsOf(this.#facts(clusterID), { clusterName, mayOffload: this.#mayOffload });
   }
 
-  async received(_peer: PeerIdentity, _changes: Pick<DocumentChanges, 'offer' | 'grant'>): Promise<void> {
+  async received(peer: PeerIdentity, changes: Pick<DocumentChanges, 'offer' | 'grant'>): Promise<void> {
+    const { clusterID } = peer;
+    const { offer, grant } = changes;
     await Promise.resolve();
+    try {
+      if (grant !== undefined) this.#hearing.take(peer, { grant: this.#checkedGrant(peer, grant) });
+      if (offer !== undefined) this.#hearing.take(peer, { offer: this.#checkedOffer(peer, offer) });
+    } catch (error) {
+      this.#refuse(peer, error);
+      throw error;
+    } finally {
+      this.#changed(clusterID);
+    }
   }
 
-  report(_clusterID: string): PeeringReport {
-    return { phase: 'None' };
+  report(clusterID: string): PeeringReport {
+    const facts = this.#facts(clusterID);
+    return reportOf(facts, decide(facts));
   }
 
-  onChange(_listener: (clusterID: string) => void): () => void {
-    return () => undefined;
+  onChange(listener: (clusterID: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  readonly #mayOffload = (namespace: string): boolean =>
+    isOffloadable(namespace, this.#options.systemNamespace) && this.#caches.hasNamespace(namespace);
+
+  #facts(clusterID: string): Facts {
+    const { wishes, clock } = this.#options;
+    const heard = this.#hearing.of(clusterID);
+    const advertisement = this.#caches.advertisements.get(clusterID);
+    const { contract } = advertisement?.status ?? {};
+    const { text, signature } = heard.grant?.contract ?? {};
+    const { publicKey } = heard;
+    // Once recorded it need not be proved again.
+    const isNews =
+      contract !== undefined && contract.providerSignature === undefined && text === contract.text;
+    const proved =
+      isNews && signature !== undefined && publicKey !== undefined && heard.grant?.state === 'Active'
+        ? isSignedBy({ clusterID, publicKey }, contract.text, signature) && { text: contract.text, signature }
+        : false;
+    return {
+      nowMs: clock.now(),
+      wish: wishes.wish(clusterID),
+      heard,
+      advertisement,
+      hasBelongings: this.#caches.hasBelongings(clusterID),
+      ...(proved !== false && { proved }),
+    };
+  }
+
+  #checkedOffer(peer: PeerIdentity, document: OfferDocument | null): OfferDocument | null {
+    if (document === null) return null;
+    const { identity, clock } = this.#options;
+    const kept = this.#caches.advertisements.get(peer.clusterID)?.spec;
+    const heard = this.#hearing.of(peer.clusterID).offer ?? undefined;
+    const last =
+      kept === undefined || (heard?.offer.generation ?? 0) >= kept.offer.generation ? (heard ?? kept) : kept;
+    const offer = checkOffer(document, {
+      provider: peer,
+      consumer: identity.clusterID,
+      lastGeneration: last?.offer.generation,
+      ...(last && { lastSignature: last.signature }),
+      nowMs: clock.now(),
+    });
+    return { offer, signature: document.signature };
+  }
+
+  /** That the contract is the one we mean is seen later; that its signature is the provider's, now. */
+  #checkedGrant(peer: PeerIdentity, grant: GrantDocument | null): GrantDocument | null {
+    const { contract } = grant ?? {};
+    if (contract !== undefined && !isSignedBy(peer, contract.text, contract.signature)) {
+      throw new TributaryError('Invalid', 'the signature of the contract is not that of the provider');
+    }
+    return grant;
+  }
+
+  /** What is in place stays as it is. */
+  #refuse(peer: PeerIdentity, error: unknown): void {
+    const { events, wishes } = this.#options;
+    const message = errorMessage(error);
+    const isNews = this.#hearing.of(peer.clusterID).refusal !== message;
+    this.#hearing.refuse(peer, message);
+    if (!isNews) return;
+    this.#log.warn('refused what a provider sent', { peer: peer.clusterID, error: message });
+    const subject = this.#caches.advertisements.get(peer.clusterID) ?? wishes.wish(peer.clusterID).subject;
+    if (subject !== undefined) events.event(subject, 'Warning', BORROWING_EVENTS.invalid, message);
+  }
+
+  #connect(): void {
+    const { wishes, links } = this.#options;
+    const changed = (clusterID: string): void => this.#changed(clusterID);
+    this.#caches.onChange(changed);
+    this.#unsubscribe = [
+      wishes.onChange(changed),
+      links().onChange(({ clusterID }) => {
+        if (clusterID !== undefined) this.#linkChanged(clusterID);
+      }),
+      this.#caches.namespaces.onChange(() => {
+        for (const clusterID of this.#known()) changed(clusterID);
+      }),
+    ];
+    for (const clusterID of this.#known()) changed(clusterID);
+  }
+
+  #known(): Set<string> {
+    return new Set([...this.#caches.ids(), ...this.#hearing.ids(), ...this.#told.keys()]);
+  }
+
+  #linkChanged(clusterID: string): void {
+    const isUp = this.#options.links().view(clusterID)?.connected === true;
+    if (isUp) {
+      this.#credentials.retry(clusterID);
+      this.#access.retry(clusterID);
+    } else if (this.report(clusterID).phase === 'None') {
+      // Nothing is wanted of it; a new link says everything again.
+      this.#hearing.forget(clusterID);
+      this.#told.delete(clusterID);
+    }
+    this.#controller.add(clusterID);
+  }
+
+  #changed(clusterID: string): void {
+    this.#controller.add(clusterID);
+    this.#options.links().publish(clusterID);
+    const report = this.report(clusterID);
+    if (deepEqual(report, this.#told.get(clusterID))) return;
+    this.#told.set(clusterID, report);
+    for (const listener of this.#listeners) listener(clusterID);
+  }
+
+  #reconciler(): Reconciler {
+    const { client, identity, launcher, systemNamespace, homeApiServer, events, clock } = this.#options;
+    const { drainMs = DEFAULT_DRAIN_MS } = this.#options;
+    const [caches, access, credentials, log] = [this.#caches, this.#access, this.#credentials, this.#log];
+    const agents = new AgentSetup({ launcher, clock, log });
+    const teardown = new Teardown({ client, clock, log, drainMs });
+    const nodes = new NodeSetup({
+      client,
+      caches,
+      teardown,
+      systemNamespace,
+      ...(homeApiServer && { homeApiServer }),
+    });
+    const setup = new Setup({ client, caches, access, credentials, nodes, agents, systemNamespace });
+    return new Reconciler({
+      client,
+      caches,
+      identity,
+      setup,
+      teardown,
+      agents,
+      access,
+      credentials,
+      events,
+      clock,
+      facts: (clusterID) => this.#facts(clusterID),
+      clusterNameOf: (clusterID) => this.#options.links().view(clusterID)?.clusterName,
+      namespacesOf: ({ wish }) => namespacesOf(wish, this.#mayOffload),
+    });
   }
 }

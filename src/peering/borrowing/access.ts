@@ -1,0 +1,178 @@
+import type { Random } from '../../lib/backoff.ts';
+import { Backoff } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ApiReach } from '../ports.ts';
+import type { ApiAccess } from '../protocol/documents.ts';
+import { checkedAccess } from './probe.ts';
+import type { Access } from './secret.ts';
+
+export interface AccessOptions {
+  /** Throws where the address may not be used or does not answer; see probe.ts. */
+  probe: (api: ApiAccess, signal: AbortSignal) => Promise<void>;
+  reach: ApiReach;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  /** Something is new about the way to that provider. */
+  wake: (clusterID: string) => void;
+}
+
+export interface AccessState {
+  access?: Access;
+  /** Why there is none, or no better one. */
+  problem?: string;
+}
+
+interface Entry {
+  api: ApiAccess | undefined;
+  state: AccessState;
+  readonly backoff: Backoff;
+  /** Monotonic; not before. */
+  notBefore: number;
+  abort?: AbortController;
+}
+
+const RETRY = { baseMs: 1000, capMs: 60_000 };
+/** A way that the agent says does not work is tried again, but not more often than this. */
+const FAILING_INTERVAL_MS = 10_000;
+
+export interface WantedAccess {
+  /** As the provider said on this link; undefined where it has not yet. */
+  api: ApiAccess | undefined;
+  /** What the Secret holds. */
+  stored: Access | undefined;
+  /** The agent cannot reach it. */
+  failing: boolean;
+}
+
+/**
+ * The way to each provider's API server: at its own address where that answers, else through streams beside the
+ * link. What works stays until it fails.
+ */
+export class AccessKeeper {
+  readonly #options: AccessOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: AccessOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for a way where one is needed; answers at once with the one that is there. */
+  want(clusterID: string, { api, stored, failing }: WantedAccess): AccessState {
+    const entry = this.#entries.get(clusterID) ?? this.#begin(clusterID, stored);
+    const isNew = api !== undefined && !deepEqual(api, entry.api);
+    if (isNew) this.#retarget(entry, api, stored);
+    // Nobody has said yet where it is; a stream can be opened all the same, as it was before a restart.
+    if (entry.api === undefined && stored?.how !== 'Link') return entry.state;
+    const { clock } = this.#options;
+    const isWanted = entry.state.access === undefined || failing;
+    if (isWanted && entry.abort === undefined && clock.monotonic() >= entry.notBefore) {
+      entry.notBefore = clock.monotonic() + FAILING_INTERVAL_MS;
+      entry.abort = new AbortController();
+      void this.#look(clusterID, entry, stored, entry.abort);
+    }
+    return entry.state;
+  }
+
+  /** The link is back: no use in waiting longer. */
+  retry(clusterID: string): void {
+    const entry = this.#entries.get(clusterID);
+    if (entry !== undefined && entry.state.access === undefined) entry.notBefore = -Infinity;
+  }
+
+  async drop(clusterID: string): Promise<void> {
+    this.#entries.get(clusterID)?.abort?.abort(new Error('not wanted any more'));
+    this.#entries.delete(clusterID);
+    await this.#options.reach.close(clusterID);
+  }
+
+  stop(): void {
+    for (const entry of this.#entries.values()) entry.abort?.abort(new Error('stopped'));
+    this.#entries.clear();
+  }
+
+  #begin(clusterID: string, stored: Access | undefined): Entry {
+    const { random } = this.#options;
+    const entry: Entry = {
+      api: undefined,
+      // A direct way of before a restart is good until somebody says otherwise; a stream has to be opened again.
+      state: stored?.how === 'Direct' ? { access: stored } : {},
+      backoff: new Backoff({ ...RETRY, random }),
+      notBefore: -Infinity,
+    };
+    this.#entries.set(clusterID, entry);
+    return entry;
+  }
+
+  /** The provider names another address: what was found for the old one is worth nothing, unless it is the same. */
+  #retarget(entry: Entry, api: ApiAccess, stored: Access | undefined): void {
+    entry.abort?.abort(new Error('another address'));
+    delete entry.abort;
+    entry.notBefore = -Infinity;
+    const isSame = entry.api === undefined && stored?.how === 'Direct' && deepEqual(apiOf(stored), api);
+    entry.api = api;
+    if (!isSame) entry.state = {};
+  }
+
+  async #look(
+    clusterID: string,
+    entry: Entry,
+    stored: Access | undefined,
+    abort: AbortController,
+  ): Promise<void> {
+    const { clock, log, wake } = this.#options;
+    try {
+      const { api } = entry;
+      const access =
+        api === undefined
+          ? await this.#reopen(clusterID, stored)
+          : await this.#find(clusterID, api, abort.signal);
+      if (abort.signal.aborted) return;
+      entry.state = access === undefined ? {} : { access };
+      entry.backoff.reset();
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      const problem = errorMessage(error);
+      if (entry.state.problem !== problem)
+        log.warn('no way to the API server', { peer: clusterID, error: problem });
+      entry.state = { ...entry.state, problem };
+      const delayMs = entry.backoff.next();
+      entry.notBefore = clock.monotonic() + delayMs;
+      clock.after(delayMs, () => wake(clusterID));
+    } finally {
+      if (entry.abort === abort) delete entry.abort;
+    }
+    wake(clusterID);
+  }
+
+  async #find(clusterID: string, api: ApiAccess, signal: AbortSignal): Promise<Access> {
+    const { probe, reach, log } = this.#options;
+    const checked = checkedAccess(api);
+    try {
+      await probe(checked, signal);
+      return { how: 'Direct', ...checked };
+    } catch (error) {
+      signal.throwIfAborted();
+      log.debug('not dialled directly', { peer: clusterID, why: errorMessage(error) });
+    }
+    const { server } = await reach.open(clusterID);
+    const { ca, serverName = hostOf(checked.server) } = checked;
+    return { how: 'Link', server, ...(ca !== undefined && { ca }), serverName };
+  }
+
+  async #reopen(clusterID: string, stored: Access | undefined): Promise<Access | undefined> {
+    if (stored === undefined) return undefined;
+    const { server } = await this.#options.reach.open(clusterID);
+    return { ...stored, server };
+  }
+}
+
+const hostOf = (server: string): string => new URL(server).hostname.replaceAll(/^\[|\]$/gu, '');
+
+/** As the provider must have said it. */
+function apiOf({ server, ca, serverName }: Access): ApiAccess {
+  return { server, ...(ca !== undefined && { ca }), ...(serverName !== undefined && { serverName }) };
+}

@@ -1,0 +1,171 @@
+import type { Random } from '../../lib/backoff.ts';
+import { Backoff } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { startDeadline } from '../../lib/deadline.ts';
+import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { PeerLinks } from '../ports.ts';
+import type { Credential } from '../protocol/documents.ts';
+import type { HeldCredential } from './secret.ts';
+
+export interface CredentialsOptions {
+  links: () => Pick<PeerLinks, 'view' | 'call'>;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  /** Something is new about that provider's credential. */
+  wake: (clusterID: string) => void;
+}
+
+export interface CredentialState {
+  held?: HeldCredential;
+  /** When a new one is due; milliseconds since the epoch. */
+  renewAtMs?: number;
+  /** Why there is no newer one. */
+  problem?: string;
+}
+
+interface Entry {
+  held?: HeldCredential;
+  problem?: string;
+  readonly backoff: Backoff;
+  /** Where between 60 % and 70 % of its life a token is renewed: not all peers at once. */
+  readonly share: number;
+  /** Monotonic; not before. */
+  notBefore: number;
+  askedAt: number;
+  abort?: AbortController;
+}
+
+const CALL_TIMEOUT_MS = 15_000;
+const RETRY = { baseMs: 1000, capMs: 60_000 };
+/** A token that the provider refuses is replaced, but not more often than this. */
+const REJECTED_INTERVAL_MS = 10_000;
+const MAX_TOKEN_LENGTH = 16_384;
+/** A year: longer than any API server grants. */
+const MAX_LIFE_MS = 366 * 24 * 3_600_000;
+
+/**
+ * Tokens of the providers, asked for over the link well before the last one ends. The last one is kept until a new
+ * one is there. In memory only: the Secret holds what has to outlive us.
+ */
+export class CredentialKeeper {
+  readonly #options: CredentialsOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks for a token where one is due; answers at once with what is there.
+   *
+   * @param stored what the Secret holds
+   * @param rejected the provider's API server refuses what is in use
+   */
+  want(clusterID: string, stored: HeldCredential | undefined, rejected: boolean): CredentialState {
+    const entry = this.#entry(clusterID);
+    if (stored !== undefined && (entry.held === undefined || stored.issuedMs > entry.held.issuedMs)) {
+      entry.held = stored;
+    }
+    const { held, problem } = entry;
+    if (this.#isDue(entry, rejected)) this.#ask(clusterID, entry);
+    return {
+      ...(held !== undefined && { held, renewAtMs: renewAt(held, entry.share) }),
+      ...(problem !== undefined && { problem }),
+    };
+  }
+
+  /** The link is back: no use in waiting longer. */
+  retry(clusterID: string): void {
+    const entry = this.#entries.get(clusterID);
+    if (entry !== undefined) entry.notBefore = -Infinity;
+  }
+
+  drop(clusterID: string): void {
+    this.#entries.get(clusterID)?.abort?.abort(new Error('not wanted any more'));
+    this.#entries.delete(clusterID);
+  }
+
+  stop(): void {
+    for (const clusterID of this.#entries.keys()) this.drop(clusterID);
+  }
+
+  #entry(clusterID: string): Entry {
+    const known = this.#entries.get(clusterID);
+    if (known !== undefined) return known;
+    const { random } = this.#options;
+    const entry: Entry = {
+      backoff: new Backoff({ ...RETRY, random }),
+      share: 0.6 + 0.1 * random(),
+      notBefore: -Infinity,
+      askedAt: -Infinity,
+    };
+    this.#entries.set(clusterID, entry);
+    return entry;
+  }
+
+  #isDue({ held, share, notBefore, askedAt, abort }: Entry, rejected: boolean): boolean {
+    const { clock } = this.#options;
+    const now = clock.monotonic();
+    if (abort !== undefined || now < notBefore) return false;
+    if (held === undefined || clock.now() >= renewAt(held, share)) return true;
+    return rejected && now - askedAt >= REJECTED_INTERVAL_MS;
+  }
+
+  #ask(clusterID: string, entry: Entry): void {
+    const { links, clock, wake } = this.#options;
+    if (links().view(clusterID)?.connected !== true) {
+      entry.problem = 'no link to ask for a token over';
+      return;
+    }
+    const abort = new AbortController();
+    entry.abort = abort;
+    entry.askedAt = clock.monotonic();
+    void this.#call(clusterID, entry, abort.signal).finally(() => {
+      delete entry.abort;
+      // Dropped meanwhile: nobody waits for it.
+      if (this.#entries.get(clusterID) === entry) wake(clusterID);
+    });
+  }
+
+  async #call(clusterID: string, entry: Entry, signal: AbortSignal): Promise<void> {
+    const { links, clock, log, wake } = this.#options;
+    const deadline = startDeadline(clock, CALL_TIMEOUT_MS, `a token of ${clusterID}`, signal);
+    try {
+      const credential = await links().call(clusterID, 'credential', {}, deadline.signal);
+      entry.held = checkedCredential(credential, clock.now());
+      delete entry.problem;
+      entry.backoff.reset();
+    } catch (error) {
+      if (signal.aborted) return;
+      const delayMs = entry.backoff.next();
+      entry.notBefore = clock.monotonic() + delayMs;
+      const message = errorMessage(error);
+      if (entry.problem !== message) log.warn('no token', { peer: clusterID, error: message });
+      entry.problem = message;
+      clock.after(delayMs, () => wake(clusterID));
+    } finally {
+      deadline.dispose();
+    }
+  }
+}
+
+const renewAt = ({ issuedMs, expiresMs }: HeldCredential, share: number): number =>
+  issuedMs + (expiresMs - issuedMs) * share;
+
+/** Throws Invalid, without a word of the token. */
+function checkedCredential({ token, expires }: Credential, nowMs: number): HeldCredential {
+  const expiresMs = Math.floor(Date.parse(expires) / 1000) * 1000;
+  if (token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/u.test(token)) {
+    throw new TributaryError('Invalid', 'the provider sent a token that is none');
+  }
+  if (!(expiresMs - nowMs > 1000)) {
+    throw new TributaryError(
+      'Invalid',
+      'the provider sent a token that has expired already; compare the clocks of both clusters',
+    );
+  }
+  const issuedMs = Math.floor(nowMs / 1000) * 1000;
+  return { token, issuedMs, expiresMs: Math.min(expiresMs, issuedMs + MAX_LIFE_MS) };
+}

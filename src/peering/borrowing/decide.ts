@@ -1,0 +1,147 @@
+import type { Advertisement } from '../../api/advertisement.ts';
+import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
+import type { ResourceList } from '../../api/wire.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { draftContract } from '../contract/contract.ts';
+import type { Course } from './course.ts';
+import { ending, restReport, waitReport } from './report.ts';
+import type { Facts } from './facts.ts';
+import type { Heard } from './heard.ts';
+import { type Verdict, verdictOf } from './verdict.ts';
+
+/** Pure. */
+export function decide(facts: Facts): Course {
+  const { wish, heard, advertisement, hasBelongings } = facts;
+  const isDeleted = advertisement?.metadata.deletionTimestamp !== undefined;
+  if (isDeleted || !wish.wanted) return unwanted(facts, isDeleted);
+  if (advertisement !== undefined) return withAdvertisement(facts, advertisement);
+  if (hasBelongings) {
+    const report = ending('its Advertisement is gone');
+    return { kind: 'end', report, forget: true, revoked: false };
+  }
+  const report = restReport(facts);
+  return heard.offer == null || report.phase === 'Denied' ? { kind: 'rest', report } : { kind: 'keep' };
+}
+
+function unwanted(facts: Facts, isDeleted: boolean): Course {
+  const { wish, advertisement, hasBelongings } = facts;
+  if (advertisement === undefined && !hasBelongings) return { kind: 'rest', report: restReport(facts) };
+  const contract = advertisement?.status?.contract;
+  const why = isDeleted && wish.wanted ? 'the Advertisement is being deleted' : 'not wanted any more';
+  const revoked = isRevoked(facts, contract);
+  return { kind: 'end', report: ending(why), ...(contract && { contract }), forget: true, revoked };
+}
+
+function withAdvertisement(facts: Facts, { spec, status = {} }: Advertisement): Course {
+  const { nowMs, wish, heard, hasBelongings } = facts;
+  if (heard.offer != null && heard.offer.signature !== spec.signature) {
+    return { kind: 'keep' };
+  }
+  const verdict = verdictOf(spec, { nowMs, withdrawn: heard.offer === null, policy: wish.policy });
+  const { contract } = status;
+  if (spec.approval === 'Denied') return endOrRest(facts, verdict, { ...(contract && { contract }) });
+  // What the provider has ended is forgotten first, so that a restart does not take it for valid.
+  if (isRevoked(facts, contract)) return endOrRest(facts, verdict, { revoked: true });
+  const terms = readContract(contract);
+  if (contract !== undefined && terms !== undefined && !isOver(spec.offer, terms, nowMs)) {
+    return underContract(facts, { offer: spec.offer, verdict, contract, terms });
+  }
+  if (hasBelongings) return endOrRest(facts, verdict, {});
+  if (verdict.resources === undefined) return { kind: 'rest', report: restReport(facts, verdict), verdict };
+  return sign(facts, spec.offer, verdict, verdict.resources);
+}
+
+interface Agreed {
+  offer: Offer;
+  verdict: Verdict;
+  contract: SignedContract;
+  terms: Contract;
+}
+
+function underContract(facts: Facts, { offer, verdict, contract, terms }: Agreed): Course {
+  const { hasBelongings, proved, heard } = facts;
+  const isSigned = contract.providerSignature !== undefined;
+  if (verdict.resources !== undefined) {
+    const draft = draftContract(offer, verdict.resources, facts.nowMs);
+    if (isOtherwise(draft, terms) || (draft.generation !== terms.generation && isAmiss(heard, contract))) {
+      return sign(facts, offer, verdict, verdict.resources);
+    }
+  }
+  const signed: SignedContract =
+    !isSigned && proved?.text === contract.text
+      ? { ...contract, providerSignature: proved.signature }
+      : contract;
+  const closed = verdict.closes === undefined ? {} : { closed: verdict.message };
+  if (signed.providerSignature !== undefined)
+    return { kind: 'use', verdict, contract: signed, terms, ...closed };
+  if (hasBelongings) return { kind: 'use', verdict, contract, ...closed };
+  // Nobody has signed it but we, and by now we would not.
+  if (verdict.resources === undefined) return { kind: 'rest', report: restReport(facts, verdict), verdict };
+  const report = waitReport('the provider has not signed the contract yet');
+  return { kind: 'rest', report, verdict, contract };
+}
+
+function sign({ nowMs }: Facts, offer: Offer, verdict: Verdict, resources: ResourceList): Course {
+  return { kind: 'sign', verdict, contract: draftContract(offer, resources, nowMs) };
+}
+
+/** Taken down while there is something to take down; then only the Advertisement stays, and says why. */
+function endOrRest(
+  facts: Facts,
+  verdict: Verdict,
+  how: { contract?: SignedContract; revoked?: boolean },
+): Course {
+  const { contract, revoked = false } = how;
+  if (!facts.hasBelongings) return { kind: 'rest', report: restReport(facts, verdict), verdict };
+  const report = ending(revoked ? 'the provider has ended it' : verdict.message);
+  return { kind: 'end', report, verdict, ...(contract && { contract }), forget: false, revoked };
+}
+
+/** The provider has said no, or that what we hold is over. */
+function isRevoked(
+  { heard: { grant }, advertisement }: Facts,
+  contract: SignedContract | undefined,
+): boolean {
+  if (grant?.state === 'Denied') return true;
+  if (grant?.state !== 'Ended') return false;
+  const ended = grant.contract?.text;
+  // What ended may be an earlier contract than ours, or than the one that today's offer invites to.
+  if (contract !== undefined) return ended === undefined || ended === contract.text;
+  const generation = advertisement?.spec.offer.generation ?? 0;
+  return ended === undefined || !((readText(ended)?.generation ?? generation) < generation);
+}
+
+/** The provider does not hold our contract as Active, and has said so on this link. */
+function isAmiss({ grant }: Heard, contract: SignedContract): boolean {
+  if (contract.providerSignature === undefined) return true;
+  if (grant === undefined) return false;
+  return grant?.state !== 'Active' || grant.contract?.text !== contract.text;
+}
+
+/** Differs in what matters to somebody: a renewal of the offer alone needs no new contract. */
+function isOtherwise(draft: Contract, terms: Contract): boolean {
+  const { generation: _draftGeneration, issued: _draftIssued, ...wanted } = draft;
+  const { generation: _generation, issued: _issued, ...agreed } = terms;
+  return !deepEqual(wanted, agreed);
+}
+
+/**
+ * A provider that is silent keeps our pods for `keepForSeconds`, and so do we keep its nodes: this long after the
+ * end of its last offer.
+ */
+function isOver(offer: Offer, { keepForSeconds }: Contract, nowMs: number): boolean {
+  return nowMs >= Date.parse(offer.expires) + keepForSeconds * 1000;
+}
+
+/** Ours, from the Advertisement's status; undefined where somebody has spoiled it. */
+export const readContract = (contract: SignedContract | undefined): Contract | undefined =>
+  contract?.consumerSignature === undefined ? undefined : readText(contract.text);
+
+function readText(text: string): Contract | undefined {
+  try {
+    const terms = JSON.parse(text) as Contract | null;
+    return Array.isArray(terms?.namespaces) && typeof terms?.resources === 'object' ? terms : undefined;
+  } catch {
+    return undefined;
+  }
+}

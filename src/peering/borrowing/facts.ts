@@ -1,0 +1,15 @@
+import type { Advertisement } from '../../api/advertisement.ts';
+import type { Heard } from './heard.ts';
+import type { BorrowingWish } from './ports.ts';
+
+/** All that is known of one provider, at one moment. */
+export interface Facts {
+  nowMs: number;
+  wish: BorrowingWish;
+  heard: Heard;
+  /** The contract that the provider has proved, in its last word, to have signed. */
+  proved?: { text: string; signature: string };
+  advertisement: Advertisement | undefined;
+  /** A VirtualNode or a Secret is there because of it. */
+  hasBelongings: boolean;
+}

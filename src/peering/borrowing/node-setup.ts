@@ -1,0 +1,130 @@
+import { isConditionTrue } from '../../api/conditions.ts';
+import type { HomeApiServer, VirtualNode } from '../../api/virtual-node.ts';
+import { VIRTUAL_NODE_CONDITIONS, virtualNodes } from '../../api/virtual-node.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { replaceIfDiffers } from '../../kube/write.ts';
+import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
+import type { Caches } from './caches.ts';
+import { ANNOTATION_NODE_NAME, nodeNameOf, secretName } from './names.ts';
+import { recordName, whoHas } from './naming.ts';
+import { usedNamespaces } from './request.ts';
+import type { NodesState } from './status.ts';
+import type { Teardown } from './teardown.ts';
+import type { WantedVirtualNode } from './virtual-node.ts';
+import { draftVirtualNode, isOf, wantedVirtualNode } from './virtual-node.ts';
+import type { Work } from './work.ts';
+
+export interface NodeSetupOptions {
+  client: KubeClient;
+  caches: Caches;
+  teardown: Teardown;
+  systemNamespace: string;
+  homeApiServer?: HomeApiServer;
+}
+
+export type NamedPlan = VirtualNodePlan & { name: string };
+
+/** The VirtualNodes of one provider: as many and as large as was agreed on. */
+export class NodeSetup {
+  readonly #options: NodeSetupOptions;
+
+  constructor(options: NodeSetupOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined while a newer contract waits for the provider: then nothing is changed. */
+  plans({ course, facts, advertisement }: Work): NamedPlan[] | undefined {
+    const base = advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME];
+    if (course.terms === undefined || base === undefined) return undefined;
+    const { shape, maxNodes } = facts.wish.policy?.spec ?? {};
+    const plans = virtualNodePlans(advertisement.spec.offer, course.terms.resources, shape, maxNodes);
+    return plans.map((plan) => ({ ...plan, name: nodeNameOf(base, plan.suffix) }));
+  }
+
+  /** Makes them as planned. Returns after how many milliseconds to look again at those that go. */
+  async apply(work: Work, plans: readonly NamedPlan[]): Promise<number | undefined> {
+    for (const plan of plans) await this.#applyOne(work, plan);
+    return this.#removeSurplus(work, new Set(plans.map(({ name }) => name)));
+  }
+
+  state({ clusterID }: Work, wanted: readonly string[]): NodesState {
+    const { virtualNodes: cache } = this.#options.caches;
+    const found = wanted.flatMap((name) => cache.get(name) ?? []).filter((node) => isOf(node, clusterID));
+    const sleeper = found.find((node) => !isReady(node));
+    const why = sleeper?.status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
+    const shown =
+      sleeper === undefined ? '' : `; ${sleeper.metadata.name}: ${why?.message ?? 'no agent has spoken yet'}`;
+    return {
+      complete: wanted.length > 0 && found.length === wanted.length,
+      ready: found.filter(isReady).length,
+      message: `${found.filter(isReady).length} of ${wanted.length} ready${shown}`,
+    };
+  }
+
+  async #applyOne(work: Work, plan: NamedPlan): Promise<void> {
+    const { client, caches } = this.#options;
+    const { clusterID, signal } = work;
+    const wanted = this.#wanted(work, plan);
+    const current = caches.virtualNodes.get(plan.name);
+    if (current === undefined || !isOf(current, clusterID)) {
+      await this.#create(work, wanted);
+    } else if (current.metadata.deletionTimestamp === undefined) {
+      const desired = wantedVirtualNode(current, wanted);
+      await replaceIfDiffers(client, virtualNodes, current, { desired, signal });
+    }
+  }
+
+  #wanted({ clusterID, course, facts, namespaces }: Work, plan: NamedPlan): WantedVirtualNode {
+    const { systemNamespace, homeApiServer } = this.#options;
+    const { name, resources, labels, declaredFeatures } = plan;
+    return {
+      name,
+      provider: clusterID,
+      kubeconfigSecretRef: { namespace: systemNamespace, name: secretName(clusterID) },
+      resources,
+      labels: { ...labels, ...facts.wish.policy?.spec.nodeLabels },
+      namespaces: usedNamespaces(course.terms?.namespaces ?? [], namespaces),
+      closed: course.closed !== undefined,
+      ...(homeApiServer !== undefined && { homeApiServer }),
+      ...(declaredFeatures !== undefined && { declaredFeatures }),
+    };
+  }
+
+  async #create({ clusterID, ours, signal }: Work, wanted: WantedVirtualNode): Promise<void> {
+    const { client } = this.#options;
+    const { name } = wanted;
+    const kind = await whoHas(this.#options, { name, clusterID }, signal);
+    if (kind !== undefined) {
+      // Nothing is bound to the name yet: another one will do.
+      if (ours.length === 0) await recordName(client, clusterID, null, signal);
+      throw new TributaryError('AlreadyExists', `${kind} ${name} is not of this peering, and has the name`);
+    }
+    try {
+      await client.create(virtualNodes, draftVirtualNode(wanted), { signal });
+    } catch (error) {
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+      throw new TributaryError('Conflict', `VirtualNode ${name} exists by now`, { cause: error });
+    }
+  }
+
+  /** Those that no plan asks for any more: their pods end well, then they go. */
+  async #removeSurplus(work: Work, wanted: ReadonlySet<string>): Promise<number | undefined> {
+    const { ours, clusterID, advertisement, signal } = work;
+    const { caches, teardown } = this.#options;
+    const waits: number[] = [];
+    for (const one of ours.filter(({ metadata }) => !wanted.has(metadata.name))) {
+      const wait = await teardown.drain([one], { hasty: false }, signal);
+      if (wait !== undefined) waits.push(wait);
+      else await teardown.removeVirtualNode(one, signal);
+    }
+    for (const name of advertisement.status?.virtualNodes ?? []) {
+      const isGone = caches.virtualNodes.get(name) === undefined;
+      if (isGone && !wanted.has(name)) await teardown.removeNode(name, clusterID, signal);
+    }
+    return waits.length === 0 ? undefined : Math.min(...waits);
+  }
+}
+
+const isReady = ({ status }: VirtualNode): boolean =>
+  isConditionTrue(status?.conditions, VIRTUAL_NODE_CONDITIONS.ready);

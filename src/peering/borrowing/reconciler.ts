@@ -1,0 +1,257 @@
+import { ADVERTISEMENT_REASONS, advertisements } from '../../api/advertisement.ts';
+import { CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
+import { FINALIZER_PEERING } from '../../api/names.ts';
+import { secrets } from '../../api/resources.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
+import { replaceIfDiffers, replaceStatusIfDiffers } from '../../kube/write.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { contractText, signContract } from '../contract/contract.ts';
+import type { OwnIdentity } from '../ports.ts';
+import type { AccessKeeper } from './access.ts';
+import type { AgentSetup } from './agent-setup.ts';
+import type { Caches } from './caches.ts';
+import type { CredentialKeeper } from './credentials.ts';
+import type { Course } from './course.ts';
+import { decide } from './decide.ts';
+import type { Facts } from './facts.ts';
+import { ANNOTATION_NODE_NAME } from './names.ts';
+import { chooseName, recordName } from './naming.ts';
+import { newsOf } from './news.ts';
+import type { Again, Setup } from './setup.ts';
+import { type Progress, type StatusInputs, forgeStatus } from './status.ts';
+import type { Teardown } from './teardown.ts';
+import { isOf } from './virtual-node.ts';
+import type { Work } from './work.ts';
+
+export interface ReconcilerOptions {
+  client: KubeClient;
+  caches: Caches;
+  identity: OwnIdentity;
+  facts: (clusterID: string) => Facts;
+  /** How a provider calls itself, as far as is known. */
+  clusterNameOf: (clusterID: string) => string | undefined;
+  namespacesOf: (facts: Facts) => string[];
+  setup: Setup;
+  teardown: Teardown;
+  agents: AgentSetup;
+  access: AccessKeeper;
+  credentials: CredentialKeeper;
+  events: EventRecorder;
+  clock: Clock;
+}
+
+/** Nothing stays unseen for longer: ends of offers, agents that somebody removed. */
+const LOOK_AGAIN_MS = 30_000;
+const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
+
+/** Makes the world right for one provider: one course, whose every write may be the last one. */
+export class Reconciler {
+  readonly #options: ReconcilerOptions;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(clusterID: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { facts: gather, client } = this.#options;
+    const facts = gather(clusterID);
+    const course = decide(facts);
+    const { advertisement } = facts;
+    if (advertisement !== undefined) {
+      const how = { finalizer: FINALIZER_PEERING, signal };
+      const held = await addFinalizer(client, advertisements, advertisement, how);
+      if (held !== advertisement) return {};
+    }
+    if (course.kind === 'use') return this.#use(clusterID, course, facts, signal);
+    if (course.kind === 'end') return this.#end(clusterID, course, facts, signal);
+    if (course.kind === 'keep') await this.#keep(clusterID, facts, signal);
+    else if (course.kind === 'sign') await this.#sign(course, facts, signal);
+    else await this.#rest(clusterID, course, facts, signal);
+    return advertisement === undefined ? {} : { requeueAfterMs: LOOK_AGAIN_MS };
+  }
+
+  /** Kept first; that it is kept lets it be said. */
+  async #sign(
+    { contract: terms, verdict }: Extract<Course, { kind: 'sign' }>,
+    facts: Facts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const text = contractText(terms);
+    const contract = { text, consumerSignature: signContract(this.#options.identity, text) };
+    await this.#write(facts, { verdict, contract, goesOn: true }, signal);
+  }
+
+  async #rest(
+    clusterID: string,
+    { verdict, contract }: Extract<Course, { kind: 'rest' }>,
+    facts: Facts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { credentials, access } = this.#options;
+    if (contract === undefined) {
+      credentials.drop(clusterID);
+      await access.drop(clusterID);
+    }
+    await this.#write(facts, { verdict, contract }, signal);
+  }
+
+  /** The offer as it was checked when it came; a person's word about the Advertisement stands. */
+  async #keep(clusterID: string, { heard, advertisement }: Facts, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    if (heard.offer == null) return;
+    const told = this.#options.clusterNameOf(clusterID);
+    const clusterName = told !== undefined && CLUSTER_NAME.test(told) ? told : undefined;
+    const { offer, signature } = heard.offer;
+    const spec = { clusterID, ...(clusterName !== undefined && { clusterName }), offer, signature };
+    if (advertisement !== undefined) {
+      const desired = { ...advertisement, spec: { ...advertisement.spec, ...spec } };
+      await replaceIfDiffers(client, advertisements, advertisement, { desired, signal });
+      return;
+    }
+    const name = await chooseName(this.#options, { clusterID, clusterName }, signal);
+    const metadata = {
+      name: clusterID,
+      annotations: { [ANNOTATION_NODE_NAME]: name },
+      finalizers: [FINALIZER_PEERING],
+    };
+    try {
+      await client.create(
+        advertisements,
+        { apiVersion: API_VERSION, kind: 'Advertisement', metadata, spec },
+        { signal },
+      );
+    } catch (error) {
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+      throw new TributaryError('Conflict', `Advertisement ${clusterID} exists by now`, { cause: error });
+    }
+  }
+
+  async #use(
+    clusterID: string,
+    course: Extract<Course, { kind: 'use' }>,
+    facts: Facts,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { caches, client, setup, clock, namespacesOf } = this.#options;
+    const { advertisement } = facts;
+    if (advertisement === undefined) return {};
+    if (advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME] === undefined) {
+      const { clusterName } = advertisement.spec;
+      const name = await chooseName(this.#options, { clusterID, clusterName }, signal);
+      await recordName(client, clusterID, name, signal);
+      return {};
+    }
+    const ours = caches.virtualNodesOf(clusterID);
+    const work: Work = {
+      clusterID,
+      facts,
+      course,
+      advertisement,
+      ours,
+      signal,
+      namespaces: namespacesOf(facts),
+    };
+    let so: { progress?: Progress; again: Again } = { again: {} };
+    try {
+      await setup.run(work, (progress, again) => {
+        so = { progress, again };
+      });
+    } finally {
+      const { verdict, contract } = course;
+      if (!signal.aborted) await this.#write(facts, { verdict, contract, progress: so.progress }, signal);
+    }
+    const { inMs = LOOK_AGAIN_MS, atMs = Infinity } = so.again;
+    // A second late: the clock has to have passed it.
+    return { requeueAfterMs: Math.min(inMs, LOOK_AGAIN_MS, Math.max(atMs - clock.now() + 1, 1000)) };
+  }
+
+  /** Everything that was made because of a provider, in the order in which nothing is lost sight of. */
+  async #end(
+    clusterID: string,
+    course: Extract<Course, { kind: 'end' }>,
+    facts: Facts,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { caches, teardown, agents, access, credentials } = this.#options;
+    const ours = caches.virtualNodesOf(clusterID);
+    const recorded = facts.advertisement?.status?.virtualNodes ?? [];
+    const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
+    await this.#write(facts, this.#endingStatus(course, names), signal);
+    const hasty = course.revoked || facts.wish.force === true;
+    const wait = await teardown.drain(ours, { hasty }, signal);
+    if (wait !== undefined) return { requeueAfterMs: wait };
+    for (const one of ours) await teardown.removeVirtualNode(one, signal);
+    await agents.remove(clusterID, signal);
+    for (const name of names) {
+      const current = caches.virtualNodes.get(name);
+      if (current === undefined || isOf(current, clusterID))
+        await teardown.removeNode(name, clusterID, signal);
+    }
+    await this.#deleteSecret(clusterID, signal);
+    credentials.drop(clusterID);
+    await access.drop(clusterID);
+    if (caches.hasBelongings(clusterID)) return { requeueAfterMs: 1000 };
+    if (course.forget) await this.#forget(facts, signal);
+    return {};
+  }
+
+  #endingStatus(
+    { verdict, contract, report }: Extract<Course, { kind: 'end' }>,
+    names: string[],
+  ): Omit<StatusInputs, 'advertisement' | 'nowMs'> {
+    const message = report.message ?? '';
+    const obstacle = { reason: ADVERTISEMENT_REASONS.ending, message };
+    const nodes = { complete: false, ready: 0, message };
+    return { verdict, contract, progress: { names, nodes, obstacle } };
+  }
+
+  async #deleteSecret(clusterID: string, signal: AbortSignal): Promise<void> {
+    const { client, caches } = this.#options;
+    const secret = caches.secretOf(clusterID);
+    if (secret === undefined) return;
+    const { name, namespace = '', uid } = secret.metadata;
+    try {
+      await client.delete(secrets, { name, namespace }, { uid, signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+  }
+
+  async #forget({ advertisement }: Facts, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    if (advertisement === undefined) return;
+    const { name, uid, deletionTimestamp } = advertisement.metadata;
+    if (deletionTimestamp === undefined) {
+      // The finalizer holds it until the next look; then it goes.
+      await client.delete(advertisements, { name }, { uid, signal }).catch((error: unknown) => {
+        if (!hasCode(error, 'NotFound')) throw error;
+      });
+      return;
+    }
+    await removeFinalizer(client, advertisements, advertisement, { finalizer: FINALIZER_PEERING, signal });
+  }
+
+  async #write(
+    { advertisement, nowMs }: Facts,
+    inputs: Omit<StatusInputs, 'advertisement' | 'nowMs'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (advertisement === undefined) return;
+    const status = forgeStatus({ ...inputs, advertisement, nowMs });
+    const object = { apiVersion: API_VERSION, kind: 'Advertisement', ...advertisement };
+    try {
+      await replaceStatusIfDiffers(this.#options.client, advertisements, object, { status, signal });
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) return;
+      throw error;
+    }
+    for (const [type, reason, message] of newsOf(object, status)) {
+      this.#options.events.event(object, type, reason, message);
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import type { PeeringReport } from '../ports.ts';
+import type { Course } from './course.ts';
+import type { Facts } from './facts.ts';
+import type { Verdict } from './verdict.ts';
+
+const REASONS = FOREIGN_CLUSTER_REASONS;
+const KNOWN = new Set<string>(Object.values(REASONS));
+
+/** What a peer gives as reason is shown only where it is one of the list. */
+const known = (reason: string | undefined, otherwise: string): string =>
+  reason !== undefined && KNOWN.has(reason) ? reason : otherwise;
+
+/** Nothing of it is in place; what is waited for, and who has to act. */
+export function restReport(facts: Facts, verdict?: Verdict): PeeringReport {
+  const { wish, heard, advertisement } = facts;
+  if (!wish.wanted) return { phase: 'None', reason: REASONS.notWanted };
+  if (advertisement?.spec.approval === 'Denied') {
+    return { phase: 'Denied', reason: REASONS.deniedHere, message: 'a person here has denied the offer' };
+  }
+  const { grant } = heard;
+  if (grant?.state === 'Denied' || grant?.state === 'Ended') return refusedReport(grant);
+  if (verdict !== undefined && verdict.resources === undefined) {
+    return {
+      phase: 'Offered',
+      reason: OFFERED[verdict.reason] ?? REASONS.offerRefused,
+      message: verdict.message,
+    };
+  }
+  if (heard.refusal !== undefined && advertisement === undefined) {
+    return { phase: 'Pending', reason: REASONS.invalid, message: heard.refusal };
+  }
+  return pendingReport(facts);
+}
+
+function refusedReport({ state, reason, message }: NonNullable<Facts['heard']['grant']>): PeeringReport {
+  const otherwise = state === 'Denied' ? REASONS.denied : REASONS.revoked;
+  return {
+    phase: 'Denied',
+    reason: known(reason, otherwise),
+    message: message ?? (state === 'Denied' ? 'the provider says no' : 'the provider has ended it'),
+  };
+}
+
+function pendingReport({ heard: { grant, offer } }: Facts): PeeringReport {
+  if (offer != null) return { phase: 'Offered', reason: REASONS.settingUp, message: 'an offer has come' };
+  if (grant?.state === 'Pending') {
+    return {
+      phase: 'Pending',
+      reason: known(grant.reason, REASONS.waitingForDecision),
+      message: grant.message ?? 'the provider has not decided yet',
+    };
+  }
+  return { phase: 'Pending', reason: REASONS.waitingForOffer, message: 'the provider has sent no offer yet' };
+}
+
+const OFFERED: Readonly<Record<string, string>> = {
+  [ADVERTISEMENT_REASONS.waitingForApproval]: REASONS.waitingForApproval,
+  [ADVERTISEMENT_REASONS.noPolicy]: REASONS.noPolicy,
+  [ADVERTISEMENT_REASONS.expired]: REASONS.waitingForOffer,
+  [ADVERTISEMENT_REASONS.withdrawn]: REASONS.withdrawn,
+};
+
+/** It is agreed on here, and being set up. */
+export const waitReport = (message: string): PeeringReport => ({
+  phase: 'Accepted',
+  reason: REASONS.settingUp,
+  message,
+});
+
+export const ending = (message: string): PeeringReport => ({
+  phase: 'Ending',
+  reason: REASONS.ending,
+  message,
+});
+
+/** What is in place, as the Advertisement's conditions say: in use, or on the way there. */
+export function usedReport({ advertisement }: Facts): PeeringReport {
+  const conditions = advertisement?.status?.conditions ?? [];
+  const node = conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode);
+  if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');
+  return { phase: 'Established', reason: REASONS.ok, message: node.message };
+}
+
+/** For the ForeignCluster. Pure: a restart says the same. */
+export function reportOf(facts: Facts, course: Course): PeeringReport {
+  return 'report' in course ? course.report : usedReport(facts);
+}

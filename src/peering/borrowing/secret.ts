@@ -1,0 +1,93 @@
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { LABEL_PROVIDER } from '../../api/names.ts';
+import type { Draft, Secret } from '../../api/wire.ts';
+import type { Kubeconfig } from '../tenant-kubeconfig.ts';
+import { forgeKubeconfig } from '../tenant-kubeconfig.ts';
+import { ANNOTATION_ACCESS, ANNOTATION_EXPIRES, ANNOTATION_ISSUED, secretName } from './names.ts';
+
+const KEY = 'kubeconfig';
+
+/** A token of the provider, with the time in which it counts; milliseconds since the epoch. */
+export interface HeldCredential {
+  token: string;
+  issuedMs: number;
+  expiresMs: number;
+}
+
+/** An address under which agents reach the provider's API server. */
+export interface Access {
+  how: 'Direct' | 'Link';
+  /** https URL. */
+  server: string;
+  /** PEM. */
+  ca?: string;
+  /** The name in its certificate, where it is not the URL's host. */
+  serverName?: string;
+}
+
+export interface StoredAccess {
+  access: Access;
+  credential: HeldCredential;
+}
+
+/** The Secret that the agent reads. One shape for one content: compare it to see whether to write. */
+export function forgeSecret(
+  provider: string,
+  systemNamespace: string,
+  { access, credential }: StoredAccess,
+): Draft<Secret> {
+  const { how, server, ca, serverName } = access;
+  const kubeconfig = forgeKubeconfig({
+    peer: provider,
+    server,
+    ...(ca !== undefined && { certificateAuthorityData: Buffer.from(ca).toString('base64') }),
+    ...(serverName !== undefined && { tlsServerName: serverName }),
+    token: credential.token,
+  });
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      name: secretName(provider),
+      namespace: systemNamespace,
+      labels: { [LABEL_PROVIDER]: provider, [LABEL_APP_NAME]: APP_NAME },
+      annotations: {
+        [ANNOTATION_ACCESS]: how,
+        [ANNOTATION_ISSUED]: time(credential.issuedMs),
+        [ANNOTATION_EXPIRES]: time(credential.expiresMs),
+      },
+    },
+    type: 'Opaque',
+    data: { [KEY]: Buffer.from(JSON.stringify(kubeconfig)).toString('base64') },
+  };
+}
+
+/** What is in it; undefined where somebody has spoiled it: then a new token is asked for. */
+export function readSecret({ metadata, data }: Secret): StoredAccess | undefined {
+  const { annotations = {} } = metadata;
+  const issuedMs = Date.parse(annotations[ANNOTATION_ISSUED] ?? '');
+  const expiresMs = Date.parse(annotations[ANNOTATION_EXPIRES] ?? '');
+  const how = annotations[ANNOTATION_ACCESS] === 'Link' ? 'Link' : 'Direct';
+  try {
+    const text = Buffer.from(data?.[KEY] ?? '', 'base64').toString('utf8');
+    const { clusters, users } = JSON.parse(text) as Kubeconfig;
+    const [cluster, token] = [clusters[0]?.cluster, users[0]?.user.token];
+    if (cluster?.['server'] === undefined || token === undefined || !(issuedMs < expiresMs)) return undefined;
+    return { access: accessOf(how, cluster), credential: { token, issuedMs, expiresMs } };
+  } catch {
+    return undefined;
+  }
+}
+
+function accessOf(how: Access['how'], cluster: Record<string, string>): Access {
+  const { server = '', 'certificate-authority-data': ca, 'tls-server-name': serverName } = cluster;
+  return {
+    how,
+    server,
+    ...(ca !== undefined && { ca: Buffer.from(ca, 'base64').toString('utf8') }),
+    ...(serverName !== undefined && { serverName }),
+  };
+}
+
+/** Whole seconds, downwards: never longer than it is. */
+const time = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

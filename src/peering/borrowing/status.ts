@@ -1,0 +1,159 @@
+import type { Advertisement, AdvertisementStatus } from '../../api/advertisement.ts';
+import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import {
+  type WantedCondition,
+  isConditionTrue,
+  withCondition,
+  withoutCondition,
+} from '../../api/conditions.ts';
+import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
+import type { SignedContract } from '../../api/offer.ts';
+import type { Condition } from '../../api/wire.ts';
+import type { Verdict } from './verdict.ts';
+
+/** How far setting up has come. */
+export interface Progress {
+  /** VirtualNodes that there are or will be; kept before the first is made, so that none is ever lost sight of. */
+  names: string[];
+  access?: 'Direct' | 'Link';
+  /** The token in use; milliseconds since the epoch. */
+  credentialExpiresMs?: number;
+  /** Why there is no valid token, or no way to use it. */
+  obstacle?: { reason: string; message: string };
+  nodes: NodesState;
+}
+
+export interface NodesState {
+  /** All that are wanted are there. */
+  complete: boolean;
+  /** Of them, those whose Node is Ready. */
+  ready: number;
+  /** Why one is not. */
+  message: string;
+}
+
+export interface StatusInputs {
+  advertisement: Advertisement;
+  /** Absent: what was decided before stands. */
+  verdict?: Verdict | undefined;
+  contract?: SignedContract | undefined;
+  /** Absent: nothing is set up, or no longer. */
+  progress?: Progress | undefined;
+  /** What is set up stays, and how far that is: another contract is being agreed on. */
+  goesOn?: boolean;
+  nowMs: number;
+}
+
+const { ok, waitingForProvider, settingUp } = ADVERTISEMENT_REASONS;
+const CONDITIONS = ADVERTISEMENT_CONDITIONS;
+
+/** The Advertisement's status in full; conditions that others put there are kept. Pure. */
+export function forgeStatus(inputs: StatusInputs): AdvertisementStatus {
+  const { advertisement, verdict, contract, progress, goesOn = false } = inputs;
+  const { status: before = {}, metadata } = advertisement;
+  return {
+    observedGeneration: metadata.generation ?? 1,
+    ...(verdict === undefined ? decisionIn(before) : decisionOf(verdict)),
+    ...(contract && { contract }),
+    ...(goesOn ? placesIn(before) : placesOf(progress)),
+    conditions: [...conditionsOf(inputs)],
+  };
+}
+
+const decisionIn = ({ decision, reason, message, policy }: AdvertisementStatus): AdvertisementStatus => ({
+  ...(decision !== undefined && { decision }),
+  ...(reason !== undefined && { reason }),
+  ...(message !== undefined && { message }),
+  ...(policy !== undefined && { policy }),
+});
+
+const placesIn = ({ access, credentialExpires, virtualNodes }: AdvertisementStatus): AdvertisementStatus => ({
+  ...(access !== undefined && { access }),
+  ...(credentialExpires !== undefined && { credentialExpires }),
+  ...(virtualNodes !== undefined && { virtualNodes }),
+});
+
+const placesOf = ({
+  access,
+  credentialExpiresMs: end,
+  names = [],
+}: Partial<Progress> = {}): AdvertisementStatus => ({
+  ...(access !== undefined && { access }),
+  ...(end !== undefined && { credentialExpires: time(end) }),
+  ...(names.length > 0 && { virtualNodes: names.toSorted() }),
+});
+
+const decisionOf = ({ decision, reason, message, policy }: Verdict): AdvertisementStatus => ({
+  decision,
+  reason,
+  message: message.slice(0, MAX_MESSAGE_LENGTH),
+  ...(policy !== undefined && { policy }),
+});
+
+function conditionsOf(inputs: StatusInputs): readonly Condition[] {
+  const { advertisement, nowMs, goesOn = false } = inputs;
+  const observedGeneration = advertisement.metadata.generation ?? 1;
+  let conditions: readonly Condition[] = advertisement.status?.conditions ?? [];
+  const wanted: [string, Wanted][] = [
+    [CONDITIONS.accepted, acceptedOf(inputs)],
+    [CONDITIONS.contract, contractOf(inputs)],
+    ...(goesOn ? [] : setupOf(inputs)),
+  ];
+  for (const [type, condition] of wanted) {
+    conditions =
+      condition === undefined
+        ? withoutCondition(conditions, type)
+        : withCondition(conditions, { type, ...condition, observedGeneration }, nowMs);
+  }
+  return conditions;
+}
+
+type Wanted = Omit<WantedCondition, 'type'> | undefined;
+
+const setupOf = (inputs: StatusInputs): [string, Wanted][] => [
+  [CONDITIONS.credential, credentialOf(inputs)],
+  [CONDITIONS.virtualNode, virtualNodeOf(inputs)],
+];
+
+function acceptedOf({ verdict, advertisement }: StatusInputs): Wanted {
+  if (verdict === undefined) {
+    const before = advertisement.status?.conditions?.find(({ type }) => type === CONDITIONS.accepted);
+    return before as Wanted;
+  }
+  const { decision, reason, message } = verdict;
+  const status = decision === 'Accepted' ? 'True' : decision === 'Pending' ? 'Unknown' : 'False';
+  return { status, reason, message };
+}
+
+function contractOf({ contract }: StatusInputs): Wanted {
+  if (contract === undefined) return undefined;
+  return contract.providerSignature === undefined
+    ? { status: 'False', reason: waitingForProvider, message: 'the provider has not signed yet' }
+    : { status: 'True', reason: ok, message: 'signed by both' };
+}
+
+function credentialOf({ progress, nowMs }: StatusInputs): Wanted {
+  if (progress === undefined) return undefined;
+  const { credentialExpiresMs: end, obstacle } = progress;
+  if (end !== undefined && end > nowMs) {
+    return { status: 'True', reason: ok, message: 'a token of the provider is in the Secret' };
+  }
+  const { reason, message } = obstacle ?? { reason: settingUp, message: 'a token is being asked for' };
+  return { status: 'False', reason, message };
+}
+
+/** Once Ready, in place: a Node that is away for a while is told by its VirtualNode. */
+function virtualNodeOf({ progress, advertisement }: StatusInputs): Wanted {
+  if (progress === undefined) return undefined;
+  const { complete, ready, message } = progress.nodes;
+  const was = isConditionTrue(advertisement.status?.conditions, CONDITIONS.virtualNode);
+  return complete && (ready > 0 || was)
+    ? { status: 'True', reason: ok, message }
+    : {
+        status: 'False',
+        reason: progress.obstacle?.reason ?? settingUp,
+        message: progress.obstacle?.message ?? message,
+      };
+}
+
+const time = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

@@ -1,0 +1,162 @@
+import { LABEL_PROVIDER, LABEL_VIRTUAL_NODE } from '../../api/names.ts';
+import { leases, nodes, pods } from '../../api/resources.ts';
+import type { ResourceType } from '../../api/resources.ts';
+import type { VirtualNode } from '../../api/virtual-node.ts';
+import { virtualNodes } from '../../api/virtual-node.ts';
+import type { KubeObject, Node, Pod } from '../../api/wire.ts';
+import type { DeleteOptions, KubeClient } from '../../kube/client.ts';
+import { replaceIfDiffers } from '../../kube/write.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
+
+export interface TeardownOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  /** How long pods may take to end. */
+  drainMs: number;
+}
+
+const LEASE_NAMESPACE = 'kube-node-lease';
+/** Where the agent can do nothing over there, or a person will not wait. */
+const HASTY_MS = 5000;
+/** The agent closes its Node within this; a dead one never does. */
+const CLOSING_MS = 3000;
+const CLOSING_POLL_MS = 100;
+const POLL_MS = 500;
+const CONCURRENCY = 16;
+
+/** Ends pods on virtual nodes, and what is left of the nodes. Every step may be repeated. */
+export class Teardown {
+  readonly #options: TeardownOptions;
+
+  constructor(options: TeardownOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Ends the pods on these: no new ones, then each with its own grace, and by force once the time is over. Undefined
+   * when done, else the milliseconds after which to look again.
+   */
+  async drain(
+    ours: readonly VirtualNode[],
+    { hasty }: { hasty: boolean },
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const waits = await Promise.all(ours.map(async (one) => this.#drainOne(one, hasty, signal)));
+    const left = waits.filter((wait) => wait !== undefined);
+    return left.length === 0 ? undefined : Math.min(...left);
+  }
+
+  async #drainOne(current: VirtualNode, hasty: boolean, signal: AbortSignal): Promise<number | undefined> {
+    if (current.metadata.deletionTimestamp !== undefined) return undefined;
+    const { client, clock, drainMs, log } = this.#options;
+    const now = clock.now();
+    const desired = endingVirtualNode(current, new Date(now).toISOString());
+    const { name } = await replaceOrGone(client, current, desired, signal);
+    const elapsedMs = Math.abs(now - (endingSince(desired) ?? now));
+    const deadlineMs = hasty ? Math.min(HASTY_MS, drainMs) : drainMs;
+    const node = await readOrGone(client, nodes, { name }, signal);
+    // A Node that is not ours took the name: its pods are none of our business.
+    if (node !== undefined && !isNodeOf(node, current)) return undefined;
+    const isOpen = node !== undefined && !isClosed(node.spec?.taints ?? []);
+    if (isOpen && elapsedMs < Math.min(CLOSING_MS, deadlineMs)) return CLOSING_POLL_MS;
+    const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
+    const ending = items.filter((pod) => !isOfDaemonSet(pod));
+    if (ending.length === 0) return undefined;
+    if (elapsedMs >= deadlineMs) {
+      log.warn('pods did not end in time', { virtualNode: name, pods: ending.length });
+      await this.#deletePods(items, { gracePeriodSeconds: 0 }, signal);
+      return undefined;
+    }
+    await this.#deletePods(
+      ending.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+      {},
+      signal,
+    );
+    return Math.min(POLL_MS, deadlineMs - elapsedMs);
+  }
+
+  async removeVirtualNode({ metadata }: VirtualNode, signal: AbortSignal): Promise<void> {
+    const { name, uid } = metadata;
+    if (metadata.deletionTimestamp === undefined) await this.#delete(virtualNodes, { name }, { uid, signal });
+  }
+
+  /** What a dead agent leaves behind: pods, Node, Lease. False where another has the Node's name. */
+  async removeNode(name: string, provider: string, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    const node = await readOrGone(client, nodes, { name }, signal);
+    if (node !== undefined && node.metadata.labels?.[LABEL_PROVIDER] !== provider) return;
+    if (node !== undefined) await this.#delete(nodes, { name }, { uid: node.metadata.uid, signal });
+    const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
+    await this.#deletePods(items, { gracePeriodSeconds: 0 }, signal);
+    await this.#delete(leases, { name, namespace: LEASE_NAMESPACE }, { signal });
+  }
+
+  async #deletePods(
+    items: readonly Pod[],
+    how: Pick<DeleteOptions, 'gracePeriodSeconds'>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    for (let at = 0; at < items.length; at += CONCURRENCY) {
+      const some = items.slice(at, at + CONCURRENCY);
+      await Promise.all(
+        some.map(async ({ metadata }) => this.#delete(pods, metadata, { ...how, uid: metadata.uid, signal })),
+      );
+    }
+  }
+
+  /** What is gone, or another by now, is as good as deleted. */
+  async #delete<T extends KubeObject>(
+    type: ResourceType<T>,
+    { name, namespace }: { name: string; namespace?: string },
+    options: DeleteOptions,
+  ): Promise<void> {
+    const ref = { name, ...(namespace !== undefined && { namespace }) };
+    try {
+      await this.#options.client.delete(type, ref, options);
+    } catch (error) {
+      if (!hasCode(error, 'NotFound') && !(options.uid !== undefined && hasCode(error, 'Conflict')))
+        throw error;
+    }
+  }
+}
+
+async function replaceOrGone(
+  client: KubeClient,
+  current: VirtualNode,
+  desired: VirtualNode,
+  signal: AbortSignal,
+): Promise<{ name: string }> {
+  const { name } = current.metadata;
+  try {
+    await replaceIfDiffers(client, virtualNodes, current, { desired, signal });
+  } catch (error) {
+    if (!hasCode(error, 'NotFound')) throw error;
+  }
+  return { name };
+}
+
+async function readOrGone<T extends KubeObject>(
+  client: KubeClient,
+  type: ResourceType<T>,
+  ref: { name: string },
+  signal: AbortSignal,
+): Promise<T | undefined> {
+  try {
+    return await client.get(type, ref, { signal });
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+const isNodeOf = ({ metadata }: Node, { metadata: of }: VirtualNode): boolean =>
+  metadata.labels?.[LABEL_VIRTUAL_NODE] === of.name || isOf({ metadata }, of.labels?.[LABEL_PROVIDER] ?? '');
+
+/** Its controller makes it again as long as the Node is there. */
+const isOfDaemonSet = ({ metadata }: Pod): boolean =>
+  metadata.ownerReferences?.some(({ kind, controller }) => kind === 'DaemonSet' && controller === true) ??
+  false;

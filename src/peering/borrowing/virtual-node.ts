@@ -1,0 +1,135 @@
+import { LABEL_PROVIDER } from '../../api/names.ts';
+import type { NamespaceMapping, VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
+import type { Draft, Taint } from '../../api/wire.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { ANNOTATION_ENDING, ANNOTATION_OWNED, TAINT_CLOSED } from './names.ts';
+
+/** What peering wants of one VirtualNode; everything else in it belongs to people. */
+export interface WantedVirtualNode extends Pick<
+  VirtualNodeSpec,
+  'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures'
+> {
+  name: string;
+  provider: string;
+  labels: Record<string, string>;
+  namespaces: NamespaceMapping[];
+  /** Nothing new is to be placed there. */
+  closed: boolean;
+}
+
+interface Owned {
+  labels: string[];
+}
+
+/** A VirtualNode that is not there yet. */
+export function draftVirtualNode(wanted: WantedVirtualNode): Draft<VirtualNode> {
+  const { name, provider, kubeconfigSecretRef, resources } = wanted;
+  const bare = {
+    apiVersion: API_VERSION,
+    kind: 'VirtualNode',
+    metadata: { name, labels: { [LABEL_PROVIDER]: provider } },
+    spec: { kubeconfigSecretRef, resources },
+  };
+  return merged(bare, wanted);
+}
+
+/** The object as it should be: ours set, ours of before removed, what people added kept. The same one where all is well. */
+export function wantedVirtualNode(current: VirtualNode, wanted: WantedVirtualNode): VirtualNode {
+  const next = merged(current, wanted);
+  return deepEqual(next, current) ? current : next;
+}
+
+function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualNode): T {
+  const { metadata, spec } = current;
+  const labels = { ...wanted.labels, [LABEL_PROVIDER]: wanted.provider };
+  const owned: Owned = { labels: Object.keys(labels).toSorted() };
+  const before = new Set(readOwned(current).labels);
+  const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
+  const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
+  const { homeApiServer, declaredFeatures } = wanted;
+  const { declaredFeatures: _declared, taints: _taints, ...rest } = spec;
+  const taints = withClosed(spec.taints ?? [], wanted.closed);
+  return {
+    apiVersion: API_VERSION,
+    kind: 'VirtualNode',
+    ...current,
+    metadata: { ...metadata, annotations: { ...annotations, [ANNOTATION_OWNED]: JSON.stringify(owned) } },
+    spec: {
+      ...rest,
+      kubeconfigSecretRef: withDefaults(spec, wanted),
+      resources: wanted.resources,
+      labels: { ...Object.fromEntries(others), ...labels },
+      ...(taints.length > 0 && { taints }),
+      namespaces: movable(spec.namespaces ?? [], wanted.namespaces),
+      ...(homeApiServer !== undefined && { homeApiServer }),
+      ...(declaredFeatures !== undefined && declaredFeatures.length > 0 && { declaredFeatures }),
+    },
+  };
+}
+
+/** The API server fills in the key; it must not look like a difference. */
+const withDefaults = (
+  { kubeconfigSecretRef: current }: VirtualNodeSpec,
+  { kubeconfigSecretRef: wanted }: WantedVirtualNode,
+): VirtualNodeSpec['kubeconfigSecretRef'] =>
+  current.key === undefined || wanted.key !== undefined ? wanted : { ...wanted, key: 'kubeconfig' };
+
+/** A home namespace that is given another tenant namespace has to be taken out first; the next look puts it back. */
+function movable(
+  current: readonly NamespaceMapping[],
+  wanted: readonly NamespaceMapping[],
+): NamespaceMapping[] {
+  const before = new Map(
+    current.map(({ homeNamespace, tenantNamespace }) => [homeNamespace, tenantNamespace]),
+  );
+  return wanted.filter(
+    ({ homeNamespace, tenantNamespace }) =>
+      (before.get(homeNamespace) ?? tenantNamespace) === tenantNamespace,
+  );
+}
+
+/** The object with its pods' end begun: closed to new ones, and dated once. */
+export function endingVirtualNode(current: VirtualNode, now: string): VirtualNode {
+  const { metadata, spec } = current;
+  const { annotations = {} } = metadata;
+  if (annotations[ANNOTATION_ENDING] !== undefined && isClosed(spec.taints ?? [])) return current;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'VirtualNode',
+    ...current,
+    metadata: {
+      ...metadata,
+      annotations: { ...annotations, [ANNOTATION_ENDING]: annotations[ANNOTATION_ENDING] ?? now },
+    },
+    spec: { ...spec, taints: withClosed(spec.taints ?? [], true) },
+  };
+}
+
+/** Milliseconds since the epoch; undefined where it is not ending. What cannot be read counts as long ago. */
+export function endingSince({ metadata }: VirtualNode): number | undefined {
+  const text = metadata.annotations?.[ANNOTATION_ENDING];
+  if (text === undefined) return undefined;
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? 0 : time;
+}
+
+export const isClosed = (taints: readonly Taint[]): boolean => taints.some(({ key }) => key === TAINT_CLOSED);
+
+function withClosed(taints: readonly Taint[], closed: boolean): Taint[] {
+  const others = taints.filter(({ key }) => key !== TAINT_CLOSED);
+  return closed ? [...others, { key: TAINT_CLOSED, effect: 'NoSchedule' }] : others;
+}
+
+function readOwned({ metadata }: Draft<VirtualNode>): Owned {
+  try {
+    const { labels } = JSON.parse(metadata.annotations?.[ANNOTATION_OWNED] ?? '{}') as Partial<Owned>;
+    return { labels: Array.isArray(labels) ? labels : [] };
+  } catch {
+    return { labels: [] };
+  }
+}
+
+/** Whether peering made it because of that provider. */
+export const isOf = ({ metadata }: Pick<VirtualNode, 'metadata'>, provider: string): boolean =>
+  metadata.labels?.[LABEL_PROVIDER] === provider;
