@@ -11,9 +11,9 @@ const MAX_MESSAGE = 1000;
 /** What we say to the one who asks, from what is stored about it. */
 export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): GrantDocument {
   const { status = {}, metadata } = request;
-  const { phase, reason, message, contract } = status;
+  const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract } = status;
   const why = {
-    ...(reason !== undefined && { reason }),
+    reason,
     ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
   };
   if (metadata.deletionTimestamp !== undefined) return { state: 'Ended', ...why };

@@ -6,6 +6,9 @@ import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../pr
 export interface Heard {
   readonly request?: RequestDocument | null;
   readonly acceptance?: AcceptanceDocument | null;
+  /** Since when each is null; monotonic milliseconds. */
+  readonly requestSince?: number;
+  readonly acceptanceSince?: number;
   /** Who said so; proved by TLS. */
   readonly peer?: PeerIdentity;
   /** What became of the join token in that request, where it was refused. */
@@ -32,7 +35,7 @@ export class Inbox {
     for (const [clusterID, { request }] of this.#heard) if (request) yield clusterID;
   }
 
-  hear(peer: PeerIdentity, changes: Pick<DocumentChanges, 'request' | 'acceptance'>): void {
+  hear(peer: PeerIdentity, changes: Pick<DocumentChanges, 'request' | 'acceptance'>, nowMs: number): void {
     const { clusterID } = peer;
     const { refusedToken, ...before } = this.get(clusterID);
     const { request, acceptance } = changes;
@@ -42,7 +45,9 @@ export class Inbox {
       peer,
       ...(again && refusedToken !== undefined && { refusedToken }),
       ...(request !== undefined && { request }),
+      ...(request === null && before.request !== null && { requestSince: nowMs }),
       ...(acceptance !== undefined && { acceptance }),
+      ...(acceptance === null && before.acceptance !== null && { acceptanceSince: nowMs }),
     });
   }
 

@@ -5,7 +5,6 @@ import {
 } from '../../api/peering-request.ts';
 import { isConditionTrue } from '../../api/conditions.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
-import type { ResourceList } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -18,6 +17,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isClusterID } from '../identity/identity.ts';
 import { JoinTokens } from '../join/tokens.ts';
+import type { Promises } from '../offer/free.ts';
 import { StockOffers } from '../offer/stock-offers.ts';
 import type { Stockkeeper } from '../offer/stockkeeper.ts';
 import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport } from '../ports.ts';
@@ -62,6 +62,8 @@ export interface LendingOptions {
   ownApi?: ApiAccess;
   /** Life of a peer's token, seconds. Default 3600, at least 600. */
   tokenSeconds?: number;
+  /** Between a peer's word that it wants nothing any more and the end of it, milliseconds. Default 2000. */
+  withdrawalGraceMs?: number;
 }
 
 /** Home namespaces of one peer. */
@@ -116,7 +118,7 @@ export class Lending implements LendingSide {
   }
 
   #reconciler(): Reconciler {
-    const { client, clock, events, identity, wishes, links } = this.#options;
+    const { client, clock, events, identity, wishes, links, withdrawalGraceMs } = this.#options;
     return new Reconciler({
       client,
       clock,
@@ -124,6 +126,7 @@ export class Lending implements LendingSide {
       events,
       identity,
       inbox: this.#inbox,
+      ...(withdrawalGraceMs !== undefined && { withdrawalGraceMs }),
       tenants: this.#tenants,
       offers: this.#offers,
       request: (clusterID) => this.#requests.get(clusterID),
@@ -199,11 +202,14 @@ export class Lending implements LendingSide {
     for (const listener of this.#listeners) listener(clusterID);
   }
 
-  #promised(): ReadonlyMap<string, ResourceList> {
+  #promised(): Promises {
+    const policies = new Map([...this.#policies.list()].map(({ metadata, spec }) => [metadata.name, spec]));
     return new Map(
-      [...this.#requests.list()].flatMap(({ metadata, status }) =>
-        status?.promised === undefined ? [] : [[metadata.name, status.promised]],
-      ),
+      [...this.#requests.list()].flatMap(({ metadata, status }) => {
+        if (status?.promised === undefined) return [];
+        const nodeSelector = policies.get(status.policy ?? '')?.nodeSelector;
+        return [[metadata.name, { resources: status.promised, ...(nodeSelector && { nodeSelector }) }]];
+      }),
     );
   }
 
@@ -235,10 +241,8 @@ export class Lending implements LendingSide {
     const takesAcceptance =
       acceptance !== undefined && attempt(() => acceptance && this.#checkAcceptance(peer, acceptance));
     if (takesRequest || takesAcceptance) {
-      this.#inbox.hear(peer, {
-        ...(takesRequest && { request }),
-        ...(takesAcceptance && { acceptance }),
-      });
+      const taken = { ...(takesRequest && { request }), ...(takesAcceptance && { acceptance }) };
+      this.#inbox.hear(peer, taken, this.#options.clock.monotonic());
       this.#controller.add(clusterID);
     }
     await Promise.resolve();

@@ -1,22 +1,21 @@
 import { FINALIZER_PEERING } from '../../api/names.ts';
 import { CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
-import type { Offer, SignedContract } from '../../api/offer.ts';
+import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS,
   peeringRequests,
   type PeeringRequest,
   type PeeringRequestSpec,
-  type PeeringRequestStatus,
 } from '../../api/peering-request.ts';
-import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
+import type { ResourceList } from '../../api/wire.ts';
 import { isConditionTrue } from '../../api/conditions.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
-import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
@@ -31,15 +30,8 @@ import { decide, policyFor, type Decision } from './decide.ts';
 import { offerDocumentOf } from './grant.ts';
 import type { Heard, Inbox } from './inbox.ts';
 import { amountsOf, isEmpty, nextOffer, renewalOf, type OfferSource } from './offering.ts';
-import {
-  endingForMs,
-  endingStatus,
-  lentStatus,
-  refusedStatus,
-  stuckMessage,
-  STUCK_AFTER_MS,
-  type Ending,
-} from './status.ts';
+import { endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
+import { StatusRecorder } from './recorder.ts';
 import { chooseTenantNames } from './tenant-names.ts';
 import type { Remains, Tenants } from './tenants.ts';
 
@@ -63,6 +55,8 @@ export interface ReconcilerOptions {
   policies: () => Iterable<SharingPolicy>;
   wish: (clusterID: string) => LendingWish;
   isLinked: (clusterID: string) => boolean;
+  /** Milliseconds between a peer's last word and its end. Default 2000. */
+  withdrawalGraceMs?: number;
   checkToken: (text: string, consumer: string, signal: AbortSignal) => Promise<TokenVerdict>;
 }
 
@@ -71,8 +65,11 @@ type Approval = Extract<Decision, { state: 'Approved' }>;
 /** A namespace that does not end keeps a PeeringRequest for no longer than this. */
 const NAMESPACE_PATIENCE_MS = 120_000;
 const LOOK_AGAIN_MS = 5000;
-/** Use alone is written at most this often: it moves with every pod. */
-const USE_INTERVAL_MS = 10_000;
+/**
+ * A peer that no longer asks or accepts is given so long to say otherwise: one that has restarted may have spoken
+ * before it knew what it wants, and its pods would be the price.
+ */
+const WITHDRAWAL_GRACE_MS = 2000;
 /** A later end of the credential is written when it has moved by more than this. */
 const CREDENTIAL_STEP_MS = 5 * 60_000;
 
@@ -88,11 +85,11 @@ const CREDENTIAL_STEP_MS = 5 * 60_000;
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
-  /** When use was written last, by peer; monotonic. */
-  readonly #useWrittenAt = new Map<string, number>();
+  readonly #recorder: StatusRecorder;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
+    this.#recorder = new StatusRecorder(options);
   }
 
   async reconcile(clusterID: string, { signal }: { signal: AbortSignal }): Promise<ReconcileResult | void> {
@@ -101,7 +98,10 @@ export class Reconciler {
     const heard = inbox.get(clusterID);
     if (request === undefined) return this.#withoutRequest(clusterID, heard, signal);
     if (request.metadata.deletionTimestamp !== undefined) return this.#end(request, heard, signal);
-    if (heard.request === null) return this.#delete(request, signal);
+    if (heard.request === null) {
+      const waitMs = this.#graceMs(heard.requestSince);
+      return waitMs > 0 ? { requeueAfterMs: waitMs } : this.#delete(request, signal);
+    }
     if (await this.#wroteSpec(request, heard.request, signal)) return;
     const decision = await this.#decide(request, heard, signal);
     return decision.state === 'Approved'
@@ -115,7 +115,7 @@ export class Reconciler {
     signal: AbortSignal,
   ): Promise<ReconcileResult | void> {
     const { client, inbox, tenants } = this.#options;
-    this.#useWrittenAt.delete(clusterID);
+    this.#recorder.forget(clusterID);
     if (heard.request) {
       const metadata = { name: clusterID, finalizers: [FINALIZER_PEERING] };
       const spec = { clusterID, ...specOf(heard.request) };
@@ -129,10 +129,16 @@ export class Reconciler {
     return this.#afterEnd(remains);
   }
 
-  #afterEnd({ ending, keptUntil }: Remains): ReconcileResult | void {
+  #afterEnd({ ending, keptUntil }: Remains): ReconcileResult {
     if (ending.length > 0) return { requeueAfterMs: LOOK_AGAIN_MS };
-    if (keptUntil !== undefined)
-      return { requeueAfterMs: Math.max(1000, keptUntil - this.#options.clock.now()) };
+    if (keptUntil === undefined) return {};
+    return { requeueAfterMs: Math.max(1000, keptUntil - this.#options.clock.now()) };
+  }
+
+  /** How long a peer may still take back that it wants nothing. Milliseconds. */
+  #graceMs(sinceMs = -Infinity): number {
+    const { clock, withdrawalGraceMs = WITHDRAWAL_GRACE_MS } = this.#options;
+    return sinceMs + withdrawalGraceMs - clock.monotonic();
   }
 
   /** No longer asked for: a person's approval goes with it. */
@@ -154,8 +160,7 @@ export class Reconciler {
       const { withdrawn, revoked } = FOREIGN_CLUSTER_REASONS;
       const reason = isWithdrawn ? withdrawn : revoked;
       const message = isWithdrawn ? 'the peer no longer asks' : 'the PeeringRequest was deleted';
-      this.#tellStuck(request, ending);
-      await this.#writeStatus(request, endingStatus(request, { ...ending, reason, message }), signal);
+      await this.#recorder.write(request, endingStatus(request, { ...ending, reason, message }), signal);
       return { requeueAfterMs: LOOK_AGAIN_MS };
     }
     if (remains.ending.length > 0) {
@@ -163,12 +168,6 @@ export class Reconciler {
       events.event(request, 'Warning', PEERING_REQUEST_REASONS.stuck, message);
     }
     await removeFinalizer(client, peeringRequests, request, { finalizer: FINALIZER_PEERING, signal });
-  }
-
-  #tellStuck(request: PeeringRequest, ending: Ending): void {
-    if (ending.namespaces.length === 0 || endingForMs(ending) < STUCK_AFTER_MS) return;
-    const { stuck } = PEERING_REQUEST_REASONS;
-    this.#options.events.event(request, 'Warning', stuck, stuckMessage(ending.namespaces));
   }
 
   /** Whether anything was written; the change then brings us back. */
@@ -221,8 +220,7 @@ export class Reconciler {
     const { clock, tenants } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
     const ending = { namespaces: remains.ending, nowMs: clock.now() };
-    this.#tellStuck(request, ending);
-    await this.#writeStatus(request, refusedStatus(request, decision, ending), signal);
+    await this.#recorder.write(request, refusedStatus(request, decision, ending), signal);
     return this.#afterEnd(remains);
   }
 
@@ -231,43 +229,67 @@ export class Reconciler {
     { decision, heard }: { decision: Approval; heard: Heard },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, identity, offers, tenants } = this.#options;
+    const { clock, identity, offers } = this.#options;
     const { status = {}, metadata } = request;
-    const { name: consumer } = metadata;
     const nowMs = clock.now();
     const { offer, taken } = this.#offer(request, decision, nowMs);
     const contract = this.#contract(request, heard, nowMs);
     const agreed = contractOf(contract);
-    const lent = agreed === undefined && isEmpty(offer) ? undefined : offer;
     const promised = agreed && amountsOf(agreed.resources, offer.resources);
-    const isStored = agreed !== undefined && contract?.text === status.contract?.text;
-    let waitsFor: string | undefined;
-    let remains: Remains | undefined;
-    if (agreed === undefined) {
-      remains = await tenants.end(consumer, signal);
-    } else if (isStored && promised !== undefined) {
-      const tenancy = { consumer, contract: agreed, amounts: promised, policy: decision.policy.spec };
-      const blocker = await tenants.ensure(tenancy, signal);
-      if (blocker !== undefined) waitsFor = `waits for namespace ${blocker} of an earlier contract to end`;
-    }
+    const isNew = contract?.text !== status.contract?.text;
+    const setUp = await this.#setUp(
+      request,
+      { agreed, isNew, promised, policy: decision.policy.spec },
+      signal,
+    );
+    const isSame = offer === status.offer;
     const next = lentStatus(request, {
       decision,
-      offer: lent,
-      offerSignature:
-        offer === status.offer ? status.offerSignature : identity.sign('offer', canonicalText(offer)),
+      // With a contract in force an empty offer is told as such: it takes nothing away from what runs.
+      offer: agreed === undefined && isEmpty(offer) ? undefined : offer,
+      offerSignature: isSame ? status.offerSignature : identity.sign('offer', canonicalText(offer)),
       contract,
       promised,
-      used: offers.used(consumer),
-      isSetUp: isStored && waitsFor === undefined,
-      waitsFor,
+      used: offers.used(metadata.name),
+      isSetUp: setUp.isDone,
+      waitsFor: setUp.waitsFor,
       taken,
       credentialExpires: credentialEnd(status.credentialExpires, heard.credentialExpires),
       nowMs,
     });
-    const waitMs = await this.#writeUse(request, next, signal);
-    const again = [waitMs, waitsFor && LOOK_AGAIN_MS, remains && this.#afterEnd(remains)?.requeueAfterMs];
+    const useMs = (await this.#recorder.write(request, next, signal)) ?? Infinity;
     const renewalMs = Math.max(1000, renewalOf(offer) - nowMs);
-    return { requeueAfterMs: Math.min(renewalMs, ...again.filter((ms) => typeof ms === 'number')) };
+    const graceMs = heard.acceptance === null ? this.#graceMs(heard.acceptanceSince) : 0;
+    return {
+      requeueAfterMs: Math.min(renewalMs, useMs, setUp.lookAgainMs, graceMs > 0 ? graceMs : Infinity),
+    };
+  }
+
+  /**
+   * Makes the tenant of a contract that is stored; a new one is stored first, so that a tenant never stands without
+   * a contract and is not taken for left over after a restart. Without a contract there is no tenant.
+   */
+  async #setUp(
+    { metadata: { name: consumer } }: PeeringRequest,
+    wanted: {
+      agreed: Contract | undefined;
+      isNew: boolean;
+      promised: ResourceList | undefined;
+      policy: SharingPolicySpec;
+    },
+    signal: AbortSignal,
+  ): Promise<{ isDone: boolean; waitsFor?: string; lookAgainMs: number }> {
+    const { tenants } = this.#options;
+    const { agreed: contract, isNew, promised: amounts, policy } = wanted;
+    if (contract === undefined || amounts === undefined) {
+      const { requeueAfterMs = Infinity } = this.#afterEnd(await tenants.end(consumer, signal));
+      return { isDone: false, lookAgainMs: requeueAfterMs };
+    }
+    if (isNew) return { isDone: false, lookAgainMs: Infinity };
+    const blocker = await tenants.ensure({ consumer, contract, amounts, policy }, signal);
+    if (blocker === undefined) return { isDone: true, lookAgainMs: Infinity };
+    const waitsFor = `waits for namespace ${blocker} of an earlier contract to end`;
+    return { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
   }
 
   #offer(
@@ -295,7 +317,9 @@ export class Reconciler {
   /** The contract in force: the one just accepted, with our signature, else the stored one. */
   #contract({ status = {} }: PeeringRequest, heard: Heard, nowMs: number): SignedContract | undefined {
     const { acceptance, peer } = heard;
-    if (acceptance === null) return undefined;
+    if (acceptance === null) {
+      return this.#graceMs(heard.acceptanceSince) > 0 ? status.contract : undefined;
+    }
     if (acceptance === undefined || peer === undefined) return status.contract;
     try {
       const worth = judgeAcceptance(acceptance, peer, { status, nowMs });
@@ -309,52 +333,7 @@ export class Reconciler {
     const providerSignature = this.#options.identity.sign('contract', text);
     return { text, consumerSignature, providerSignature };
   }
-
-  /** Writes the status; where nothing but use has moved, not too often. Returns how long to wait for that. */
-  async #writeUse(
-    request: PeeringRequest,
-    next: PeeringRequestStatus,
-    signal: AbortSignal,
-  ): Promise<number | undefined> {
-    const { status } = request;
-    const { name } = request.metadata;
-    const nowMs = this.#options.clock.monotonic();
-    if (!deepEqual(status?.used, next.used)) {
-      const waitMs = (this.#useWrittenAt.get(name) ?? -Infinity) + USE_INTERVAL_MS - nowMs;
-      const { used: _before, ...rest } = status ?? {};
-      const { used: _now, ...nextRest } = next;
-      if (waitMs > 0 && deepEqual(rest, nextRest)) return waitMs;
-      this.#useWrittenAt.set(name, nowMs);
-    }
-    await this.#writeStatus(request, next, signal);
-    return undefined;
-  }
-
-  async #writeStatus(
-    request: PeeringRequest,
-    status: PeeringRequestStatus,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { client, events, log } = this.#options;
-    await replaceStatusIfDiffers(client, peeringRequests, request, { status, signal });
-    const { phase, reason = '', message = '' } = status;
-    if (phase !== request.status?.phase || reason !== request.status?.reason) {
-      const isBad = phase === 'Denied' || phase === 'Ending';
-      events.event(request, isBad ? 'Warning' : 'Normal', phase ?? reason, `${reason}: ${message}`);
-      log.info('peering moved', { peer: request.metadata.name, phase, reason });
-    }
-    for (const { type, status: is, reason: why, message: text } of status.conditions ?? []) {
-      const isNews = !request.status?.conditions?.some((it) => it.type === type && it.reason === why);
-      if (is === 'False' && isNews && PROBLEMS.has(why)) events.event(request, 'Warning', why, text);
-    }
-  }
 }
-
-/** Worth an event of their own. */
-const PROBLEMS: ReadonlySet<string> = new Set([
-  PEERING_REQUEST_REASONS.exceeded,
-  PEERING_REQUEST_REASONS.namespaceTaken,
-]);
 
 const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 

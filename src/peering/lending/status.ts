@@ -116,21 +116,22 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
   return {
     ...statusOf(request, phaseOf(lent, isUp)),
     policy: metadata.name,
-    ...(metadata.generation !== undefined && { policyGeneration: metadata.generation }),
-    ...tokenOf(decision, status),
-    ...(offer !== undefined && offerSignature !== undefined && { offer, offerSignature }),
-    ...(contract !== undefined && { contract, used: lent.used }),
-    ...(promised !== undefined && { promised }),
-    ...(made !== undefined && contract !== undefined && { tenantNamespaces: made }),
-    ...(credentialExpires !== undefined && contract !== undefined && { credentialExpires }),
+    ...present({ policyGeneration: metadata.generation, token: decision.token ?? status.token }),
+    ...(offer !== undefined && present({ offer, offerSignature })),
+    ...(contract !== undefined && {
+      contract,
+      used: lent.used,
+      ...present({ promised, tenantNamespaces: made, credentialExpires }),
+    }),
     conditions: conditionsOf(request, lent.nowMs, lentConditions(lent, isUp)),
   };
 }
 
-const tokenOf = ({ token }: Approval, before: PeeringRequestStatus): Pick<PeeringRequestStatus, 'token'> => {
-  const name = token ?? before.token;
-  return name === undefined ? {} : { token: name };
-};
+type Present<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** Only the fields that have a value: others would be written as null. */
+const present = <T extends object>(fields: T): Present<T> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
 
 /** Of a revised contract: what it needs is there from the one before, only amounts have changed. */
 function isStillUp(

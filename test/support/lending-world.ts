@@ -1,0 +1,209 @@
+/** Lending against one API server, real or simulated, with the rest of peering played by the test. */
+import { namespaces, nodes, serviceAccounts } from '../../src/api/resources.ts';
+import { peeringRequests, type PeeringRequest } from '../../src/api/peering-request.ts';
+import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
+import type { PeeringWish } from '../../src/api/foreign-cluster.ts';
+import type { Contract } from '../../src/api/offer.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { hasCode } from '../../src/lib/errors.ts';
+import { Lifecycle } from '../../src/lib/lifecycle.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { contractText, draftContract } from '../../src/peering/contract/contract.ts';
+import { Identity } from '../../src/peering/identity/identity.ts';
+import { Lending, type LendingOptions } from '../../src/peering/lending/lending.ts';
+import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
+import type { LinkView } from '../../src/peering/ports.ts';
+import type { AcceptanceDocument, Documents, RequestDocument } from '../../src/peering/protocol/documents.ts';
+import { eventually } from './eventually.ts';
+
+export const API = { server: 'https://provider.example:6443' };
+
+export interface Noted {
+  type: string;
+  reason: string;
+  message: string;
+}
+
+export class LendingWorld {
+  readonly client: KubeClient;
+  readonly identity: Identity = Identity.generate();
+  readonly events: Noted[] = [];
+  /** As ForeignClusters would say. */
+  readonly incoming: Map<string, PeeringWish> = new Map();
+  readonly networkKeys: Map<string, string[]> = new Map();
+  readonly linked: Set<string> = new Set();
+  readonly #wishListeners = new Set<(clusterID: string) => void>();
+  readonly #options: Partial<LendingOptions>;
+  readonly #clock: Clock;
+  #lending: Lending | undefined;
+  #lifecycle: Lifecycle | undefined;
+
+  constructor(client: KubeClient, options: Partial<LendingOptions> = {}) {
+    this.client = client;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  get lending(): Lending {
+    if (this.#lending === undefined) throw new Error('lending is not running');
+    return this.#lending;
+  }
+
+  async start(): Promise<this> {
+    const { client, identity } = this;
+    const common = { client, clock: this.#clock, log: silentLogger };
+    const stockkeeper = new Stockkeeper(common);
+    this.#lending = new Lending({
+      ...common,
+      identity,
+      stockkeeper,
+      systemNamespace: 'tributary-system',
+      api: API,
+      withdrawalGraceMs: 0,
+      events: {
+        event: (_subject, type, reason, message) => void this.events.push({ type, reason, message }),
+      },
+      wishes: {
+        wish: (clusterID) => ({
+          incoming: this.incoming.get(clusterID) ?? 'Auto',
+          facts: {
+            clusterID,
+            labels: {},
+            foundBy: ['Incoming'],
+            networkKeys: this.networkKeys.get(clusterID) ?? [],
+          },
+        }),
+        onChange: (listener) => {
+          this.#wishListeners.add(listener);
+          return () => this.#wishListeners.delete(listener);
+        },
+      },
+      links: { view: (clusterID) => (this.linked.has(clusterID) ? ({ clusterID } as LinkView) : undefined) },
+      ...this.#options,
+    });
+    const components = [stockkeeper, ...this.#lending.components()];
+    this.#lifecycle = new Lifecycle(components, {
+      clock: systemClock,
+      log: silentLogger,
+      stopDeadlineMs: 10_000,
+    });
+    await this.#lifecycle.start(new AbortController().signal);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.#lifecycle?.stop();
+    this.#lifecycle = undefined;
+  }
+
+  wish(clusterID: string, incoming: PeeringWish): void {
+    this.incoming.set(clusterID, incoming);
+    for (const listener of this.#wishListeners) listener(clusterID);
+  }
+
+  async policy(spec: Partial<SharingPolicySpec> = {}, name = 'everybody'): Promise<void> {
+    const metadata = { name };
+    const body = { metadata, spec: { peers: { anyone: true }, approval: 'Automatic' as const, ...spec } };
+    await this.client.create(sharingPolicies, body);
+  }
+
+  async changePolicy(spec: Partial<SharingPolicySpec>, name = 'everybody'): Promise<void> {
+    await this.client.patch(sharingPolicies, { name }, { type: 'merge', body: { spec } });
+  }
+
+  async node(name: string, allocatable: Record<string, string>): Promise<void> {
+    const made = await this.client.create(nodes, { metadata: { name } });
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const nodeInfo = { architecture: 'amd64', operatingSystem: 'linux', kubeletVersion: 'v1.35.0' };
+    const status = { allocatable, capacity: allocatable, conditions, nodeInfo };
+    await this.client.replace(nodes, { ...made, status } as never, { subresource: 'status' });
+  }
+
+  peer(): Peer {
+    return new Peer(this);
+  }
+
+  async exists(namespace: string): Promise<boolean> {
+    return isThere(this.client.get(namespaces, { name: namespace }));
+  }
+}
+
+/** A consumer, as far as its provider sees of it. */
+export class Peer {
+  readonly identity: Identity = Identity.generate();
+  readonly #world: LendingWorld;
+
+  constructor(world: LendingWorld) {
+    this.#world = world;
+    world.linked.add(this.id);
+  }
+
+  get id(): string {
+    return this.identity.clusterID;
+  }
+
+  async ask(request: Partial<RequestDocument> | null = {}): Promise<void> {
+    const document = request && { clusterName: 'rome', namespaces: ['shop'], ...request };
+    await this.#world.lending.received(this.identity, { request: document });
+  }
+
+  get told(): Pick<Documents, 'offer' | 'grant'> {
+    return this.#world.lending.documents(this.id);
+  }
+
+  /** What it would sign for the offer that it has. */
+  acceptance(change: Partial<Contract> = {}, signer: Identity = this.identity): AcceptanceDocument {
+    const offer = this.told.offer?.offer;
+    if (offer === undefined) throw new Error('there is no offer');
+    const contract = { ...draftContract(offer, offer.resources, systemClock.now()), ...change };
+    const text = contractText(contract);
+    return { text, signature: signer.sign('contract', text) };
+  }
+
+  async accept(acceptance: AcceptanceDocument | null = this.acceptance()): Promise<void> {
+    await this.#world.lending.received(this.identity, { acceptance });
+  }
+
+  async offered(): Promise<void> {
+    await eventually('an offer', () => this.told.offer !== undefined);
+  }
+
+  async granted(state: string): Promise<void> {
+    await eventually(`the grant is ${state}`, () => this.told.grant?.state === state).catch(
+      (error: Error) => {
+        throw new Error(`${error.message}; it is ${JSON.stringify(this.told.grant)}`);
+      },
+    );
+  }
+
+  /** From the request to the contract in force. */
+  async peered(request: Partial<RequestDocument> = {}): Promise<void> {
+    await this.ask(request);
+    await this.offered();
+    await this.accept();
+    await this.granted('Active');
+  }
+
+  async object(): Promise<PeeringRequest> {
+    return this.#world.client.get(peeringRequests, { name: this.id });
+  }
+
+  tenant(home = 'shop'): string {
+    return `${home}-${this.id.slice(0, 8)}`;
+  }
+
+  async hasAccount(): Promise<boolean> {
+    return isThere(this.#world.client.get(serviceAccounts, { namespace: 'tributary-peers', name: this.id }));
+  }
+}
+
+async function isThere(reading: Promise<unknown>): Promise<boolean> {
+  try {
+    await reading;
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'NotFound')) return false;
+    throw error;
+  }
+}
