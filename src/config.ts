@@ -21,7 +21,7 @@ export interface AgentConfig {
   tlsPrivateKeyFile: string | undefined;
   /** PEM file of the authorities of client certificates; default: the cluster's own. */
   clientCaFile: string | undefined;
-  /** Role `cluster`: where the agents run; default $POD_NAMESPACE, then `tributary-system`. */
+  /** Roles `cluster` and `gateway`: where our Secrets, Leases and ConfigMaps are; default $POD_NAMESPACE, then `tributary-system`. */
   systemNamespace: string;
   /** Role `cluster`: what people call this cluster; default `cluster`. */
   clusterName: string;
@@ -62,6 +62,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'tls-cert-file': 'peer: serving certificate of the kubelet API (default: a CertificateSigningRequest)',
   'tls-private-key-file': 'peer: its key',
   'client-ca-file': 'peer: authorities of client certificates (default: the cluster’s)',
+  'system-namespace':
+    'cluster, gateway: where Secrets, Leases and the announcement are (default $POD_NAMESPACE)',
   'cluster-name': 'cluster: what people call this cluster (default "cluster")',
   'peering-port': 'cluster: port of the peering endpoint (default 7443)',
   advertise: 'cluster: HOST:PORT,... at which peers can dial the peering endpoint',
@@ -108,7 +110,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     tlsCertFile: options['tls-cert-file'],
     tlsPrivateKeyFile: options['tls-private-key-file'],
     clientCaFile: options['client-ca-file'],
-    systemNamespace: env['POD_NAMESPACE'] ?? 'tributary-system',
+    systemNamespace: options['system-namespace'] ?? env['POD_NAMESPACE'] ?? 'tributary-system',
     clusterName: options['cluster-name'] ?? env['TRIBUTARY_CLUSTER_NAME'] ?? 'cluster',
     peeringPort: port('peering-port', 7443),
     advertise: (options['advertise'] ?? '').split(',').filter((endpoint) => endpoint !== ''),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { KubeApi } from '../../lab/kube-api.ts';
+import { CLUSTER_RIGHTS, GATEWAY_RIGHTS, rightsAt } from '../../src/agent/rights-cluster.ts';
 import { rulesOf, type Right } from '../../src/api/rbac.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
 import { PEER_RIGHTS } from '../../src/peering/rights.ts';
-import { CLUSTER_RIGHTS, CLUSTER_SYSTEM_RIGHTS } from '../../src/provider/agent/manifests-cluster.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,
@@ -66,6 +66,7 @@ const TIMEOUT_MS = 180_000;
 const PEER = serviceAccount('tributary-peers', 'rome');
 const AGENT = serviceAccount('tributary-system', 'tributary-peer-milan');
 const CLUSTER = serviceAccount('tributary-system', 'tributary-cluster');
+const GATEWAY = serviceAccount('tributary-network', 'tributary-gateway');
 const PLACEHOLDERS = { node: 'milan', 'virtual-node': 'milan', secret: 'milan-kubeconfig' };
 const NAMES = Object.fromEntries(Object.entries(PLACEHOLDERS).map(([key, name]) => [`<${key}>`, name]));
 
@@ -87,6 +88,7 @@ beforeAll(async () => {
   await lab.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }));
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', ...image]));
+  await lab.apply(await printed(manifestsCommand, ['gateway', ...image]));
   await lab.apply(
     await printed(manifestsCommand, ['peer', '--virtual-node', 'milan', '--namespaces', 'shop', ...image]),
   );
@@ -188,26 +190,32 @@ describe('what the API server allows is what is written down', () => {
     });
   });
 
-  test(
-    'for the cluster role',
-    async () => {
-      const tables = [CLUSTER_RIGHTS, EVERYBODYS];
-      const system = [...tables, CLUSTER_SYSTEM_RIGHTS];
-      const names = [
-        'kubernetes.io/kubelet-serving',
-        'kubernetes.io/kube-apiserver-client',
-        'tributary-cluster',
-      ];
-      for (const name of ['', ...names]) {
-        const may = async (namespace: string): Promise<string[]> =>
-          allowed(api, CLUSTER, name === '' ? resources : named(system), { namespace, name });
-        expect(await may('')).toEqual(expected(tables, name));
-        expect(await may('kube-system')).toEqual(expected(tables, name));
-        expect(await may('tributary-system')).toEqual(expected(system, name));
-      }
-    },
-    TIMEOUT_MS,
-  );
+  describe.each([
+    ['cluster', CLUSTER, CLUSTER_RIGHTS],
+    ['gateway', GATEWAY, GATEWAY_RIGHTS],
+  ] as const)('for the %s role', (_role, account, places) => {
+    const namespaces = [...new Set(places.flatMap(({ namespace }) => namespace ?? []))];
+    const everywhere = rightsAt(places);
+
+    test.each([undefined, 'kube-system', 'shop', ...namespaces])(
+      'in namespace %s',
+      async (namespace) => {
+        const own = namespaces.includes(namespace ?? '') ? rightsAt(places, namespace) : [];
+        const tables = [everywhere, own, EVERYBODYS];
+        const may = async (name: string): Promise<string[]> =>
+          allowed(api, account, name === '' ? resources : named(tables), {
+            namespace: namespace ?? '',
+            name,
+          });
+        expect(await may('')).toEqual(expected(tables));
+        const names = new Set(tables.flat().flatMap((right) => right.names ?? []));
+        for (const name of [...names, 'kubernetes.io/kube-apiserver-client', 'cluster-admin']) {
+          expect({ name, may: await may(name) }).toEqual({ name, may: expected(tables, name) });
+        }
+      },
+      TIMEOUT_MS,
+    );
+  });
 });
 
 describe('the fence around an agent', () => {
@@ -274,18 +282,20 @@ describe('the fence around an agent', () => {
   });
 });
 
-test('our own pods pass Pod Security "restricted"', async () => {
-  for (const name of ['tributary-cluster', 'tributary-peer-milan']) {
-    const deployment = await api.get<{ spec: { template: object } }>(
-      `/apis/apps/v1/namespaces/tributary-system/deployments/${name}`,
-    );
-    const template = deployment?.spec.template as { metadata: object; spec: object };
-    const { status, body } = await api.call('POST', '/api/v1/namespaces/tributary-system/pods?dryRun=All', {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { ...template.metadata, generateName: 'probe-' },
-      spec: template.spec,
-    });
-    expect({ status, body }).toMatchObject({ status: 201 });
-  }
+test.each([
+  ['tributary-system', 'tributary-cluster'],
+  ['tributary-system', 'tributary-peer-milan'],
+  ['tributary-network', 'tributary-gateway'],
+])('in %s the pod of %s passes Pod Security', async (namespace, name) => {
+  const deployment = await api.get<{ spec: { template: object } }>(
+    `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`,
+  );
+  const template = deployment?.spec.template as { metadata: object; spec: object };
+  const { status, body } = await api.call('POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...template.metadata, generateName: 'probe-' },
+    spec: template.spec,
+  });
+  expect({ status, body }).toMatchObject({ status: 201 });
 });

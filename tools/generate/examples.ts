@@ -1,9 +1,10 @@
 /** What the commands print for one made-up pair of clusters, and objects that a user writes by hand. */
+import { forgeCluster } from '../../src/agent/manifests-cluster.ts';
+import { forgeGateway } from '../../src/agent/manifests-gateway.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { API_VERSION, type VirtualNode } from '../../src/api/virtual-node.ts';
 import { printYaml } from '../../src/cli/manifests-output.ts';
 import { forgeTenant } from '../../src/peering/tenant.ts';
-import { forgeCluster } from '../../src/provider/agent/manifests-cluster.ts';
 import { SYSTEM_NAMESPACE, forgeAgent } from '../../src/provider/agent/manifests.ts';
 import { PEERING_EXAMPLES } from './examples-peering.ts';
 
@@ -73,6 +74,7 @@ export function exampleFiles(): Record<string, string> {
   const tenant = forgeTenant({ peer: 'rome', namespaces: [TENANT_NAMESPACE] });
   return {
     'deploy/cluster.yaml': made(`manifests cluster --image ${IMAGE}`, forgeCluster({ image: IMAGE })),
+    'deploy/gateway.yaml': made(`manifests gateway --image ${IMAGE}`, forgeGateway({ image: IMAGE })),
     'deploy/examples/peer.yaml': made(
       `manifests peer --virtual-node ${VIRTUAL_NODE} --namespaces ${HOME_NAMESPACE} --image ${IMAGE}`,
       peer,

@@ -1,7 +1,7 @@
 /** docs/rights.md: the tables of rights as people read them. */
+import { CLUSTER_RIGHTS, GATEWAY_RIGHTS, type PlaceRights } from '../../src/agent/rights-cluster.ts';
 import type { Right } from '../../src/api/rbac.ts';
 import { PEER_RIGHTS } from '../../src/peering/rights.ts';
-import { CLUSTER_RIGHTS, CLUSTER_SYSTEM_RIGHTS } from '../../src/provider/agent/manifests-cluster.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,
@@ -10,6 +10,14 @@ import {
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
 } from '../../src/provider/agent/rights.ts';
+import {
+  LAUNCHED_AUTHENTICATION_RIGHTS,
+  LAUNCHED_CLUSTER_RIGHTS,
+  LAUNCHED_EVENT_RIGHTS,
+  LAUNCHED_LEASE_RIGHTS,
+  LAUNCHED_NAMESPACE_RIGHTS,
+  LAUNCHED_OWN_RIGHTS,
+} from '../../src/provider/agent/rights-launched.ts';
 
 const code = (text: string): string => `\`${text}\``;
 
@@ -22,8 +30,23 @@ function row({ group, resource, names, verbs, why }: Right): string {
 const table = (rights: readonly Right[]): string =>
   ['| group | resource | verbs | why |', '| --- | --- | --- | --- |', ...rights.map(row)].join('\n');
 
+/** A table for each part in each place: whoever reads it wants to know what a right is for. */
+const placesOf = (places: readonly PlaceRights[]): string =>
+  places
+    .map(({ namespace, parts }) => {
+      const rows = parts.flatMap(({ part, rights }) => rights.map((right) => ({ part, right })));
+      return [
+        namespace === undefined ? 'Cluster-wide:' : `In ${code(namespace)}:`,
+        '',
+        '| part | group | resource | verbs | why |',
+        '| --- | --- | --- | --- | --- |',
+        ...rows.map(({ part, right }) => `| ${part} ${row(right)}`),
+      ].join('\n');
+    })
+    .join('\n\n');
+
 export function rightsDocument(): string {
-  return `<!-- Made by tools/generate.ts from src/peering/rights.ts, src/provider/agent/rights.ts and src/provider/agent/manifests-cluster.ts. -->
+  return `<!-- Made by tools/generate.ts from the tables of rights in src/ (rights*.ts). -->
 
 # Rights
 
@@ -88,14 +111,50 @@ it may write to, and delete, pods on its own node only; and the only Node and Le
 node's name. Reading pods stays cluster-wide, because pods of any namespace can be bound to a node (DaemonSets with a
 blanket toleration always are), and somebody has to refuse them and let their deletion complete.
 
-## In the home cluster: what the \`cluster\` role may do
+## Agents that the \`cluster\` role starts
+
+They have accounts of their own in \`tributary-agents\`, one for each foreign cluster. Their roles are static, applied with
+the \`cluster\` role's manifests, and bound to all accounts of that namespace. Why: [decision 18](decisions/0018-agent-rights.md).
 
 Cluster-wide:
 
-${table(CLUSTER_RIGHTS)}
+${table(LAUNCHED_CLUSTER_RIGHTS)}
 
-In \`tributary-system\`:
+In each namespace that is offloaded to its provider:
 
-${table(CLUSTER_SYSTEM_RIGHTS)}
+${table(LAUNCHED_NAMESPACE_RIGHTS)}
+
+In \`tributary-system\`, by a Role of its own with the names filled in:
+
+${table(LAUNCHED_OWN_RIGHTS)}
+
+In \`kube-node-lease\`:
+
+${table(LAUNCHED_LEASE_RIGHTS)}
+
+In \`default\`:
+
+${table(LAUNCHED_EVENT_RIGHTS)}
+
+In \`kube-system\`:
+
+${table(LAUNCHED_AUTHENTICATION_RIGHTS)}
+
+The **ValidatingAdmissionPolicy** \`tributary-agents\` stands around all of them: a write to a Node, its Lease, a pod on it
+or a VirtualNode passes only where the agent's own Role gives it the verb \`serve\` for that name.
+
+## In the home cluster: what the \`cluster\` role may do
+
+${placesOf(CLUSTER_RIGHTS)}
+
+What RBAC cannot say is said by two **ValidatingAdmissionPolicies**. \`tributary-lending\`: it makes, changes and deletes
+namespaces of tenants that it has made itself, and what is in them, and nothing else of these kinds.
+\`tributary-launching\`: it makes accounts and Deployments of agents in \`tributary-agents\`, Roles of agents that name
+kubeconfig Secrets and what is served, and binds \`tributary-agent-namespace\` to agents only, never in a namespace of
+the cluster's own.
+
+## In the home cluster: what the \`gateway\` role may do
+
+${placesOf(GATEWAY_RIGHTS)}
 `;
 }

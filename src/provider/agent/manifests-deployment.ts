@@ -18,6 +18,8 @@ export interface Program {
   /** Bytes of memory above which it is taken for broken, as a quantity. */
   memoryLimit: string;
   priorityClassName?: string;
+  /** Needs a namespace with Pod Security `privileged`; runs also where the network of pods is not (yet) ready. */
+  hostNetwork?: boolean;
 }
 
 /** Where health and metrics are served, by every role. */
@@ -43,9 +45,19 @@ export function forgeDeployment(program: Program): ManifestOf<Deployment> {
   };
 }
 
+const ON_THE_HOST: Partial<PodSpec> = {
+  hostNetwork: true,
+  dnsPolicy: 'ClusterFirstWithHostNet',
+  tolerations: [
+    { key: 'node.kubernetes.io/network-unavailable', operator: 'Exists', effect: 'NoSchedule' },
+    { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists', effect: 'NoSchedule' },
+  ],
+};
+
 function forgePodSpec(program: Program): PodSpec {
   return {
     serviceAccountName: program.account.name,
+    ...(program.hostNetwork === true && ON_THE_HOST),
     ...(program.priorityClassName !== undefined && { priorityClassName: program.priorityClassName }),
     terminationGracePeriodSeconds: GRACE_SECONDS,
     enableServiceLinks: false,

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { forgeCluster } from '../../../../src/provider/agent/manifests-cluster.ts';
+import { forgeCluster } from '../../../../src/agent/manifests-cluster.ts';
 import { forgeAgent, type AgentOptions } from '../../../../src/provider/agent/manifests.ts';
 
 const OPTIONS: AgentOptions = {

@@ -1,0 +1,115 @@
+/**
+ * What people apply for the `cluster` role: its Deployment, account and rights, the Service of the peering endpoint,
+ * and what lending and agents stand on.
+ */
+import {
+  APP_NAME,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
+  type Manifest,
+  type ManifestOf,
+} from '../api/manifest.ts';
+import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
+import type { Stored } from '../api/wire.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { forgeLendingStatics } from '../peering/lending/statics.ts';
+import { IS_LAUNCHING, forgeAgentStatics, forgeLaunchFence } from '../provider/agent/manifests-agents.ts';
+import { OPS_PORT, forgeDeployment } from '../provider/agent/manifests-deployment.ts';
+import { SYSTEM_NAMESPACE, checkedImage } from '../provider/agent/manifests.ts';
+import { CLUSTER_NAME, CLUSTER_RIGHTS, rightsAt, type PlaceRights } from './rights-cluster.ts';
+import type * as models from '@kubernetes/client-node';
+
+export const PEERING_PORT = 7443;
+export const PEERING_SERVICE = 'tributary-peering';
+
+export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer';
+
+export interface ClusterOptions {
+  /** Of this role, and of the agents that it starts. */
+  image: string;
+  priorityClassName?: string;
+  /** How peers come to the peering endpoint; default ClusterIP: not from outside. */
+  service?: { type: ServiceType; nodePort?: number };
+  /** Further arguments of `tributary cluster`. */
+  args?: readonly string[];
+}
+
+/** All objects of the `cluster` role, its namespaces included, in the order in which they must be applied. */
+export function forgeCluster(options: ClusterOptions): Manifest[] {
+  const { args = [], service = { type: 'ClusterIP' }, ...program } = options;
+  const image = checkedImage(options.image);
+  const labels = { [LABEL_APP_NAME]: APP_NAME, [LABEL_APP_INSTANCE]: CLUSTER_NAME };
+  const account = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
+  return [
+    forgeSystemNamespace(),
+    ...forgeLendingStatics(account, IS_LAUNCHING),
+    ...forgeAgentStatics(),
+    ...forgeLaunchFence(account),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
+    forgePeeringService(labels, service),
+    forgeDeployment({
+      ...program,
+      image,
+      account,
+      labels,
+      args: ['cluster', '--agent-image', image, ...args],
+      ports: { ops: OPS_PORT, peering: PEERING_PORT },
+      memoryLimit: '512Mi',
+    }),
+  ];
+}
+
+/** One Role and one binding for each place. */
+export function forgePlaceGrants(
+  grant: { name: string; labels: Record<string, string>; account: AccountRef },
+  places: readonly PlaceRights[],
+): Manifest[] {
+  const namespaces = [...new Set(places.map(({ namespace }) => namespace))];
+  return namespaces.flatMap((namespace) =>
+    forgeGrant({
+      ...grant,
+      ...(namespace !== undefined && { namespace }),
+      rules: rulesOf(rightsAt(places, namespace)),
+    }),
+  );
+}
+
+function forgePeeringService(
+  labels: Record<string, string>,
+  { type, nodePort }: NonNullable<ClusterOptions['service']>,
+): ManifestOf<Stored<models.V1Service>> {
+  if (nodePort !== undefined && (type === 'ClusterIP' || !(nodePort > 0 && nodePort < 65_536))) {
+    throw new TributaryError('Invalid', `a Service of type ${type} has no node port ${nodePort}`);
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: SYSTEM_NAMESPACE, name: PEERING_SERVICE, labels },
+    spec: {
+      type,
+      selector: labels,
+      ports: [
+        {
+          name: 'peering',
+          port: PEERING_PORT,
+          targetPort: 'peering',
+          protocol: 'TCP',
+          ...(nodePort !== undefined && { nodePort }),
+        },
+      ],
+    },
+  };
+}
+
+/** Pod Security `restricted`: none of our own pods here needs more. */
+function forgeSystemNamespace(): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: SYSTEM_NAMESPACE,
+      labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': 'restricted' },
+    },
+  };
+}
