@@ -3,12 +3,14 @@
  * roles. There is no `if (role)` anywhere else.
  */
 import { startCluster } from './agent/cluster.ts';
+import { startGateway } from './agent/gateway.ts';
 import type { Agent, AgentParts } from './agent/parts.ts';
 import { startPeer } from './agent/peer.ts';
 
-export type Role = 'cluster' | 'peer';
+export type Role = 'cluster' | 'gateway' | 'peer';
 
 export const ROLES: Readonly<Record<Role, (parts: AgentParts, signal: AbortSignal) => Promise<Agent>>> = {
   cluster: startCluster,
+  gateway: startGateway,
   peer: startPeer,
 };

@@ -39,6 +39,10 @@ export interface AgentConfig {
   credentialSeconds: number;
   /** Role `cluster`: life of the TLS leaf certificates of the identity; default 86400 s. */
   leafSeconds: number;
+  /** Role `gateway`: interfaces for LAN discovery; none: all that look like a LAN. */
+  lanInterfaces: readonly string[];
+  /** Role `gateway`: life of what is announced on the LAN; after a crash others forget us after so long. Default 120 s. */
+  lanTtlSeconds: number;
   /** Name of this process among replicas; default $POD_NAME, then the host name. */
   identity: string;
 }
@@ -71,6 +75,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'home-api-server': 'cluster: HOST:PORT at which offloaded pods reach this API server',
   'agent-image': 'cluster: image of the agents that it starts',
   'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
+  'lan-interfaces': 'gateway: INTERFACE,... for LAN discovery (default: all that look like a LAN)',
+  'lan-ttl': 'gateway: seconds after which others forget us if we crash (default 120)',
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };
 
@@ -93,6 +99,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     mistakes.push(`--${name} must be a number of seconds from ${least} to a year, not "${text}"`);
     return fallback;
   };
+  const list = (name: string): string[] => (options[name] ?? '').split(',').filter((text) => text !== '');
   const level = options['log-level'] ?? env['TRIBUTARY_LOG_LEVEL'] ?? 'info';
   const isLevel = (text: string): text is LogLevel => (LOG_LEVELS as readonly string[]).includes(text);
   if (!isLevel(level)) mistakes.push(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${level}"`);
@@ -113,13 +120,15 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     systemNamespace: options['system-namespace'] ?? env['POD_NAMESPACE'] ?? 'tributary-system',
     clusterName: options['cluster-name'] ?? env['TRIBUTARY_CLUSTER_NAME'] ?? 'cluster',
     peeringPort: port('peering-port', 7443),
-    advertise: (options['advertise'] ?? '').split(',').filter((endpoint) => endpoint !== ''),
+    advertise: list('advertise'),
     apiServer: options['api-server'],
     homeApiServer: options['home-api-server'],
     agentImage: options['agent-image'],
     // Below ten minutes the API server refuses.
     credentialSeconds: seconds('credential-seconds', 3600, 600),
     leafSeconds: seconds('leaf-seconds', 86_400, 60),
+    lanInterfaces: list('lan-interfaces'),
+    lanTtlSeconds: seconds('lan-ttl', 120, 1),
     identity: env['POD_NAME'] ?? hostname,
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));

@@ -6,8 +6,8 @@ import { homeCredentials } from './home.ts';
 import { lanComponents } from './lan.ts';
 import type { Agent, AgentParts } from './parts.ts';
 import { createRegistry, lifecycleOf, run } from './parts.ts';
-import { GATEWAY_NAME } from './rights-cluster.ts';
 
+const LEASE = 'tributary-gateway';
 const LEADER_LEASE_MS = 15_000;
 
 /** Role `gateway`: what needs the host network, by one leader; another replica takes over where that one's host fails. */
@@ -21,7 +21,7 @@ export async function startGateway(parts: AgentParts, signal: AbortSignal): Prom
     clock,
     log,
     namespace: config.systemNamespace,
-    name: GATEWAY_NAME,
+    name: LEASE,
     identity: config.identity,
     durationMs: LEADER_LEASE_MS,
     onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),

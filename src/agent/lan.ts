@@ -67,7 +67,8 @@ export function announcer({ announcements, key, source, log }: AnnouncerParts): 
   const announce = async (): Promise<void> => {
     const data = announcements.get(key)?.data;
     const own = readAnnouncementData(data);
-    if (data !== undefined && own === undefined) log.warn('the announcement makes no sense', { configMap: key });
+    if (data !== undefined && own === undefined)
+      log.warn('the announcement makes no sense', { configMap: key });
     const said = own && lanAnnouncement(own);
     try {
       await source.announce(said?.announcement, said?.hosts);

@@ -10,7 +10,8 @@ import { createLogger } from '../../src/lib/log.ts';
 
 export interface LanAgentOptions {
   announcement: Announcement;
-  host?: string;
+  /** IP addresses announced instead of the host's own. */
+  hosts?: string[];
   interfaces?: string[];
   ttlSeconds?: number;
   level?: 'debug' | 'info' | 'warn' | 'error';
@@ -32,7 +33,7 @@ export type LanAgentLine =
 
 const {
   announcement,
-  host,
+  hosts,
   level = 'info',
   ...options
 } = JSON.parse(process.argv[2] ?? '{}') as LanAgentOptions;
@@ -65,12 +66,12 @@ source.onChange((id) => {
 const input = createInterface({ input: process.stdin });
 input.on('line', (line) => {
   if (line === 'label') print({ event: 'label', label: source.label });
-  else void source.announce(JSON.parse(line) as Announcement, host);
+  else void source.announce(JSON.parse(line) as Announcement, hosts);
 });
 process.once('SIGTERM', () => {
   input.close();
   void source.stop().then(() => print({ event: 'stopped', at: systemClock.now() }));
 });
-await source.announce(announcement, host);
+await source.announce(announcement, hosts);
 await source.start();
 print({ event: 'started', at: systemClock.now() });

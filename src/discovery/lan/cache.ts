@@ -237,7 +237,9 @@ export class ServiceCache {
     noteMissing(instance, true, now());
     const reachableUntil = Math.max(...addresses.map(({ expiresAt }) => expiresAt));
     instance.expiresAt = Math.min(ptr.expiresAt, srv.expiresAt, txt.expiresAt, reachableUntil);
-    const hosts = [{ port: srv.port, addresses: addresses.map(({ address }) => address) }];
+    // In one order, whichever came first: IPv4, then IPv6.
+    const sorted = addresses.map(({ type, address }) => `${type} ${address}`).toSorted();
+    const hosts = [{ port: srv.port, addresses: sorted.map((text) => text.slice(text.indexOf(' ') + 1)) }];
     try {
       instance.parsed = parseAnnouncement({ txt: txt.strings, hosts }, { scope: name });
     } catch (error) {

@@ -91,12 +91,12 @@ export class LanSource implements CandidateSource {
   }
 
   /**
-   * Who we are, and where we can be dialled: at `host`, or at this host's addresses on each link. Until it is known
+   * Who we are, and where we can be dialled: at `hosts` (IP addresses, of a load balancer say), or at this host on each link. Until it is known
    * nothing is announced and no candidate is shown, since one of them may be us. Undefined takes it back.
    */
-  async announce(announcement: Announcement | undefined, host?: string): Promise<void> {
+  async announce(announcement: Announcement | undefined, hosts: readonly string[] = []): Promise<void> {
     const before = this.#service;
-    const after = announcement && this.#serviceOf(announcement, host);
+    const after = announcement && this.#serviceOf(announcement, hosts);
     if (JSON.stringify(before) === JSON.stringify(after)) return;
     this.#service = after;
     if (before !== undefined && after !== undefined && labelOf(before) === labelOf(after)) {
@@ -107,9 +107,10 @@ export class LanSource implements CandidateSource {
     this.#tellAll();
   }
 
-  #serviceOf(announcement: Announcement, host: string | undefined): OwnService {
-    if (host !== undefined && isIP(host) === 0) {
-      throw new TributaryError('Invalid', `a LAN announcement needs an IP address, not "${host}"`);
+  #serviceOf(announcement: Announcement, hosts: readonly string[]): OwnService {
+    const wrong = hosts.find((host) => isIP(host) === 0);
+    if (wrong !== undefined) {
+      throw new TributaryError('Invalid', `a LAN announcement needs IP addresses, not "${wrong}"`);
     }
     const { ttlSeconds = DEFAULT_TTL_SECONDS } = this.#options;
     const before = this.#service;
@@ -119,7 +120,7 @@ export class LanSource implements CandidateSource {
       announcement,
       attempt: same ? before.attempt : 1,
       ttlSeconds,
-      ...(host !== undefined && { host }),
+      hosts,
     };
   }
 

@@ -16,8 +16,8 @@ export interface OwnService {
   /** Counts conflicts: part of the name from 2 on. */
   attempt: number;
   ttlSeconds: number;
-  /** Dialled instead of this host: a load balancer, say. */
-  host?: string;
+  /** IP addresses that are dialled instead of this host's own: a load balancer's, say. None: this host's own. */
+  hosts: readonly string[];
 }
 
 export interface OwnRecords {
@@ -69,8 +69,8 @@ export function ownRecords(service: OwnService, iface: LanInterface): OwnRecords
 }
 
 /** Global addresses first; both families on every link, since a host with one of them may want the other. */
-function addressesOf({ host }: OwnService, { addresses }: LanInterface): string[] {
-  if (host !== undefined) return [host];
+function addressesOf({ hosts }: OwnService, { addresses }: LanInterface): string[] {
+  if (hosts.length > 0) return hosts.slice(0, MAX_ADDRESSES);
   const near = addresses.filter(({ address }) => address.startsWith('fe80:'));
   const far = addresses.filter((own) => !near.includes(own));
   return [...far, ...near].slice(0, MAX_ADDRESSES).map(({ address }) => address);

@@ -34,7 +34,7 @@ async function makeWorld(): Promise<CandidateSourceWorld> {
       const known = clusters.get(clusterID);
       const cluster = known ?? make(`10.0.0.${next++}`);
       clusters.set(clusterID, cluster);
-      await cluster.announce({ clusterID, clusterName, port, protocols }, address);
+      await cluster.announce({ clusterID, clusterName, port, protocols }, [address]);
       if (known === undefined) await cluster.start();
     },
     withdraw: async (clusterID) => {
