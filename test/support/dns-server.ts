@@ -50,7 +50,11 @@ export class DnsServer {
         this.#handle(bytes.subarray(2), 'tcp', (reply) => {
           const length = Buffer.alloc(2);
           length.writeUInt16BE(reply.length);
-          socket.write(Buffer.concat([length, reply]));
+          const message = Buffer.concat([length, reply]);
+          // In pieces, as a stream may come.
+          socket.setNoDelay(true);
+          socket.write(message.subarray(0, 1));
+          setImmediate(() => socket.write(message.subarray(1)));
         });
       });
     });
