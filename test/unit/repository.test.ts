@@ -4,7 +4,11 @@ import { dirname, join } from 'node:path';
 
 import { expect, test } from '@jest/globals';
 
+import { ADVERTISEMENT_REASONS } from '../../src/api/advertisement.ts';
+import { FOREIGN_CLUSTER_REASONS } from '../../src/api/foreign-cluster.ts';
 import { OFFLOADED_REASONS } from '../../src/api/names.ts';
+import { PEERING_REQUEST_REASONS } from '../../src/api/peering-request.ts';
+import { SEARCH_DOMAIN_REASONS } from '../../src/api/search-domain.ts';
 import { VIRTUAL_NODE_REASONS } from '../../src/api/virtual-node.ts';
 import { VERSION } from '../../src/version.ts';
 
@@ -79,11 +83,17 @@ test('decisions are numbered without a gap and listed', () => {
 });
 
 test('each reason that users meet is explained', () => {
-  const text = read('docs/troubleshooting.md');
+  const text = read('docs/troubleshooting.md') + read('docs/peering.md');
   const code = sources.map(read).join('\n');
   const used = (list: string, reasons: Readonly<Record<string, string>>): string[] =>
     Object.entries(reasons).flatMap(([key, reason]) => (code.includes(`${list}.${key}`) ? [reason] : []));
   const reasons = [
+    ...[
+      FOREIGN_CLUSTER_REASONS,
+      ADVERTISEMENT_REASONS,
+      PEERING_REQUEST_REASONS,
+      SEARCH_DOMAIN_REASONS,
+    ].flatMap((list): string[] => Object.values(list)),
     ...used('OFFLOADED_REASONS', OFFLOADED_REASONS),
     ...used('VIRTUAL_NODE_REASONS', VIRTUAL_NODE_REASONS),
     ...[...code.matchAll(/notReady = \{ reason: '(\w+)'|return \{ reason: '(\w+)'/g)].map(
