@@ -1,0 +1,347 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { acceptancePolicies } from '../../../../src/api/acceptance-policy.ts';
+import { foreignClusters, type ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
+import { FINALIZER_PEERING, LABEL_DISCOVERED } from '../../../../src/api/names.ts';
+import { secrets } from '../../../../src/api/resources.ts';
+import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import {
+  acceptance,
+  byPerson,
+  discovered,
+  linked,
+  MILAN,
+  ROME,
+  sharing,
+  sighting,
+} from './support/objects.ts';
+import { ClustersWorld, NAMESPACE } from './support/world.ts';
+
+let world: ClustersWorld;
+beforeEach(async () => {
+  world = await new ClustersWorld().up();
+});
+afterEach(async () => world.down());
+
+const condition = (cluster: ForeignCluster | undefined, type: string): object =>
+  cluster?.status?.conditions?.find((one) => one.type === type) ?? {};
+const established = { phase: 'Established', reason: 'AsExpected', message: 'in use' } as const;
+
+test('a cluster in sight, then linked, then used: each step is visible, and an event', async () => {
+  world.seed(acceptancePolicies, acceptance({ anyone: true }));
+  world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN: sighting('lan') } } }));
+  await world.wait('it is dialled', () => world.links.targets[0]?.endpoints[0] === 'lan:6844');
+  const asked = await world.until(MILAN, ({ status }) => status?.outgoing?.phase === 'Pending');
+  expect(asked.status).toMatchObject({
+    foundBy: 'LAN',
+    link: { connected: false },
+    outgoing: { reason: 'SettingUp' },
+    incoming: { phase: 'None', reason: 'NoPolicyMatches' },
+  });
+  expect(condition(asked, 'IdentityVerified')).toMatchObject({ status: 'Unknown' });
+  expect(asked.metadata.finalizers).toEqual([FINALIZER_PEERING]);
+  world.links.up(linked(MILAN));
+  const known = await world.until(MILAN, ({ status }) => status?.link?.connected === true);
+  expect(known.status).toMatchObject({
+    clusterID: MILAN,
+    clusterName: 'Milan',
+    outgoing: { reason: 'WaitingForOffer' },
+  });
+  expect(condition(known, 'IdentityVerified')).toMatchObject({ status: 'True' });
+  world.outgoing.say(MILAN, established);
+  const used = await world.until(MILAN, ({ status }) => status?.outgoing?.phase === 'Established');
+  expect(condition(used, 'OutgoingEstablished')).toMatchObject({ status: 'True', message: 'in use' });
+  expect(used.status?.standing).toEqual({ foundBy: ['LAN'] });
+  expect(world.events).toEqual([
+    `${MILAN} Normal OutgoingPending: None -> Pending: SettingUp, being dialled`,
+    `${MILAN} Normal OutgoingEstablished: Pending -> Established: AsExpected, in use`,
+  ]);
+});
+
+test('nothing is written when nothing differs; what moves all the time is not looked at', async () => {
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, endpoint: 'a:1', outgoing: 'Enabled' }));
+  world.links.up(linked(MILAN, { rttMs: 1 }));
+  world.outgoing.say(MILAN, established);
+  await world.until('milan', ({ status }) => status?.outgoing?.phase === 'Established');
+  const before = await world.quiet();
+  for (let rttMs = 2; rttMs < 20; rttMs++) world.links.up(linked(MILAN, { rttMs }));
+  world.outgoing.say(MILAN, { ...established });
+  await world.patch('milan', { metadata: { annotations: { note: 'x' } } });
+  expect(await world.quiet()).toBe(before + 1);
+  await world.end();
+  await world.begin();
+  expect(await world.quiet()).toBe(before + 1);
+});
+
+test('an endpoint without identity is trusted with nothing; the message says what to do', async () => {
+  world.seed(
+    foreignClusters,
+    byPerson('milan', { endpoint: 'a:1', outgoing: 'Enabled', incoming: 'Enabled' }),
+  );
+  await world.wait('it is dialled', () => world.links.targets.length === 1);
+  expect(world.links.targets).toEqual([{ name: 'milan', endpoints: ['a:1'] }]);
+  world.links.fails('milan', { reason: 'IdentityUnconfirmed', message: 'x', answeredBy: MILAN });
+  const cluster = await world.until('milan', ({ status }) =>
+    (status?.conditions ?? []).some(({ message }) => message.includes(MILAN)),
+  );
+  expect(condition(cluster, 'IdentityVerified')).toMatchObject({
+    status: 'False',
+    reason: 'IdentityUnconfirmed',
+    message: expect.stringContaining(
+      `kubectl patch foreigncluster milan --type merge -p '{"spec":{"clusterID":"${MILAN}"}}'`,
+    ) as unknown,
+  });
+  expect(cluster.status?.clusterID).toBeUndefined();
+  expect(cluster.status?.outgoing).toMatchObject({ phase: 'None', reason: 'IdentityUnconfirmed' });
+  // A link of that cluster does not make it the one that is wanted.
+  world.links.up(linked(MILAN, { dialledBy: 'Them' }));
+  await world.until(MILAN, ({ status }) => status?.foundBy === 'Incoming');
+  expect(world.clusters.wish(MILAN)).toMatchObject({ wanted: false, incoming: 'Auto' });
+  await world.patch('milan', { spec: { clusterID: MILAN } });
+  await world.until('milan', ({ status }) => status?.clusterID === MILAN);
+  expect(world.clusters.wish(MILAN)).toMatchObject({
+    wanted: true,
+    subject: { metadata: { name: 'milan' } },
+  });
+});
+
+test('somebody else behind the endpoint is a condition and a warning', async () => {
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, endpoint: 'a:1' }));
+  await world.wait('it is dialled', () => world.links.targets.length === 1);
+  world.links.fails('milan', { reason: 'WrongIdentity', message: `${ROME} answers`, answeredBy: ROME });
+  const cluster = await world.until('milan', ({ status }) =>
+    (status?.conditions ?? []).some(({ reason }) => reason === 'WrongIdentity'),
+  );
+  expect(condition(cluster, 'IdentityVerified')).toMatchObject({
+    status: 'False',
+    message: `${ROME} answers`,
+  });
+  await world.wait('it is told', () => world.events.includes(`milan Warning WrongIdentity: ${ROME} answers`));
+});
+
+test('two objects about one cluster make one peering; the other says so', async () => {
+  world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN: sighting('lan') } } }));
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, outgoing: 'Enabled' }));
+  const duplicate = await world.until(MILAN, ({ status }) => status?.outgoing?.reason === 'Duplicate');
+  expect(duplicate.status).toMatchObject({
+    foundBy: 'LAN',
+    outgoing: {
+      phase: 'None',
+      message: expect.stringContaining('milan stands for the same cluster') as unknown,
+    },
+    incoming: { phase: 'None', reason: 'Duplicate' },
+  });
+  expect(await world.until('milan', ({ status }) => status?.foundBy !== undefined)).toMatchObject({
+    status: { foundBy: 'LAN,Manual' },
+  });
+  expect(world.links.targets).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['lan:6844'] }]);
+  expect(world.clusters.wish(MILAN).wanted).toBe(true);
+  // The other takes over as soon as the one that counts goes.
+  await world.remove('milan');
+  await world.gone('milan');
+  await world.until(MILAN, ({ status }) => status?.outgoing?.reason === 'NoPolicyMatches');
+  expect(world.clusters.wish(MILAN).wanted).toBe(false);
+});
+
+test('a peer that comes by itself gets an object; it is forgotten some time after it has gone', async () => {
+  world.links.up(linked(MILAN, { dialledBy: 'Them', peerEndpoints: ['told:1', 'no endpoint'] }));
+  const cluster = await world.until(MILAN, ({ status }) => status?.sightings?.Incoming !== undefined);
+  expect(cluster).toMatchObject({
+    metadata: { labels: { [LABEL_DISCOVERED]: 'true' } },
+    spec: { clusterID: MILAN, outgoing: 'Auto', incoming: 'Auto' },
+    status: { foundBy: 'Incoming', clusterID: MILAN, sightings: { Incoming: { endpoints: ['told:1'] } } },
+  });
+  // While it is linked, its sighting is renewed.
+  await world.clock.advance(3 * 3_600_000);
+  await world.until(
+    MILAN,
+    ({ status }) => Date.parse(status?.sightings?.Incoming?.expires ?? '') > world.clock.now(),
+  );
+  world.links.down(MILAN);
+  await world.until(MILAN, ({ status }) => status?.link?.connected === false);
+  await world.quiet();
+  await world.clock.advance(1_000_000);
+  expect(world.stored(MILAN)).toBeDefined();
+  await world.clock.advance(2_700_000);
+  await world.gone(MILAN);
+});
+
+test('a link that we have opened makes no object: nothing here wants it', async () => {
+  world.links.up(linked(MILAN));
+  world.links.up(linked(ROME, { dialledBy: 'Them' }));
+  await world.until(ROME, ({ status }) => status?.foundBy === 'Incoming');
+  expect(world.stored(MILAN)).toBeUndefined();
+});
+
+test('an unseen cluster is forgotten, unless it is peered', async () => {
+  const status = { sightings: { LAN: sighting('lan', 90) } };
+  world.seed(foreignClusters, discovered(MILAN, {}, { status }));
+  world.seed(foreignClusters, discovered(ROME, {}, { status }));
+  world.incoming.say(ROME, established);
+  await world.until(ROME, ({ status: now }) => now?.incoming?.phase === 'Established');
+  await world.until(MILAN, ({ status: now }) => now?.foundBy === 'LAN');
+  await world.quiet();
+  await world.clock.advance(89_000);
+  expect(world.stored(MILAN)).toBeDefined();
+  await world.clock.advance(2000);
+  await world.gone(MILAN);
+  const kept = await world.until(ROME, ({ status: now }) => now?.foundBy === '');
+  expect(kept.status?.standing).toEqual({ foundBy: ['LAN'] });
+  world.incoming.say(ROME, { phase: 'None' });
+  await world.gone(ROME);
+});
+
+test('a sighting at the last moment keeps a cluster alive', async () => {
+  world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN: sighting('lan', 90) } } }));
+  await world.until(MILAN, ({ status }) => status?.foundBy === 'LAN');
+  await world.quiet();
+  let refused = false;
+  world.server.fault({
+    match: ({ method }) => {
+      if (method !== 'DELETE' || refused) return false;
+      // Discovery writes between our look and our deletion.
+      const object = world.stored(MILAN);
+      const status = { ...object?.status, sightings: { LAN: sighting('lan', 600) } };
+      world.server.storage.update('foreignclusters.tributary.dev', { ...object, status } as never);
+      refused = true;
+      return false;
+    },
+  });
+  await world.clock.advance(91_000);
+  await world.wait('it was about to be deleted', () => refused);
+  await world.clock.advance(1000);
+  await world.until(MILAN, ({ status }) => status?.foundBy === 'LAN');
+  await world.quiet();
+  expect(world.stored(MILAN)).toBeDefined();
+});
+
+test('deletion ends both peerings before the object goes', async () => {
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, endpoint: 'a:1', outgoing: 'Enabled' }));
+  world.outgoing.say(MILAN, established);
+  world.incoming.say(MILAN, established);
+  await world.until('milan', ({ metadata }) => metadata.finalizers !== undefined);
+  const told: string[] = [];
+  world.clusters.onChange((clusterID) => told.push(clusterID));
+  await world.remove('milan');
+  await world.wait('its wish is told to have changed', () => told.includes(MILAN));
+  expect(world.clusters.wish(MILAN)).toMatchObject({ wanted: false, incoming: 'Disabled' });
+  world.outgoing.say(MILAN, { phase: 'Ending' });
+  await world.until('milan', ({ status }) => status?.outgoing?.phase === 'Ending');
+  expect(world.links.targets).toHaveLength(1);
+  world.outgoing.say(MILAN, { phase: 'None' });
+  await world.until('milan', ({ status }) => status?.outgoing?.phase === 'None');
+  world.incoming.say(MILAN, { phase: 'Denied' });
+  await world.gone('milan');
+  await world.wait('it is not dialled any more', () => world.links.targets.length === 0);
+});
+
+test('deletion takes a bounded time, also where a peering does not come down', async () => {
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, endpoint: 'a:1', outgoing: 'Enabled' }));
+  world.outgoing.say(MILAN, established);
+  await world.until('milan', ({ metadata }) => metadata.finalizers !== undefined);
+  await world.remove('milan');
+  world.outgoing.say(MILAN, { phase: 'Ending', message: 'waiting for pods' });
+  await world.until('milan', ({ status }) => status?.outgoing?.phase === 'Ending');
+  await world.quiet();
+  await world.clock.advance(59_000);
+  expect(world.stored('milan')).toBeDefined();
+  await world.clock.advance(1100);
+  await world.gone('milan');
+});
+
+test('a wish that is taken back takes the finalizer with it', async () => {
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, outgoing: 'Enabled' }));
+  await world.until('milan', ({ metadata }) => metadata.finalizers?.length === 1);
+  await world.patch('milan', { spec: { outgoing: 'Disabled' } });
+  const cluster = await world.until('milan', ({ metadata }) => metadata.finalizers === undefined);
+  await world.until('milan', ({ status }) => status?.outgoing?.reason === 'NotWanted');
+  expect(cluster.spec?.outgoing).toBe('Disabled');
+});
+
+test('discovery and we write the same object without undoing each other', async () => {
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, endpoint: 'a:1' }));
+  const writes = Array.from({ length: 20 }, async (_, index) => {
+    world.links.up(linked(MILAN, { endpoint: `a:${index + 1}` }));
+    const LAN = sighting(`lan${index}`, 60 + index);
+    await world.patch('milan', { status: { sightings: { LAN } } }, 'status');
+  });
+  await Promise.all(writes);
+  await world.clock.advance(60_000 - 1);
+  const cluster = await world.until('milan', ({ status }) => status?.link?.endpoint === 'a:20');
+  expect(cluster.status?.sightings?.LAN).toBeDefined();
+  await world.until('milan', ({ status }) => status?.foundBy === 'LAN,Manual');
+});
+
+test('strangers that come in numbers: the oldest that only came by itself makes room', async () => {
+  await world.down();
+  world = await new ClustersWorld({ mostIdle: 3 }).up();
+  const ids = ['a', 'b', 'c', 'd', 'e'].map((letter) => letter.repeat(26));
+  for (const id of ids) {
+    world.links.up(linked(id, { dialledBy: 'Them' }));
+    await world.until(id, ({ status }) => status?.foundBy === 'Incoming');
+    world.links.down(id);
+    await world.until(id, ({ status }) => status?.link?.connected === false);
+    await world.clock.advance(1000);
+  }
+  const names = world.server.storage
+    .list('foreignclusters.tributary.dev')
+    .map(({ metadata }) => metadata.name);
+  expect(names).toEqual(ids.slice(2));
+});
+
+test('join tokens and network keys are read from the Secrets that are referred to, and from no other', async () => {
+  const told: string[] = [];
+  let keysTold = 0;
+  world.clusters.onChange((clusterID) => told.push(clusterID));
+  world.clusters.onNetworkKeys(() => keysTold++);
+  const secret = (name: string, data: Record<string, string>): object & { metadata: object } => ({
+    metadata: { name, namespace: NAMESPACE },
+    data: Object.fromEntries(
+      Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+    ),
+  });
+  world.seed(secrets, secret('other', { key: 'not asked for' }));
+  world.seed(secrets, secret('token', { token: 'a.b.c\n' }));
+  world.seed(secrets, secret('family', { key: `${'k'.repeat(32)}\n` }));
+  world.seed(secrets, secret('weak', { key: 'short' }));
+  world.seed(
+    foreignClusters,
+    byPerson('milan', { clusterID: MILAN, outgoing: 'Enabled', joinTokenSecretRef: { name: 'token' } }),
+  );
+  world.seed(sharingPolicies, sharing({ networkKeySecretRef: { name: 'family' } }));
+  world.seed(acceptancePolicies, acceptance({ networkKeySecretRef: { name: 'weak' } }));
+  await world.wait('the token is read', () => world.clusters.wish(MILAN).joinToken === 'a.b.c');
+  expect(told).toContain(MILAN);
+  await world.wait('the key is read', () => world.clusters.networkKeys().length === 1);
+  expect(world.clusters.networkKeys()).toEqual([{ name: 'family', key: Buffer.from('k'.repeat(32)) }]);
+  expect(keysTold).toBeGreaterThan(0);
+  expect(world.server.count(/GET .*\/secrets\/other/)).toBe(0);
+  // Rotation is seen; a key that is gone counts no more.
+  const held = world.server.storage.get('secrets', `${NAMESPACE}/family`);
+  world.server.storage.update('secrets', {
+    ...held,
+    data: { key: Buffer.from('n'.repeat(32)).toString('base64') },
+  } as never);
+  await world.wait(
+    'the new key is read',
+    () => world.clusters.networkKeys()[0]?.key[0] === 'n'.charCodeAt(0),
+  );
+  world.server.storage.remove('secrets', `${NAMESPACE}/family`);
+  await world.wait('the key is gone', () => world.clusters.networkKeys().length === 0);
+});
+
+test('a policy that comes or goes changes wishes and targets at once', async () => {
+  const LAN = sighting('lan', 3600);
+  world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN } } }));
+  await world.until(MILAN, ({ status }) => status?.outgoing?.reason === 'NoPolicyMatches');
+  expect(world.links.targets).toEqual([]);
+  const told: string[] = [];
+  world.clusters.onChange((clusterID) => told.push(clusterID));
+  world.seed(acceptancePolicies, acceptance({ clusterIDs: [MILAN] }));
+  await world.wait('it is dialled', () => world.links.targets.length === 1);
+  expect(told).toContain(MILAN);
+  expect(world.clusters.wish(MILAN).wanted).toBe(true);
+  world.server.storage.remove('acceptancepolicies.tributary.dev', 'taken');
+  await world.wait('it is not dialled any more', () => world.links.targets.length === 0);
+  expect(world.clusters.wish(MILAN).wanted).toBe(false);
+  await world.until(MILAN, ({ status }) => status?.outgoing?.phase === 'None');
+});
