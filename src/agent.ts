@@ -2,14 +2,15 @@
  * Builds everything: a role is a list of components, in the order in which they start, and this is the list of
  * roles. There is no `if (role)` anywhere else.
  */
-import { startCluster } from './agent/cluster.ts';
+import { startAll, startCluster } from './agent/cluster.ts';
 import { startGateway } from './agent/gateway.ts';
 import type { Agent, AgentParts } from './agent/parts.ts';
 import { startPeer } from './agent/peer.ts';
 
-export type Role = 'cluster' | 'gateway' | 'peer';
+export type Role = 'all' | 'cluster' | 'gateway' | 'peer';
 
 export const ROLES: Readonly<Record<Role, (parts: AgentParts, signal: AbortSignal) => Promise<Agent>>> = {
+  all: startAll,
   cluster: startCluster,
   gateway: startGateway,
   peer: startPeer,

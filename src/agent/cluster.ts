@@ -1,26 +1,65 @@
+import type { KubeClient } from '../kube/client.ts';
+import type { ControllerMetrics } from '../kube/controller.ts';
 import { createClient } from '../kube/http-client.ts';
 import { LeaderElection } from '../kube/leader-election.ts';
-import type { Lifecycle } from '../lib/lifecycle.ts';
+import { TributaryError } from '../lib/errors.ts';
+import type { Component, Lifecycle } from '../lib/lifecycle.ts';
+import { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
+import type { AgentLauncher } from '../peering/ports.ts';
 import { OpsServer } from '../server/ops.ts';
 import { AgentApprover } from './approver.ts';
 import { homeCredentials } from './home.ts';
+import { InlineLauncher } from './launch-inline.ts';
+import { lanComponents } from './lan.ts';
+import { PodLauncher } from './launch-pods.ts';
 import type { Agent, AgentParts } from './parts.ts';
-import { createRegistry, lifecycleOf, run } from './parts.ts';
+import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { Peering } from './peering.ts';
+import { Registries } from './registries.ts';
 
 const LEADER_LEASE_MS = 15_000;
 
+/** What the parts of one process share. */
+interface Shared {
+  parts: AgentParts;
+  home: KubeClient;
+  registries: Registries;
+  metrics: ControllerMetrics;
+}
+
+/** In what the roles differ that lead a cluster. */
+interface Flavour {
+  role: 'cluster' | 'all';
+  launcher: (shared: Shared) => AgentLauncher & Partial<Component>;
+  /** Besides; started before peering. */
+  more: (shared: Shared) => Component[];
+}
+
 /** Role `cluster`: what is done once for the home cluster, by one leader. */
 export async function startCluster(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
+  return start(parts, { role: 'cluster', launcher: podLauncher, more: () => [] }, signal);
+}
+
+/** Role `all`: one process for everything, agents included. It must be on the host network to see the LAN. */
+export async function startAll(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
+  const more: Flavour['more'] = ({ home, metrics }) => lanComponents(parts, home, metrics);
+  return start(parts, { role: 'all', launcher: inlineLauncher, more }, signal);
+}
+
+async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): Promise<Agent> {
   const { config, clock, log } = parts;
-  const { systemNamespace: namespace } = config;
-  const home = createClient(await homeCredentials(config, clock), { clock });
-  const registry = createRegistry('cluster');
+  const credentials = await homeCredentials(config, clock);
+  const home = createClient(credentials, { clock });
+  const registry = createRegistry(flavour.role);
+  const registries = new Registries(registry);
+  const shared: Shared = { parts, home, registries, metrics: controllerMetrics(registry) };
+  const launcher = flavour.launcher(shared);
   const lost = new AbortController();
   const election = new LeaderElection({
     client: home,
     clock,
     log,
-    namespace,
+    namespace: config.systemNamespace,
     name: 'tributary-cluster',
     identity: config.identity,
     durationMs: LEADER_LEASE_MS,
@@ -28,18 +67,73 @@ export async function startCluster(parts: AgentParts, signal: AbortSignal): Prom
   });
   const approver = new AgentApprover(parts, home);
   const holder: { lifecycle?: Lifecycle } = {};
-  const ops = new OpsServer({
+  const ops = opsServer(parts, registries, holder);
+  const identity = new ClusterIdentity({
+    client: home,
+    namespace: config.systemNamespace,
+    log: log.named('identity'),
+  });
+  holder.lifecycle = lifecycleOf(
+    [
+      ops,
+      ...approver.caches(),
+      election,
+      ...approver.actors(),
+      identity,
+      ...(isComponent(launcher) ? [launcher] : []),
+      ...flavour.more(shared),
+      peering({ ...shared, credentials, identity, launcher }),
+    ],
+    parts,
+  );
+  return run(holder.lifecycle, [home], signal, lost.signal);
+}
+
+/** Its parts are made once it is known who we are. */
+function peering(options: ConstructorParameters<typeof Peering>[0]): Component {
+  let lifecycle: Lifecycle | undefined;
+  return {
+    name: 'peering',
+    start: async (signal) => {
+      lifecycle = lifecycleOf(new Peering(options).components(), options.parts);
+      await lifecycle.start(signal);
+    },
+    stop: async () => lifecycle?.stop(),
+  };
+}
+
+const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is AgentLauncher & Component =>
+  launcher.start !== undefined && launcher.name !== undefined;
+
+function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLauncher {
+  const { agentImage: image } = config;
+  if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
+  return new PodLauncher({ home, image, clock, log: log.named('launcher') });
+}
+
+function inlineLauncher({ parts, home, registries }: Shared): AgentLauncher & Component {
+  const { nodeAddress } = parts.config;
+  if (nodeAddress === undefined) {
+    throw new TributaryError(
+      'Invalid',
+      'say where the API server reaches this process: --node-address or $POD_IP',
+    );
+  }
+  return new InlineLauncher({ parts, home, registries, nodeAddress });
+}
+
+function opsServer(
+  { config, log }: AgentParts,
+  registry: Registries,
+  holder: { lifecycle?: Lifecycle },
+): OpsServer {
+  return new OpsServer({
     port: config.opsPort,
     registry,
     live: [],
     // A replica that waits to lead is in order.
     ready: [],
-    components: () => ({
-      order: holder.lifecycle?.order ?? [],
-      starting: holder.lifecycle?.starting,
-    }),
+    components: () => ({ order: holder.lifecycle?.order ?? [], starting: holder.lifecycle?.starting }),
     log: log.named('ops'),
   });
-  holder.lifecycle = lifecycleOf([ops, ...approver.caches(), election, ...approver.actors()], parts);
-  return run(holder.lifecycle, [home], signal, lost.signal);
 }

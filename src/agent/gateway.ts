@@ -5,7 +5,7 @@ import { OpsServer } from '../server/ops.ts';
 import { homeCredentials } from './home.ts';
 import { lanComponents } from './lan.ts';
 import type { Agent, AgentParts } from './parts.ts';
-import { createRegistry, lifecycleOf, run } from './parts.ts';
+import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 
 const LEASE = 'tributary-gateway';
 const LEADER_LEASE_MS = 15_000;
@@ -39,6 +39,9 @@ export async function startGateway(parts: AgentParts, signal: AbortSignal): Prom
     }),
     log: log.named('ops'),
   });
-  holder.lifecycle = lifecycleOf([ops, election, ...lanComponents(parts, home, registry)], parts);
+  holder.lifecycle = lifecycleOf(
+    [ops, election, ...lanComponents(parts, home, controllerMetrics(registry))],
+    parts,
+  );
   return run(holder.lifecycle, [home], signal, lost.signal);
 }

@@ -1,4 +1,3 @@
-import type { Registry } from 'prom-client';
 import type { ForeignCluster } from '../api/foreign-cluster.ts';
 import { foreignClusters } from '../api/foreign-cluster.ts';
 import { ANNOUNCEMENT_CONFIG_MAP, readAnnouncementData } from '../api/own-announcement.ts';
@@ -8,15 +7,15 @@ import { LanSource } from '../discovery/lan/lan-source.ts';
 import { lanAnnouncement } from '../discovery/self.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { ControllerMetrics } from '../kube/controller.ts';
 import { Informer } from '../kube/informer.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentParts } from './parts.ts';
-import { controllerMetrics } from './parts.ts';
 
 /** LAN discovery, in the order of its start: what is announced is learnt from a ConfigMap, what is seen is written. */
-export function lanComponents(parts: AgentParts, home: KubeClient, registry: Registry): Component[] {
+export function lanComponents(parts: AgentParts, home: KubeClient, metrics: ControllerMetrics): Component[] {
   const { config, clock, log } = parts;
   const announcements = new Informer<ConfigMap>({
     client: home,
@@ -48,7 +47,7 @@ export function lanComponents(parts: AgentParts, home: KubeClient, registry: Reg
     clusters,
     clock,
     log: log.named('sightings'),
-    metrics: controllerMetrics(registry),
+    metrics,
   });
   const key = `${config.systemNamespace}/${ANNOUNCEMENT_CONFIG_MAP}`;
   return [announcements, clusters, source, announcer({ announcements, key, source, log }), writer];

@@ -30,6 +30,7 @@ const peerAsUser = onCluster(peerCommand);
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   cluster: async (args, io, signal) => agentCommand('cluster', args, io, signal),
+  all: async (args, io, signal) => agentCommand('all', args, io, signal),
   gateway: async (args, io, signal) => agentCommand('gateway', args, io, signal),
   // With an endpoint it is a person's command, without one it is the role.
   peer: async (args, io, signal) =>

@@ -1,0 +1,292 @@
+/**
+ * The parts of peering, put together: each knows the others by small ports only (src/peering/ports.ts). What reads
+ * starts before what acts, and the links when lending and borrowing know what they have to say: a document that is
+ * missing would take back what was granted.
+ */
+import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
+import { foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
+import type { OwnAnnouncement } from '../api/own-announcement.ts';
+import { searchDomains, type SearchDomain } from '../api/search-domain.ts';
+import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
+import type { HomeApiServer } from '../api/virtual-node.ts';
+import { ManualSource } from '../discovery/manual.ts';
+import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
+import { WanSource } from '../discovery/wan/wan-source.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ControllerMetrics } from '../kube/controller.ts';
+import type { Credentials } from '../kube/credentials.ts';
+import { ClientEventRecorder } from '../kube/events.ts';
+import { Informer } from '../kube/informer.ts';
+import { systemRandom } from '../lib/backoff.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import { Borrowing } from '../peering/borrowing/borrowing.ts';
+import { Clusters, clusterIndexes } from '../peering/clusters/clusters.ts';
+import type { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
+import { PeeringCertificate } from '../peering/identity/peering-certificate.ts';
+import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
+import { Lending } from '../peering/lending/lending.ts';
+import { parseEndpoint } from '../peering/link/address.ts';
+import { LinkRegistry } from '../peering/link/registry.ts';
+import { Stockkeeper } from '../peering/offer/stockkeeper.ts';
+import type { AgentLauncher } from '../peering/ports.ts';
+import { PROTOCOLS, type ApiAccess } from '../peering/protocol/documents.ts';
+import { Reach, type ReachPeers } from '../peering/reach/reach.ts';
+import { PeeringEndpoint } from '../server/peering/endpoint.ts';
+import { VERSION } from '../version.ts';
+import { AnnouncementWriter } from './announcement.ts';
+import type { AgentParts } from './parts.ts';
+
+export interface PeeringOptions {
+  parts: AgentParts;
+  home: KubeClient;
+  /** How we reach our own API server. */
+  credentials: Pick<Credentials, 'server' | 'ca' | 'tlsServerName'>;
+  /** Loaded. */
+  identity: ClusterIdentity;
+  launcher: AgentLauncher;
+  metrics: ControllerMetrics;
+}
+
+const MS = 1000;
+
+export class Peering {
+  readonly #options: PeeringOptions;
+  readonly #common: { client: KubeClient } & Pick<AgentParts, 'clock' | 'log'>;
+  readonly #events: ClientEventRecorder;
+  readonly #seen: Informer<ForeignCluster>;
+  readonly #domains: Informer<SearchDomain>;
+  readonly #acceptance: Informer<AcceptancePolicy>;
+  readonly #sharing: Informer<SharingPolicy>;
+  readonly #certificate: PeeringCertificate;
+  readonly #stock: Stockkeeper;
+  readonly #clusters: Clusters;
+  readonly #lending: Lending;
+  readonly #borrowing: Borrowing;
+  readonly #links: LinkRegistry;
+  readonly #reach: Reach;
+  readonly #endpoint: PeeringEndpoint;
+
+  constructor(options: PeeringOptions) {
+    this.#options = options;
+    const { parts, home, identity } = options;
+    const { clock, log, config } = parts;
+    const common = (this.#common = { client: home, clock, log });
+    this.#events = new ClientEventRecorder({ ...common, component: 'tributary' });
+    const indexes = { ...clusterIndexes, ...foreignClusterIndexes };
+    this.#seen = new Informer({ ...common, type: foreignClusters, list: {}, indexes });
+    this.#domains = new Informer({ ...common, type: searchDomains, list: {} });
+    this.#acceptance = new Informer({ ...common, type: acceptancePolicies, list: {} });
+    this.#sharing = new Informer({ ...common, type: sharingPolicies, list: {} });
+    const lifeMs = config.leafSeconds * MS;
+    this.#certificate = new PeeringCertificate({
+      signer: identity,
+      clock,
+      log,
+      random: systemRandom,
+      lifeMs,
+    });
+    this.#stock = new Stockkeeper(common);
+    this.#clusters = this.#makeClusters();
+    this.#reach = this.#makeReach();
+    this.#lending = this.#makeLending();
+    this.#borrowing = this.#makeBorrowing();
+    this.#links = this.#makeLinks();
+    this.#endpoint = this.#makeEndpoint();
+  }
+
+  /** In the order of their start. */
+  components(): Component[] {
+    const { parts, identity, metrics } = this.#options;
+    const common = { ...this.#common, metrics, clusters: this.#seen, ownClusterID: identity.clusterID };
+    const sources = [new WanSource({ ...common, domains: this.#domains }), new ManualSource(common)];
+    return [
+      this.#events,
+      this.#seen,
+      this.#domains,
+      this.#acceptance,
+      this.#sharing,
+      this.#certificate,
+      ...this.#clusters.caches(),
+      this.#stock,
+      this.#reach,
+      ...this.#borrowing.caches(),
+      ...this.#lending.components(),
+      this.#wiring(),
+      this.#endpoint,
+      this.#links,
+      ...this.#borrowing.actors(),
+      ...this.#clusters.components(),
+      ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
+      new AnnouncementWriter({
+        ...this.#common,
+        namespace: parts.config.systemNamespace,
+        own: () => this.#announcement(),
+      }),
+    ];
+  }
+
+  #makeClusters(): Clusters {
+    const { parts, identity, metrics } = this.#options;
+    return new Clusters({
+      ...this.#common,
+      metrics,
+      events: this.#events,
+      own: identity.clusterID,
+      systemNamespace: parts.config.systemNamespace,
+      clusters: this.#seen,
+      acceptance: this.#acceptance,
+      sharing: this.#sharing,
+      links: () => this.#links,
+      outgoing: () => this.#borrowing,
+      incoming: () => this.#lending,
+    });
+  }
+
+  #makeReach(): Reach {
+    const { parts } = this.#options;
+    const peers: ReachPeers = {
+      isLinked: (clusterID) => this.#links.view(clusterID) !== undefined,
+      endpoints: (clusterID) => this.#links.endpoints(clusterID),
+      askDial: async (clusterID, stream, signal) => this.#links.call(clusterID, 'dial', { stream }, signal),
+      dial: async (target, signal) => this.#links.dialer.open({ ...target, signal }, paused),
+    };
+    return new Reach({
+      ...this.#common,
+      log: parts.log.named('reach'),
+      peers,
+      mayReach: (clusterID) => this.#mayReach(clusterID),
+      apiServer: () => hostAndPort(this.#options.credentials.server),
+      listen: { host: '::', advertised: parts.config.nodeAddress ?? '127.0.0.1' },
+    });
+  }
+
+  #makeLending(): Lending {
+    const { parts, identity, metrics, credentials } = this.#options;
+    const { apiServer, credentialSeconds, systemNamespace } = parts.config;
+    const own: ApiAccess = {
+      server: credentials.server.origin,
+      ...(credentials.ca !== undefined && { ca: credentials.ca }),
+      ...(credentials.tlsServerName !== undefined && { serverName: credentials.tlsServerName }),
+    };
+    return new Lending({
+      ...this.#common,
+      metrics,
+      events: this.#events,
+      identity,
+      systemNamespace,
+      stockkeeper: this.#stock,
+      wishes: this.#clusters,
+      links: { view: (clusterID) => this.#links.view(clusterID) },
+      ...(apiServer !== undefined && { api: { ...own, server: apiServer } }),
+      ownApi: own,
+      tokenSeconds: credentialSeconds,
+    });
+  }
+
+  #makeBorrowing(): Borrowing {
+    const { parts, identity, launcher, metrics, credentials } = this.#options;
+    const { clusterName, systemNamespace, homeApiServer } = parts.config;
+    const { hostname } = credentials.server;
+    const home = homeApiServer === undefined ? undefined : parseHomeApiServer(homeApiServer);
+    return new Borrowing({
+      ...this.#common,
+      metrics,
+      events: this.#events,
+      identity,
+      clusterName,
+      wishes: this.#clusters,
+      links: () => this.#links,
+      reach: this.#reach,
+      launcher,
+      systemNamespace,
+      ...(home && { homeApiServer: home }),
+      ownApiServers: [credentials.server.host],
+      allowLoopback: hostname === '127.0.0.1' || hostname === '[::1]',
+    });
+  }
+
+  #makeLinks(): LinkRegistry {
+    const { parts, identity } = this.#options;
+    const { clusterName, advertise } = parts.config;
+    return new LinkRegistry({
+      clock: parts.clock,
+      log: parts.log.named('links'),
+      random: systemRandom,
+      identity,
+      certificate: this.#certificate,
+      self: () => ({ clusterName, software: VERSION, endpoints: advertise }),
+      networkKeys: () => this.#clusters.networkKeys(),
+      lending: this.#lending,
+      borrowing: this.#borrowing,
+      dialBack: async (peer, params, signal) => this.#reach.dialBack(peer, params, signal),
+    });
+  }
+
+  #makeEndpoint(): PeeringEndpoint {
+    const { clock, log, config } = this.#options.parts;
+    return new PeeringEndpoint({
+      clock,
+      log: log.named('endpoint'),
+      port: config.peeringPort,
+      certificate: this.#certificate,
+      verify: (socket) => verifyChain(presentedChain(socket), clock.now()),
+      handlers: {
+        link: (socket, peer, from) => this.#links.accept(socket, peer, from),
+        stream: (socket, peer, id) => this.#reach.acceptStream(socket, peer, id),
+        api: (socket, peer) => this.#reach.acceptApi(socket, peer),
+      },
+      isKnown: (clusterID) => this.#clusters.wish(clusterID).subject !== undefined,
+    });
+  }
+
+  #mayReach(clusterID: string): boolean {
+    return this.#lending.documents(clusterID).grant?.state === 'Active';
+  }
+
+  /** Changes that have to be carried from one part to another while all run. */
+  #wiring(): Component {
+    const ends: (() => void)[] = [];
+    return {
+      name: 'peering wiring',
+      start: async () => {
+        ends.push(
+          this.#lending.onChange((clusterID) => {
+            if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
+            this.#links.publish(clusterID);
+          }),
+          this.#clusters.onChange((clusterID) => this.#links.publish(clusterID)),
+          this.#clusters.onNetworkKeys(() => this.#links.describe()),
+        );
+        await Promise.resolve();
+      },
+      stop: async () => {
+        for (const end of ends) end();
+        await Promise.resolve();
+      },
+    };
+  }
+
+  #announcement(): OwnAnnouncement {
+    const { parts, identity } = this.#options;
+    const { clusterName, advertise, peeringPort } = parts.config;
+    const [first] = advertise;
+    // What peers dial is the outside port; without one, the port that we listen on.
+    const port = first === undefined ? (this.#endpoint.port ?? peeringPort) : parseEndpoint(first).port;
+    return { clusterID: identity.clusterID, clusterName, endpoints: advertise, port, protocols: PROTOCOLS };
+  }
+}
+
+const paused = <T extends { pause(): void }>(socket: T): T => {
+  socket.pause();
+  return socket;
+};
+
+const hostAndPort = (server: URL): { host: string; port: number } => ({
+  host: server.hostname.replace(/^\[|\]$/g, ''),
+  port: server.port === '' ? 443 : Number(server.port),
+});
+
+function parseHomeApiServer(text: string): HomeApiServer {
+  const { host, port } = parseEndpoint(text);
+  return { host, port };
+}
