@@ -95,8 +95,11 @@ export class Borrowing implements BorrowingSide {
     return [...this.caches(), ...this.actors()];
   }
 
+  /** Throws while our own state is not read yet: to say nothing is right, to say that there is nothing is not. */
   documents(clusterID: string): Pick<Documents, 'request' | 'acceptance'> {
     const { clusterName } = this.#options;
+    if (!this.#caches.synced)
+      throw new TributaryError('Unavailable', 'not all that was agreed on is read yet');
     return documentsOf(this.#facts(clusterID), { clusterName, mayOffload: this.#mayOffload });
   }
 
@@ -116,6 +119,7 @@ export class Borrowing implements BorrowingSide {
   }
 
   report(clusterID: string): PeeringReport {
+    if (!this.#caches.synced) return { phase: 'None', message: 'not read yet' };
     const facts = this.#facts(clusterID);
     return reportOf(facts, decide(facts));
   }

@@ -38,6 +38,15 @@ export class Caches {
   }
 
   all(): Component[] {
+    return this.#informers();
+  }
+
+  /** All is known; before, what is missing is not absent. */
+  get synced(): boolean {
+    return this.#informers().every(({ synced }) => synced);
+  }
+
+  #informers(): (Component & { synced: boolean })[] {
     return [this.advertisements, this.virtualNodes, this.secrets, this.namespaces];
   }
 

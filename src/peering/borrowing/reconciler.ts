@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
-import { replaceIfDiffers, replaceStatusIfDiffers } from '../../kube/write.ts';
+import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError, hasCode } from '../../lib/errors.ts';
 import { contractText, signContract } from '../contract/contract.ts';
@@ -47,6 +47,8 @@ export interface ReconcilerOptions {
 
 /** Nothing stays unseen for longer: ends of offers, agents that somebody removed. */
 const LOOK_AGAIN_MS = 30_000;
+/** Of objects that were listed, the API server leaves this out. */
+const KIND = { apiVersion: API_VERSION, kind: 'Advertisement' };
 const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 
 /** Makes the world right for one provider: one course, whose every write may be the last one. */
@@ -109,8 +111,8 @@ export class Reconciler {
     const { offer, signature } = heard.offer;
     const spec = { clusterID, ...(clusterName !== undefined && { clusterName }), offer, signature };
     if (advertisement !== undefined) {
-      const desired = { ...advertisement, spec: { ...advertisement.spec, ...spec } };
-      await replaceIfDiffers(client, advertisements, advertisement, { desired, signal });
+      const desired = { ...KIND, ...advertisement, spec: { ...advertisement.spec, ...spec } };
+      await client.replace(advertisements, desired, { signal });
       return;
     }
     const name = await chooseName(this.#options, { clusterID, clusterName }, signal);
@@ -120,11 +122,7 @@ export class Reconciler {
       finalizers: [FINALIZER_PEERING],
     };
     try {
-      await client.create(
-        advertisements,
-        { apiVersion: API_VERSION, kind: 'Advertisement', metadata, spec },
-        { signal },
-      );
+      await client.create(advertisements, { ...KIND, metadata, spec }, { signal });
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
       throw new TributaryError('Conflict', `Advertisement ${clusterID} exists by now`, { cause: error });
@@ -243,7 +241,7 @@ export class Reconciler {
   ): Promise<void> {
     if (advertisement === undefined) return;
     const status = forgeStatus({ ...inputs, advertisement, nowMs });
-    const object = { apiVersion: API_VERSION, kind: 'Advertisement', ...advertisement };
+    const object = { ...KIND, ...advertisement };
     try {
       await replaceStatusIfDiffers(this.#options.client, advertisements, object, { status, signal });
     } catch (error) {

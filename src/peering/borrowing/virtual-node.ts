@@ -18,6 +18,9 @@ export interface WantedVirtualNode extends Pick<
   closed: boolean;
 }
 
+/** Of objects that were listed, the API server leaves this out. */
+const KIND = { apiVersion: API_VERSION, kind: 'VirtualNode' };
+
 interface Owned {
   labels: string[];
 }
@@ -26,8 +29,7 @@ interface Owned {
 export function draftVirtualNode(wanted: WantedVirtualNode): Draft<VirtualNode> {
   const { name, provider, kubeconfigSecretRef, resources } = wanted;
   const bare = {
-    apiVersion: API_VERSION,
-    kind: 'VirtualNode',
+    ...KIND,
     metadata: { name, labels: { [LABEL_PROVIDER]: provider } },
     spec: { kubeconfigSecretRef, resources },
   };
@@ -37,7 +39,7 @@ export function draftVirtualNode(wanted: WantedVirtualNode): Draft<VirtualNode> 
 /** The object as it should be: ours set, ours of before removed, what people added kept. The same one where all is well. */
 export function wantedVirtualNode(current: VirtualNode, wanted: WantedVirtualNode): VirtualNode {
   const next = merged(current, wanted);
-  return deepEqual(next, current) ? current : next;
+  return deepEqual(next, current) ? current : { ...KIND, ...next };
 }
 
 function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualNode): T {
@@ -51,8 +53,6 @@ function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualN
   const { declaredFeatures: _declared, taints: _taints, ...rest } = spec;
   const taints = withClosed(spec.taints ?? [], wanted.closed);
   return {
-    apiVersion: API_VERSION,
-    kind: 'VirtualNode',
     ...current,
     metadata: { ...metadata, annotations: { ...annotations, [ANNOTATION_OWNED]: JSON.stringify(owned) } },
     spec: {
@@ -95,8 +95,7 @@ export function endingVirtualNode(current: VirtualNode, now: string): VirtualNod
   const { annotations = {} } = metadata;
   if (annotations[ANNOTATION_ENDING] !== undefined && isClosed(spec.taints ?? [])) return current;
   return {
-    apiVersion: API_VERSION,
-    kind: 'VirtualNode',
+    ...KIND,
     ...current,
     metadata: {
       ...metadata,

@@ -1,0 +1,77 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { eventually } from '../../../support/eventually.ts';
+import { World, policy } from './support/world.ts';
+
+let world: World;
+afterEach(async () => world.down());
+
+const up = async (): Promise<World> => {
+  world = await new World().up();
+  return world;
+};
+
+test('from an offer to a virtual node, and back to nothing', async () => {
+  await up();
+  const { borrowing } = await world.start();
+  await world.established();
+  const { spec, status, metadata } = world.advertisement ?? { metadata: undefined };
+  expect(metadata?.finalizers).toEqual(['tributary.dev/peering']);
+  expect(spec).toMatchObject({
+    clusterID: world.id,
+    clusterName: 'Milan',
+    offer: { resources: { cpu: '8' } },
+  });
+  expect(status).toMatchObject({
+    decision: 'Accepted',
+    policy: 'all',
+    access: 'Link',
+    virtualNodes: ['milan'],
+  });
+  expect(status?.contract).toEqual(world.provider.contract);
+  expect(borrowing.report(world.id)).toMatchObject({ phase: 'Established', reason: 'AsExpected' });
+  expect(world.virtualNode('milan')?.spec).toMatchObject({
+    kubeconfigSecretRef: { namespace: 'tributary-system', name: `tributary-kubeconfig-${world.id}` },
+    resources: { cpu: '8', memory: '16Gi', pods: '100' },
+    labels: {
+      'kubernetes.io/arch': 'arm64',
+      'topology.kubernetes.io/region': 'north',
+      'tributary.dev/provider': world.id,
+    },
+    namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }],
+  });
+  expect(world.kubeconfig).toEqual({ server: 'https://127.0.0.1:4443', name: 'api.milan', token: 'token-1' });
+  expect(world.agents.running.get(world.id)).toEqual({
+    clusterID: world.id,
+    virtualNodes: [{ name: 'milan', nodeName: 'milan' }],
+    namespaces: ['shop'],
+    kubeconfigSecret: { namespace: 'tributary-system', name: `tributary-kubeconfig-${world.id}` },
+  });
+  world.addPod('web', 'milan');
+  world.want({ wanted: false });
+  await world.gone();
+  expect(borrowing.report(world.id)).toEqual({ phase: 'None', reason: 'NotWanted' });
+  expect(world.reach).toMatchObject({ opened: 1 });
+  expect(world.events.map((text) => text.split(':')[0])).toEqual([
+    'OfferAccepted',
+    'PeeringEstablished',
+    'PeeringEnding',
+  ]);
+});
+
+test('a Manual policy waits for a person, and a person may say no', async () => {
+  await up();
+  world.wish = { ...world.wish, policy: policy({ approval: 'Manual' }) };
+  const { borrowing } = await world.start();
+  await eventually('offered', () => borrowing.report(world.id).reason === 'WaitingForApproval');
+  expect(world.provider.acceptance).toBeUndefined();
+  world.patchAdvertisement({ approval: 'Approved' });
+  await world.established();
+  world.patchAdvertisement({ approval: 'Denied' });
+  await eventually('taken down', () => world.secret === undefined && world.agents.running.size === 0);
+  await eventually('denied', () => borrowing.report(world.id).reason === 'DeniedHere');
+  expect(world.advertisement?.status).toMatchObject({ decision: 'Refused', reason: 'DeniedHere' });
+  expect(world.advertisement?.status?.contract).toBeUndefined();
+  expect(world.provider.acceptance).toBeUndefined();
+  // The request stands: the person has spoken about the offer only.
+  expect(world.provider.request).toBeDefined();
+});

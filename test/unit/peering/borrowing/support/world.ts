@@ -1,0 +1,325 @@
+import type { AcceptancePolicy } from '../../../../../src/api/acceptance-policy.ts';
+import type { Advertisement } from '../../../../../src/api/advertisement.ts';
+import { advertisements } from '../../../../../src/api/advertisement.ts';
+import { namespaces, pods } from '../../../../../src/api/resources.ts';
+import type { VirtualNode } from '../../../../../src/api/virtual-node.ts';
+import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
+import { createClient } from '../../../../../src/kube/http-client.ts';
+import type { Clock } from '../../../../../src/lib/clock.ts';
+import { TributaryError, errorMessage } from '../../../../../src/lib/errors.ts';
+import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
+import { silentLogger } from '../../../../../src/lib/log.ts';
+import { Borrowing } from '../../../../../src/peering/borrowing/borrowing.ts';
+import type { BorrowingOptions, BorrowingWish } from '../../../../../src/peering/borrowing/ports.ts';
+import { Identity } from '../../../../../src/peering/identity/identity.ts';
+import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
+import { FakeApiServer } from '../../../../support/fake-api-server.ts';
+import type { AnyObject } from '../../../../support/fake-storage.ts';
+import { eventually } from '../../../../support/eventually.ts';
+import { fastClock } from '../../../../support/fast-clock.ts';
+import { FakeAgents, LEASES, VIRTUAL_NODES } from './fake-agents.ts';
+import { ScriptedProvider } from './scripted-provider.ts';
+
+const TOKEN = 'cluster-role';
+const SPEED = 20;
+const STOP_DEADLINE_MS = 10_000;
+const ADVERTISEMENTS = 'advertisements.tributary.dev';
+
+export interface Running {
+  borrowing: Borrowing;
+  /** As kill -9: nothing of it arrives anywhere any more. */
+  kill(): void;
+  stop(): Promise<void>;
+}
+
+export const policy = (spec: Partial<AcceptancePolicy['spec']> = {}): AcceptancePolicy => ({
+  metadata: { name: 'all', uid: 'p', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },
+  spec: { peers: { anyone: true }, approval: 'Automatic', namespaces: ['shop'], ...spec },
+});
+
+/** A home cluster, one provider as a script, agents as they look from outside, and consumers that come and go. */
+export class World {
+  readonly clock: Clock = fastClock(SPEED);
+  readonly identity: Identity = Identity.generate();
+  readonly #tokens = new Set([TOKEN]);
+  readonly home: FakeApiServer;
+  readonly provider: ScriptedProvider;
+  readonly agents: FakeAgents;
+  readonly events: string[] = [];
+  readonly refusals: string[] = [];
+  readonly reach = { opened: 0, closed: 0 };
+  wish: BorrowingWish = { wanted: true, namespaces: [], policy: policy() };
+  connected = true;
+  clusterName = 'Milan';
+  calls = 0;
+  callFails = false;
+  readonly #running = new Set<Running>();
+  readonly #wishListeners = new Set<(clusterID: string) => void>();
+  readonly #linkListeners = new Set<(key: { clusterID?: string }) => void>();
+  #more: Partial<BorrowingOptions>;
+
+  constructor(more: Partial<BorrowingOptions> = {}) {
+    const { clock } = this;
+    this.#more = more;
+    this.home = new FakeApiServer({ clock, types: [virtualNodes, advertisements], tokens: this.#tokens });
+    this.provider = new ScriptedProvider(this.identity.clusterID, clock);
+    this.agents = new FakeAgents(this.home);
+  }
+
+  get id(): string {
+    return this.provider.identity.clusterID;
+  }
+
+  async up(): Promise<this> {
+    await this.home.start();
+    for (const name of ['shop', 'spare', 'kube-system', 'tributary-system']) {
+      this.home.seed(namespaces, { metadata: { name } });
+    }
+    return this;
+  }
+
+  async down(): Promise<void> {
+    for (const one of this.#running) await one.stop();
+    await this.home.stop();
+  }
+
+  async start(): Promise<Running> {
+    const { server, ca } = this.home.credentials();
+    const client = createClient({ server, ...(ca !== undefined && { ca }), token: async () => TOKEN });
+    let alive = true;
+    const borrowing: Borrowing = new Borrowing({
+      client,
+      identity: this.identity,
+      clusterName: 'rome',
+      wishes: {
+        wish: (clusterID) => (clusterID === this.id ? this.wish : { wanted: false, namespaces: [] }),
+        onChange: (listener) => subscribed(this.#wishListeners, listener),
+      },
+      links: () =>
+        this.#links(
+          () => borrowing,
+          () => alive,
+        ),
+      reach: {
+        open: async () => {
+          this.reach.opened++;
+          return Promise.resolve({ server: 'https://127.0.0.1:4443' });
+        },
+        close: async () => {
+          this.reach.closed++;
+          await Promise.resolve();
+        },
+      },
+      launcher: this.agents.launcher(() => alive),
+      systemNamespace: 'tributary-system',
+      events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
+      clock: this.clock,
+      log: silentLogger,
+      ...this.#more,
+    });
+    const lifecycle = new Lifecycle(borrowing.components(), {
+      clock: this.clock,
+      log: silentLogger,
+      stopDeadlineMs: STOP_DEADLINE_MS * SPEED,
+    });
+    const running: Running = {
+      borrowing,
+      kill: () => {
+        alive = false;
+      },
+      stop: async () => {
+        if (!this.#running.delete(running)) return;
+        alive = false;
+        await lifecycle.stop();
+        await client.close();
+      },
+    };
+    this.#running.add(running);
+    await lifecycle.start(new AbortController().signal);
+    this.#exchange(borrowing, () => alive);
+    for (const listener of this.#wishListeners) listener(this.id);
+    return running;
+  }
+
+  /** A fresh process takes over from those that are killed. */
+  async replaceAll(): Promise<Running> {
+    this.silence();
+    for (const one of this.#running) await one.stop();
+    this.#tokens.add(TOKEN);
+    return this.start();
+  }
+
+  silence(): void {
+    for (const one of this.#running) one.kill();
+    this.#tokens.clear();
+    this.home.cut();
+  }
+
+  /** The `k`-th write from now on is the last: lost on the way, or stored with its answer lost. */
+  crashAt(k: number, when: 'before' | 'after'): { crashed: () => boolean } {
+    let seen = 0;
+    const match = ({ method }: { method: string }): boolean => {
+      if (method === 'GET' || ++seen !== k) return false;
+      if (when === 'before') this.silence();
+      // The request is served before the next microtask.
+      else queueMicrotask(() => this.silence());
+      return false;
+    };
+    this.home.fault({ match, times: Infinity });
+    return { crashed: () => seen >= k };
+  }
+
+  want(wish: Partial<BorrowingWish>): void {
+    this.wish = { ...this.wish, ...wish };
+    for (const listener of this.#wishListeners) listener(this.id);
+  }
+
+  /** The provider has something new to say. */
+  say(): void {
+    for (const listener of this.#exchanges) listener();
+  }
+
+  link(connected: boolean): void {
+    this.connected = connected;
+    if (connected) this.say();
+    for (const listener of this.#linkListeners) listener({ clusterID: this.id });
+  }
+
+  addPod(name: string, node: string, more: Record<string, unknown> = {}): void {
+    this.home.seed(pods, {
+      metadata: { name, namespace: 'shop', ...more },
+      spec: { nodeName: node, containers: [{ name: 'main', image: 'web' }] },
+      status: { phase: 'Running' },
+    });
+  }
+
+  get advertisement(): Advertisement | undefined {
+    return this.home.storage.get(ADVERTISEMENTS, this.id) as unknown as Advertisement | undefined;
+  }
+
+  patchAdvertisement(spec: Partial<Advertisement['spec']>): void {
+    const { storage } = this.home;
+    const object = storage.get(ADVERTISEMENTS, this.id);
+    if (object === undefined) throw new Error('no Advertisement');
+    storage.update(ADVERTISEMENTS, { ...object, spec: { ...object.spec, ...spec } });
+  }
+
+  virtualNode(name: string): VirtualNode | undefined {
+    return this.home.storage.get(VIRTUAL_NODES, name) as unknown as VirtualNode | undefined;
+  }
+
+  get secret(): AnyObject | undefined {
+    return this.home.storage.get('secrets', `tributary-system/tributary-kubeconfig-${this.id}`);
+  }
+
+  get kubeconfig(): { server: string; token: string; name: string | undefined } | undefined {
+    const data = this.secret?.['data'] as { kubeconfig: string } | undefined;
+    if (data === undefined) return undefined;
+    const { clusters, users } = JSON.parse(Buffer.from(data.kubeconfig, 'base64').toString()) as {
+      clusters: { cluster: Record<string, string> }[];
+      users: { user: { token: string } }[];
+    };
+    const { server = '', 'tls-server-name': name } = clusters[0]?.cluster ?? {};
+    return { server, name, token: users[0]?.user.token ?? '' };
+  }
+
+  condition(type: string): { status: string; reason: string; message: string } | undefined {
+    return this.advertisement?.status?.conditions?.find((one) => one.type === type);
+  }
+
+  /** Everything in this cluster that is there because of the provider. */
+  leftovers(): string[] {
+    const { storage } = this.home;
+    const kinds = [ADVERTISEMENTS, VIRTUAL_NODES, 'nodes', 'pods', 'secrets', LEASES];
+    return [
+      ...kinds.flatMap((kind) => storage.list(kind).map(({ metadata }) => `${kind}/${metadata.name}`)),
+      ...[...this.agents.running.keys()].map((id) => `agent of ${id}`),
+      ...(this.provider.request === undefined ? [] : ['the request']),
+    ];
+  }
+
+  async established(deadlineMs = 10_000): Promise<void> {
+    await eventually('established', () => this.condition('VirtualNodeReady')?.status === 'True', deadlineMs);
+  }
+
+  async gone(deadlineMs = 10_000): Promise<void> {
+    try {
+      await eventually('gone', () => this.leftovers().length === 0, deadlineMs);
+    } catch (error) {
+      throw new Error(`${errorMessage(error)}: ${this.leftovers().join(', ')}`, { cause: error });
+    }
+  }
+
+  readonly #exchanges = new Set<() => void>();
+
+  #links(
+    borrowing: () => Borrowing,
+    isAlive: () => boolean,
+  ): Pick<PeerLinks, 'view' | 'publish' | 'call' | 'onChange'> {
+    const view = (clusterID: string): LinkView | undefined =>
+      clusterID === this.id && this.connected
+        ? {
+            clusterID,
+            connected: true,
+            clusterName: this.clusterName,
+            peerEndpoints: [],
+            publicKey: this.provider.identity.publicKey,
+            networkKeys: [],
+          }
+        : undefined;
+    return {
+      view,
+      publish: () => queueMicrotask(() => this.#exchange(borrowing(), isAlive)),
+      call: async (_clusterID, method) => {
+        this.calls++;
+        await Promise.resolve();
+        if (!this.connected || !isAlive() || this.callFails)
+          throw new TributaryError('Unreachable', 'no link');
+        if (method !== 'credential') throw new Error(method);
+        return this.provider.credential() as never;
+      },
+      onChange: (listener) => subscribed(this.#linkListeners, listener),
+    };
+  }
+
+  /** As a link does: both say the whole of their state, where it differs from what was said last. */
+  #exchange(borrowing: Borrowing, isAlive: () => boolean): void {
+    const last = { theirs: '', ours: '' };
+    const peer = { clusterID: this.id, publicKey: this.provider.identity.publicKey };
+    const exchange = (): void => {
+      if (!isAlive() || !this.connected) {
+        last.theirs = '';
+        last.ours = '';
+        return;
+      }
+      let documents: ReturnType<Borrowing['documents']>;
+      try {
+        documents = borrowing.documents(this.id);
+      } catch {
+        return;
+      }
+      const ours = JSON.stringify(documents);
+      if (ours !== last.ours) this.provider.received(documents);
+      last.ours = ours;
+      const { offer = null, grant = null } = this.provider.documents();
+      const theirs = JSON.stringify({ offer, grant });
+      if (theirs === last.theirs) return;
+      last.theirs = theirs;
+      borrowing.received(peer, { offer, grant }).catch((error: unknown) => {
+        this.refusals.push(errorMessage(error));
+      });
+    };
+    const known = this.#exchangeOf.get(borrowing);
+    if (known !== undefined) return known();
+    this.#exchangeOf.set(borrowing, exchange);
+    this.#exchanges.add(exchange);
+    exchange();
+  }
+
+  readonly #exchangeOf = new WeakMap<Borrowing, () => void>();
+}
+
+function subscribed<T>(listeners: Set<T>, listener: T): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
