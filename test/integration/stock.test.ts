@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { forgeGrant, rulesOf } from '../../src/api/rbac.ts';
+import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
+import { STOCK_RIGHTS } from '../../src/peering/offer/rights.ts';
+import { StockOffers } from '../../src/peering/offer/stock-offers.ts';
+import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster } from '../support/rights-cluster.ts';
+import { lendingPolicy } from '../unit/peering/support/stock.ts';
+
+/** What is free on a real API server, with the rights that the table gives and no others. */
+
+const TIMEOUT_MS = 120_000;
+const PEER = 'c'.repeat(26);
+const GPU = 'example.com/gpu';
+
+let lab: RightsCluster;
+let client: HttpClient;
+let keeper: Stockkeeper;
+let offers: StockOffers;
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('stock');
+  const account = { namespace: 'default', name: 'stock' };
+  const objects = [
+    ...['shop', 'tenant'].map((name) => ({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, ...(name === 'tenant' && { labels: { 'tributary.dev/peer': PEER } }) },
+    })),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: account },
+    ...['shop', 'tenant'].map((namespace) => ({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { namespace, name: 'default' },
+    })),
+    ...forgeGrant({ name: 'stock', labels: {}, account, rules: rulesOf(STOCK_RIGHTS) }),
+  ];
+  await lab.apply(objects.map((object) => stringify(object)).join('---\n'));
+  const { token } = await lab.tokenOf(account);
+  const { server, pki } = lab.cluster;
+  client = createClient({
+    server: new URL(server),
+    ca: pki.authority.cert,
+    token: async () => Promise.resolve(token),
+  });
+  keeper = new Stockkeeper({ client, clock: systemClock, log: silentLogger });
+  offers = new StockOffers({ stockkeeper: keeper, provider: 'p', promised: () => new Map() });
+  await keeper.start(new AbortController().signal);
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  await keeper?.stop();
+  await client?.close();
+  await lab?.down();
+}, TIMEOUT_MS);
+
+async function call(method: string, path: string, body: object, type?: string): Promise<void> {
+  const { status, body: answer } = await lab.cluster.api.call(method, path, body, type);
+  if (status >= 300) throw new Error(`${status} ${answer}`);
+}
+
+const freeMilli = (): number =>
+  keeper.stock().nodes.reduce((sum, { allocatable, own }) => {
+    return sum + Number(allocatable.get('cpu') ?? 0n) - Number(own.get('cpu') ?? 0n);
+  }, 0);
+
+const createPod = async (namespace: string, node: string, cpu: string): Promise<void> =>
+  call('POST', `/api/v1/namespaces/${namespace}/pods`, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'a' },
+    spec: {
+      nodeName: node,
+      automountServiceAccountToken: false,
+      containers: [{ name: 'main', image: 'example/none:1', resources: { requests: { cpu } } }],
+    },
+  });
+
+test(
+  'pods, tenants and devices are seen as they come and go',
+  async () => {
+    await eventually('a node lends', () => keeper.stock().nodes.some(({ lends }) => lends));
+    const [node] = keeper.stock().nodes.filter(({ lends }) => lends);
+    const before = freeMilli();
+    expect(before).toBeGreaterThan(0);
+
+    await createPod('shop', node?.name ?? '', '700m');
+    await eventually('our pod', () => freeMilli() === before - 700);
+    await createPod('tenant', node?.name ?? '', '300m');
+    await eventually('the pod of the peer', () => keeper.usage(PEER)['cpu'] === '300m');
+    expect(freeMilli()).toBe(before - 700);
+
+    const status = { status: { capacity: { [GPU]: '2' }, allocatable: { [GPU]: '2' } } };
+    const path = `/api/v1/nodes/${node?.name}/status`;
+    await call('PATCH', path, status, 'application/merge-patch+json');
+    const offered = (): string | undefined => offers.terms(PEER, lendingPolicy(), []).resources[GPU];
+    await eventually('the device', () => offered() === '2');
+
+    const ended = { status: { phase: 'Succeeded' } };
+    await call('PATCH', '/api/v1/namespaces/tenant/pods/a/status', ended, 'application/merge-patch+json');
+    await eventually('the end of the pod', () => keeper.usage(PEER)['pods'] === '0');
+    await call('DELETE', '/api/v1/namespaces/shop/pods/a?gracePeriodSeconds=0', {});
+    await eventually('the room of the other', () => freeMilli() === before);
+
+    const spec = { spec: { unschedulable: true } };
+    await call('PATCH', `/api/v1/nodes/${node?.name}`, spec, 'application/merge-patch+json');
+    await eventually('the cordon', () => offered() === undefined);
+  },
+  TIMEOUT_MS,
+);
