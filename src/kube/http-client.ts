@@ -19,7 +19,7 @@ import type {
   WatchOptions,
 } from './client.ts';
 import type { Credentials } from './credentials.ts';
-import { oneShape, parseAnswer, parseList } from './objects.ts';
+import { namesOf, oneShape, parseAnswer, parseList } from './objects.ts';
 import { PATCH_TYPES, acceptHeader, collectionPath, listQuery, nameOf, objectPath } from './paths.ts';
 import { parseStatus, statusError } from './status-error.ts';
 import { Transport, type TransportOptions, type TransportStats } from './transport.ts';
@@ -146,7 +146,9 @@ class JsonClient implements HttpClient {
       options.subresource === undefined
         ? collectionPath(type, namespace)
         : objectPath(type, { name: name ?? '', ...ref }, options.subresource);
-    return this.#object(type, { method: 'POST', path, what, body, signal: options.signal });
+    // Of kinds that are not built in, the API server wants to be told; a subresource has a kind of its own.
+    const sent = options.subresource === undefined ? { ...namesOf(type), ...body } : body;
+    return this.#object(type, { method: 'POST', path, what, body: sent, signal: options.signal });
   }
 
   async replace<T extends KubeObject>(type: ResourceType<T>, body: T, options: CallOptions = {}): Promise<T> {

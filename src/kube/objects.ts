@@ -23,6 +23,16 @@ export function parseAnswer(body: Buffer, what: string): Fields {
   return value;
 }
 
+/** `apiVersion` and `kind` of a type's objects. */
+export const namesOf = ({
+  group,
+  version,
+  kind,
+}: ResourceType<KubeObject>): { apiVersion: string; kind: string } => ({
+  apiVersion: group === '' ? version : `${group}/${version}`,
+  kind,
+});
+
 /**
  * An object in the one shape that we know: with `apiVersion` and `kind`, which items of lists lack, and without
  * `metadata.managedFields`, which are half of many objects and of no use to us.
@@ -31,8 +41,7 @@ export function parseAnswer(body: Buffer, what: string): Fields {
 export function oneShape<T extends KubeObject>(type: ResourceType<T>, object: Fields): T {
   const { metadata = {} } = object;
   const { managedFields: _, ...rest } = metadata as ObjectMeta & { managedFields?: unknown };
-  const { group, version, kind } = type;
-  const names = { apiVersion: group === '' ? version : `${group}/${version}`, kind };
+  const names = namesOf(type);
   // Metadata of a thing still bears the thing's name; a subresource's answer keeps its own.
   if (object['kind'] === 'PartialObjectMetadata')
     return { ...object, ...names, metadata: rest } as unknown as T;
