@@ -4,7 +4,6 @@ import type { KubeObject } from '../api/wire.ts';
 import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
-import { deepEqual } from '../lib/equality.ts';
 import { TributaryError, hasCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
@@ -23,10 +22,8 @@ export interface PodLauncherOptions {
   priorityClassName?: string;
   clock: Clock;
   log: Logger;
-  /** How long a pod may take to go; default 60 s, more than its grace. */
+  /** How long the pod may take to go before its rights are taken from it; default 12 s. */
   goneMs?: number;
-  /** For so long what was applied is not applied again unasked; default 30 s. */
-  freshMs?: number;
 }
 
 const POLL_MS = 250;
@@ -37,28 +34,19 @@ const POLL_MS = 250;
  */
 export class PodLauncher implements AgentLauncher {
   readonly #options: PodLauncherOptions;
-  /** By ClusterID: only to spare the API server what it has just been told. */
-  readonly #applied = new Map<string, { agent: LaunchedAgent; at: number }>();
 
   constructor(options: PodLauncherOptions) {
     this.#options = options;
   }
 
   async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
-    const { home, clock, freshMs = 30_000 } = this.#options;
-    const agent = this.#launched(wanted);
-    const last = this.#applied.get(wanted.clusterID);
-    if (last !== undefined && clock.monotonic() - last.at < freshMs && deepEqual(last.agent, agent)) return;
-    this.#applied.delete(wanted.clusterID);
-    await applyManifests(home, forgeLaunchedAgent(agent), { signal });
+    await applyManifests(this.#options.home, forgeLaunchedAgent(this.#launched(wanted)), { signal });
     await this.#unbind(wanted.clusterID, new Set(wanted.namespaces), signal);
-    this.#applied.set(wanted.clusterID, { agent, at: clock.monotonic() });
   }
 
   /** First the pod, so that it can say its last word; then what it was allowed. */
   async remove(clusterID: string, signal: AbortSignal): Promise<void> {
     const { home, log } = this.#options;
-    this.#applied.delete(clusterID);
     const name = agentName(clusterID);
     const own = { namespace: AGENTS_NAMESPACE, name };
     const bound = { namespace: SYSTEM_NAMESPACE, name };
@@ -107,7 +95,7 @@ export class PodLauncher implements AgentLauncher {
   }
 
   async #untilGone(clusterID: string, signal: AbortSignal): Promise<boolean> {
-    const { home, clock, goneMs = 60_000 } = this.#options;
+    const { home, clock, goneMs = 12_000 } = this.#options;
     const end = clock.monotonic() + goneMs;
     const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
     for (;;) {

@@ -13,7 +13,12 @@ import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { forgeLendingStatics } from '../peering/lending/statics.ts';
-import { IS_LAUNCHING, forgeAgentStatics, forgeLaunchFence } from '../provider/agent/manifests-agents.ts';
+import {
+  IS_LAUNCHING,
+  forgeAgentStatics,
+  forgeLaunchFence,
+  forgeNodeFence,
+} from '../provider/agent/manifests-agents.ts';
 import { OPS_PORT, forgeDeployment } from '../provider/agent/manifests-deployment.ts';
 import { SYSTEM_NAMESPACE, checkedImage } from '../provider/agent/manifests.ts';
 import { CLUSTER_NAME, CLUSTER_RIGHTS, rightsAt, type PlaceRights } from './rights-cluster.ts';
@@ -45,6 +50,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeLendingStatics(account, IS_LAUNCHING),
     ...forgeAgentStatics(),
     ...forgeLaunchFence(account),
+    ...forgeNodeFence(account),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
     forgePeeringService(labels, service),

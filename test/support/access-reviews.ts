@@ -18,6 +18,7 @@ const VERBS = [
   'escalate',
   'impersonate',
   'proxy',
+  'serve',
   'sign',
   'use',
   '*',
@@ -34,6 +35,7 @@ const UNSERVED = [
   '/nodes/stats',
   '/nodes/log',
   '/serviceaccounts/token',
+  'tributary.dev/nodes',
   'nobody.example/things',
   '*/*',
 ] as const;

@@ -45,7 +45,10 @@ const placesOf = (places: readonly PlaceRights[]): string =>
     })
     .join('\n\n');
 
-export function rightsDocument(): string {
+export const rightsDocument = (): string => `${agentsByHand()}${byThemselves()}`;
+
+/** What people set up by hand, both sides. */
+function agentsByHand(): string {
   return `<!-- Made by tools/generate.ts from the tables of rights in src/ (rights*.ts). -->
 
 # Rights
@@ -111,7 +114,12 @@ it may write to, and delete, pods on its own node only; and the only Node and Le
 node's name. Reading pods stays cluster-wide, because pods of any namespace can be bound to a node (DaemonSets with a
 blanket toleration always are), and somebody has to refuse them and let their deletion complete.
 
-## Agents that the \`cluster\` role starts
+`;
+}
+
+/** What clusters do among themselves. */
+function byThemselves(): string {
+  return `## Agents that the \`cluster\` role starts
 
 They have accounts of their own in \`tributary-agents\`, one for each foreign cluster. Their roles are static, applied with
 the \`cluster\` role's manifests, and bound to all accounts of that namespace. Why: [decision 18](decisions/0018-agent-rights.md).
@@ -147,11 +155,12 @@ or a VirtualNode passes only where the agent's own Role gives it the verb \`serv
 
 ${placesOf(CLUSTER_RIGHTS)}
 
-What RBAC cannot say is said by two **ValidatingAdmissionPolicies**. \`tributary-lending\`: it makes, changes and deletes
+What RBAC cannot say is said by three **ValidatingAdmissionPolicies**. \`tributary-lending\`: it makes, changes and deletes
 namespaces of tenants that it has made itself, and what is in them, and nothing else of these kinds.
 \`tributary-launching\`: it makes accounts and Deployments of agents in \`tributary-agents\`, Roles of agents that name
 kubeconfig Secrets and what is served, and binds \`tributary-agent-namespace\` to agents only, never in a namespace of
-the cluster's own.
+the cluster's own. \`tributary-borrowing\`: it deletes virtual nodes only. Deleting pods cannot be narrowed so: which node a
+pod is on is in the pod, but what kind of node that is is not.
 
 ## In the home cluster: what the \`gateway\` role may do
 

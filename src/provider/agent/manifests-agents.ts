@@ -9,6 +9,7 @@ import {
   type Manifest,
   type ManifestOf,
 } from '../../api/manifest.ts';
+import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
 import { forgeBinding, forgeGrant, rulesOf } from '../../api/rbac.ts';
 import type { Stored } from '../../api/wire.ts';
 import { SYSTEM_NAMESPACE } from './manifests.ts';
@@ -157,6 +158,21 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
         `!(${of('deployments')}) || object == null || ` +
           `object.spec.template.spec.?serviceAccountName.orValue('') == request.name`,
         'an agent runs under its own account',
+      ],
+    ],
+  });
+}
+
+/** The `cluster` role removes the Node of a peering that has ended where its agent did not, and no real one. */
+export function forgeNodeFence(account: { namespace: string; name: string }): Manifest[] {
+  return forgeFencePolicy({
+    name: 'tributary-borrowing',
+    user: `request.userInfo.username == 'system:serviceaccount:${account.namespace}:${account.name}'`,
+    rules: [writes('', ['nodes'], 'DELETE')],
+    validations: [
+      [
+        `oldObject.metadata.?labels[?'${LABEL_NODE_TYPE}'].orValue('') == '${NODE_TYPE_VIRTUAL}'`,
+        'only virtual nodes may be deleted',
       ],
     ],
   });
