@@ -2,6 +2,7 @@
 import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
 import { CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, MAX_ENDPOINTS, MAX_PROTOCOLS } from '../api/limits.ts';
 import type { DiscoverySource } from '../api/peer-selector.ts';
+import { LABEL_DISCOVERED } from '../api/names.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Candidate } from './source.ts';
 
@@ -12,26 +13,27 @@ const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 type Said = Omit<Sighting, 'firstSeen' | 'expires'>;
 
 /**
- * ForeignClusters that speak of a cluster, the one that bears its sightings first: what a person has bound to the
- * ClusterID, what has proved it, what bears it as its name.
+ * ForeignClusters that speak of a cluster, the one that bears its sightings first. The order is that in which peering
+ * takes them (src/peering/clusters/same.ts): rather one that stays, rather a person's, then the oldest.
  */
 export function inOrder(clusterID: string, objects: readonly ForeignCluster[]): ForeignCluster[] {
-  const rank = ({ spec, status }: ForeignCluster): number =>
-    spec?.clusterID === clusterID ? 0 : status?.clusterID === clusterID ? 1 : 2;
   return objects
-    .filter((object) => !isAnothers(clusterID, object))
-    .toSorted((a, b) => rank(a) - rank(b) || (a.metadata.name < b.metadata.name ? -1 : 1));
+    .filter((object) => (object.spec?.clusterID ?? clusterID) === clusterID)
+    .toSorted((a, b) => rank(a) - rank(b) || compareText(agedName(a), agedName(b)));
 }
 
-/** Bound to another ClusterID by a person, or else by proof: then its name says nothing. */
-function isAnothers(clusterID: string, { spec, status }: ForeignCluster): boolean {
-  const bound = spec?.clusterID ?? status?.clusterID;
-  return bound !== undefined && bound !== clusterID;
+function rank({ metadata, spec }: ForeignCluster): number {
+  const isDiscovered = metadata.labels?.[LABEL_DISCOVERED] === 'true' && spec?.endpoint === undefined;
+  return (metadata.deletionTimestamp === undefined ? 0 : 2) + (isDiscovered ? 1 : 0);
 }
 
-/** For an informer: all ClusterIDs under which a ForeignCluster is to be found. */
-export const clusterIDsOf = ({ metadata: { name }, spec, status }: ForeignCluster): string[] => [
-  ...new Set([name, spec?.clusterID, status?.clusterID].filter((id) => id !== undefined)),
+const agedName = ({ metadata: { creationTimestamp, name } }: ForeignCluster): string =>
+  `${creationTimestamp} ${name}`;
+const compareText = (a: string, b: string): number => (a < b ? -1 : 1);
+
+/** For an informer: the ClusterID that an object is bound to, else its name, which may be one. */
+export const clusterIDsOf = ({ metadata: { name }, spec }: ForeignCluster): string[] => [
+  spec?.clusterID ?? name,
 ];
 
 /**
