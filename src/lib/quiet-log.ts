@@ -6,8 +6,10 @@ export interface QuietLogOptions {
   clock: Clock;
   /** How long the same thing is not said again. Default 10 min. */
   windowMs?: number;
-  /** How many different things are said in that time. Default 64. */
-  maxKeys?: number;
+  /** Of how many something is said in that time. Default 64. */
+  maxSubjects?: number;
+  /** How many different things are said of each. Default 16. */
+  maxCauses?: number;
 }
 
 interface Said {
@@ -15,53 +17,103 @@ interface Said {
   suppressed: number;
 }
 
+/** Long enough to tell causes apart, and short enough to leave out times and ports. */
+const CAUSE_LENGTH = 40;
 const OTHERS = '';
+type Level = 'info' | 'warn' | 'error';
 
-/** For what strangers can cause as often as they like: each cause is logged once, then only counted for a while. */
+/**
+ * For what strangers can cause as often as they like: each cause is logged once for whoever is behind it, then only
+ * counted for a while. A cause is the sentence and the beginning of its field `error`, `problem` or `reason`.
+ */
 export class QuietLog {
   readonly #log: Logger;
   readonly #clock: Clock;
-  readonly #windowMs: number;
-  readonly #maxKeys: number;
-  readonly #said = new Map<string, Said>();
+  readonly #limits: { windowMs: number; maxSubjects: number; maxCauses: number };
+  readonly #subjects = new Map<string, Map<string, Said>>();
 
-  constructor({ log, clock, windowMs = 600_000, maxKeys = 64 }: QuietLogOptions) {
+  constructor({ log, clock, windowMs = 600_000, maxSubjects = 64, maxCauses = 16 }: QuietLogOptions) {
     this.#log = log;
     this.#clock = clock;
-    this.#windowMs = windowMs;
-    this.#maxKeys = maxKeys;
+    this.#limits = { windowMs, maxSubjects, maxCauses };
   }
 
-  /** `key` names the cause and who is behind it; it must not hold anything that changes with each attempt. */
-  warn(key: string, message: string, fields: LogFields = {}): void {
-    const count = this.#count(key);
-    if (count !== undefined) this.#log.warn(message, { ...fields, ...(count > 0 && { suppressed: count }) });
+  warn(subject: string, message: string, fields: LogFields = {}): void {
+    this.#say(this.#log.warn, { subject, message, fields });
   }
 
-  info(key: string, message: string, fields: LogFields = {}): void {
-    const count = this.#count(key);
-    if (count !== undefined) this.#log.info(message, { ...fields, ...(count > 0 && { suppressed: count }) });
+  info(subject: string, message: string, fields: LogFields = {}): void {
+    this.#say(this.#log.info, { subject, message, fields });
+  }
+
+  /** A logger for what concerns one subject. */
+  logger(subject: string, name: string, fields: LogFields = {}): Logger {
+    const target = this.#log.named(name, fields);
+    const at =
+      (level: Level) =>
+      (message: string, more: LogFields = {}): void =>
+        this.#say(target[level], { subject, message, fields: more });
+    return {
+      debug: target.debug,
+      info: at('info'),
+      warn: at('warn'),
+      error: at('error'),
+      named: (child, more = {}) => this.logger(subject, `${name}.${child}`, { ...fields, ...more }),
+    };
+  }
+
+  #say(write: Logger['warn'], line: { subject: string; message: string; fields: LogFields }): void {
+    const { message, fields } = line;
+    const cause = String(fields['error'] ?? fields['problem'] ?? fields['reason'] ?? '');
+    const suppressed = this.#count(line.subject, `${message} ${cause.slice(0, CAUSE_LENGTH)}`);
+    if (suppressed === undefined) return;
+    write(message, { ...fields, ...(suppressed > 0 && { suppressed }) });
   }
 
   /** How often it was not said since it was last said; undefined when it is not to be said now. */
-  #count(key: string): number | undefined {
+  #count(subject: string, cause: string): number | undefined {
     const now = this.#clock.monotonic();
-    if (!this.#said.has(key) && key !== OTHERS && this.#isFull(now)) {
-      if (this.#count(OTHERS) !== undefined) this.#log.warn('more causes than are logged one by one');
-      return undefined;
+    const causes = this.#causesOf(subject, now);
+    if (causes === undefined) return this.#others();
+    if (!causes.has(cause) && causes.size >= this.#limits.maxCauses) {
+      this.#forget(causes, now);
+      if (causes.size >= this.#limits.maxCauses) return this.#others();
     }
-    const said = this.#said.get(key);
-    if (said !== undefined && now - said.atMs < this.#windowMs) {
+    const said = causes.get(cause);
+    if (said !== undefined && now - said.atMs < this.#limits.windowMs) {
       said.suppressed++;
       return undefined;
     }
-    this.#said.set(key, { atMs: now, suppressed: 0 });
+    causes.set(cause, { atMs: now, suppressed: 0 });
     return said?.suppressed ?? 0;
   }
 
-  #isFull(now: number): boolean {
-    if (this.#said.size < this.#maxKeys) return false;
-    for (const [key, { atMs }] of this.#said) if (now - atMs >= this.#windowMs) this.#said.delete(key);
-    return this.#said.size >= this.#maxKeys;
+  #causesOf(subject: string, now: number): Map<string, Said> | undefined {
+    const known = this.#subjects.get(subject);
+    if (known !== undefined) return known;
+    if (this.#subjects.size >= this.#limits.maxSubjects) {
+      for (const [other, causes] of this.#subjects) {
+        this.#forget(causes, now);
+        if (causes.size === 0) this.#subjects.delete(other);
+      }
+    }
+    // The place of OTHERS is kept free for it.
+    if (this.#subjects.size >= this.#limits.maxSubjects && subject !== OTHERS) return undefined;
+    const causes = new Map<string, Said>();
+    this.#subjects.set(subject, causes);
+    return causes;
+  }
+
+  #forget(causes: Map<string, Said>, now: number): void {
+    for (const [cause, { atMs }] of causes) {
+      if (now - atMs >= this.#limits.windowMs) causes.delete(cause);
+    }
+  }
+
+  #others(): undefined {
+    if (this.#count(OTHERS, OTHERS) !== undefined) {
+      this.#log.warn('there are more causes than are logged one by one');
+    }
+    return undefined;
   }
 }

@@ -34,12 +34,12 @@ const DAY_MS = 24 * 3_600_000;
 
 export class PeeringNode {
   readonly identity: Identity;
-  readonly certificate = new Variable<KeyPair>({ certificate: '', key: '' });
+  readonly certificate: Variable<KeyPair> = new Variable<KeyPair>({ certificate: '', key: '' });
   readonly registry: LinkRegistry;
   readonly endpoint: PeeringEndpoint;
   readonly logs: LogLine[] = [];
   /** What we say, by peer. */
-  readonly says = new Map<string, Documents>();
+  readonly says: Map<string, Documents> = new Map();
   /** What was heard, in order. */
   readonly heard: { from: string; changes: DocumentChanges }[] = [];
   readonly dialledBack: { from: string; stream: string }[] = [];

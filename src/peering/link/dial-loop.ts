@@ -124,8 +124,8 @@ export class DialLoop {
     this.#options.problem(problem);
     const { reason, message, answeredBy } = problem;
     if (reason === 'WrongIdentity' || reason === 'IncompatibleProtocol') {
-      quiet.warn(`dial ${clusterID ?? ''} ${reason} ${answeredBy ?? ''}`, 'cannot link to a peer', {
-        reason,
+      quiet.warn(answeredBy ?? clusterID ?? '?', 'cannot link to a peer', {
+        problem: reason,
         error: message,
       });
     }

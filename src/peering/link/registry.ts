@@ -206,7 +206,7 @@ export class LinkRegistry implements PeerLinks, Component {
     peer: PeerIdentity,
     { dialledBy, endpoint }: { dialledBy: Dialler; endpoint: string },
   ): Link | undefined {
-    const { identity, lending, borrowing, clock, log, rates } = this.#options;
+    const { identity, lending, borrowing, clock, rates } = this.#options;
     const own = identity.clusterID;
     const { clusterID } = peer;
     const slot = this.#slot(peer);
@@ -226,7 +226,7 @@ export class LinkRegistry implements PeerLinks, Component {
       handlers: this.#handlers,
       events: this.#events(slot),
       clock,
-      log: log.named('link', { peer: clusterID }),
+      log: this.#quiet.logger(clusterID, 'link', { peer: clusterID }),
       times: this.#times,
       ...(rates && { rates }),
     });
@@ -247,11 +247,12 @@ export class LinkRegistry implements PeerLinks, Component {
     const { clusterID } = peer;
     const found = this.#slots.get(clusterID);
     if (found !== undefined) return found;
-    const { identity, clock, random, log, lending, borrowing } = this.#options;
+    const { identity, clock, random, lending, borrowing } = this.#options;
+    const log = this.#quiet.logger(clusterID, 'link', { peer: clusterID });
     const slot = new PeerSlot({
       peer,
       own: identity.clusterID,
-      delivery: { lending, borrowing, clock, random, log: log.named('link', { peer: clusterID }) },
+      delivery: { lending, borrowing, clock, random, log },
       changed: () => this.#changed(slot),
     });
     this.#slots.set(clusterID, slot);
@@ -286,7 +287,7 @@ export class LinkRegistry implements PeerLinks, Component {
     if (this.#state === 'stopped' && this.#open.size === 0) this.#drained.resolve();
     if (end.incompatible) this.#targets.refused(clusterID, end);
     if (!end.fault) return;
-    this.#quiet.warn(`fault ${clusterID} ${end.code}`, 'link ended: the peer broke the protocol', {
+    this.#quiet.warn(clusterID, 'link ended: the peer broke the protocol', {
       peer: clusterID,
       endpoint: link.endpoint,
       error: end.reason,
@@ -297,7 +298,7 @@ export class LinkRegistry implements PeerLinks, Component {
   #note({ peer: { clusterID }, dialledBy, endpoint }: Link, message: string, more: LogFields): void {
     const fields = { peer: clusterID, dialledBy, endpoint, ...more };
     if (this.#targets.wants(clusterID)) this.#options.log.info(message, fields);
-    else this.#quiet.info(`${message} ${clusterID}`, message, fields);
+    else this.#quiet.info(clusterID, message, fields);
   }
 
   /** Another link is in use, or none. */

@@ -25,6 +25,8 @@ export function invalid(path: string, why: string): never {
  */
 export function parseUntrusted(text: string, what: string): unknown {
   let value: unknown;
+  // Before parsing, which takes a tenth of a second for half a million brackets.
+  if (depthOf(text) > MAX_DEPTH) invalid(what, `nested deeper than ${MAX_DEPTH}`);
   try {
     value = JSON.parse(text);
   } catch {
@@ -34,11 +36,25 @@ export function parseUntrusted(text: string, what: string): unknown {
   return value;
 }
 
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125];
+
+/** How deep the brackets of a JSON text nest; of what is not JSON some number. */
+function depthOf(text: string): number {
+  let [depth, deepest, quoted] = [0, 0, false];
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) quoted = !quoted;
+    else if (quoted && code === BACKSLASH) index++;
+    else if (!quoted && (code === OPEN_LIST || code === OPEN_OBJECT)) deepest = Math.max(deepest, ++depth);
+    else if (!quoted && (code === CLOSE_LIST || code === CLOSE_OBJECT)) depth--;
+  }
+  return deepest;
+}
+
 function checkLimits(root: unknown, what: string): void {
   let level: unknown[] = [root];
   let values = 0;
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) invalid(what, `nested deeper than ${MAX_DEPTH}`);
+  while (level.length > 0) {
     const next: unknown[] = [];
     for (const value of level) {
       checkPlain(value, what);

@@ -109,8 +109,10 @@ export class PeeringEndpoint implements Component {
     tls.on('connection', (socket: Socket) => this.#arrived(socket));
     tls.on('secureConnection', (socket: TLSSocket) => this.#secured(socket));
     tls.on('tlsClientError', (error: Error, socket: TLSSocket) => {
-      log.debug('TLS handshake failed', { error: errorMessage(error) });
       socket.destroy();
+      const { code } = error as { code?: unknown };
+      // Whoever only looks whether the port is open, as load balancers do.
+      if (code !== 'ECONNRESET') this.#quiet.warn('TLS', 'TLS failed', { error: error.message });
     });
     this.#unsubscribe = certificate.subscribe(() => this.#renew(tls));
     await listen(tls, host, port);
@@ -137,20 +139,20 @@ export class PeeringEndpoint implements Component {
       maxPayload: MAX_MESSAGE_BYTES,
     });
     webSockets.on('wsClientError', (error: Error, socket: Socket) => {
-      this.#warn(socket, 'upgrade', errorMessage(error));
+      this.#warn(socket, errorMessage(error));
       refuse(socket, 400, 'Bad Request');
     });
     const http = createHttpServer({ maxHeaderSize: 8_192, keepAliveTimeout: this.#handshakeMs });
     http.on('request', (request, response) => {
       response.writeHead(404, { Connection: 'close', 'Content-Type': 'text/plain' });
       response.end('only WebSockets are served here\n');
-      this.#warn(request.socket, 'no-upgrade', 'no upgrade to a WebSocket was asked for');
+      this.#warn(request.socket, 'no upgrade to a WebSocket was asked for');
     });
     http.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) =>
       this.#upgrade(webSockets, request, { socket, head }),
     );
     http.on('clientError', (error: Error, socket: Socket) => {
-      this.#warn(socket, 'http', errorMessage(error));
+      this.#warn(socket, errorMessage(error));
       socket.destroy();
     });
     return http;
@@ -181,7 +183,7 @@ export class PeeringEndpoint implements Component {
     // Before anything else: a reset in the handshake must not end the process.
     socket.on('error', () => undefined);
     if (leave === undefined) {
-      this.#quiet.warn('arrive', 'too many connections wait for TLS', { from: addressOf(socket) });
+      this.#quiet.warn('TLS', 'too many connections wait for TLS', { from: addressOf(socket) });
       socket.destroy();
       return;
     }
@@ -210,7 +212,7 @@ export class PeeringEndpoint implements Component {
     if (caller === undefined) return hangUp(socket);
     const leave = this.#places.admit(caller.clusterID, this.#options.isKnown(caller.clusterID));
     if (leave === undefined) {
-      this.#quiet.warn(`full ${caller.clusterID}`, 'too many connections; one more was refused', {
+      this.#quiet.warn(caller.clusterID, 'too many connections; one more was refused', {
         peer: caller.clusterID,
         from: addressOf(socket),
       });
@@ -230,16 +232,10 @@ export class PeeringEndpoint implements Component {
       if (socket.isSessionReused()) throw new Error('sessions are not resumed');
       return this.#options.verify(socket);
     } catch (error) {
-      const cause = errorMessage(error);
-      // Times differ in each message, its beginning does not.
-      this.#quiet.warn(
-        `verify ${socket.remoteAddress} ${cause.slice(0, 24)}`,
-        'a connection proved no identity',
-        {
-          from: addressOf(socket),
-          error: cause,
-        },
-      );
+      this.#quiet.warn(socket.remoteAddress ?? '?', 'a connection proved no identity', {
+        from: addressOf(socket),
+        error: errorMessage(error),
+      });
       return undefined;
     }
   }
@@ -252,7 +248,7 @@ export class PeeringEndpoint implements Component {
     const caller = this.#callers.get(socket);
     const route = routeOf(request.url ?? '');
     if (caller === undefined || route === undefined) {
-      this.#warn(socket, 'path', 'an unknown path was asked for');
+      this.#warn(socket, 'an unknown path was asked for');
       return refuse(socket, 404, 'Not Found');
     }
     webSockets.handleUpgrade(request, socket, head, (webSocket) => {
@@ -265,8 +261,7 @@ export class PeeringEndpoint implements Component {
     const { handlers, log } = this.#options;
     // Without a listener an error would end the process.
     socket.on('error', (error) => {
-      const { code } = error as { code?: unknown };
-      this.#quiet.warn(`ws ${caller.clusterID} ${String(code)}`, 'a peer broke the WebSocket protocol', {
+      this.#quiet.warn(caller.clusterID, 'a peer broke the WebSocket protocol', {
         peer: caller.clusterID,
         from,
         error: errorMessage(error),
@@ -285,9 +280,9 @@ export class PeeringEndpoint implements Component {
     }
   }
 
-  #warn(socket: Socket, cause: string, message: string): void {
+  #warn(socket: Socket, message: string): void {
     const peer = this.#callers.get(socket)?.clusterID ?? '';
-    this.#quiet.warn(`${cause} ${peer}`, 'a request of a peer was refused', {
+    this.#quiet.warn(peer, 'a request of a peer was refused', {
       peer,
       from: addressOf(socket),
       error: message,

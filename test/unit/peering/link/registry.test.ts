@@ -1,6 +1,8 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Offer } from '../../../../src/api/offer.ts';
+import { systemClock } from '../../../../src/lib/clock.ts';
+import type { Clock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { issueLeaf } from '../../../../src/peering/identity/certificate.ts';
@@ -338,7 +340,16 @@ describe('network keys', () => {
 });
 
 test('a link that we dialled ends when nobody wants anything, and not before', async () => {
-  const [one, two] = [await start({ registry: { reapMs: 50 } }), await start()];
+  let looks = 0;
+  const clock: Clock = {
+    ...systemClock,
+    after: (ms, callback) =>
+      systemClock.after(ms, () => {
+        if (ms === 50) looks++;
+        callback();
+      }),
+  };
+  const [one, two] = [await start({ registry: { reapMs: 50, clock } }), await start()];
   two.say(one, { offer: { offer: {} as Offer, signature: 'c2lnbmF0dXJl' } });
   one.say(two, { request });
   one.dial(two);
@@ -346,7 +357,8 @@ test('a link that we dialled ends when nobody wants anything, and not before', a
   one.registry.setTargets([]);
   one.say(two, {});
   await eventually('the withdrawal arrived', () => two.lastHeard(one).request === null);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  const seen = looks;
+  await eventually('it was looked at again', () => looks >= seen + 3);
   expect(one.registry.view(two.id)).toBeDefined();
   two.say(one, {});
   await eventually('ended', () => one.registry.view(two.id) === undefined);
