@@ -103,8 +103,8 @@ export function freeOf(stock: Stock, { spec }: SharingPolicy, promised: Promises
 }
 
 /**
- * Extended resources of our nodes that a contract does not name. A quota bounds only what it names, so whoever makes
- * one sets these to zero.
+ * Resources of our nodes that a contract does not name: devices, huge pages. A quota bounds only what it names, so
+ * whoever makes one sets these to zero.
  */
 export function unpromisedResources({ nodes }: Stock, promised: ResourceList): string[] {
   return [...countedBy(nodes)].filter((name) => isOfNodes(name) && !Object.hasOwn(promised, name)).toSorted();

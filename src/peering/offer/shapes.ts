@@ -156,8 +156,8 @@ function compareSizes(a: Amounts, b: Amounts): number {
 }
 
 /**
- * Shares of `available` in proportion to what is asked, none above what it asks, whole steps, together at most
- * `available`. What rounding leaves goes to the first who miss most of a step, so that the last device is not lost.
+ * Shares of `available` in proportion to what is asked, none above what it asks, in whole steps, together at most
+ * `available`. The running sum is what is rounded, so that the last device is given to one of them and not lost.
  */
 function scaled(asked: readonly bigint[], available: bigint, step: bigint): bigint[] {
   const sum = asked.reduce((total, amount) => total + amount, 0n);
