@@ -14,7 +14,7 @@ export interface Asked {
   /** The proper answer. */
   answer: Packet;
   /** Sends these bytes, from the address that was asked unless another socket is given. */
-  send(bytes: Buffer, from?: Socket): void;
+  send: (bytes: Buffer, from?: Socket) => void;
 }
 
 const TTL = 60;

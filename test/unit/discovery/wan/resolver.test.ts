@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { TRUNCATED_RESPONSE, encode } from 'dns-packet';
+import type { Answer } from 'dns-packet';
 import fc from 'fast-check';
 import { decodeReply } from '../../../../src/discovery/wan/message.ts';
 import { Resolver } from '../../../../src/discovery/wan/resolver.ts';
@@ -171,7 +172,7 @@ test('records of other names in an answer are not believed', async () => {
 });
 
 test('aliases are followed, in one answer and over several, and the shortest TTL counts', async () => {
-  const alias = (name: string, data: string, ttl: number) => ({ type: 'CNAME' as const, name, data, ttl });
+  const alias = (name: string, data: string, ttl: number): Answer => ({ type: 'CNAME', name, data, ttl });
   server.records.push(alias('a.example.org', 'b.example.org', 30), alias('b.example.org', NAME, 20));
   expect(await resolver().resolve('A.example.org', 'A', never)).toEqual({
     records: ['10.1.0.1'],
@@ -209,7 +210,7 @@ test('an abort ends the wait, and no other server is asked', async () => {
   server.intercept = () => (abort.abort(new Error('enough')), true);
   await expect(
     resolver([server.address, other.address], 60_000).resolve(NAME, 'A', abort.signal),
-  ).rejects.toThrow();
+  ).rejects.toThrow(/enough|aborted/);
   expect(other.log).toEqual([]);
 });
 
