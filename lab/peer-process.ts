@@ -2,17 +2,20 @@
  * Tributary as one process (role `all`) in the network of a cluster's first node: for clusters whose containers are
  * only pretended, and for tests that kill it. It reaches the API server as the kubeconfig's user says.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 
+import { binaries } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
 import type { Daemon } from './daemon.ts';
-import type { KubeObject } from './kube-api.ts';
+import { run } from './run.ts';
 
 const repository = join(import.meta.dirname, '..');
 const PEERING_PORT = 7443;
+
+const main = (checkout: string): string => join(checkout, 'src/main.ts');
 
 export interface PeerProcessOptions {
   /** Options of the command line besides those that the lab knows, by long name. */
@@ -42,12 +45,17 @@ export class PeerProcess {
     return readFileSync(this.daemon.spec.logFile, 'utf8');
   }
 
-  /** Makes what it needs in the cluster: the kinds and the namespace. */
+  /** Applies what `tributary manifests` prints for the role `cluster`, but for the pods. */
   static async prepare(cluster: Cluster): Promise<void> {
-    await cluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tributary-system' } });
-    const folder = join(repository, 'deploy', 'crds');
-    const files = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
-    await cluster.api.apply(...files.map((text) => parse(text) as KubeObject));
+    const { kubectl } = await binaries(undefined, ['kubectl']);
+    for (const what of [['crds'], ['cluster', '--image', 'none']]) {
+      const printed = await run([process.execPath, main(repository), 'manifests', ...what]);
+      const objects = parseAllDocuments(printed).map((document) => document.toJS() as { kind?: string });
+      const applied = objects.filter((object) => object?.kind !== 'Deployment');
+      await run([kubectl, '--kubeconfig', cluster.kubeconfig, 'apply', '--server-side', '-f', '-'], {
+        stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: applied }),
+      });
+    }
   }
 
   static start(cluster: Cluster, given: PeerProcessOptions = {}): PeerProcess {
@@ -67,7 +75,7 @@ export class PeerProcess {
       cluster,
       cluster.node().spawn('tributary', [
         process.execPath,
-        join(checkout, 'src/main.ts'),
+        main(checkout),
         'all',
         ...Object.entries(options)
           .filter(([, value]) => value !== '')
