@@ -6,6 +6,7 @@ import type { PeeringWish } from '../../src/api/foreign-cluster.ts';
 import type { Contract } from '../../src/api/offer.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { deepEqual } from '../../src/lib/equality.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -26,7 +27,10 @@ export interface Noted {
 }
 
 export class LendingWorld {
+  /** Lending's own, with its rights. */
   readonly client: KubeClient;
+  /** A person's. */
+  readonly admin: KubeClient;
   readonly identity: Identity = Identity.generate();
   readonly events: Noted[] = [];
   /** As ForeignClusters would say. */
@@ -39,8 +43,9 @@ export class LendingWorld {
   #lending: Lending | undefined;
   #lifecycle: Lifecycle | undefined;
 
-  constructor(client: KubeClient, options: Partial<LendingOptions> = {}) {
+  constructor(client: KubeClient, options: Partial<LendingOptions> = {}, admin: KubeClient = client) {
     this.client = client;
+    this.admin = admin;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
   }
@@ -104,20 +109,39 @@ export class LendingWorld {
 
   async policy(spec: Partial<SharingPolicySpec> = {}, name = 'everybody'): Promise<void> {
     const metadata = { name };
-    const body = { metadata, spec: { peers: { anyone: true }, approval: 'Automatic' as const, ...spec } };
-    await this.client.create(sharingPolicies, body);
+    const body = {
+      apiVersion: 'tributary.dev/v1alpha1',
+      kind: 'SharingPolicy',
+      metadata,
+      spec: { peers: { anyone: true }, approval: 'Automatic' as const, ...spec },
+    };
+    await this.admin.create(sharingPolicies, body);
   }
 
   async changePolicy(spec: Partial<SharingPolicySpec>, name = 'everybody'): Promise<void> {
-    await this.client.patch(sharingPolicies, { name }, { type: 'merge', body: { spec } });
+    await this.admin.patch(sharingPolicies, { name }, { type: 'merge', body: { spec } });
   }
 
   async node(name: string, allocatable: Record<string, string>): Promise<void> {
-    const made = await this.client.create(nodes, { metadata: { name } });
     const conditions = [{ type: 'Ready', status: 'True' }];
     const nodeInfo = { architecture: 'amd64', operatingSystem: 'linux', kubeletVersion: 'v1.35.0' };
     const status = { allocatable, capacity: allocatable, conditions, nodeInfo };
-    await this.client.replace(nodes, { ...made, status } as never, { subresource: 'status' });
+    const metadata = {
+      name,
+      labels: { 'example.com/lends': 'yes' },
+      // Where kwok runs, it ends pods as a kubelet would.
+      annotations: { 'kwok.x-k8s.io/node': 'fake' },
+    };
+    await this.admin.create(nodes, { metadata });
+    // More than once: kwok gives a new node a status of its own.
+    await eventually(`node ${name} is as wanted`, async () => {
+      const node = await this.admin.get(nodes, { name });
+      const isReady = node.status?.conditions?.some((it) => it.type === 'Ready' && it.status === 'True');
+      if (isReady === true && deepEqual(node.status?.allocatable, allocatable)) return true;
+      const body = [{ op: 'add' as const, path: '/status', value: status }];
+      await this.admin.patch(nodes, { name }, { type: 'json', body }, { subresource: 'status' });
+      return false;
+    });
   }
 
   peer(): Peer {
@@ -125,7 +149,7 @@ export class LendingWorld {
   }
 
   async exists(namespace: string): Promise<boolean> {
-    return isThere(this.client.get(namespaces, { name: namespace }));
+    return isThere(this.admin.get(namespaces, { name: namespace }));
   }
 }
 
@@ -186,7 +210,7 @@ export class Peer {
   }
 
   async object(): Promise<PeeringRequest> {
-    return this.#world.client.get(peeringRequests, { name: this.id });
+    return this.#world.admin.get(peeringRequests, { name: this.id });
   }
 
   tenant(home = 'shop'): string {
@@ -194,7 +218,7 @@ export class Peer {
   }
 
   async hasAccount(): Promise<boolean> {
-    return isThere(this.#world.client.get(serviceAccounts, { namespace: 'tributary-peers', name: this.id }));
+    return isThere(this.#world.admin.get(serviceAccounts, { namespace: 'tributary-peers', name: this.id }));
   }
 }
 

@@ -120,7 +120,9 @@ export class Reconciler {
       const metadata = { name: clusterID, finalizers: [FINALIZER_PEERING] };
       const spec = { clusterID, ...specOf(heard.request) };
       // AlreadyExists: made a moment ago, the watch brings it.
-      await client.create(peeringRequests, { metadata, spec }, { signal }).catch(unless('AlreadyExists'));
+      const { group, version, kind } = peeringRequests;
+      const body = { apiVersion: `${group}/${version}`, kind, metadata, spec };
+      await client.create(peeringRequests, body, { signal }).catch(unless('AlreadyExists'));
       return;
     }
     inbox.forget(clusterID);

@@ -17,8 +17,8 @@ import { breachOf } from './offering.ts';
 type Refusal = Exclude<Decision, { state: 'Approved' }>;
 type Approval = Extract<Decision, { state: 'Approved' }>;
 
-/** How long a namespace may take to end before it is called stuck. */
-export const STUCK_AFTER_MS = 30_000;
+/** How long a namespace may take to end before it is called stuck; its pods alone may take half a minute. */
+export const STUCK_AFTER_MS = 90_000;
 
 /** When a namespace began to end, in milliseconds since the epoch; now where it only just did. */
 const endingSince = (ending: readonly Namespace[], nowMs: number): number =>

@@ -1,0 +1,399 @@
+import 'reflect-metadata';
+import { readFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { peeringRequests } from '../../src/api/peering-request.ts';
+import { forgeGrant, rulesOf, type Right } from '../../src/api/rbac.ts';
+import {
+  flowSchemas,
+  namespaces,
+  nodes,
+  pods,
+  resourceQuotas,
+  serviceAccounts,
+} from '../../src/api/resources.ts';
+import { sharingPolicies } from '../../src/api/sharing-policy.ts';
+import { manifestsCommand } from '../../src/cli/manifests.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import {
+  LENDING_CLUSTER_RIGHTS,
+  LENDING_DEFAULT_RIGHTS,
+  LENDING_PEERS_RIGHTS,
+  LENDING_SYSTEM_RIGHTS,
+} from '../../src/peering/lending/rights.ts';
+import { forgeLendingStatics } from '../../src/peering/lending/statics.ts';
+import { STOCK_RIGHTS } from '../../src/peering/offer/rights.ts';
+import { eventually } from '../support/eventually.ts';
+import { LendingWorld, type Peer } from '../support/lending-world.ts';
+import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+
+/**
+ * Lending on a real API server, under an account that has the rights of its tables and no others: what RBAC, quota,
+ * Pod Security, admission policies and service-account tokens really do.
+ */
+
+const TIMEOUT_MS = 180_000;
+const SYSTEM = 'tributary-system';
+const ACCOUNT = { namespace: SYSTEM, name: 'tributary-cluster' };
+
+let lab: RightsCluster;
+let admin: KubeClient;
+let client: KubeClient;
+let world: LendingWorld;
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('lending');
+  await lab.apply(await printed(manifestsCommand, ['crds']));
+  const labels = {};
+  const grant = (rights: readonly Right[], namespace?: string): object[] =>
+    forgeGrant({
+      name: 'tributary-lending-test',
+      ...(namespace !== undefined && { namespace }),
+      labels,
+      account: ACCOUNT,
+      rules: rulesOf(rights),
+    });
+  const objects = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ACCOUNT },
+    ...forgeLendingStatics(ACCOUNT),
+    ...grant([...LENDING_CLUSTER_RIGHTS, ...STOCK_RIGHTS]),
+    ...grant(LENDING_PEERS_RIGHTS, 'tributary-peers'),
+    ...grant(LENDING_SYSTEM_RIGHTS, SYSTEM),
+    ...grant(LENDING_DEFAULT_RIGHTS, 'default'),
+  ];
+  await lab.apply(objects.map((object) => stringify(object)).join('---\n'));
+  admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
+  const { token } = await lab.tokenOf(ACCOUNT);
+  client = createClient({
+    server: new URL(lab.cluster.server),
+    ca: lab.cluster.pki.authority.cert,
+    token: async () => Promise.resolve(token),
+  });
+  await eventually('the kinds are served', async () => {
+    const lists = [peeringRequests, sharingPolicies].map((type) =>
+      admin.list(type as typeof peeringRequests),
+    );
+    return Promise.all(lists).then(
+      () => true,
+      () => false,
+    );
+  });
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  await client?.close();
+  await admin?.close();
+  await lab?.down();
+}, TIMEOUT_MS);
+
+beforeEach(async () => {
+  world = new LendingWorld(client, {}, admin);
+  if ((await admin.list(nodes)).items.every(({ metadata }) => metadata.name !== 'real')) {
+    await world.node('real', {
+      cpu: '8',
+      memory: '16Gi',
+      pods: '100',
+      'ephemeral-storage': '100Gi',
+      'example.com/gpu': '2',
+    });
+  }
+  await world.start();
+});
+
+afterEach(async () => {
+  for (const { metadata } of (await admin.list(peeringRequests)).items) {
+    await admin.delete(peeringRequests, { name: metadata.name });
+  }
+  for (const { metadata } of (await admin.list(sharingPolicies)).items) {
+    await admin.delete(sharingPolicies, { name: metadata.name });
+  }
+  await world.stop();
+}, TIMEOUT_MS);
+
+const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`;
+const pod = (name: string, requests: Record<string, string> = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name },
+  spec: {
+    // The namespace controller looks again after half of the longest grace.
+    terminationGracePeriodSeconds: 1,
+    containers: [
+      { name: 'main', image: 'example/none:1', resources: { requests, limits: limitsOf(requests) } },
+    ],
+  },
+});
+const limitsOf = (requests: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(requests).filter(([name]) => name.includes('/')));
+
+/** Calls with the credential that the link would carry. */
+async function callerOf(peer: Peer): Promise<Caller> {
+  const { token, expires } = await world.lending.credential(peer.identity, new AbortController().signal);
+  const seconds = (Date.parse(expires) - Date.now()) / 1000;
+  expect(seconds).toBeGreaterThan(3000);
+  expect(seconds).toBeLessThanOrEqual(3600);
+  return lab.with(token);
+}
+
+async function quotaInForce(namespace: string): Promise<void> {
+  await eventually('the quota is in force', async () => {
+    const { spec, status } = await admin.get(resourceQuotas, { namespace, name: 'tributary' });
+    return JSON.stringify(spec?.hard) === JSON.stringify(status?.hard);
+  });
+}
+
+describe('a peer that is let in', () => {
+  test(
+    'works in its tenant and nowhere else, within what was agreed, until it is revoked',
+    async () => {
+      await world.policy({ nodeSelector: { 'example.com/lends': 'yes' } });
+      const rome = world.peer();
+      await rome.peered({ namespaces: ['shop', 'web'] });
+      const call = await callerOf(rome);
+      const tenant = rome.tenant();
+      await quotaInForce(tenant);
+
+      expect(await call('POST', podsOf(tenant), pod('one', { cpu: '3', memory: '1Gi' }))).toMatchObject({
+        status: 201,
+      });
+      for (const elsewhere of ['default', 'kube-system', SYSTEM, 'tributary-peers']) {
+        expect(await call('GET', podsOf(elsewhere))).toMatchObject({ status: 403 });
+        expect(await call('GET', `/api/v1/namespaces/${elsewhere}/secrets`)).toMatchObject({ status: 403 });
+      }
+      for (const path of [
+        '/api/v1/namespaces',
+        '/api/v1/nodes',
+        '/apis/tributary.dev/v1alpha1/peeringrequests',
+      ]) {
+        expect(await call('GET', path)).toMatchObject({ status: 403 });
+      }
+      const tooMuch = await call('POST', podsOf(tenant), pod('two', { cpu: '2', memory: '1Gi' }));
+      expect(tooMuch).toMatchObject({ status: 403 });
+      expect(tooMuch.body).toContain('exceeded quota: tributary');
+      expect(
+        await call('POST', podsOf(tenant), pod('gpu', { cpu: '1', 'example.com/gpu': '1' })),
+      ).toMatchObject({ status: 201 });
+      const foreign = await call('POST', podsOf(tenant), pod('fpga', { 'example.com/fpga': '1' }));
+      expect(foreign).toMatchObject({ status: 422 });
+      expect(foreign.body).toContain('extended resources of the annotation');
+
+      // The share shrinks: quota and offer follow, pods stay as they are.
+      const before = await admin.get(pods, { namespace: tenant, name: 'one' });
+      await world.changePolicy({ sharePercent: 20 });
+      await eventually('the quota shrinks', async () => {
+        const quota = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
+        return quota.spec?.hard?.['requests.cpu'] === '1600m';
+      });
+      await eventually('a smaller offer', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
+      await rome.accept();
+      await eventually('the new contract', () => rome.told.grant?.contract?.text.includes('1600m') === true);
+      expect(rome.told.grant).toMatchObject({ state: 'Active' });
+      expect(await admin.get(pods, { namespace: tenant, name: 'one' })).toEqual(before);
+
+      // Revoked: the very next request is refused.
+      world.wish(rome.id, 'Disabled');
+      await eventually(
+        'access is gone',
+        async () => [401, 403].includes((await call('GET', podsOf(tenant))).status),
+        2000,
+      );
+      await rome.granted('Denied');
+      expect(await rome.hasAccount()).toBe(false);
+      for (const home of ['shop', 'web']) expect(await world.exists(rome.tenant(home))).toBe(false);
+      const schemas = (await admin.list(flowSchemas)).items.map(({ metadata }) => metadata.name);
+      expect(schemas).not.toContain(`tributary-peer-${rome.id}`);
+      await eventually('its token is dead', async () => (await call('GET', '/api')).status === 401, 30_000);
+      await expect(world.lending.credential(rome.identity, new AbortController().signal)).rejects.toThrow(
+        'no contract',
+      );
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'is served by the API server at the priority of peers',
+    async () => {
+      await world.policy();
+      const rome = world.peer();
+      await rome.peered();
+      const { token } = await world.lending.credential(rome.identity, new AbortController().signal);
+      const schema = await admin.get(flowSchemas, { name: `tributary-peer-${rome.id}` });
+      await eventually('the FlowSchema is in force', async () => {
+        const { headers, body } = await createTokenClient(token).raw({
+          method: 'GET',
+          path: podsOf(rome.tenant()),
+        });
+        body.resume();
+        return headers['x-kubernetes-pf-flowschema-uid'] === schema.metadata.uid;
+      });
+      const conditions = schema.status?.conditions ?? [];
+      expect(conditions.find(({ type }) => type === 'Dangling')?.status ?? 'False').toBe('False');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'comes back after a restart of ours between any two steps',
+    async () => {
+      await world.policy();
+      const rome = world.peer();
+      const again = async (): Promise<void> => {
+        await world.stop();
+        await world.start();
+      };
+      await rome.ask();
+      await again();
+      await rome.ask();
+      await rome.offered();
+      await again();
+      await rome.accept();
+      await again();
+      await rome.ask();
+      await eventually('accepted', async () => {
+        if (rome.told.grant?.contract === undefined && rome.told.offer !== undefined) await rome.accept();
+        return rome.told.grant?.state === 'Active';
+      });
+      await again();
+      await rome.granted('Active');
+      await rome.ask(null);
+      await eventually(
+        'deleted',
+        async () => !(await world.exists(rome.tenant())) || (await isEnding(rome)),
+        20_000,
+      );
+      await again();
+      await eventually('all gone', async () => !(await world.exists(rome.tenant())), 20_000);
+      await eventually(
+        'the request as well',
+        async () => (await admin.list(peeringRequests)).items.length === 0,
+        20_000,
+      );
+    },
+    TIMEOUT_MS,
+  );
+});
+
+const isEnding = async (peer: Peer): Promise<boolean> =>
+  (await admin.get(namespaces, { name: peer.tenant() })).metadata.deletionTimestamp !== undefined;
+
+const createTokenClient = (token: string): KubeClient =>
+  createClient({
+    server: new URL(lab.cluster.server),
+    ca: lab.cluster.pki.authority.cert,
+    token: async () => Promise.resolve(token),
+  });
+
+describe("the fence around lending's own account", () => {
+  let call: Caller;
+  const tenant = 'shop-fenced';
+  // No ClusterID: as one, it would be a tenant that nobody asked for, and lending would remove it.
+  const peer = 'rome';
+
+  beforeAll(async () => {
+    call = await lab.as(ACCOUNT);
+    await eventually('the fence is in force', async () => {
+      const body = { metadata: { name: 'not-marked' } };
+      return (await call('POST', '/api/v1/namespaces?dryRun=All', body)).status === 422;
+    });
+    const labels = { 'tributary.dev/peer': peer, 'tributary.dev/tenancy': 'contract' };
+    await lab.apply(stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: tenant, labels } }));
+  }, TIMEOUT_MS);
+
+  afterAll(async () => admin.delete(namespaces, { name: tenant }));
+
+  const binding = (subject: string, role = 'tributary-tenant'): object => ({
+    metadata: { name: 'tributary-peer' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'tributary-peers', name: subject }],
+  });
+  const bindings = (namespace: string): string =>
+    `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings?dryRun=All`;
+  const schema = (name: string, level: string): object => ({
+    metadata: { name },
+    spec: { priorityLevelConfiguration: { name: level }, matchingPrecedence: 2000 },
+  });
+  const FLOW = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas?dryRun=All';
+
+  test.each([
+    [
+      'a tenant namespace',
+      'POST',
+      '/api/v1/namespaces?dryRun=All',
+      {
+        metadata: { name: 'x', labels: { 'tributary.dev/peer': peer, 'tributary.dev/tenancy': 'contract' } },
+      },
+    ],
+    ["the peer's binding in it", 'POST', bindings(tenant), binding(peer)],
+    [
+      'a quota in it',
+      'POST',
+      `/api/v1/namespaces/${tenant}/resourcequotas?dryRun=All`,
+      { metadata: { name: 'q' } },
+    ],
+    ['a FlowSchema of peers', 'POST', FLOW, schema('tributary-peer-x', 'tributary-peers')],
+  ])('lets through %s', async (_what, method, path, body) => {
+    const answer = await call(method, path, body);
+    expect({ ...answer, body: answer.status === 201 ? '' : answer.body }).toMatchObject({
+      status: 201,
+      body: '',
+    });
+  });
+
+  test.each([
+    ['a namespace of any kind', 'POST', '/api/v1/namespaces?dryRun=All', { metadata: { name: 'x' } }],
+    [
+      'a marked namespace with a reserved name',
+      'POST',
+      '/api/v1/namespaces?dryRun=All',
+      {
+        metadata: {
+          name: 'kube-x',
+          labels: { 'tributary.dev/peer': peer, 'tributary.dev/tenancy': 'contract' },
+        },
+      },
+    ],
+    ['the deletion of default', 'DELETE', '/api/v1/namespaces/tributary-system?dryRun=All', undefined],
+    ['a binding outside tenants', 'POST', bindings('kube-system'), binding(peer)],
+    ['a binding of another peer', 'POST', bindings(tenant), binding('paris')],
+    ['a binding of a wider role', 'POST', bindings(tenant), binding(peer, 'cluster-admin')],
+    [
+      'a quota outside tenants',
+      'POST',
+      '/api/v1/namespaces/default/resourcequotas?dryRun=All',
+      { metadata: { name: 'q' } },
+    ],
+    [
+      'an account outside tenants',
+      'POST',
+      `/api/v1/namespaces/${SYSTEM}/serviceaccounts?dryRun=All`,
+      { metadata: { name: 'x' } },
+    ],
+    ['a FlowSchema that is exempt', 'POST', FLOW, schema('tributary-peer-x', 'exempt')],
+    ['a FlowSchema of others', 'POST', FLOW, schema('x', 'tributary-peers')],
+  ])('refuses %s', async (_what, method, path, body) => {
+    const { status } = await call(method, path, body);
+    expect([403, 422]).toContain(status);
+  });
+
+  test.each([
+    ['a mark on a namespace of others', 'default', peer, 'has made only'],
+    ['a tenant in other hands', tenant, 'paris', 'keeps its peer'],
+  ])('refuses %s', async (_what, name, owner, reason) => {
+    const labels = { 'tributary.dev/peer': owner, 'tributary.dev/tenancy': 'contract' };
+    const patch = { type: 'merge', body: { metadata: { labels } } } as const;
+    await expect(client.patch(namespaces, { name }, patch)).rejects.toThrow(reason);
+  });
+
+  test('no Secret outside the system namespace can be read, and no account made into a token', async () => {
+    expect(await call('GET', '/api/v1/secrets')).toMatchObject({ status: 403 });
+    expect(await call('GET', '/api/v1/namespaces/kube-system/secrets')).toMatchObject({ status: 403 });
+    const token = await call('POST', '/api/v1/namespaces/kube-system/serviceaccounts/default/token', {});
+    expect(token).toMatchObject({ status: 403 });
+    expect(
+      (await admin.list(serviceAccounts, { namespace: 'tributary-peers' })).items.length,
+    ).toBeGreaterThan(0);
+  });
+});
