@@ -76,7 +76,8 @@ function* candidates(clusterID: string, ports: ListenAt['ports']): Iterable<numb
 async function listen(server: Server, host: string, port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
-  server.listen({ host, port }, resolve);
+  // Without a host Node takes all addresses, of both families where there are both.
+  server.listen({ port, ...(host !== '::' && { host }) }, resolve);
   try {
     await promise;
   } finally {

@@ -20,7 +20,13 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 7],
-  ['cluster --image tributary:1', manifestsCommand, 7],
+  ['cluster --image tributary:1', manifestsCommand, 38],
+  [
+    'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
+    manifestsCommand,
+    38,
+  ],
+  ['gateway --image tributary:1 --log-level debug', manifestsCommand, 7],
   [`${peer} shop`, manifestsCommand, 15],
   [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 17],
   ['--peer rome --namespace a', tenantCommand, 10],
@@ -34,9 +40,11 @@ test.each([
 });
 
 test.each([
-  ['', manifestsCommand, 'say which manifests: crds, cluster, peer'],
+  ['', manifestsCommand, 'say which manifests: crds, cluster, gateway, peer'],
   ['constructor', manifestsCommand, 'say which manifests'],
   ['cluster', manifestsCommand, '--image is required'],
+  ['cluster --image tributary:1 --service Ingress', manifestsCommand, '--service must be one of ClusterIP'],
+  ['cluster --image tributary:1 --node-port x', manifestsCommand, 'has no node port'],
   ['crds extra', manifestsCommand, 'unexpected argument "extra"'],
   [`cluster --imagine x`, manifestsCommand, "Unknown option '--imagine'"],
   [`${peer} kube-system`, manifestsCommand, 'cannot be offloaded'],

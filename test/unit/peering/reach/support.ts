@@ -27,7 +27,7 @@ export const portOf = (server: { address(): unknown }): number => (server.addres
 export class Side {
   readonly id: string;
   readonly reach: Reach;
-  readonly sockets = new Set<WebSocket>();
+  readonly sockets: Set<WebSocket> = new Set();
   readonly #server: Server;
   readonly #wss = new WebSocketServer({ noServer: true, perMessageDeflate: false });
 
@@ -164,7 +164,7 @@ export async function pairUp(options: PairOptions): Promise<Pair> {
 
 /** A TCP server whose connections are known. */
 export class TcpApi {
-  readonly sockets = new Set<Socket>();
+  readonly sockets: Set<Socket> = new Set();
   readonly #server: TcpServer;
 
   private constructor(handler: (socket: Socket) => void) {
