@@ -293,7 +293,7 @@ test('join tokens and network keys are read from the Secrets that are referred t
   let keysTold = 0;
   world.clusters.onChange((clusterID) => told.push(clusterID));
   world.clusters.onNetworkKeys(() => keysTold++);
-  const secret = (name: string, data: Record<string, string>): object & { metadata: object } => ({
+  const secret = (name: string, data: Record<string, string>): { metadata: object; data: object } => ({
     metadata: { name, namespace: NAMESPACE },
     data: Object.fromEntries(
       Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),

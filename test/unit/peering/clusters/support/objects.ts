@@ -9,11 +9,11 @@ import type { SharingPolicy } from '../../../../../src/api/sharing-policy.ts';
 import type { ObjectMeta } from '../../../../../src/api/wire.ts';
 import type { LinkView } from '../../../../../src/peering/ports.ts';
 
-export const OWN = 'o'.repeat(26);
-export const MILAN = 'm'.repeat(26);
-export const ROME = 'r'.repeat(26);
+export const OWN: string = 'o'.repeat(26);
+export const MILAN: string = 'm'.repeat(26);
+export const ROME: string = 'r'.repeat(26);
 /** When everything in these tests happens. */
-export const NOW = Date.UTC(2026, 0, 1, 12);
+export const NOW: number = Date.UTC(2026, 0, 1, 12);
 const at = (ms: number): string => new Date(ms).toISOString().replace('.000Z', 'Z');
 
 const meta = (name: string, more: Partial<ObjectMeta> = {}): ObjectMeta => ({

@@ -87,11 +87,11 @@ export const NAMESPACE = 'tributary-system';
 
 /** Clusters on a simulated API server, with links, lending and borrowing played by the test. */
 export class ClustersWorld {
-  readonly clock = new FakeClock(NOW);
-  readonly server = new FakeApiServer({ clock: this.clock, types: TYPES });
-  readonly links = new FakeLinks();
-  readonly outgoing = new FakeReports();
-  readonly incoming = new FakeReports();
+  readonly clock: FakeClock = new FakeClock(NOW);
+  readonly server: FakeApiServer = new FakeApiServer({ clock: this.clock, types: TYPES });
+  readonly links: FakeLinks = new FakeLinks();
+  readonly outgoing: FakeReports = new FakeReports();
+  readonly incoming: FakeReports = new FakeReports();
   /** "reason: message" about each object by name. */
   readonly events: string[] = [];
   readonly #limits: Partial<ClustersLimits>;
@@ -192,7 +192,7 @@ export class ClustersWorld {
   }
 
   stored(name: string): ForeignCluster | undefined {
-    return this.server.storage.get('foreignclusters.tributary.dev', name) as ForeignCluster | undefined;
+    return this.server.storage.get('foreignclusters.tributary.dev', name);
   }
 
   /** Waits, on the real clock; the simulated one moves a little, so that what failed is tried again. */
