@@ -45,6 +45,7 @@ export function forgeStatus(seen: Observed): OwnStatus {
   return {
     observedGeneration: cluster.metadata.generation,
     clusterID: view?.clusterID ?? before?.clusterID,
+    answeredBy: view === undefined ? seen.problem?.answeredBy : undefined,
     clusterName: clusterNameOf(siblings, { view, now }),
     sightings: sighting && { Incoming: sighting },
     foundBy: found.join(','),

@@ -91,13 +91,15 @@ test('an endpoint without identity is trusted with nothing; the message says wha
     ) as unknown,
   });
   expect(cluster.status?.clusterID).toBeUndefined();
+  expect(cluster.status?.answeredBy).toBe(MILAN);
   expect(cluster.status?.outgoing).toMatchObject({ phase: 'None', reason: 'IdentityUnconfirmed' });
   // A link of that cluster does not make it the one that is wanted.
   world.links.up(linked(MILAN, { dialledBy: 'Them' }));
   await world.until(MILAN, ({ status }) => status?.foundBy === 'Incoming');
   expect(world.clusters.wish(MILAN)).toMatchObject({ wanted: false, incoming: 'Auto' });
   await world.patch('milan', { spec: { clusterID: MILAN } });
-  await world.until('milan', ({ status }) => status?.clusterID === MILAN);
+  const trusted = await world.until('milan', ({ status }) => status?.clusterID === MILAN);
+  expect(trusted.status?.answeredBy).toBeUndefined();
   expect(world.clusters.wish(MILAN)).toMatchObject({
     wanted: true,
     subject: { metadata: { name: 'milan' } },
