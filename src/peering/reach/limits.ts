@@ -4,6 +4,8 @@ export interface ReachLimits {
   streamsPerPeer: number;
   /** Streams of all peers together, likewise. */
   streams: number;
+  /** Streams to one peer that are being made at the same time; the others wait, within `connectMs`. */
+  dialsPerPeer: number;
   /** Until a stream stands on both sides; an unused dial id is void after it. Milliseconds. */
   connectMs: number;
   /** For one attempt to dial a peer that could be asked to dial back instead. Milliseconds. */
@@ -19,6 +21,7 @@ export interface ReachLimits {
 export const DEFAULT_LIMITS: ReachLimits = {
   streamsPerPeer: 64,
   streams: 1024,
+  dialsPerPeer: 8,
   connectMs: 10_000,
   directMs: 3_000,
   avoidDirectMs: 60_000,

@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { abortError, startDeadline } from '../../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../../lib/errors.ts';
 import type { ReachLimits } from './limits.ts';
+import { Gate } from './gate.ts';
 import { PendingStreams } from './pending.ts';
 import type { ReachPeers } from './reach.ts';
 import { hold, refuse } from './sockets.ts';
@@ -23,6 +24,8 @@ export class Ways {
   /** By ClusterID: until when dialling that peer is not tried first (monotonic). */
   readonly #avoidDirect = new Map<string, number>();
   readonly #last = new Map<string, Way>();
+  /** By ClusterID, while streams are being made. */
+  readonly #gates = new Map<string, Gate>();
 
   constructor(peers: ReachPeers, limits: ReachLimits, clock: Clock) {
     this.#peers = peers;
@@ -46,20 +49,37 @@ export class Ways {
     const { connectMs } = this.#limits;
     const deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
     const { signal } = deadline;
-    const problems: string[] = [];
     try {
-      for (const way of this.#order(clusterID)) {
-        const ws = await this.#attempt(way, clusterID, signal).catch((error: unknown) => {
-          if (signal.aborted) throw abortError(signal);
-          problems.push(errorMessage(error));
-        });
-        if (ws !== undefined) {
-          this.#last.set(clusterID, way);
-          return ws;
-        }
-      }
+      return await this.#inTurn(clusterID, signal, async () => this.#anyWay(clusterID, signal));
     } finally {
       deadline.dispose();
+    }
+  }
+
+  /** A peer takes only so many handshakes from one address; an agent that starts may open many connections. */
+  async #inTurn<T>(clusterID: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const gate = this.#gates.get(clusterID) ?? new Gate(this.#limits.dialsPerPeer);
+    this.#gates.set(clusterID, gate);
+    const leave = await gate.enter(signal);
+    try {
+      return await work();
+    } finally {
+      leave();
+      if (gate.empty) this.#gates.delete(clusterID);
+    }
+  }
+
+  async #anyWay(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
+    const problems: string[] = [];
+    for (const way of this.#order(clusterID)) {
+      const ws = await this.#attempt(way, clusterID, signal).catch((error: unknown) => {
+        if (signal.aborted) throw abortError(signal);
+        problems.push(errorMessage(error));
+      });
+      if (ws !== undefined) {
+        this.#last.set(clusterID, way);
+        return ws;
+      }
     }
     const tried = problems.length > 0 ? problems.join('; ') : 'there is no link, and no endpoint is known';
     throw new TributaryError(
