@@ -45,8 +45,8 @@ export interface SightingLimits {
 const LIMITS: SightingLimits = {
   validityMs: 300_000,
   maxCandidates: 1000,
-  creationBurst: 50,
-  creationsPerSecond: 5,
+  creationBurst: 100,
+  creationsPerSecond: 10,
 };
 const CONCURRENCY = 4;
 /** Until a candidate for which there is no room is looked at again. */
