@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { LanAgentOptions } from '../support/lan-agent.ts';
+import type { LanAgentLine, LanAgentOptions } from '../support/lan-agent.ts';
 import { eventually } from '../support/eventually.ts';
-import { type LanHost, LanLab, lanLabProblem } from '../support/lan-lab.ts';
+import { type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/lan-lab.ts';
+import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/lan-packets.ts';
 
 /** LAN discovery over real multicast, and against avahi. */
 
 const TIMEOUT_MS = 60_000;
 /** Graceful ends must be seen within it (RFC 6762, 10.1: one second, and the way). */
 const GOODBYE_MS = 2000;
-const ID = { milan: 'milan'.padEnd(26, 'a'), rome: 'rome'.padEnd(26, 'b') };
+const ID = { milan: 'milan'.padEnd(26, 'a'), rome: 'rome'.padEnd(26, 'b'), turin: 'turin'.padEnd(26, 'c') };
 const milan: LanAgentOptions = {
   announcement: { clusterID: ID.milan, clusterName: 'Milan', port: 7443, protocols: [1, 2] },
 };
@@ -16,6 +17,17 @@ const rome: LanAgentOptions = {
   announcement: { clusterID: ID.rome, clusterName: 'Rome', port: 7444, protocols: [1] },
 };
 const ROME_TXT = [`id=${ID.rome}`, 'name=Rome', 'v=1', 'unknown=1'];
+
+const isSeen =
+  (id: string) =>
+  (line: LanAgentLine): boolean =>
+    line.event === 'seen' && line.id === id;
+
+/** A well-formed announcement of nobody. */
+function bogus(number: number): AnnouncedCluster {
+  const letters = String(number).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)] ?? '');
+  return { id: `x${letters}`.padEnd(26, '2'), label: `x${number}`, address: '10.99.0.66' };
+}
 
 const problem = lanLabProblem();
 if (problem !== undefined) process.stderr.write(`LAN discovery is not tested: ${problem}\n`);
@@ -43,8 +55,8 @@ describeInLab('LAN discovery', () => {
     'two clusters find each other over IPv4 and IPv6, and part with a goodbye',
     async () => {
       const [a, b] = await Promise.all([one.tributary(milan), two.tributary(rome)]);
-      await a.until('rome is seen', ({ event }) => event === 'seen');
-      const seen = await b.until('milan is seen', ({ event }) => event === 'seen');
+      await a.until('rome is seen', isSeen(ID.rome));
+      const seen = await b.until('milan is seen', isSeen(ID.milan));
       expect(seen).toMatchObject({ id: ID.milan, name: 'Milan', protocols: [1, 2] });
       expect(b.sees(ID.milan)?.endpoints).toEqual([
         `${one.address()}:7443`,
@@ -62,7 +74,7 @@ describeInLab('LAN discovery', () => {
     async () => {
       const a = await one.tributary(milan);
       const b = await two.tributary({ ...rome, ttlSeconds: 4 });
-      await a.until('rome is seen', ({ event }) => event === 'seen');
+      await a.until('rome is seen', isSeen(ID.rome));
       // It lives on while it is asked for in time.
       await new Promise((resolve) => setTimeout(resolve, 6000));
       expect(a.sees(ID.rome)).toBeDefined();
@@ -72,6 +84,174 @@ describeInLab('LAN discovery', () => {
     },
     TIMEOUT_MS,
   );
+
+  describe('with several interfaces', () => {
+    test(
+      'each segment is told the addresses on it; a cluster on two segments is one candidate',
+      async () => {
+        const both = await lab.host('both', [0, 1]);
+        const far = await lab.host('far', [1]);
+        const [near, other, middle] = await Promise.all([
+          one.tributary(rome),
+          far.tributary({ announcement: { ...rome.announcement, clusterID: ID.turin } }),
+          both.tributary(milan),
+        ]);
+        await near.until('milan is seen on one segment', isSeen(ID.milan));
+        await other.until('milan is seen on the other', isSeen(ID.milan));
+        await middle.until('rome is seen', isSeen(ID.rome));
+        await middle.until('turin is seen', isSeen(ID.turin));
+        expect(near.sees(ID.milan)?.endpoints.slice(0, 2)).toEqual([
+          `${both.address(0)}:7443`,
+          `[${both.address6(0)}]:7443`,
+        ]);
+        expect(other.sees(ID.milan)?.endpoints.slice(0, 2)).toEqual([
+          `${both.address(1)}:7443`,
+          `[${both.address6(1)}]:7443`,
+        ]);
+        // What is on one segment only is heard of on that one only.
+        expect(near.sees(ID.turin)).toBeUndefined();
+        expect(other.sees(ID.rome)).toBeUndefined();
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'an interface that comes later is spoken on, and one that goes takes its clusters with it',
+      async () => {
+        const far = await lab.host('far', [1]);
+        const [a, b] = await Promise.all([one.tributary(milan), far.tributary(rome)]);
+        await lab.connect(one, 1);
+        await a.until('rome is seen', isSeen(ID.rome));
+        await b.until('milan is seen', isSeen(ID.milan));
+        expect(b.sees(ID.milan)?.endpoints).toContain(`${one.address(1)}:7443`);
+        await one.run(['ip', 'link', 'set', 'eth1', 'down']);
+        await whenGone(a, ID.rome);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'another address is announced, and the old one taken back',
+      async () => {
+        const [a, b] = await Promise.all([one.tributary(milan), two.tributary(rome)]);
+        await a.until('rome is seen', isSeen(ID.rome));
+        await two.run(['ip', 'addr', 'del', `${two.address()}/24`, 'dev', 'eth0']);
+        await two.run(['ip', 'addr', 'add', '10.99.0.77/24', 'dev', 'eth0']);
+        await eventually('the new address alone', () => {
+          const { endpoints = [] } = a.sees(ID.rome) ?? {};
+          return endpoints.includes('10.99.0.77:7444') && !endpoints.includes(`${two.address()}:7444`);
+        });
+        expect(b.log).not.toContain('taken');
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'an address that is not of this host is announced where one is given',
+      async () => {
+        const a = await one.tributary(milan);
+        await two.tributary({ ...rome, hosts: ['203.0.113.7'] });
+        await a.until('rome is seen', isSeen(ID.rome));
+        expect(a.sees(ID.rome)?.endpoints).toEqual(['203.0.113.7:7444']);
+      },
+      TIMEOUT_MS,
+    );
+  });
+
+  describe('with somebody who means harm', () => {
+    const sentinel: AnnouncedCluster = { id: 'sentinel'.padEnd(26, 'q'), address: '10.99.0.200' };
+
+    /** Everything that was sent before has been dealt with. */
+    const settled = async (agent: LanAgent): Promise<void> => {
+      await two.send([announcementPacket(sentinel)]);
+      await agent.until('the sentinel is seen', isSeen(sentinel.id));
+    };
+
+    test(
+      'what comes from off the link is refused, whether to the group or to us',
+      async () => {
+        const agent = await one.tributary(milan);
+        await two.run(['ip', 'addr', 'add', '192.0.2.7/32', 'dev', 'eth0']);
+        await one.run(['ip', 'route', 'add', '192.0.2.7', 'dev', 'eth0']);
+        const packet = announcementPacket({ id: ID.rome, address: '10.99.0.66' });
+        await two.send([packet], { from: '192.0.2.7' });
+        await two.send([packet], { to: one.address() });
+        await settled(agent);
+        expect(agent.sees(ID.rome)).toBeUndefined();
+        expect(agent.log).toContain('OffLink');
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'somebody who announces our ID does not become a candidate, nor take our name',
+      async () => {
+        const agent = await one.tributary(milan);
+        const witness = await (await lab.host('witness')).tributary(rome);
+        await witness.until('milan is seen', isSeen(ID.milan));
+        await two.send([announcementPacket({ id: ID.milan, address: '10.99.0.66', label: 'impostor' })]);
+        await settled(agent);
+        expect(agent.sees(ID.milan)).toBeUndefined();
+        // Others see one candidate, whose own endpoints stay first.
+        await eventually('the impostor is a further endpoint', () => {
+          return witness.sees(ID.milan)?.endpoints.includes('10.99.0.66:7443') === true;
+        });
+        expect(witness.sees(ID.milan)?.endpoints[0]).toBe(`${one.address()}:7443`);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'malformed, circular, oversized and nonsensical packets do no harm',
+      async () => {
+        const agent = await one.tributary(milan);
+        const whole = announcementPacket({ id: ID.rome, address: '10.99.0.66' });
+        const broken = Array.from({ length: 20 }, (_, cut) => whole.subarray(0, cut * 6));
+        const long = Buffer.concat([whole, Buffer.alloc(20_000)]);
+        await two.send([
+          ...broken,
+          long,
+          loopPacket(1),
+          loopPacket(2),
+          announcementPacket({ id: 'not an id', address: '10.99.0.66' }),
+          announcementPacket({ id: ID.rome, address: '127.0.0.1' }),
+          announcementPacket({ id: ID.rome, address: '10.99.0.66', port: 0 }),
+          announcementPacket({ id: ID.rome, address: '10.99.0.66', txt: [`id=${ID.rome}`, 'v=0'] }),
+        ]);
+        await settled(agent);
+        expect(agent.sees(ID.rome)).toBeUndefined();
+        expect(agent.log).toContain('TooLarge');
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      'a flood of 10,000 announcements costs no memory, and hides nobody',
+      async () => {
+        const agent = await one.tributary({ ...milan, level: 'warn' });
+        const friend = await (await lab.host('friend')).tributary(rome);
+        await agent.until('rome is seen', isSeen(ID.rome));
+        const flood = (wave: number): Buffer[] =>
+          Array.from({ length: 500 }, (_, packet) =>
+            announcementPacket(...Array.from({ length: 10 }, (_, n) => bogus(wave * 5000 + packet * 10 + n))),
+          );
+        await two.send(flood(0));
+        const before = agent.rssMib;
+        await two.send(flood(1));
+        await two.send(flood(2));
+        expect(agent.rssMib - before).toBeLessThan(32);
+        expect(agent.sees(ID.rome)).toBeDefined();
+        expect(
+          new Set(agent.lines.flatMap((line) => (line.event === 'seen' ? [line.id] : []))).size,
+        ).toBeGreaterThan(1);
+        // Not a line for each.
+        expect(agent.log.split('\n').length).toBeLessThan(20);
+        await friend.terminate();
+        await whenGone(agent, ID.rome, GOODBYE_MS);
+      },
+      TIMEOUT_MS,
+    );
+  });
 
   describe('with avahi', () => {
     test(
@@ -118,7 +298,7 @@ describeInLab('LAN discovery', () => {
         const avahi = await two.avahi('two');
         const agent = await one.tributary(milan);
         const stop = await avahi.publish('Some Cluster', 7444, ROME_TXT);
-        await agent.until('rome is seen', ({ event }) => event === 'seen');
+        await agent.until('rome is seen', isSeen(ID.rome));
         await eventually('both families', () => (agent.sees(ID.rome)?.endpoints.length ?? 0) >= 2);
         expect(agent.sees(ID.rome)).toMatchObject({ name: 'Rome', protocols: [1] });
         expect(agent.sees(ID.rome)?.endpoints).toContain(`${two.address()}:7444`);
@@ -135,7 +315,7 @@ describeInLab('LAN discovery', () => {
         const avahi = await two.avahi('two');
         await avahi.publish('rome', 7444, ROME_TXT);
         const agent = await one.tributary(milan);
-        await agent.until('rome is seen', ({ event }) => event === 'seen', 2000);
+        await agent.until('rome is seen', isSeen(ID.rome), 2000);
       },
       TIMEOUT_MS,
     );
@@ -146,7 +326,7 @@ describeInLab('LAN discovery', () => {
         const avahi = await two.avahi('two');
         await avahi.publish('milan-milanaaa', 7444, ROME_TXT);
         const agent = await one.tributary(milan);
-        await agent.until('rome is seen', ({ event }) => event === 'seen');
+        await agent.until('rome is seen', isSeen(ID.rome));
         await eventually('another name', async () => {
           agent.tell('label');
           return agent.lines.some((line) => line.event === 'label' && line.label === 'milan-milanaaa-2');

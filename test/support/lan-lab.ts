@@ -1,6 +1,6 @@
 /** Hosts on network segments of their own, in network namespaces; nothing of them reaches the machine's network. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,6 +8,7 @@ import { Daemon, type DaemonRecord, inNamespaces } from '../../lab/daemon.ts';
 import { run } from '../../lab/run.ts';
 import { eventually } from './eventually.ts';
 import type { LanAgentLine, LanAgentOptions } from './lan-agent.ts';
+import type { UdpSendOptions } from './udp-send.ts';
 
 const AVAHI = [
   '/usr/sbin/avahi-daemon',
@@ -140,6 +141,22 @@ export class LanHost {
     const agent = new LanAgent(this.spawn([process.execPath, script, JSON.stringify(options)]));
     await agent.until('discovery has started', ({ event }) => event === 'started', START_MS);
     return agent;
+  }
+
+  /** Sends raw datagrams to the group, from this address of the host. */
+  async send(
+    packets: readonly Buffer[],
+    options: Partial<Omit<UdpSendOptions, 'packets'>> = {},
+  ): Promise<void> {
+    const own = this.address();
+    const whole = {
+      from: own,
+      via: own,
+      ...options,
+      packets: packets.map((bytes) => bytes.toString('base64')),
+    };
+    const script = join(import.meta.dirname, 'udp-send.ts');
+    await run([process.execPath, script], { netns: this.netns, stdin: JSON.stringify(whole) });
   }
 
   /** avahi-daemon with a bus, folders and a pid file of its own. */
@@ -290,6 +307,12 @@ export class LanAgent {
       throw new Error(`${what}: not seen in ${JSON.stringify(this.lines)}\n${this.#log}`, { cause });
     }
     return found as LanAgentLine;
+  }
+
+  /** Its memory. */
+  get rssMib(): number {
+    const status = readFileSync(`/proc/${this.child.pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
   }
 
   /** Writes a line to its standard input. */

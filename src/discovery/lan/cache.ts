@@ -166,9 +166,8 @@ export class ServiceCache {
     if (instance === undefined) return;
     const now = this.#options.now();
     touched.add(key);
-    const known = record.type === 'SRV' ? instance.srv : instance.txt;
     if (record.ttl === 0) {
-      if (known !== undefined) endSoon(known, now);
+      endDescription(instance, record, now);
       return;
     }
     const life = timed(record.ttl, now, this.#options.random);
@@ -310,5 +309,19 @@ export class ServiceCache {
     delete instance.parsed;
     this.#index(instance, before);
     if (before !== undefined) this.#options.onChange(before.clusterID);
+  }
+}
+
+/** Goodbye is said of a record with its data: one that has been replaced in the meantime is another. */
+function endDescription(
+  { srv, txt }: Instance,
+  record: LanRecord & { type: 'SRV' | 'TXT' },
+  now: number,
+): void {
+  if (record.type === 'SRV') {
+    const same = srv?.port === record.data.port && nameKey(srv.target) === nameKey(record.data.target);
+    if (same) endSoon(srv, now);
+  } else if (txt !== undefined && Buffer.concat([...txt.strings]).equals(Buffer.concat(record.data))) {
+    endSoon(txt, now);
   }
 }

@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { announcementPacket } from '../../../support/lan-packets.ts';
+import { onlyInterface } from '../../../support/lan-wire.ts';
+import { HOST, INSTANCE, LanRig, MILAN, named, OTHER, SERVICE } from '../../../support/lan-rig.ts';
+
+const ROME = 'rome'.padEnd(26, 'b');
+
+let rig: LanRig;
+beforeEach(() => {
+  rig = new LanRig();
+});
+afterEach(async () => rig.source.stop());
+
+describe('taking back and changing', () => {
+  const gone = (): string[] =>
+    rig.responses.flatMap(({ answers = [] }) =>
+      named(answers.filter((record) => 'ttl' in record && record.ttl === 0)),
+    );
+
+  test('at the end all of ours is taken back', async () => {
+    await rig.settle();
+    await rig.source.stop();
+    expect(gone().toSorted()).toEqual([`A ${HOST}`, `PTR ${SERVICE}`, `SRV ${INSTANCE}`, `TXT ${INSTANCE}`]);
+  });
+
+  test('what was never announced is not taken back', async () => {
+    await rig.start();
+    await rig.clock.advance(300);
+    await rig.source.stop();
+    expect(rig.responses).toEqual([]);
+  });
+
+  test('another port is announced at once, without probing', async () => {
+    await rig.settle();
+    await rig.source.announce({ ...MILAN, port: 8443 });
+    expect(rig.responses.flatMap(({ answers = [] }) => answers)).toContainEqual(
+      expect.objectContaining({ type: 'SRV', ttl: 120, data: expect.objectContaining({ port: 8443 }) }),
+    );
+    expect(gone()).toEqual([`SRV ${INSTANCE}`]);
+    expect(rig.probes).toEqual([]);
+  });
+
+  test('the same again is nothing', async () => {
+    await rig.settle();
+    await rig.source.announce({ ...MILAN });
+    expect(rig.sent).toEqual([]);
+  });
+
+  test('another name takes the old one back and is claimed', async () => {
+    await rig.settle();
+    await rig.source.announce({ ...MILAN, clusterName: 'Torino' });
+    expect(gone()).toContain(`SRV ${INSTANCE}`);
+    await rig.clock.advance(1000);
+    expect(rig.probes).toHaveLength(3);
+    expect(named(rig.responses.at(-1)?.answers)).toContain(`SRV torino-milanaaa.${SERVICE}`);
+  });
+
+  test('nobody who is somebody: taken back, and no candidate is shown', async () => {
+    await rig.settle();
+    rig.wire.deliver(announcementPacket({ id: ROME, address: '10.0.0.2' }), OTHER);
+    expect([...rig.source.candidates()]).toHaveLength(1);
+    await rig.source.announce(undefined);
+    expect(gone()).toContain(`SRV ${INSTANCE}`);
+    expect([...rig.source.candidates()]).toEqual([]);
+  });
+
+  test('an address of another host is announced instead of ours; a name is refused', async () => {
+    await rig.source.announce(MILAN, ['203.0.113.1', '2001:db8::1']);
+    await rig.source.start();
+    await rig.clock.advance(1000);
+    const addresses = rig.responses[0]?.answers?.filter(({ name }) => name === HOST);
+    expect(addresses?.map((record) => 'data' in record && record.data)).toEqual([
+      '203.0.113.1',
+      '2001:db8::1',
+    ]);
+    await expect(rig.source.announce(MILAN, ['peering.example'])).rejects.toThrow('IP addresses');
+  });
+});
+
+describe('browsing (RFC 6762, section 5.2)', () => {
+  test('the first question after 20 to 120 ms, then 1 s, then ever more rarely up to the limit', async () => {
+    rig.random = 0.5;
+    rig.make({ maxQueryIntervalMs: 5000 });
+    await rig.source.start();
+    await rig.clock.advance(69);
+    expect(rig.browses).toEqual([]);
+    const waits = [1, 1000, 2000, 4000, 5000, 5000];
+    for (const [count, wait] of waits.entries()) {
+      await rig.clock.advance(wait - 1);
+      expect(rig.browses).toHaveLength(count);
+      await rig.clock.advance(1);
+      expect(rig.browses).toHaveLength(count + 1);
+    }
+  });
+
+  test('never more rarely than once an hour', async () => {
+    rig.make({ maxQueryIntervalMs: Infinity });
+    await rig.source.start();
+    await rig.clock.advance(8 * 3_600_000);
+    rig.wire.sent.length = 0;
+    await rig.clock.advance(3_600_000);
+    expect(rig.browses).toHaveLength(1);
+  });
+
+  test('says what it knows, so that only others answer', async () => {
+    await rig.source.announce(MILAN);
+    await rig.source.start();
+    rig.wire.deliver(announcementPacket({ id: ROME, address: '10.0.0.2' }), OTHER);
+    await rig.clock.advance(20);
+    expect(rig.browses[0]?.answers).toEqual([
+      expect.objectContaining({
+        type: 'PTR',
+        name: SERVICE,
+        data: `rome.${SERVICE}`.replace('rome', ROME.slice(0, 8)),
+      }),
+    ]);
+  });
+});
+
+describe('interfaces', () => {
+  test('one that comes is spoken on within two seconds; one that goes takes its clusters with it', async () => {
+    await rig.settle();
+    rig.interfaces = [...rig.interfaces, onlyInterface('10.0.1.1', 'eth1')];
+    await rig.clock.advance(2000);
+    const there = rig.wire.sent.filter(({ from }) => from.address === '10.0.1.1');
+    expect(there.length).toBeGreaterThan(0);
+    rig.wire.deliver(announcementPacket({ id: ROME, address: '10.0.1.2' }), {
+      address: '10.0.1.2',
+      port: 5353,
+    });
+    expect(rig.source.candidate(ROME)).toBeDefined();
+    const told: string[] = [];
+    rig.source.onChange((clusterID) => told.push(clusterID));
+    rig.interfaces = [];
+    await rig.clock.advance(2000);
+    expect(rig.source.candidate(ROME)).toBeUndefined();
+    expect(told).toEqual([ROME]);
+  });
+
+  test('one that cannot be opened is tried again, and said', async () => {
+    let broken = true;
+    rig.make({
+      openLink: async (...args) => {
+        if (broken) throw new Error('no such device');
+        return rig.wire.open(...args);
+      },
+    });
+    await rig.start();
+    expect(rig.log).toContain('cannot speak mDNS on an interface');
+    broken = false;
+    await rig.clock.advance(2100);
+    expect(rig.browses).toHaveLength(1);
+  });
+});
+
+test('what is said of one ID in many places is one candidate; an impostor cannot crowd out its endpoints', async () => {
+  await rig.settle();
+  rig.wire.deliver(announcementPacket({ id: ROME, address: '10.0.0.2', name: 'Rome', label: 'rome' }), OTHER);
+  await rig.clock.advance(10);
+  for (let lie = 0; lie < 30; lie++) {
+    const cluster = { id: ROME, address: `10.0.0.${100 + lie}`, name: 'Evil', label: `evil${lie}` };
+    rig.wire.deliver(announcementPacket(cluster), { address: '10.0.0.66', port: 5353 });
+  }
+  const candidate = rig.source.candidate(ROME);
+  expect(candidate).toMatchObject({ clusterName: 'Rome' });
+  expect(candidate?.endpoints).toHaveLength(8);
+  expect(candidate?.endpoints[0]).toBe('10.0.0.2:7443');
+});
+
+test('a thousand bad announcements are a line of the log, with how many there were', async () => {
+  await rig.settle();
+  for (let bad = 0; bad < 1000; bad++) {
+    rig.wire.deliver(announcementPacket({ id: 'nobody', address: '10.0.0.2', label: `bad${bad}` }), OTHER);
+  }
+  expect(rig.log.split('\n').filter((line) => line.includes('refused'))).toHaveLength(1);
+  expect([...rig.source.refused.values()]).toEqual([1000]);
+});
