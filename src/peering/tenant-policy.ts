@@ -40,8 +40,9 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
   },
   {
     // Priority preempts: without a bound, pods of a peer could push out our own.
+    // It cannot change later; a bound that was lowered must not lock the pods that run.
     expression:
-      "!has(object.spec.priority) || object.spec.priority <= int(namespaceObject.metadata.?annotations[?'" +
+      "oldObject != null || !has(object.spec.priority) || object.spec.priority <= int(namespaceObject.metadata.?annotations[?'" +
       `${ANNOTATION_MAX_PRIORITY}'].orValue('0'))`,
     message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
   },

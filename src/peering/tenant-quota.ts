@@ -70,6 +70,9 @@ function quotaKey(resource: string): string {
   return isRequest || isExtended ? `requests.${resource}` : resource;
 }
 
+/** Of the ResourceQuota in each tenant namespace. */
+export const QUOTA_NAME = 'tributary';
+
 export function forgeQuota(
   namespace: string,
   labels: Record<string, string>,
@@ -79,7 +82,7 @@ export function forgeQuota(
   return {
     apiVersion: 'v1',
     kind: 'ResourceQuota',
-    metadata: { name: 'tributary', namespace, labels },
+    metadata: { name: QUOTA_NAME, namespace, labels },
     spec: {
       hard: {
         ...BOUNDS,

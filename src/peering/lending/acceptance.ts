@@ -58,7 +58,24 @@ function generationOf(text: string): number {
   throw new TributaryError('Invalid', 'the contract does not say which offer it accepts');
 }
 
-/** The contract of a status; what is stored was checked before it was signed. */
+/** Read once for each object of a cache: every peer's offer looks at every contract. */
+const CONTRACTS = new WeakMap<SignedContract, Contract>();
+
+/**
+ * The contract of a status; what is stored was checked before it was signed. Throws Invalid where somebody has
+ * spoilt it since: to take it for none would end the tenant.
+ */
 export function contractOf(signed: SignedContract | undefined): Contract | undefined {
-  return signed === undefined ? undefined : (JSON.parse(signed.text) as Contract);
+  if (signed === undefined) return undefined;
+  const known = CONTRACTS.get(signed);
+  if (known !== undefined) return known;
+  try {
+    const contract = JSON.parse(signed.text) as Contract;
+    CONTRACTS.set(signed, contract);
+    return contract;
+  } catch (error) {
+    throw new TributaryError('Invalid', 'the contract in the status of the PeeringRequest cannot be read', {
+      cause: error,
+    });
+  }
 }

@@ -44,8 +44,10 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
     message: 'a tenant namespace keeps its peer',
   },
   {
-    expression: `!(${isNamespace}) || object == null || !object.metadata.name.matches('^(kube-|tributary-)')`,
-    message: 'names that begin with kube- or tributary- are not for tenants',
+    expression:
+      `!(${isNamespace}) || object == null || !(object.metadata.name.startsWith('kube-') || ` +
+      `object.metadata.name in ['default', 'tributary-system', '${PEERS_NAMESPACE}'])`,
+    message: "names of the cluster's own namespaces are not for tenants",
   },
   {
     expression:

@@ -16,7 +16,8 @@ export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): Gr
     reason,
     ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
   };
-  if (metadata.deletionTimestamp !== undefined) return { state: 'Ended', ...why };
+  if (metadata.deletionTimestamp !== undefined)
+    return { state: 'Ended', ...(phase === 'Ending' ? why : REVOKED) };
   if (phase === 'Denied') return { state: 'Denied', ...why };
   // Denied, but what was made for it is not gone yet.
   if (phase === 'Ending') return { state: 'Ended', ...why };
@@ -42,6 +43,9 @@ export function offerDocumentOf(request: PeeringRequest, own: PeerIdentity): Off
   if (!verifySignature(own.publicKey, 'offer', canonicalText(offer), signature)) return undefined;
   return { offer, signature };
 }
+
+/** Until the cause is written down. */
+const REVOKED = { reason: FOREIGN_CLUSTER_REASONS.revoked, message: 'the PeeringRequest is being deleted' };
 
 const PHASES: readonly PeeringReport['phase'][] = [
   'None',

@@ -55,6 +55,11 @@ export class Inbox {
     this.#heard.set(clusterID, { ...this.get(clusterID), ...news });
   }
 
+  /** As if it had said that it wants nothing, long ago. */
+  withdraw(clusterID: string): void {
+    this.#heard.set(clusterID, { request: null });
+  }
+
   forget(clusterID: string): void {
     this.#heard.delete(clusterID);
   }

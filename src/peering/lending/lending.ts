@@ -1,9 +1,4 @@
-import {
-  PEERING_REQUEST_CONDITIONS,
-  peeringRequests,
-  type PeeringRequest,
-} from '../../api/peering-request.ts';
-import { isConditionTrue } from '../../api/conditions.ts';
+import { peeringRequests, type PeeringRequest } from '../../api/peering-request.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
@@ -12,28 +7,22 @@ import { Informer } from '../../kube/informer.ts';
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isClusterID } from '../identity/identity.ts';
 import { JoinTokens } from '../join/tokens.ts';
-import type { Promises } from '../offer/free.ts';
 import { StockOffers } from '../offer/stock-offers.ts';
 import type { Stockkeeper } from '../offer/stockkeeper.ts';
 import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport } from '../ports.ts';
-import type {
-  ApiAccess,
-  Credential,
-  DocumentChanges,
-  Documents,
-  RequestDocument,
-} from '../protocol/documents.ts';
-import { isReservedNamespace } from '../tenant.ts';
-import { judgeAcceptance } from './acceptance.ts';
+import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
 import { grantOf, isActive, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
+import { Intake } from './intake.ts';
+import { PolicyStatus } from './policy-status.ts';
+import { promisesOf } from './promises.ts';
 import { Reconciler, type LendingWish } from './reconciler.ts';
 import { Tenants } from './tenants.ts';
 
@@ -64,12 +53,10 @@ export interface LendingOptions {
   tokenSeconds?: number;
   /** Between a peer's word that it wants nothing any more and the end of it, milliseconds. Default 2000. */
   withdrawalGraceMs?: number;
+  /** How long to wait for a new quota to be in force, milliseconds. Default 5000. */
+  quotaPatienceMs?: number;
 }
 
-/** Home namespaces of one peer. */
-const MAX_NAMESPACES = 64;
-/** Requests that nobody has decided about: IDs cost nothing, objects do. */
-const MAX_STRANGERS = 200;
 const CONCURRENCY = 4;
 
 /** We as provider: who may use us, what is offered, tenants, tokens, and the end of all that. */
@@ -84,21 +71,38 @@ export class Lending implements LendingSide {
   readonly #api: ApiAccessFinder;
   readonly #credentials: Credentials;
   readonly #inbox = new Inbox();
+  readonly #intake: Intake;
   readonly #controller: Controller;
+  readonly #policyStatus: Controller;
   readonly #listeners = new Set<(clusterID: string) => void>();
 
   constructor(options: LendingOptions) {
     this.#options = options;
-    const { client, clock, identity, systemNamespace, metrics, random, stockkeeper } = options;
+    const { client, clock, identity, systemNamespace, metrics, random, stockkeeper, quotaPatienceMs } =
+      options;
     const log = options.log.named('lending');
     this.#log = log;
     const common = { client, clock, log, ...(random && { random }) };
     this.#requests = new Informer({ ...common, type: peeringRequests, list: {} });
     this.#policies = new Informer({ ...common, type: sharingPolicies, list: {} });
-    this.#tenants = new Tenants(common);
+    this.#tenants = new Tenants({ ...common, ...(quotaPatienceMs !== undefined && { quotaPatienceMs }) });
     const { clusterID } = identity;
+    this.#intake = new Intake({
+      clock,
+      log,
+      inbox: this.#inbox,
+      own: clusterID,
+      requests: this.#requests,
+      isLinked: (peer) => this.#isLinked(peer),
+      heard: (peer) => this.#controller.add(peer),
+    });
     this.tokens = new JoinTokens({ ...common, namespace: systemNamespace, clusterID });
-    this.#offers = new StockOffers({ stockkeeper, provider: clusterID, promised: () => this.#promised() });
+    this.#offers = new StockOffers({
+      stockkeeper,
+      provider: clusterID,
+      promised: () =>
+        promisesOf(this.#requests.list(), this.#policies.list(), (peer) => reconciler.offered(peer)),
+    });
     this.#credentials = new Credentials(options);
     const { api: given, ownApi: own } = options;
     this.#api = new ApiAccessFinder({
@@ -115,10 +119,23 @@ export class Lending implements LendingSide {
       reconcile: async (key, context) => reconciler.reconcile(key, context),
       ...(metrics && { metrics }),
     });
+    const policyStatus = new PolicyStatus({
+      client,
+      clock,
+      policy: (name) => this.#policies.get(name),
+      requests: () => this.#requests.list(),
+      free: (policy) => this.#offers.free(policy),
+    });
+    this.#policyStatus = new Controller({
+      ...common,
+      name: 'sharing policy status',
+      concurrency: 1,
+      reconcile: async (key, context) => policyStatus.reconcile(key, context),
+    });
   }
 
   #reconciler(): Reconciler {
-    const { client, clock, events, identity, wishes, links, withdrawalGraceMs } = this.#options;
+    const { client, clock, events, identity, wishes, withdrawalGraceMs } = this.#options;
     return new Reconciler({
       client,
       clock,
@@ -132,9 +149,13 @@ export class Lending implements LendingSide {
       request: (clusterID) => this.#requests.get(clusterID),
       policies: () => this.#policies.list(),
       wish: (clusterID) => wishes.wish(clusterID),
-      isLinked: (clusterID) => links.view(clusterID) !== undefined,
+      isLinked: (clusterID) => this.#isLinked(clusterID),
       checkToken: async (text, consumer, signal) => this.tokens.check(text, consumer, signal),
     });
+  }
+
+  #isLinked(clusterID: string): boolean {
+    return this.#options.links.view(clusterID) !== undefined;
   }
 
   /** In the order in which they are to be started; after the stockkeeper, before links. */
@@ -147,6 +168,7 @@ export class Lending implements LendingSide {
       this.tokens.janitor(),
       this.#triggers(),
       this.#controller,
+      this.#policyStatus,
     ];
   }
 
@@ -158,11 +180,15 @@ export class Lending implements LendingSide {
       start: async () => {
         ends.push(
           this.#requests.onChange((key, current, previous) => this.#onRequest(key, current, previous)),
-          this.#policies.onChange((_key, current, previous) => {
+          this.#policies.onChange((key, current, previous) => {
             if (!deepEqual(current?.spec, previous?.spec)) this.#addAll();
+            this.#policyStatus.add(key);
           }),
           this.#tenants.onChange((peer) => this.#add(peer)),
-          this.#offers.onChange(() => this.#addAll()),
+          this.#offers.onChange(() => {
+            this.#addAll();
+            for (const { metadata } of this.#policies.list()) this.#policyStatus.addSlow(metadata.name);
+          }),
           this.#options.wishes.onChange((peer) => {
             if (this.#requests.get(peer) !== undefined) this.#add(peer);
           }),
@@ -171,6 +197,7 @@ export class Lending implements LendingSide {
           }),
         );
         this.#addAll();
+        for (const { metadata } of this.#policies.list()) this.#policyStatus.add(metadata.name);
         // Also those of whom only something is left.
         for (const peer of this.#tenants.peers()) this.#add(peer);
         await Promise.resolve();
@@ -185,8 +212,11 @@ export class Lending implements LendingSide {
   #onRequest(key: string, current: PeeringRequest | undefined, previous: PeeringRequest | undefined): void {
     this.#add(key);
     this.#tell(key);
-    // What one peer was promised is not free for the others.
-    if (!deepEqual(current?.status?.promised, previous?.status?.promised)) this.#addAll();
+    // What one peer was promised, or may still take, is not free for the others.
+    if (!deepEqual(promiseOf(current), promiseOf(previous))) this.#addAll();
+    for (const { status } of [current, previous].filter((it) => it !== undefined)) {
+      if (status?.policy !== undefined) this.#policyStatus.add(status.policy);
+    }
   }
 
   #addAll(): void {
@@ -202,17 +232,6 @@ export class Lending implements LendingSide {
     for (const listener of this.#listeners) listener(clusterID);
   }
 
-  #promised(): Promises {
-    const policies = new Map([...this.#policies.list()].map(({ metadata, spec }) => [metadata.name, spec]));
-    return new Map(
-      [...this.#requests.list()].flatMap(({ metadata, status }) => {
-        if (status?.promised === undefined) return [];
-        const nodeSelector = policies.get(status.policy ?? '')?.nodeSelector;
-        return [[metadata.name, { resources: status.promised, ...(nodeSelector && { nodeSelector }) }]];
-      }),
-    );
-  }
-
   documents(clusterID: string): Pick<Documents, 'offer' | 'grant'> {
     const request = this.#requests.get(clusterID);
     if (request === undefined) return {};
@@ -225,68 +244,8 @@ export class Lending implements LendingSide {
     peer: PeerIdentity,
     changes: Pick<DocumentChanges, 'request' | 'acceptance'>,
   ): Promise<void> {
-    const { clusterID } = peer;
-    const { request, acceptance } = changes;
-    const problems: unknown[] = [];
-    const attempt = (check: () => void): boolean => {
-      try {
-        check();
-        return true;
-      } catch (error) {
-        problems.push(error);
-        return false;
-      }
-    };
-    const takesRequest = request !== undefined && attempt(() => this.#checkRequest(clusterID, request));
-    const takesAcceptance =
-      acceptance !== undefined && attempt(() => acceptance && this.#checkAcceptance(peer, acceptance));
-    if (takesRequest || takesAcceptance) {
-      const taken = { ...(takesRequest && { request }), ...(takesAcceptance && { acceptance }) };
-      this.#inbox.hear(peer, taken, this.#options.clock.monotonic());
-      this.#controller.add(clusterID);
-    }
     await Promise.resolve();
-    if (problems.length === 0) return;
-    this.#log.warn('refused what a peer said', { peer: clusterID, error: errorMessage(problems[0]) });
-    throw problems[0];
-  }
-
-  #checkRequest(clusterID: string, request: RequestDocument | null): void {
-    if (clusterID === this.#options.identity.clusterID) {
-      throw new TributaryError('Invalid', 'a cluster does not lend to itself');
-    }
-    if (request === null) return;
-    const namespaces = new Set(request.namespaces);
-    if (namespaces.size > MAX_NAMESPACES) {
-      throw new TributaryError(
-        'Invalid',
-        `${namespaces.size} namespaces are asked for, at most ${MAX_NAMESPACES} are lent to one peer`,
-      );
-    }
-    for (const namespace of namespaces) checkHomeNamespace(namespace);
-    this.#refuseFlood(clusterID);
-  }
-
-  #refuseFlood(clusterID: string): void {
-    if (this.#requests.get(clusterID) !== undefined) return;
-    const strangers = new Set(this.#inbox.asking());
-    for (const { metadata, status } of this.#requests.list()) {
-      if (isConditionTrue(status?.conditions, PEERING_REQUEST_CONDITIONS.approved))
-        strangers.delete(metadata.name);
-      else strangers.add(metadata.name);
-    }
-    strangers.delete(clusterID);
-    if (strangers.size < MAX_STRANGERS) return;
-    throw new TributaryError(
-      'TooManyRequests',
-      `${strangers.size} clusters wait to be let in here; no more are taken down until some are decided about`,
-      { retryAfterMs: 60_000 },
-    );
-  }
-
-  #checkAcceptance(peer: PeerIdentity, acceptance: NonNullable<DocumentChanges['acceptance']>): void {
-    const status = this.#requests.get(peer.clusterID)?.status ?? {};
-    judgeAcceptance(acceptance, peer, { status, nowMs: this.#options.clock.now() });
+    this.#intake.take(peer, changes);
   }
 
   /** Forbidden unless a contract is in force. */
@@ -320,13 +279,7 @@ export class Lending implements LendingSide {
   }
 }
 
-/** Names that would be reserved here as well, whatever is put behind them. */
-function checkHomeNamespace(namespace: string): void {
-  const isName = namespace.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace);
-  const isForeign = namespace === 'default' || !isReservedNamespace(namespace);
-  if (isName && isForeign) return;
-  throw new TributaryError(
-    'Invalid',
-    `namespace ${JSON.stringify(namespace.slice(0, 80))} is not one that can be offloaded`,
-  );
-}
+const promiseOf = (request: PeeringRequest | undefined): readonly unknown[] => [
+  request?.status?.promised,
+  request?.status?.contract?.text,
+];

@@ -65,6 +65,9 @@ type Approval = Extract<Decision, { state: 'Approved' }>;
 /** A namespace that does not end keeps a PeeringRequest for no longer than this. */
 const NAMESPACE_PATIENCE_MS = 120_000;
 const LOOK_AGAIN_MS = 5000;
+/** So long a request is kept that nobody has let in, and whose peer has gone; it asks again when it comes back. */
+const STRANGER_MS = 24 * 3600_000;
+const STRANGER_STEP_MS = 3600_000;
 /**
  * A peer that no longer asks or accepts is given so long to say otherwise: one that has restarted may have spoken
  * before it knew what it wants, and its pods would be the price.
@@ -86,6 +89,8 @@ const CREDENTIAL_STEP_MS = 5 * 60_000;
 export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #recorder: StatusRecorder;
+  /** The offers made last, by peer: the cache learns of them later. */
+  readonly #offered = new Map<string, Offer>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -109,6 +114,11 @@ export class Reconciler {
       : this.#refuse(request, decision, signal);
   }
 
+  /** The offer made last to that peer, whether or not it is stored yet. */
+  offered(clusterID: string): Offer | undefined {
+    return this.#offered.get(clusterID);
+  }
+
   async #withoutRequest(
     clusterID: string,
     heard: Heard,
@@ -116,6 +126,7 @@ export class Reconciler {
   ): Promise<ReconcileResult | void> {
     const { client, inbox, tenants } = this.#options;
     this.#recorder.forget(clusterID);
+    this.#offered.delete(clusterID);
     if (heard.request) {
       const metadata = { name: clusterID, finalizers: [FINALIZER_PEERING] };
       const spec = { clusterID, ...specOf(heard.request) };
@@ -219,11 +230,16 @@ export class Reconciler {
     decision: Exclude<Decision, Approval>,
     signal: AbortSignal,
   ): Promise<ReconcileResult | void> {
-    const { clock, tenants } = this.#options;
+    const { clock, tenants, isLinked } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
-    const ending = { namespaces: remains.ending, nowMs: clock.now() };
+    const nowMs = clock.now();
+    const ending = { namespaces: remains.ending, nowMs };
     await this.#recorder.write(request, refusedStatus(request, decision, ending), signal);
-    return this.#afterEnd(remains);
+    if (request.spec.approval !== undefined) return this.#afterEnd(remains);
+    const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
+    const leftMs = Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
+    if (leftMs <= 0 && !isLinked(request.metadata.name)) await this.#delete(request, signal);
+    return { requeueAfterMs: Math.min(requeueAfterMs, Math.max(leftMs, STRANGER_STEP_MS)) };
   }
 
   async #lend(
@@ -288,10 +304,10 @@ export class Reconciler {
       return { isDone: false, lookAgainMs: requeueAfterMs };
     }
     if (isNew) return { isDone: false, lookAgainMs: Infinity };
-    const blocker = await tenants.ensure({ consumer, contract, amounts, policy }, signal);
-    if (blocker === undefined) return { isDone: true, lookAgainMs: Infinity };
-    const waitsFor = `waits for namespace ${blocker} of an earlier contract to end`;
-    return { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
+    const waitsFor = await tenants.ensure({ consumer, contract, amounts, policy }, signal);
+    return waitsFor === undefined
+      ? { isDone: true, lookAgainMs: Infinity }
+      : { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
   }
 
   #offer(
@@ -313,7 +329,9 @@ export class Reconciler {
     const policyChanged =
       status.policy !== name ||
       (status.policyGeneration !== undefined && status.policyGeneration !== generation);
-    return { offer: nextOffer(offers, { before, draft, policy, policyChanged, nowMs }), taken: names.taken };
+    const offer = nextOffer(offers, { before, draft, policy, policyChanged, nowMs });
+    this.#offered.set(consumer, offer);
+    return { offer, taken: names.taken };
   }
 
   /** The contract in force: the one just accepted, with our signature, else the stored one. */

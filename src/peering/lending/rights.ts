@@ -26,6 +26,12 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
     why: 'what is lent, how much and to whom',
   },
   {
+    group: 'tributary.dev',
+    resource: 'sharingpolicies/status',
+    verbs: ['update'],
+    why: 'about whom a policy decides, and what is free',
+  },
+  {
     group: '',
     resource: 'namespaces',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
@@ -67,12 +73,6 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
     resource: 'flowschemas',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'bounds what a peer may ask of the API server; fenced to those of peers',
-  },
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'says on the PeeringRequest what happened; events of cluster-wide objects are in `default`',
   },
 ];
 
@@ -117,5 +117,11 @@ export const LENDING_DEFAULT_RIGHTS: readonly Right[] = [
     names: ['kubernetes'],
     verbs: ['get'],
     why: 'where our API server is, told to peers that may use it',
+  },
+  {
+    group: '',
+    resource: 'events',
+    verbs: ['create', 'patch'],
+    why: 'says on the PeeringRequest what happened; events of cluster-wide objects are here',
   },
 ];

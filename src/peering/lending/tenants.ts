@@ -17,6 +17,7 @@ import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
+import { QUOTA_NAME } from '../tenant-quota.ts';
 import { PEERS_NAMESPACE } from '../tenant.ts';
 import { covers } from './covers.ts';
 import { formatTime } from '../offer/terms.ts';
@@ -31,11 +32,14 @@ import {
 /** Kinds of which tenants consist; whose they are is found by label, never remembered. */
 const KINDS = [namespaces, serviceAccounts, resourceQuotas, limitRanges, roleBindings, flowSchemas];
 const BY_PEER = 'peer';
+const QUOTA_PATIENCE_MS = 5000;
 
 export interface TenantsOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
+  /** How long a new quota may take to be in force, milliseconds; 0: it is not looked at. Default 5000. */
+  quotaPatienceMs?: number;
 }
 
 /** What of a tenant is still there. */
@@ -97,20 +101,36 @@ export class Tenants {
   }
 
   /**
-   * Makes everything as the contract says; touches only what differs. Returns the name of a namespace of an earlier
-   * contract that has to be gone before, or undefined when all is in place.
+   * Makes everything as the contract says; touches only what differs. Returns what is to be waited for, or undefined
+   * when all is in place.
    */
   async ensure(tenancy: Tenancy, signal: AbortSignal): Promise<string | undefined> {
     const { consumer, contract } = tenancy;
     const agreed = new Set(contract.namespaces.map(({ tenantNamespace }) => tenantNamespace));
     for (const namespace of this.namespacesOf(consumer)) {
       if (!agreed.has(namespace.metadata.name)) await this.#endNamespace(namespace, consumer, signal);
-      else if (namespace.metadata.deletionTimestamp !== undefined) return namespace.metadata.name;
-      else await this.#keepNoLonger(namespace, signal);
+      else if (namespace.metadata.deletionTimestamp !== undefined) {
+        return `waits for namespace ${namespace.metadata.name} of an earlier contract to end`;
+      } else await this.#keepNoLonger(namespace, signal);
     }
     const missing = forgeTenancy(tenancy).filter((manifest) => !this.#isAsWanted(manifest));
     await applyManifests(this.#options.client, missing, { signal });
-    return undefined;
+    const uncounted = [...agreed].find((name) => !this.#isCounted(name));
+    return uncounted && `waits for the quota of namespace ${uncounted} to be in force`;
+  }
+
+  /**
+   * A quota refuses every pod until the controller manager has counted what is there, a moment after it was made. A
+   * peer that came sooner would be refused for nothing. Not waited for long: that controller may be out of order.
+   */
+  #isCounted(namespace: string): boolean {
+    const { clock, quotaPatienceMs = QUOTA_PATIENCE_MS } = this.#options;
+    if (quotaPatienceMs === 0) return true;
+    const quota = this.#informer(resourceQuotas).get(`${namespace}/${QUOTA_NAME}`);
+    if (quota === undefined) return false;
+    const { hard = {} } = quota.status ?? {};
+    const ageMs = clock.now() - Date.parse(quota.metadata.creationTimestamp);
+    return ageMs > quotaPatienceMs || Object.keys(quota.spec?.hard ?? {}).every((key) => key in hard);
   }
 
   /**

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { flowSchemas, namespaces, resourceQuotas, roleBindings } from '../../../../src/api/resources.ts';
+import {
+  flowSchemas,
+  namespaces,
+  nodes,
+  resourceQuotas,
+  roleBindings,
+} from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -17,7 +23,8 @@ let world: LendingWorld;
 beforeEach(async () => {
   api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
   client = createClient(api.credentials());
-  world = new LendingWorld(client);
+  // The simulator has no controller that would count for quotas.
+  world = new LendingWorld(client, { quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
 });

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { nodes } from '../../../../src/api/resources.ts';
+import { peeringRequests } from '../../../../src/api/peering-request.ts';
+import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
+import { createClient } from '../../../../src/kube/http-client.ts';
+import { systemClock } from '../../../../src/lib/clock.ts';
+import { parseQuantity } from '../../../../src/lib/quantity.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { LendingWorld } from '../../../support/lending-world.ts';
+
+let api: FakeApiServer;
+let client: KubeClient;
+let world: LendingWorld;
+
+beforeEach(async () => {
+  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
+  client = createClient(api.credentials());
+  world = new LendingWorld(client, { quotaPatienceMs: 0 });
+  await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
+  await world.start();
+});
+
+afterEach(async () => {
+  await world.stop();
+  await client.close();
+  await api.stop();
+});
+
+test('peers share what is free and come to rest: no rounds of offers without end', async () => {
+  await world.policy({ sharePercent: 50, thresholdPercent: 1 });
+  const peers = Array.from({ length: 6 }, () => world.peer());
+  const offers = new Map<string, number>();
+  // Each accepts whatever is offered, at once, as an automatic policy would.
+  const end = world.lending.onChange((clusterID) => {
+    const peer = peers.find(({ id }) => id === clusterID);
+    const { generation } = peer?.told.offer?.offer ?? {};
+    if (peer === undefined || generation === undefined) return;
+    if (!peer.told.grant?.contract?.text.includes(`"generation":${generation},`)) {
+      offers.set(`${clusterID}/${generation}`, generation);
+      void peer.accept().catch(() => undefined);
+    }
+  });
+  await Promise.all(peers.map(async (peer) => peer.ask()));
+  for (const peer of peers) await peer.granted('Active');
+  // Everything moves at once.
+  await client.patch(
+    nodes,
+    { name: 'node-1' },
+    { type: 'merge', body: { status: { allocatable: { cpu: '80' } } } },
+    { subresource: 'status' },
+  );
+  let [last, since] = [-1, systemClock.monotonic()];
+  const isAtRest = (): boolean => {
+    const cpus = peers.map((peer) => Number.parseFloat(peer.told.offer?.offer.resources['cpu'] ?? '0'));
+    if (offers.size !== last || Math.max(...cpus) < 10)
+      [last, since] = [offers.size, systemClock.monotonic()];
+    return systemClock.monotonic() - since > 500;
+  };
+  await eventually('at rest for half a second', isAtRest, 20_000);
+  end();
+  expect(offers.size).toBeLessThan(6 * 25);
+  const promised = await Promise.all(
+    peers.map(async (peer) => parseQuantity((await peer.object()).status?.promised?.['cpu'] ?? '0')),
+  );
+  expect(promised.reduce((sum, cpu) => sum + cpu)).toBeLessThanOrEqual(80);
+}, 30_000);
