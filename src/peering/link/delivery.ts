@@ -117,9 +117,11 @@ export class Delivery {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
     const cancel = this.#options.clock.after(MIN_RETRY_MS + this.#backoff.next(), resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    const stop = (): void => resolve();
+    signal.addEventListener('abort', stop, { once: true });
     await promise;
     cancel();
+    signal.removeEventListener('abort', stop);
     this.#wake = undefined;
   }
 }

@@ -78,7 +78,10 @@ export class Targets {
   problem(name: string): DialProblem | undefined {
     const never = this.#never.get(name);
     if (never !== undefined) return never;
-    for (const { names, problem } of this.#dialled.values()) if (names.includes(name)) return problem;
+    for (const [key, { names, problem }] of this.#dialled) {
+      // With a link, whoever dialled it, what went wrong before is over.
+      if (names.includes(name)) return this.#options.link(key) === undefined ? problem : undefined;
+    }
     return undefined;
   }
 

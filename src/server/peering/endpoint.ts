@@ -50,8 +50,6 @@ export interface PeeringEndpointOptions {
 
 const HANDSHAKE_MS = 10_000;
 const MAX_MESSAGE_BYTES: number = 1024 * 1024;
-/** What a caller that sends pings may leave unread of the answers. */
-const MAX_UNREAD_BYTES: number = 8 * 1024 * 1024;
 
 /**
  * Where peers reach this cluster: mutual TLS, then WebSockets. Who proves no identity is gone before a byte of HTTP
@@ -266,9 +264,6 @@ export class PeeringEndpoint implements Component {
         from,
         error: errorMessage(error),
       });
-    });
-    socket.on('ping', () => {
-      if (socket.bufferedAmount > MAX_UNREAD_BYTES) socket.terminate();
     });
     try {
       if (route.kind === 'link') handlers.link(socket, caller, from);
