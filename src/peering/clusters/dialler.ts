@@ -7,6 +7,8 @@ import { targetsOf } from './targets.ts';
 import { hasPeering } from './use.ts';
 
 const TARGETS = 'targets';
+/** Between two looks at all clusters: the first change is served at once, those of a burst together. */
+const INTERVAL_MS = 50;
 
 /** Works out whom to dial when something has changed, once for changes that come together. */
 export class Dialler {
@@ -14,6 +16,7 @@ export class Dialler {
   readonly #controller: Controller;
   readonly #changed: (name: string) => void;
   #targets: readonly DialTarget[] = [];
+  #lookedAt = -Infinity;
 
   /** Calls back with the name of each ForeignCluster that is dialled from now on, or no more. */
   constructor(options: KeeperOptions, changed: (name: string) => void) {
@@ -35,7 +38,8 @@ export class Dialler {
   }
 
   refresh(): void {
-    this.#controller.add(TARGETS);
+    const sinceMs = this.#options.clock.monotonic() - this.#lookedAt;
+    this.#controller.addAfter(TARGETS, INTERVAL_MS - sinceMs);
   }
 
   dials(name: string): boolean {
@@ -44,6 +48,7 @@ export class Dialler {
 
   async #reconcile(): Promise<void> {
     const { clusters, own, links, clock, policies } = this.#options;
+    this.#lookedAt = clock.monotonic();
     const before = this.#targets;
     const targets = targetsOf({
       clusters: clusters.list(),

@@ -79,11 +79,13 @@ function notLentCause(wish: string | undefined, policy: string | undefined): Cau
 }
 
 /** Why there is no link. */
-export function noLinkCause({ cluster, problem, isDialled, hasEndpoint }: Observed): Cause {
+export function noLinkCause({ cluster, problem, isDialled, hasEndpoint, wish }: Observed): Cause {
   if (problem !== undefined)
     return { reason: problem.reason, message: problemMessage(cluster.metadata.name, problem) };
   if (!hasEndpoint) return cause(REASONS.noEndpoint, 'no endpoint is known, and it has not come by itself');
-  if (!isDialled) return cause(REASONS.notWanted, 'not dialled: no policy and no wish would make use of it');
+  if (!isDialled && wish?.wanted !== true) {
+    return cause(REASONS.notWanted, 'not dialled: no policy and no wish would make use of it');
+  }
   return cluster.status?.link?.since === undefined
     ? cause(REASONS.settingUp, 'being dialled')
     : cause(REASONS.linkLost, 'the link was lost; being dialled again');

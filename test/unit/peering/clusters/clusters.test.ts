@@ -135,6 +135,7 @@ test('two objects about one cluster make one peering; the other says so', async 
   expect(await world.until('milan', ({ status }) => status?.foundBy !== undefined)).toMatchObject({
     status: { foundBy: 'LAN,Manual' },
   });
+  await world.wait('one of them is dialled', () => world.links.targets[0]?.endpoints.length === 1);
   expect(world.links.targets).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['lan:6844'] }]);
   expect(world.clusters.wish(MILAN).wanted).toBe(true);
   // The other takes over as soon as the one that counts goes.
@@ -221,6 +222,7 @@ test('deletion ends both peerings before the object goes', async () => {
   world.outgoing.say(MILAN, established);
   world.incoming.say(MILAN, established);
   await world.until('milan', ({ metadata }) => metadata.finalizers !== undefined);
+  await world.wait('it is dialled', () => world.links.targets.length === 1);
   const told: string[] = [];
   world.clusters.onChange((clusterID) => told.push(clusterID));
   await world.remove('milan');
