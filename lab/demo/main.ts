@@ -1,5 +1,6 @@
 /** `make demo [DEMO=pods]`: real clusters, one part of the product on them, a closing table; nothing stays. */
 import { Lab } from '../lab.ts';
+import { demonstratePeering } from './peering.ts';
 import { demonstratePods } from './pods.ts';
 import { Stage } from './stage.ts';
 
@@ -9,6 +10,7 @@ export type Demonstration = (lab: string, stage: Stage, signal: AbortSignal) => 
 /** Each has its own folder of manifests. */
 const DEMOS: Readonly<Record<string, Demonstration>> = {
   pods: demonstratePods,
+  peering: demonstratePeering,
 };
 
 const LAB = 'demo';

@@ -1,4 +1,6 @@
 /** Shows commands and what they print, measures each thing shown, and closes with a table. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import type { Ended, Program } from './program.ts';
 import type { ShellOptions, Workbench } from './workbench.ts';
 
@@ -19,6 +21,7 @@ interface Shown {
 
 const LINES = 12;
 const COLUMNS = 160;
+const POLL_MS = 100;
 
 /** A thing that was not as it should be; the message is all that needs to be said. */
 export class Mismatch extends Error {}
@@ -58,6 +61,20 @@ export class Stage {
       `printed nothing like ${expect}: ${command}`,
     );
     return ended;
+  }
+
+  /** Repeats a command until it prints what is expected; shown once, with what it printed last. */
+  async until(bench: Workbench, command: string, expect: RegExp, timeoutMs = 60_000): Promise<Ended> {
+    this.say(`$ ${command}   # until ${expect.source}`);
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const ended = await bench.run(command);
+      const met = ended.code === 0 && expect.test(ended.stdout);
+      if (met || performance.now() > deadline) this.quote(met ? ended.stdout : ended.stdout + ended.stderr);
+      if (met) return ended;
+      check(performance.now() <= deadline, `printed nothing like ${expect}: ${command}`);
+      await sleep(POLL_MS);
+    }
   }
 
   /** Starts a command that goes on; `&` in front of the audience. */

@@ -17,7 +17,8 @@ export async function kubectlCredentials({ kubeconfig, context }: Where): Promis
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   try {
-    if (kubeconfig === undefined) config.loadFromDefault();
+    // Of several files the first one's context counts, as for kubectl.
+    if (kubeconfig === undefined) config.loadFromDefault(undefined, true);
     else config.loadFromFile(kubeconfig);
   } catch (error) {
     const where = kubeconfig ?? 'the default kubeconfig';
