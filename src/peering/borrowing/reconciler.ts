@@ -179,7 +179,8 @@ export class Reconciler {
     const ours = caches.virtualNodesOf(clusterID);
     const recorded = facts.advertisement?.status?.virtualNodes ?? [];
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
-    await this.#write(facts, this.#endingStatus(course, names), signal);
+    const isLast = !facts.hasBelongings && facts.advertisement?.metadata.deletionTimestamp !== undefined;
+    if (!isLast) await this.#write(facts, this.#endingStatus(course, names), signal);
     const hasty = course.revoked || facts.wish.force === true;
     const wait = await teardown.drain(ours, { hasty }, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };

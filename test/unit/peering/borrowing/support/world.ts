@@ -212,10 +212,15 @@ export class World {
     return this.home.storage.get('secrets', `tributary-system/tributary-kubeconfig-${this.id}`);
   }
 
-  get kubeconfig(): { server: string; token: string; name: string | undefined } | undefined {
+  kubeconfigText(): string | undefined {
     const data = this.secret?.['data'] as { kubeconfig: string } | undefined;
-    if (data === undefined) return undefined;
-    const { clusters, users } = JSON.parse(Buffer.from(data.kubeconfig, 'base64').toString()) as {
+    return data === undefined ? undefined : Buffer.from(data.kubeconfig, 'base64').toString();
+  }
+
+  get kubeconfig(): { server: string; token: string; name: string | undefined } | undefined {
+    const text = this.kubeconfigText();
+    if (text === undefined) return undefined;
+    const { clusters, users } = JSON.parse(text) as {
       clusters: { cluster: Record<string, string> }[];
       users: { user: { token: string } }[];
     };

@@ -1,0 +1,95 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { eventually } from '../../../support/eventually.ts';
+import { World, type Running } from './support/world.ts';
+
+let world: World;
+afterEach(async () => world.down());
+
+const established = async (tokenLifeMs: number): Promise<Running> => {
+  world = await new World().up();
+  world.provider.tokenLifeMs = tokenLifeMs;
+  const running = await world.start();
+  await world.established();
+  return running;
+};
+
+const expires = (): number =>
+  Date.parse(world.secret?.metadata.annotations?.['tributary.dev/credential-expires'] ?? '');
+
+test('a token is renewed well before it ends, time and again, and never is there none that counts', async () => {
+  await established(30_000);
+  const lives: number[] = [];
+  let least = Infinity;
+  let lastExpiry = expires();
+  world.home.storage.subscribe(({ resource, previous }) => {
+    if (resource !== 'secrets' || previous === undefined) return;
+    // What was there until this moment.
+    least = Math.min(least, lastExpiry - world.clock.now());
+    lives.push((lastExpiry = expires()));
+  });
+  await eventually('renewed five times', () => lives.length >= 5, 20_000);
+  expect(least).toBeGreaterThan(0);
+  expect(world.kubeconfig?.token).toBe(`token-${world.provider.tokens}`);
+  expect(world.advertisement?.status?.credentialExpires).toBeDefined();
+}, 30_000);
+
+test('without a link the old token stays, and the first thing on a new one is another', async () => {
+  await established(30_000);
+  world.link(false);
+  await eventually('about to end', () => world.clock.now() > expires() - 8000);
+  expect(world.kubeconfig?.token).toBe('token-1');
+  world.link(true);
+  await eventually('renewed', () => world.kubeconfig?.token === 'token-2');
+});
+
+test('a provider that gives none is asked again, ever more rarely, and what is wrong is said', async () => {
+  world = await new World().up();
+  world.callFails = true;
+  const { borrowing } = await world.start();
+  await eventually('asked often', () => world.calls >= 4, 20_000);
+  await eventually('said', () => world.condition('CredentialValid')?.status === 'False');
+  expect(world.condition('CredentialValid')).toMatchObject({ reason: 'NoLink' });
+  expect(borrowing.report(world.id)).toMatchObject({ phase: 'Accepted', reason: 'SettingUp' });
+  expect(world.virtualNode('milan')).toBeUndefined();
+  world.callFails = false;
+  await world.established(30_000);
+}, 60_000);
+
+test.each(['', 'white space', 'x'.repeat(20_000)])('a token that is none is not used', async (token) => {
+  world = await new World().up();
+  world.provider.credential = () => ({ token, expires: new Date(world.clock.now() + 60_000).toISOString() });
+  await world.start();
+  await eventually(
+    'said',
+    () => world.condition('CredentialValid')?.message.includes('that is none') ?? false,
+  );
+  expect(world.secret).toBeUndefined();
+});
+
+test('a token that the API server refuses is replaced', async () => {
+  await established(600_000);
+  const { storage } = world.home;
+  const object = storage.get('virtualnodes.tributary.dev', 'milan');
+  world.agents.dead = true;
+  if (object === undefined) throw new Error('no VirtualNode');
+  const condition = {
+    type: 'CredentialsValid',
+    status: 'False',
+    reason: 'CredentialsRejected',
+    message: '401',
+  };
+  storage.update('virtualnodes.tributary.dev', { ...object, status: { conditions: [condition] } });
+  await eventually('renewed', () => world.kubeconfig?.token === 'token-2');
+});
+
+test('a Secret that somebody spoils or deletes is made anew', async () => {
+  await established(600_000);
+  const { storage } = world.home;
+  const key = `tributary-system/tributary-kubeconfig-${world.id}`;
+  const { secret } = world;
+  if (secret === undefined) throw new Error('no Secret');
+  storage.update('secrets', { ...secret, data: { kubeconfig: 'bm9uZQ==' } });
+  await eventually('repaired', () => world.kubeconfigText()?.includes('token-1') ?? false);
+  storage.remove('secrets', key);
+  await eventually('there again', () => world.kubeconfigText()?.includes('token-1') ?? false);
+});

@@ -1,0 +1,199 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { nodes, pods } from '../../../../src/api/resources.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { World, policy, type Running } from './support/world.ts';
+
+let world: World;
+afterEach(async () => world.down());
+
+const established = async (more: ConstructorParameters<typeof World>[0] = {}): Promise<Running> => {
+  world = await new World(more).up();
+  const running = await world.start();
+  await world.established();
+  return running;
+};
+
+const pod = (name: string): ReturnType<World['home']['storage']['get']> =>
+  world.home.storage.get('pods', `shop/${name}`);
+
+/** From the wish to the end, in milliseconds of the world's clock. */
+async function tookMs(end: () => Promise<void>): Promise<number> {
+  const from = world.clock.monotonic();
+  await end();
+  return world.clock.monotonic() - from;
+}
+
+test('pods that do not end are ended by force, a dead agent or not, and nothing stays', async () => {
+  await established({ drainMs: 4000 });
+  world.agents.dead = true;
+  world.addPod('web', 'milan');
+  world.addPod('daemon', 'milan', { ownerReferences: [{ kind: 'DaemonSet', controller: true, uid: 'd' }] });
+  world.addPod('elsewhere', 'real');
+  const own = world.home.seed(nodes, { metadata: { name: 'real' } });
+  const took = await tookMs(async () => {
+    world.want({ wanted: false });
+    await eventually('gone', () => world.advertisement === undefined, 20_000);
+  });
+  expect(took).toBeGreaterThanOrEqual(4000);
+  expect(pod('elsewhere')).toBeDefined();
+  expect(world.home.storage.get('nodes', 'real')).toEqual(own);
+  expect(world.leftovers()).toEqual(['nodes/real', 'pods/elsewhere']);
+});
+
+test('pods are ended only once the node is closed, and DaemonSets are not waited for', async () => {
+  await established();
+  world.addPod('web', 'milan');
+  world.addPod('daemon', 'milan', { ownerReferences: [{ kind: 'DaemonSet', controller: true, uid: 'd' }] });
+  let openWhenDeleted = false;
+  world.home.storage.subscribe(({ resource, current }) => {
+    if (resource !== 'pods' || current?.metadata.deletionTimestamp === undefined) return;
+    const { spec } = world.home.storage.get('nodes', 'milan') ?? {};
+    if (!JSON.stringify(spec?.['taints']).includes('tributary.dev/closed')) openWhenDeleted = true;
+  });
+  const took = await tookMs(async () => {
+    world.want({ wanted: false });
+    await world.gone();
+  });
+  expect(openWhenDeleted).toBe(false);
+  expect(took).toBeLessThan(30_000);
+});
+
+test('the request stands until nothing is left here, then it is withdrawn', async () => {
+  await established();
+  world.addPod('web', 'milan');
+  world.agents.stubborn = true;
+  world.want({ wanted: false });
+  await eventually('ending', () => pod('web')?.metadata.deletionTimestamp !== undefined);
+  expect(world.provider.request?.namespaces).toEqual(['shop']);
+  expect(world.provider.acceptance?.text).toBe(world.provider.contract?.text);
+  expect(world.secret).toBeDefined();
+  world.agents.stubborn = false;
+  world.agents.work();
+  await world.gone();
+});
+
+test('with the provider dead and the link down, all of it ends in time', async () => {
+  await established({ drainMs: 4000 });
+  world.addPod('web', 'milan');
+  world.agents.dead = true;
+  world.link(false);
+  world.want({ wanted: false, force: true });
+  await eventually('gone', () => world.advertisement === undefined, 20_000);
+  expect(world.leftovers()).toEqual(['the request']);
+  world.link(true);
+  await world.gone();
+});
+
+test('wanted again on the way: opened again, and nothing of it is lost', async () => {
+  const { borrowing } = await established();
+  const { uid } = world.virtualNode('milan')?.metadata ?? {};
+  world.addPod('web', 'milan');
+  world.agents.stubborn = true;
+  world.want({ wanted: false });
+  await eventually('ending', () => borrowing.report(world.id).phase === 'Ending' && pod('web') !== undefined);
+  await eventually('closed', () => world.virtualNode('milan')?.spec.taints?.length === 1);
+  world.want({ wanted: true });
+  await eventually('open', () => world.virtualNode('milan')?.spec.taints === undefined);
+  expect(world.virtualNode('milan')?.metadata.annotations).not.toHaveProperty('tributary.dev/ending-since');
+  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  expect(world.virtualNode('milan')?.metadata.uid).toBe(uid);
+});
+
+test('an Advertisement that a person deletes ends the peering; still wanted, it begins anew', async () => {
+  await established();
+  const { uid } = world.advertisement?.metadata ?? {};
+  const { advertisements } = await import('../../../../src/api/advertisement.ts');
+  const { createClient } = await import('../../../../src/kube/http-client.ts');
+  const client = createClient({ ...world.home.credentials(), token: async () => 'cluster-role' });
+  await client.delete(advertisements, { name: world.id });
+  await client.close();
+  await eventually('anew', () => ![undefined, uid].includes(world.advertisement?.metadata.uid));
+  await world.established();
+});
+
+test.each(['Denied', 'Ended'] as const)(
+  '%s by the provider: taken down here, and used again once it may be',
+  async (verdict) => {
+    const { borrowing } = await established();
+    world.addPod('web', 'milan');
+    world.provider.verdict = verdict;
+    world.provider.contract = undefined;
+    world.say();
+    await eventually('denied', () => borrowing.report(world.id).phase === 'Denied');
+    expect(borrowing.report(world.id)).toMatchObject(
+      verdict === 'Denied'
+        ? { reason: 'DeniedHere', message: 'not you' }
+        : { reason: 'NoPolicyMatches', message: 'over' },
+    );
+    expect(world.leftovers()).toEqual([`advertisements.tributary.dev/${world.id}`, 'the request']);
+    expect(world.advertisement?.status?.contract).toBeUndefined();
+    expect(world.provider.acceptance).toBeUndefined();
+    world.provider.verdict = 'Automatic';
+    world.provider.renew();
+    world.say();
+    await world.established();
+  },
+);
+
+test('a restart keeps what was agreed on, without the link and without a new token', async () => {
+  const { borrowing } = await established();
+  expect(world.calls).toBe(1);
+  const { secret } = world;
+  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  world.connected = false;
+  const next = await world.replaceAll();
+  expect(next.borrowing.report(world.id).phase).toBe('Established');
+  const from = world.home.log.length;
+  await eventually('opened again', () => world.reach.opened === 2);
+  world.link(true);
+  await eventually('heard', () => world.reach.opened === 3);
+  expect(world.calls).toBe(1);
+  expect(world.secret).toEqual(secret);
+  expect(world.home.log.slice(from).filter((line) => !line.startsWith('GET'))).toEqual([]);
+});
+
+test('an offer that nobody renews: said at once, ended after the time that the contract gives', async () => {
+  world = await new World().up();
+  world.provider.lifeMs = 10_000;
+  world.provider.more = { keepForSeconds: 400 };
+  world.wish = { ...world.wish, policy: policy() };
+  const { borrowing } = await world.start();
+  await world.established();
+  world.link(false);
+  await eventually('said', () => world.advertisement?.status?.reason === 'Expired', 30_000);
+  await eventually('still in use', () => borrowing.report(world.id).phase === 'Established');
+  expect(world.virtualNode('milan')?.spec.taints).toBeUndefined();
+  await eventually(
+    'over',
+    () => world.secret === undefined && world.virtualNode('milan') === undefined,
+    30_000,
+  );
+  expect(world.advertisement?.status?.contract).toBeUndefined();
+}, 60_000);
+
+test('what bears a provider’s name without an Advertisement is taken down', async () => {
+  await established();
+  const { storage } = world.home;
+  world.silence();
+  storage.remove('advertisements.tributary.dev', world.id);
+  world.wish = { wanted: false, namespaces: [] };
+  await world.replaceAll();
+  await world.gone();
+});
+
+test('a Node of the same name that is not ours keeps its pods', async () => {
+  await established();
+  const { storage } = world.home;
+  world.agents.dead = true;
+  storage.remove('nodes', 'milan');
+  world.home.seed(nodes, { metadata: { name: 'milan', labels: { real: 'yes' } } });
+  world.home.seed(pods, {
+    metadata: { name: 'system', namespace: 'kube-system' },
+    spec: { nodeName: 'milan', containers: [] },
+    status: { phase: 'Running' },
+  });
+  world.want({ wanted: false });
+  await eventually('gone', () => world.advertisement === undefined);
+  expect(storage.get('nodes', 'milan')).toBeDefined();
+  expect(storage.get('pods', 'kube-system/system')?.metadata.deletionTimestamp).toBeUndefined();
+});

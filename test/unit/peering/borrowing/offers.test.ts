@@ -1,0 +1,270 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { ANNOTATION_NODE_NAME } from '../../../../src/peering/borrowing/names.ts';
+import { Identity } from '../../../../src/peering/identity/identity.ts';
+import { canonicalText } from '../../../../src/peering/canonical.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { World, policy } from './support/world.ts';
+
+let world: World;
+afterEach(async () => world.down());
+
+const established = async (): Promise<Awaited<ReturnType<World['start']>>> => {
+  world = await new World().up();
+  const running = await world.start();
+  await world.established();
+  return running;
+};
+
+const cpu = (): unknown => world.virtualNode('milan')?.spec.resources['cpu'];
+const generation = (): number | undefined => world.advertisement?.spec.offer.generation;
+const closed = (): boolean =>
+  world.virtualNode('milan')?.spec.taints?.some(({ key }) => key === 'tributary.dev/closed') ?? false;
+
+test('a smaller share reaches the virtual node, and no pod, token or agent is touched', async () => {
+  const { borrowing } = await established();
+  world.addPod('web', 'milan');
+  const phases = new Set<string>();
+  borrowing.onChange((id) => phases.add(borrowing.report(id).phase));
+  const from = world.home.log.length;
+  const { ensured } = world.agents;
+  world.provider.resources = { cpu: '2', memory: '16Gi', pods: '100' };
+  world.provider.renew();
+  world.say();
+  await eventually('cpu 2', () => cpu() === '2');
+  await eventually('agreed', () => world.advertisement?.status?.contract?.providerSignature !== undefined);
+  const writes = world.home.log.slice(from).filter((line) => !line.startsWith('GET'));
+  expect(writes.filter((line) => /pods|secrets/u.test(line))).toEqual([]);
+  expect(world.agents.ensured).toBe(ensured);
+  expect([...phases].filter((phase) => phase !== 'Established')).toEqual([]);
+});
+
+test('an offer renewed as it was needs no new contract and changes no virtual node', async () => {
+  await established();
+  const { contract } = world.provider;
+  const version = world.virtualNode('milan')?.metadata.resourceVersion;
+  const before = generation() ?? 0;
+  world.provider.renew();
+  world.say();
+  await eventually('kept', () => (generation() ?? 0) > before);
+  await eventually('quiet', () => world.advertisement?.status?.observedGeneration === 2);
+  expect(world.advertisement?.status?.contract).toEqual(contract);
+  expect(world.virtualNode('milan')?.metadata.resourceVersion).toBe(version);
+});
+
+test('a contract that the provider has lost is signed anew', async () => {
+  await established();
+  const { text } = world.provider.contract ?? {};
+  world.provider.contract = undefined;
+  world.provider.renew();
+  world.say();
+  await eventually('signed anew', () => {
+    const now = world.advertisement?.status?.contract;
+    return now?.text !== text && now?.providerSignature !== undefined;
+  });
+});
+
+test('what is no offer to us is refused with its cause, told once, and the old one stays', async () => {
+  const { borrowing } = await established();
+  const { provider } = world;
+  const peer = { clusterID: world.id, publicKey: provider.identity.publicKey };
+  const offer = provider.offer;
+  if (offer === undefined) throw new Error('no offer');
+  const sign = (
+    one: unknown,
+    by: Identity = provider.identity,
+  ): { offer: typeof offer; signature: string } => ({
+    offer: one as typeof offer,
+    signature: by.sign('offer', canonicalText(one)),
+  });
+  const next = { ...offer, generation: offer.generation + 1 };
+  const bad: [RegExp, ReturnType<typeof sign>][] = [
+    [/replay/u, sign({ ...offer, generation: offer.generation - 1 })],
+    [/signature/u, sign(next, Identity.generate())],
+    [/consumer/u, sign({ ...next, consumer: world.id })],
+    [/resources/u, sign({ ...next, resources: { cpu: '-1', memory: '1Gi', pods: '1' } })],
+    [/expires/u, sign({ ...next, expires: offer.issued })],
+  ];
+  for (const [why, document] of bad) {
+    await expect(borrowing.received(peer, { offer: document })).rejects.toThrow(why);
+    await expect(borrowing.received(peer, { offer: document })).rejects.toMatchObject({ code: 'Invalid' });
+  }
+  expect(world.events.filter((text) => text.startsWith('OfferInvalid'))).toHaveLength(bad.length);
+  expect(generation()).toBe(offer.generation);
+  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+});
+
+test('a contract that another has signed is none', async () => {
+  world = await new World().up();
+  world.provider.verdict = 'Pending';
+  const { borrowing } = await world.start();
+  await eventually('asked', () => world.provider.request !== undefined);
+  const text = '{}';
+  const forged = Identity.generate().sign('contract', text);
+  const peer = { clusterID: world.id, publicKey: world.provider.identity.publicKey };
+  const grant = { state: 'Active' as const, contract: { text, signature: forged }, api: world.provider.api };
+  await expect(borrowing.received(peer, { grant })).rejects.toThrow('not that of the provider');
+});
+
+test('an offer that is taken back, or no longer fits, lets nothing new in until it does again', async () => {
+  const { borrowing } = await established();
+  world.provider.withdrawn = true;
+  world.say();
+  await eventually('closed', closed);
+  await eventually('said so', () => world.advertisement?.status?.reason === 'Withdrawn');
+  expect(world.advertisement?.status?.decision).toBe('Expired');
+  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  world.provider.withdrawn = false;
+  world.say();
+  await eventually('open again', () => !closed());
+  world.want({ policy: policy({ minimum: { cpu: '100' } }) });
+  await eventually('closed again', closed);
+  await eventually('said so', () => world.advertisement?.status?.reason === 'BelowMinimum');
+  expect(world.advertisement?.status?.decision).toBe('Refused');
+  world.want({ policy: policy() });
+  await eventually('open once more', () => !closed());
+});
+
+test('ceilings of the policy are what is taken, also when they change', async () => {
+  await established();
+  world.want({ policy: policy({ ceilings: { cpu: '3' } }) });
+  await eventually('cpu 3', () => cpu() === '3');
+});
+
+test('without a policy a person decides', async () => {
+  world = await new World().up();
+  world.wish = { wanted: true, namespaces: ['shop'] };
+  const { borrowing } = await world.start();
+  await eventually('waits', () => borrowing.report(world.id).reason === 'NoPolicyMatches');
+  world.patchAdvertisement({ approval: 'Approved' });
+  await world.established();
+});
+
+test('namespaces that nobody here has named do not leave the cluster', async () => {
+  world = await new World().up();
+  world.wish = { ...world.wish, namespaces: ['spare', 'kube-system', 'tributary-system', 'absent'] };
+  world.provider.extraNamespaces = [
+    { homeNamespace: 'kube-system', tenantNamespace: 'loot' },
+    { homeNamespace: 'default', tenantNamespace: 'loot-2' },
+  ];
+  await world.start();
+  await world.established();
+  expect(world.provider.request?.namespaces).toEqual(['shop', 'spare']);
+  const mapped = world.virtualNode('milan')?.spec.namespaces?.map(({ homeNamespace }) => homeNamespace);
+  expect(mapped).toEqual(['shop', 'spare']);
+  const watched = (): unknown => world.agents.running.get(world.id)?.namespaces;
+  expect(watched()).toEqual(['shop', 'spare']);
+  world.want({ namespaces: [] });
+  await eventually('taken out', () => world.virtualNode('milan')?.spec.namespaces?.length === 1);
+  await eventually('and given up by the agent', () => JSON.stringify(watched()) === '["shop"]');
+});
+
+test('another tenant namespace is put in only after the old one was taken out', async () => {
+  await established();
+  const seen: string[] = [];
+  world.home.storage.subscribe(({ resource, current }) => {
+    if (resource === 'virtualnodes.tributary.dev') seen.push(JSON.stringify(current?.spec?.['namespaces']));
+  });
+  world.provider.more = { namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'shop-new' }] };
+  world.provider.renew();
+  world.say();
+  const last = JSON.stringify([{ homeNamespace: 'shop', tenantNamespace: 'shop-new' }]);
+  await eventually('moved', () => seen.at(-1) === last);
+  expect([...new Set(seen)]).toEqual(
+    [JSON.stringify([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]), '[]', last].filter((text) =>
+      seen.includes(text),
+    ),
+  );
+  expect(seen).toContain('[]');
+});
+
+test('the join token is said until the provider has decided, and then no more', async () => {
+  world = await new World().up();
+  world.wish = { ...world.wish, joinToken: 'a-token' };
+  world.provider.verdict = 'Pending';
+  await world.start();
+  await eventually('asked', () => world.provider.request?.joinToken === 'a-token');
+  world.provider.verdict = 'Automatic';
+  const { request } = world.provider;
+  world.provider.received({ ...(request && { request }) });
+  world.say();
+  await world.established();
+  expect(world.provider.request).not.toHaveProperty('joinToken');
+});
+
+test('a name that another has is left to it', async () => {
+  world = await new World().up();
+  const { nodes } = await import('../../../../src/api/resources.ts');
+  const { virtualNodes } = await import('../../../../src/api/virtual-node.ts');
+  const theirs = world.home.seed(nodes, { metadata: { name: 'milan' } });
+  const short = `milan-${world.id.slice(0, 5)}`;
+  const byHand = world.home.seed(virtualNodes, { metadata: { name: short }, spec: { resources: {} } });
+  await world.start();
+  await world.established();
+  expect(world.virtualNode(`peer-${world.id}`)).toBeDefined();
+  world.want({ wanted: false });
+  await eventually('gone', () => world.advertisement === undefined);
+  expect(world.home.storage.get('nodes', 'milan')).toEqual(theirs);
+  expect(world.virtualNode(short)).toEqual(byHand);
+});
+
+test('the name once chosen stays, whatever the cluster calls itself', async () => {
+  await established();
+  world.clusterName = 'Turin';
+  world.provider.resources = { cpu: '1', memory: '1Gi', pods: '10' };
+  world.provider.renew();
+  world.say();
+  await eventually('known by the new name', () => world.advertisement?.spec.clusterName === 'Turin');
+  await eventually('cpu 1', () => cpu() === '1');
+  expect(world.advertisement?.metadata.annotations?.[ANNOTATION_NODE_NAME]).toBe('milan');
+  expect(world.virtualNode('turin')).toBeUndefined();
+});
+
+test('what people add to a virtual node stays; what is ours is taken back', async () => {
+  await established();
+  const { storage } = world.home;
+  const object = storage.get('virtualnodes.tributary.dev', 'milan');
+  if (object === undefined) throw new Error('no VirtualNode');
+  const taint = { key: 'team', value: 'a', effect: 'NoSchedule' };
+  storage.update('virtualnodes.tributary.dev', {
+    ...object,
+    spec: {
+      ...object.spec,
+      resources: { cpu: '1000', memory: '1', pods: '1' },
+      labels: { ...(object.spec?.['labels'] as object), disk: 'fast' },
+      taints: [taint],
+    },
+  });
+  await eventually('cpu 8 again', () => cpu() === '8');
+  world.provider.more = { labels: {} };
+  world.provider.renew();
+  world.say();
+  // A label alone is no matter of the contract.
+  const labels = (): Record<string, string> => world.virtualNode('milan')?.spec.labels ?? {};
+  await eventually('our label is off', () => !('topology.kubernetes.io/region' in labels()));
+  expect(labels()).toMatchObject({ disk: 'fast', 'kubernetes.io/arch': 'arm64' });
+  expect(world.virtualNode('milan')?.spec.taints).toEqual([taint]);
+});
+
+test('PerNode: one for each node over there, and those too many end well', async () => {
+  world = await new World().up();
+  world.wish = { ...world.wish, policy: policy({ shape: 'PerNode' }) };
+  const each = { cpu: '4', memory: '8Gi', pods: '50' };
+  const shape = { architecture: 'amd64', operatingSystem: 'linux', resources: each };
+  world.provider.more = { shapes: [{ ...shape, count: 2 }] };
+  await world.start();
+  await world.established();
+  const names = (): string[] => world.advertisement?.status?.virtualNodes ?? [];
+  expect(names()).toHaveLength(2);
+  const [first = '', second = ''] = names();
+  expect(world.virtualNode(first)?.spec.resources).toEqual(each);
+  world.addPod('web-0', first);
+  world.addPod('web-1', second);
+  world.provider.resources = each;
+  world.provider.more = { shapes: [{ ...shape, count: 1 }] };
+  world.provider.renew();
+  world.say();
+  await eventually('one left', () => names().length === 1 && world.virtualNode(second) === undefined);
+  expect(names()).toEqual([first]);
+  expect(world.home.storage.list('pods').map(({ metadata }) => metadata.name)).toEqual(['web-0']);
+  expect(world.home.storage.list('nodes').map(({ metadata }) => metadata.name)).toEqual([first]);
+});
