@@ -13,13 +13,14 @@ import type { Observed } from './observed.ts';
 import type { KeeperOptions } from './options.ts';
 import { BY_IDENTITY, idOf, isDeleting, primaryOf } from './same.ts';
 import { endpointsOf, nextExpiryOf } from './sightings.ts';
-import { forgeStatus, newsOf, ownPart } from './status.ts';
+import { forgeStatus, isHandingOver, newsOf, ownPart } from './status.ts';
 import { isInUse } from './use.ts';
 
 const CONCURRENCY = 4;
 /** A key of this form is a peer by its ClusterID; the others are names of ForeignClusters. */
 const PEER = 'peer/';
 const LEAST_REQUEUE_MS = 250;
+const HAND_OVER_MS = 100;
 const NO_PEERING = { phase: 'None' } as const;
 
 /** Keeps ForeignClusters: status, finalizer, those that nobody sees any more, those that came by themselves. */
@@ -202,6 +203,7 @@ export class ClusterKeeper {
     const seen = this.#observe(cluster);
     const leftMs = this.#deletionLeftMs(cluster);
     const isBusy = seen.duplicateOf === undefined && isPeered(seen.outgoing, seen.incoming);
+    if (leftMs > 0 && isHandingOver(seen)) return { requeueAfterMs: HAND_OVER_MS };
     if (isBusy && leftMs > 0) {
       await this.#writeStatus(seen, signal);
       return { requeueAfterMs: leftMs };

@@ -86,13 +86,21 @@ function linkOf(view: LinkView | undefined, before: LinkState | undefined, now: 
 /** Kept while there is a peering; ways of discovery add up, keys are those of the last link. */
 function standingOf(seen: Observed): PeeringStanding | undefined {
   const { cluster, wish, outgoing, incoming, duplicateOf } = seen;
-  if (wish === undefined || duplicateOf !== undefined || !isPeered(outgoing, incoming)) return undefined;
+  if (wish === undefined || !isPeered(outgoing, incoming)) return undefined;
+  if (duplicateOf !== undefined) return isHandingOver(seen) ? cluster.status?.standing : undefined;
   const { foundBy: found, networkKeys } = wish.facts;
   const known = new Set([...(cluster.status?.standing?.foundBy ?? []), ...found]);
   return {
     ...(known.size > 0 && { foundBy: DISCOVERY_SOURCES.filter((source) => known.has(source)) }),
     ...(networkKeys.length > 0 && { networkKeys: networkKeys.slice(0, 64) }),
   };
+}
+
+/** Another object has become the one that counts, and has not yet taken over what this one knows of the peering. */
+export function isHandingOver({ cluster, siblings, duplicateOf, outgoing, incoming }: Observed): boolean {
+  if (duplicateOf === undefined || cluster.status?.standing === undefined) return false;
+  const heir = siblings.find(({ metadata }) => metadata.name === duplicateOf);
+  return isPeered(outgoing, incoming) && heir?.status?.standing === undefined;
 }
 
 export interface News {

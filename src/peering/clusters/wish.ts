@@ -69,12 +69,14 @@ function withSharing(wish: ClusterWish, { sharing }: Policies): ClusterWish {
  * link nor a missed announcement may end it. On a link, the keys that are proved there are the whole truth.
  */
 function factsOf({ clusterID, clusters, view, now }: WishInputs, subject?: ForeignCluster): PeerFacts {
-  const standing = subject?.status?.standing;
-  const found = new Set([...foundBy(clusters, view, now), ...(standing?.foundBy ?? [])]);
+  // Of all objects about it: another one may just have become the one that counts.
+  const standings = clusters.flatMap(({ status }) => status?.standing ?? []);
+  const found = new Set([...foundBy(clusters, view, now), ...standings.flatMap((one) => one.foundBy ?? [])]);
+  const keys = standings.flatMap(({ networkKeys = [] }) => networkKeys);
   return {
     clusterID,
     labels: subject?.metadata.labels ?? {},
     foundBy: DISCOVERY_SOURCES.filter((source) => found.has(source)),
-    networkKeys: view?.networkKeys ?? standing?.networkKeys ?? [],
+    networkKeys: view?.networkKeys ?? [...new Set(keys)],
   };
 }

@@ -349,3 +349,68 @@ test('a policy that comes or goes changes wishes and targets at once', async () 
   expect(world.clusters.wish(MILAN).wanted).toBe(false);
   await world.until(MILAN, ({ status }) => status?.outgoing?.phase === 'None');
 });
+
+test('an established peering outlives a change of the object that counts, also while there is no link', async () => {
+  world.seed(acceptancePolicies, acceptance({ networkKeySecretRef: { name: 'family' } }));
+  const LAN = sighting('lan', 3600);
+  world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN } } }));
+  world.links.up(linked(MILAN, { networkKeys: ['family'] }));
+  world.outgoing.say(MILAN, established);
+  await world.until(MILAN, ({ status }) => status?.standing?.networkKeys?.[0] === 'family');
+  world.links.down(MILAN);
+  await world.until(MILAN, ({ status }) => status?.link?.connected === false);
+  const lost: string[] = [];
+  world.clusters.onChange((clusterID) => {
+    if (!world.clusters.wish(clusterID).wanted) lost.push(clusterID);
+  });
+  const subject = (): string | undefined => world.clusters.wish(MILAN).subject?.metadata.name;
+  world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN }));
+  await world.until('milan', ({ status }) => status?.standing?.networkKeys?.[0] === 'family');
+  await world.until(MILAN, ({ status }) => status?.standing === undefined);
+  expect(subject()).toBe('milan');
+  await world.remove('milan');
+  await world.gone('milan');
+  await world.until(MILAN, ({ status }) => status?.standing?.networkKeys?.[0] === 'family');
+  expect(subject()).toBe(MILAN);
+  expect(lost).toEqual([]);
+});
+
+test('whichever write fails, and wherever the process is killed, the end is the same', async () => {
+  const seed = (): void => {
+    world.seed(acceptancePolicies, acceptance({ clusterIDs: [MILAN] }));
+    world.seed(
+      foreignClusters,
+      discovered(MILAN, {}, { status: { sightings: { LAN: sighting('lan', 3600) } } }),
+    );
+    world.links.up(linked(MILAN));
+    world.links.up(linked(ROME, { dialledBy: 'Them', peerEndpoints: ['rome:1'] }));
+    world.outgoing.say(MILAN, established);
+  };
+  const isWrite = ({ method }: { method: string }): boolean => method !== 'GET';
+  const isDone = (): boolean =>
+    world.stored(MILAN)?.status?.standing !== undefined &&
+    world.stored(ROME)?.status?.sightings?.Incoming !== undefined;
+  for (let nth = 1; nth <= 4; nth++) {
+    for (const kill of [false, true]) {
+      await world.down();
+      world = await new ClustersWorld().up();
+      let count = 0;
+      let failed = false;
+      world.server.fault({
+        match: (request) => isWrite(request) && ++count === nth && (failed = true),
+        status: 500,
+      });
+      seed();
+      await world.wait(`write ${nth} fails`, () => failed);
+      if (kill) {
+        await world.end();
+        await world.begin();
+      }
+      await world.wait('all is as it should be', isDone);
+      expect(world.stored(MILAN)).toMatchObject({
+        metadata: { finalizers: [FINALIZER_PEERING] },
+        status: { outgoing: { phase: 'Established' }, foundBy: 'LAN', clusterID: MILAN },
+      });
+    }
+  }
+}, 30_000);

@@ -176,6 +176,6 @@ test('whatever a peer says of itself fits into the object', () => {
       expect(status.outgoing?.reason).toMatch(new RegExp(REASON_PATTERN, 'u'));
       expect(status.outgoing?.message?.length).toBeLessThanOrEqual(4096);
     }),
-    { numRuns: 200 },
+    { numRuns: 60 },
   );
 });
