@@ -89,6 +89,7 @@ export class InlineLauncher implements AgentLauncher, Component {
         kubeletPort: 0,
         registry: registries.open(virtualNode),
         metrics: async () => registries.metrics(),
+        approves: true,
       });
       try {
         await agent.start(signal);

@@ -38,6 +38,8 @@ export interface VirtualNodeOptions {
   registry: Registry;
   /** What the kubelet API shows at /metrics. */
   metrics: () => Promise<string>;
+  /** This process approves serving certificates. */
+  approves?: boolean;
 }
 
 /** One virtual node with all that belongs to it; a process may have several. */
@@ -136,7 +138,7 @@ export class VirtualNodeAgent implements Component {
   }
 
   #servingCertificate(provider: Provider): Component & Source<KeyPair> {
-    const { parts, home, address } = this.#options;
+    const { parts, home, address, approves } = this.#options;
     const { config, clock, log } = parts;
     const { tlsCertFile, tlsPrivateKeyFile } = config;
     if (tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined) {
@@ -149,6 +151,7 @@ export class VirtualNodeAgent implements Component {
       random: systemRandom,
       nodeName: provider.nodeName,
       addresses: () => ({ dnsNames: [], ips: [address] }),
+      ...(approves === true && { approves }),
     });
   }
 }

@@ -8,6 +8,7 @@ import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { parseSigningRequest } from './certificate/signing-request.ts';
+import { settleRequest } from './csr-approval.ts';
 import { decideCsr } from './csr-policy.ts';
 import type { CsrDecision, RequestingPod, ServedNode } from './csr-policy.ts';
 import { KUBELET_SERVING_SIGNER } from './serving-certificate.ts';
@@ -108,16 +109,7 @@ export class ServingApprover implements Component {
 
   async #write(csr: CertificateSigningRequest, decision: CsrDecision, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
-    const condition = {
-      type: decision.action === 'approve' ? 'Approved' : 'Denied',
-      status: 'True',
-      reason: 'TributaryPolicy',
-      message: decision.reason,
-      lastUpdateTime: new Date(clock.now()).toISOString(),
-    };
-    const conditions = [...(csr.status?.conditions ?? []), condition];
-    const approved = { ...csr, status: { ...csr.status, conditions } };
-    // PUT with the resourceVersion that was judged: a request cannot be changed under the decision.
-    await client.replace(certificateSigningRequests, approved, { subresource: 'approval', signal });
+    const type = decision.action === 'approve' ? 'Approved' : 'Denied';
+    await settleRequest(client, csr, { type, message: decision.reason, nowMs: clock.now() }, signal);
   }
 }
