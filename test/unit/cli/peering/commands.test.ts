@@ -1,0 +1,330 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { advertisements } from '../../../../src/api/advertisement.ts';
+import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
+import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
+import { ANNOTATION_FORCE, LABEL_PROVIDER } from '../../../../src/api/names.ts';
+import { announcementData, readAnnouncementData } from '../../../../src/api/own-announcement.ts';
+import { peeringRequests } from '../../../../src/api/peering-request.ts';
+import { configMaps, namespaces } from '../../../../src/api/resources.ts';
+import { virtualNodes } from '../../../../src/api/virtual-node.ts';
+import { runCli } from '../../../../src/cli/cli.ts';
+import { approveCommand } from '../../../../src/cli/peering/approve.ts';
+import { networkKeyCommand } from '../../../../src/cli/peering/network-key.ts';
+import { idCommand } from '../../../../src/cli/peering/own.ts';
+import { peeringsCommand } from '../../../../src/cli/peering/peerings.ts';
+import { tokenCommand } from '../../../../src/cli/peering/token.ts';
+import { unpeerCommand } from '../../../../src/cli/peering/unpeer.ts';
+import { checkNetworkKey } from '../../../../src/peering/join/network-key.ts';
+import { parseJoinToken } from '../../../../src/peering/join/token.ts';
+import { LABEL_PEER } from '../../../../src/peering/labels.ts';
+import { CliWorld } from '../../../support/cli-world.ts';
+
+const MILAN = 'milan'.padEnd(26, 'a');
+const HOME = 'home'.padEnd(26, 'c');
+
+let world: CliWorld;
+beforeEach(async () => {
+  world = await CliWorld.start();
+});
+afterEach(async () => world.stop());
+
+const status = (phase: 'None' | 'Established' | 'Denied' | 'Ending'): ForeignCluster['status'] => ({
+  outgoing: { phase },
+  incoming: { phase },
+});
+
+describe('unpeer', () => {
+  const peered = (): void => {
+    const spec = { clusterID: MILAN, outgoing: 'Enabled', incoming: 'Auto' };
+    world.seed(foreignClusters, {
+      metadata: { name: 'mine' },
+      spec,
+      status: { ...status('Established'), clusterName: 'Milan' },
+    });
+  };
+
+  test.each([['mine'], [MILAN], ['Milan']])(
+    '"%s" ends both directions, and waits for the end',
+    async (wanted) => {
+      peered();
+      const states = [status('Ending'), status('None')];
+      world.reconcile(() => states.shift());
+      const { code, out } = await world.run(unpeerCommand, wanted);
+      expect(code).toBe(0);
+      expect(out).toContain('Ended. ForeignCluster mine stays');
+      expect(world.cluster('mine')?.spec).toEqual({
+        clusterID: MILAN,
+        outgoing: 'Disabled',
+        incoming: 'Disabled',
+      });
+      expect(world.cluster('mine')?.metadata.annotations).toBeUndefined();
+    },
+  );
+
+  test('one direction leaves the other as it is', async () => {
+    peered();
+    world.reconcile(() => ({ outgoing: { phase: 'None' }, incoming: { phase: 'Established' } }));
+    const { code } = await world.run(unpeerCommand, 'mine --outgoing');
+    expect(code).toBe(0);
+    expect(world.cluster('mine')?.spec).toEqual({ clusterID: MILAN, outgoing: 'Disabled', incoming: 'Auto' });
+  });
+
+  test('a peer that goes on asking and is refused is as good as gone', async () => {
+    peered();
+    world.reconcile(() => ({
+      outgoing: { phase: 'None' },
+      incoming: { phase: 'Denied', reason: 'DeniedHere' },
+    }));
+    expect((await world.run(unpeerCommand, 'mine')).code).toBe(0);
+  });
+
+  test('what does not end is named, with what to do about it', async () => {
+    peered();
+    world.seed(virtualNodes, { metadata: { name: 'milan', labels: { [LABEL_PROVIDER]: MILAN } } });
+    world.seed(virtualNodes, { metadata: { name: 'rome', labels: { [LABEL_PROVIDER]: 'rome' } } });
+    world.seed(namespaces, { metadata: { name: 'milan-shop', labels: { [LABEL_PEER]: MILAN } } });
+    world.seed(advertisements, { metadata: { name: MILAN } });
+    world.seed(peeringRequests, { metadata: { name: MILAN } });
+    world.reconcile(() => status('Ending'));
+    const { code, out, err } = await world.run(unpeerCommand, 'mine --timeout 1s');
+    expect(code).toBe(1);
+    expect(out).toContain('outgoing Ending');
+    expect(err.split('\n')).toEqual([
+      'Not ended within 1 s; it goes on; if the other side is dead, add --force.',
+      `  still there: Advertisement ${MILAN}`,
+      '  still there: VirtualNode milan',
+      `  still there: PeeringRequest ${MILAN}`,
+      '  still there: Namespace milan-shop',
+      '',
+    ]);
+  });
+
+  test('--force tells the controllers not to wait', async () => {
+    peered();
+    world.reconcile(({ metadata }) =>
+      metadata.annotations?.[ANNOTATION_FORCE] === 'true' ? status('None') : undefined,
+    );
+    expect((await world.run(unpeerCommand, 'mine --force')).code).toBe(0);
+  });
+
+  test('a ForeignCluster that is gone in the end has ended', async () => {
+    peered();
+    world.reconcile(({ metadata }) => {
+      world.api.storage.remove('foreignclusters.tributary.dev', metadata.name);
+      return undefined;
+    });
+    expect((await world.run(unpeerCommand, 'mine')).code).toBe(0);
+  });
+
+  test('an unknown name is told', async () => {
+    const { code, err } = await world.run(unpeerCommand, 'rome');
+    expect(code).toBe(1);
+    expect(err).toContain('no ForeignCluster has the name or ClusterID "rome"');
+  });
+
+  test('a name that two clusters give themselves is not guessed at', async () => {
+    for (const name of ['a', 'b']) {
+      world.seed(foreignClusters, { metadata: { name }, spec: {}, status: { clusterName: 'Milan' } });
+    }
+    const { err } = await world.run(unpeerCommand, 'Milan');
+    expect(err).toContain('several ForeignClusters have');
+    expect(world.api.count(/^PATCH/)).toBe(0);
+  });
+});
+
+describe('token', () => {
+  test('create prints the token alone, and it names this cluster', async () => {
+    world.seedOwn(HOME, configMaps);
+    const { code, out, err } = await world.run(tokenCommand, 'create --ttl 2h --name door');
+    expect(code).toBe(0);
+    expect(parseJoinToken(out)).toMatchObject({ clusterID: HOME, name: 'door' });
+    expect(err).toMatch(/^For one cluster, until \d{4}-/);
+    expect(err).not.toContain(parseJoinToken(out).secret);
+    const { secret } = parseJoinToken(out);
+    expect(JSON.stringify(world.api.storage.list('secrets'))).not.toContain(
+      Buffer.from(secret).toString('base64'),
+    );
+  });
+
+  test('create --json is for programs', async () => {
+    world.seedOwn(HOME, configMaps);
+    const { out } = await world.run(tokenCommand, 'create --json');
+    const made = JSON.parse(out) as { token: string; name: string; expires: string };
+    expect(parseJoinToken(made.token).name).toBe(made.name);
+    expect(Date.parse(made.expires)).toBeGreaterThan(0);
+  });
+
+  test('list shows tokens without their secrets, delete removes one', async () => {
+    world.seedOwn(HOME, configMaps);
+    const { out: token } = await world.run(tokenCommand, 'create --name door');
+    await world.run(tokenCommand, 'create --name gate');
+    const { out } = await world.run(tokenCommand, 'list');
+    expect(out).toMatch(/^NAME +CREATED +EXPIRES +USED BY\ndoor .*\ngate .*\n$/);
+    expect(out).not.toContain(parseJoinToken(token).secret);
+    expect((await world.run(tokenCommand, 'delete door')).code).toBe(0);
+    expect((await world.run(tokenCommand, 'list --json')).out).toMatch(/^\[\{"name":"gate"/);
+    expect((await world.run(tokenCommand, 'delete door')).code).toBe(1);
+  });
+
+  test.each([
+    ['', /say what to do: create, list, delete/],
+    ['create extra', /unexpected argument "extra"/],
+    ['delete', /NAME is missing/],
+    ['create --ttl 1y', /is not a duration/],
+  ])('"token %s" is a mistake', async (line, why) => {
+    const { code, err } = await world.run(tokenCommand, line);
+    expect(code).toBe(2);
+    expect(err).toMatch(why);
+    expect(world.opened).toEqual([]);
+  });
+
+  test('before the cluster role has run, it says so', async () => {
+    const { code, err } = await world.run(tokenCommand, 'create');
+    expect(code).toBe(1);
+    expect(err).toContain("is Tributary's cluster role running?");
+  });
+});
+
+describe('id', () => {
+  test('says who this cluster is, for people and for programs', async () => {
+    world.seedOwn(HOME, configMaps);
+    const { out } = await world.run(idCommand, '');
+    expect(out).toContain(`ClusterID    ${HOME}\n`);
+    expect(out).toContain('Name         Home\n');
+    expect(out).toContain('home.example.org:7443');
+    const json = JSON.parse((await world.run(idCommand, '--json')).out) as object;
+    expect(json).toMatchObject({ clusterID: HOME, port: 7443, protocols: [1] });
+  });
+
+  test('what is written for it is read back, and nonsense is nothing', () => {
+    const own = {
+      clusterID: HOME,
+      clusterName: 'Home',
+      endpoints: ['a:1', '[fd00::1]:2'],
+      port: 1,
+      protocols: [1, 2],
+    };
+    expect(readAnnouncementData(announcementData(own))).toEqual(own);
+    expect(readAnnouncementData({ ...announcementData(own), clusterID: '../x' })).toBeUndefined();
+    expect(readAnnouncementData(undefined)).toBeUndefined();
+    expect(readAnnouncementData({ ...announcementData(own), endpoints: '' })?.endpoints).toEqual([]);
+  });
+});
+
+test('peerings is a table', async () => {
+  expect((await world.run(peeringsCommand, '')).out).toBe('No other cluster is known.\n');
+  world.seed(foreignClusters, {
+    metadata: { name: MILAN },
+    spec: {},
+    status: {
+      clusterName: 'Milan',
+      foundBy: 'LAN,WAN',
+      link: { connected: true, dialledBy: 'Us', endpoint: '10.0.0.1:7443' },
+      outgoing: { phase: 'Established', reason: 'AsExpected' },
+      incoming: { phase: 'Denied', reason: 'TokenUsed' },
+    },
+  });
+  world.seed(foreignClusters, { metadata: { name: 'a-new-one' }, spec: {} });
+  const { code, out } = await world.run(peeringsCommand, '');
+  expect(code).toBe(0);
+  const cells = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(/ {3,}/));
+  expect(cells).toEqual([
+    ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'OUTGOING', 'INCOMING'],
+    ['a-new-one', 'none', 'None', 'None'],
+    [MILAN, 'Milan', 'LAN,WAN', 'to 10.0.0.1:7443', 'Established', 'Denied (TokenUsed)'],
+  ]);
+});
+
+describe('approve and deny', () => {
+  const approval = (resource: string): unknown =>
+    world.api.storage.get(`${resource}.tributary.dev`, MILAN)?.spec?.['approval'];
+
+  test.each([
+    ['peeringrequest', 'peeringrequests'],
+    ['PeeringRequests', 'peeringrequests'],
+    ['advertisement', 'advertisements'],
+  ])('a %s', async (kind, resource) => {
+    world.seed(peeringRequests, { metadata: { name: MILAN }, spec: { clusterID: MILAN, namespaces: [] } });
+    world.seed(advertisements, { metadata: { name: MILAN }, spec: { clusterID: MILAN } });
+    const yes = await world.run(async (...args) => approveCommand('Approved', ...args), `${kind} ${MILAN}`);
+    expect(yes).toMatchObject({ code: 0, err: '' });
+    expect(approval(resource)).toBe('Approved');
+    await world.run(async (...args) => approveCommand('Denied', ...args), `${kind} ${MILAN}`);
+    expect(approval(resource)).toBe('Denied');
+  });
+
+  test('by the name of the ForeignCluster', async () => {
+    world.seed(foreignClusters, { metadata: { name: 'milan' }, spec: { clusterID: MILAN } });
+    world.seed(peeringRequests, { metadata: { name: MILAN }, spec: { clusterID: MILAN, namespaces: [] } });
+    const { out } = await world.run(
+      async (...args) => approveCommand('Approved', ...args),
+      'peeringrequest milan',
+    );
+    expect(out).toBe(`PeeringRequest ${MILAN} approved\n`);
+    expect(approval('peeringrequests')).toBe('Approved');
+  });
+
+  test.each([
+    ['pod x', 2, /neither peeringrequest nor advertisement/],
+    ['constructor x', 2, /neither/],
+    ['peeringrequest', 2, /NAME is missing/],
+    [`peeringrequest ${MILAN}`, 1, /no ForeignCluster has/],
+  ])('"%s" is refused', async (line, code, why) => {
+    const outcome = await world.run(async (...args) => approveCommand('Approved', ...args), line);
+    expect(outcome.code).toBe(code);
+    expect(outcome.err).toMatch(why);
+  });
+});
+
+describe('network-key', () => {
+  test('create makes a key that is good enough, and does not show it', async () => {
+    const { code, out } = await world.run(networkKeyCommand, 'create --name ours');
+    expect(code).toBe(0);
+    const data = world.secret('ours')?.['data'] as Record<string, string>;
+    const key = Buffer.from(data['key'] ?? '', 'base64');
+    expect(checkNetworkKey(key)).toBe(key);
+    expect(Buffer.from(key.toString(), 'base64')).toHaveLength(32);
+    expect(out).not.toContain(key.toString());
+    expect(out).toContain('networkKeySecretRef: {name: ours}');
+  });
+
+  test('one that is there is not replaced', async () => {
+    await world.run(networkKeyCommand, 'create');
+    const before = world.secret('tributary-network-key');
+    const { code } = await world.run(networkKeyCommand, 'create');
+    expect(code).toBe(1);
+    expect(world.secret('tributary-network-key')).toEqual(before);
+  });
+
+  test.each([[''], ['delete'], ['create --name UPPER'], ['create more']])(
+    '"network-key %s" is a mistake',
+    async (line) => {
+      expect((await world.run(networkKeyCommand, line)).code).toBe(2);
+      expect(world.opened).toEqual([]);
+    },
+  );
+});
+
+test('the usage names every command, and peer without an endpoint is still the role', async () => {
+  let [out, err] = ['', ''];
+  const io = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
+  const { signal } = new AbortController();
+  expect(await runCli(['help'], io, signal)).toBe(0);
+  for (const name of [
+    'peer',
+    'unpeer',
+    'peerings',
+    'id',
+    'token',
+    'network-key',
+    'approve|deny',
+    'cluster',
+  ]) {
+    expect(out).toContain(`tributary ${name} `);
+  }
+  expect(await runCli(['peer'], io, signal)).toBe(2);
+  expect(err).toContain('--virtual-node');
+});

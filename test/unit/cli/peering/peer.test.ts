@@ -1,0 +1,317 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ForeignCluster, PeeringState } from '../../../../src/api/foreign-cluster.ts';
+import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
+import { ANNOTATION_FORCE } from '../../../../src/api/names.ts';
+import { configMaps } from '../../../../src/api/resources.ts';
+import { peerCommand } from '../../../../src/cli/peering/peer.ts';
+import type { AnyObject } from '../../../support/fake-storage.ts';
+import { CliWorld } from '../../../support/cli-world.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const MILAN = 'milan'.padEnd(26, 'a');
+const ROME = 'rome'.padEnd(26, 'b');
+const TOKEN = `${MILAN}.door.${'s'.repeat(43)}`;
+
+let world: CliWorld;
+beforeEach(async () => {
+  world = await CliWorld.start();
+});
+afterEach(async () => world.stop());
+
+const outgoing = (
+  phase: PeeringState['phase'],
+  reason?: string,
+  message?: string,
+): ForeignCluster['status'] => ({
+  outgoing: {
+    phase,
+    since: '2026-01-01T00:00:00Z',
+    ...(reason !== undefined && { reason }),
+    ...(message !== undefined && { message }),
+  },
+});
+/** The status goes through these, one at each write. */
+const goThrough = (...states: ForeignCluster['status'][]): void => {
+  world.reconcile(() => states.shift());
+};
+
+const dataOf = (secret: AnyObject | undefined): Record<string, string> =>
+  (secret?.['data'] ?? {}) as Record<string, string>;
+
+describe('with an ID', () => {
+  test('the ForeignCluster is made, progress is shown, and the end is Established', async () => {
+    goThrough(
+      outgoing('Pending', 'WaitingForOffer', 'asked for an offer'),
+      { ...outgoing('Offered'), link: { connected: true } },
+      { ...outgoing('Established', 'AsExpected'), link: { connected: true } },
+    );
+    const { code, out, err } = await world.run(
+      peerCommand,
+      `milan.example.org:7443 --id ${MILAN} --namespaces shop,web`,
+    );
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(new RegExp(`^ForeignCluster ${MILAN} made\n`));
+    expect(out).toContain('link up; outgoing Established');
+    expect(out).toMatch(/Done in [0-9.]+ s\n$/);
+    expect(world.cluster(MILAN)?.spec).toEqual({
+      clusterID: MILAN,
+      endpoint: 'milan.example.org:7443',
+      outgoing: 'Enabled',
+      namespaces: ['shop', 'web'],
+    });
+  });
+
+  test('the ID may be written as a fingerprint, in capitals, and the endpoint without its port', async () => {
+    goThrough(outgoing('Established'));
+    const fingerprint = (MILAN.match(/.{1,4}/g) ?? []).join('-').toUpperCase();
+    const { code } = await world.run(peerCommand, `[fd00::1] --id ${fingerprint} --name milan --yes`);
+    expect(code).toBe(0);
+    expect(world.cluster('milan')?.spec).toMatchObject({ clusterID: MILAN, endpoint: '[fd00::1]:7443' });
+  });
+
+  test('what is known already is changed, and a forced end is over', async () => {
+    world.seed(foreignClusters, {
+      metadata: { name: 'mine', annotations: { [ANNOTATION_FORCE]: 'true', other: 'stays' } },
+      spec: { clusterID: MILAN, outgoing: 'Disabled', incoming: 'Disabled', namespaces: ['old'] },
+    });
+    goThrough(outgoing('Established'));
+    const { code, out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN} --incoming Enabled`);
+    expect(code).toBe(0);
+    expect(out).toContain('ForeignCluster mine changed');
+    expect(world.cluster('mine')).toMatchObject({
+      metadata: { annotations: { other: 'stays' } },
+      spec: {
+        clusterID: MILAN,
+        endpoint: '10.0.0.1:1',
+        outgoing: 'Enabled',
+        incoming: 'Enabled',
+        namespaces: ['old'],
+      },
+    });
+    expect(world.cluster('mine')?.metadata.annotations).not.toHaveProperty([ANNOTATION_FORCE]);
+  });
+
+  test('a denial is told with its reason', async () => {
+    goThrough(outgoing('Denied', 'TokenExpired', 'the token has expired'));
+    const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(code).toBe(1);
+    expect(out).toContain('outgoing Denied (TokenExpired): the token has expired');
+    expect(err).toContain(`kubectl describe foreigncluster ${MILAN}`);
+  });
+
+  test('a denial of before is not the answer to a new wish', async () => {
+    const denied = outgoing('Denied', 'TokenUsed');
+    world.seed(foreignClusters, { metadata: { name: MILAN }, spec: { clusterID: MILAN }, status: denied });
+    goThrough(denied);
+    const running = world.run(peerCommand, `10.0.0.1:1 --token ${TOKEN}`);
+    await eventually('the old state is read again and again', () => world.api.count(/^GET .*milan/) > 4);
+    world.setStatus(MILAN, { ...outgoing('Established'), observedGeneration: 9 });
+    expect((await running).code).toBe(0);
+  });
+
+  test('who has to approve is told, and the exit code says that it is not over', async () => {
+    world.seedOwn(ROME, configMaps);
+    goThrough(outgoing('Pending', 'WaitingForApproval'));
+    const theirs = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(theirs).toMatchObject({ code: 3, err: '' });
+    expect(theirs.out).toContain(`over there: tributary approve peeringrequest ${ROME}`);
+  });
+
+  test('an offer that waits for our own word is told as such', async () => {
+    goThrough(outgoing('Offered', 'WaitingForApproval'));
+    const { code, out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(code).toBe(3);
+    expect(out).toContain(`your word: tributary approve advertisement ${MILAN}`);
+  });
+
+  test('without our own use of it, a link is enough', async () => {
+    goThrough({ ...outgoing('None'), link: { connected: true } });
+    const { code } = await world.run(
+      peerCommand,
+      `10.0.0.1:1 --id ${MILAN} --outgoing Disabled --incoming Enabled`,
+    );
+    expect(code).toBe(0);
+  });
+
+  test('when time is up, what was written stays', async () => {
+    goThrough(outgoing('Pending', 'EndpointUnreachable', 'nobody listens'));
+    const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN} --timeout 1s`);
+    expect(code).toBe(1);
+    expect(out.match(/EndpointUnreachable/g)).toHaveLength(1);
+    expect(err).toContain('Not there within 1 s; it goes on');
+    expect(world.cluster(MILAN)).toBeDefined();
+  });
+
+  test('a state from before the spec was seen says nothing', async () => {
+    world.seed(foreignClusters, {
+      metadata: { name: MILAN },
+      spec: { clusterID: MILAN },
+      status: { ...outgoing('Established'), observedGeneration: 1 },
+    });
+    const { code, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN} --timeout 1s`);
+    expect({ code, late: err.includes('Not there within') }).toEqual({ code: 1, late: true });
+  });
+
+  test('an API server that fails for a moment is borne', async () => {
+    goThrough(outgoing('Established'));
+    world.api.fault({
+      match: ({ method, path }) => method === 'GET' && path.endsWith(MILAN),
+      times: 3,
+      status: 503,
+    });
+    expect((await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`)).code).toBe(0);
+  });
+
+  test('whoever has had enough is let go', async () => {
+    const running = world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    await eventually('made', () => world.cluster(MILAN) !== undefined);
+    world.abort.abort(new Error('got SIGINT'));
+    expect(await running).toMatchObject({ code: 1, err: 'interrupted\n' });
+  });
+});
+
+describe('with a token', () => {
+  test('the token says whom to trust, and is kept in a Secret that goes with the ForeignCluster', async () => {
+    goThrough(outgoing('Established'));
+    const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --token ${TOKEN}`);
+    expect(code).toBe(0);
+    expect(`${out}${err}${world.api.log.join()}`).not.toContain('sss');
+    const cluster = world.cluster(MILAN);
+    const { name = '', key = '' } = cluster?.spec?.joinTokenSecretRef ?? {};
+    const secret = world.secret(name);
+    expect(Buffer.from(dataOf(secret)[key] ?? '', 'base64').toString()).toBe(TOKEN);
+    expect(secret?.metadata['ownerReferences']).toEqual([
+      {
+        apiVersion: 'tributary.dev/v1alpha1',
+        kind: 'ForeignCluster',
+        name: MILAN,
+        uid: cluster?.metadata.uid,
+      },
+    ]);
+  });
+
+  test('the Secret is there before anything refers to it', async () => {
+    goThrough(outgoing('Established'));
+    await world.run(peerCommand, `10.0.0.1:1 --token ${TOKEN}`);
+    const posts = world.api.log.filter((line) => line.startsWith('POST'));
+    expect(posts.map((line) => line.split('/').at(-1))).toEqual(['secrets', 'foreignclusters']);
+  });
+
+  test('a newer token replaces the older one', async () => {
+    const newer = `${MILAN}.gate.${'n'.repeat(43)}`;
+    goThrough(outgoing('Established'), outgoing('Established'));
+    await world.run(peerCommand, `10.0.0.1:1 --token ${TOKEN}`);
+    world.piped = `${newer}\n`;
+    const second = await world.run(peerCommand, ['10.0.0.1:1', '--token', '-']);
+    expect(second.err).toBe('');
+    const { name = '' } = world.cluster(MILAN)?.spec?.joinTokenSecretRef ?? {};
+    const data = dataOf(world.secret(name));
+    expect(Buffer.from(data['token'] ?? '', 'base64').toString()).toBe(newer);
+  });
+
+  test.each([
+    ['10.0.0.1:1 --token abc', /join token is not of the form/],
+    [`10.0.0.1:1 --token ${TOKEN} --id ${ROME}`, /the token is of cluster milan/],
+    ['10.0.0.1:1 --token -', /reads the token from standard input/],
+  ])('"%s" is refused before anybody is asked', async (line, why) => {
+    const { code, err } = await world.run(peerCommand, line);
+    expect(code).toBe(2);
+    expect(err).toMatch(why);
+    expect(world.opened).toEqual([]);
+  });
+});
+
+describe('without ID and token', () => {
+  const answering = (): void => {
+    world.reconcile(({ spec }) =>
+      spec?.clusterID === undefined
+        ? { answeredBy: MILAN, ...outgoing('None', 'IdentityUnconfirmed') }
+        : outgoing('Established'),
+    );
+  };
+
+  test('the one that answers is shown, and a person confirms it', async () => {
+    world.answers = ['y'];
+    answering();
+    const { code } = await world.run(peerCommand, 'milan.example.org:7443');
+    expect(code).toBe(0);
+    expect(world.asked).toHaveLength(1);
+    expect(world.asked[0]).toContain(MILAN);
+    expect(world.asked[0]).toContain(MILAN.slice(0, 4));
+    expect(world.cluster('milan.example.org')?.spec?.clusterID).toBe(MILAN);
+  });
+
+  test.each([['n'], [''], ['yesterday'], [MILAN]])(
+    '"%s" is no yes, and takes back what was made',
+    async (answer) => {
+      world.answers = [answer];
+      answering();
+      const { code, err } = await world.run(peerCommand, 'milan.example.org:7443');
+      expect(code).toBe(1);
+      expect(err).toContain('is deleted');
+      expect(world.cluster('milan.example.org')).toBeUndefined();
+    },
+  );
+
+  test('a no takes nothing away that was there before', async () => {
+    world.answers = ['n'];
+    world.seed(foreignClusters, { metadata: { name: 'old' }, spec: { endpoint: '10.0.0.1:1' } });
+    answering();
+    const { err } = await world.run(peerCommand, '10.0.0.1:1');
+    expect(err).toContain('ForeignCluster old stays');
+    expect(world.cluster('old')).toBeDefined();
+  });
+
+  test('a cluster that is known already is not taken twice', async () => {
+    world.answers = ['y'];
+    world.seed(foreignClusters, { metadata: { name: 'mine' }, spec: { clusterID: MILAN } });
+    answering();
+    const { code, err } = await world.run(peerCommand, '10.0.0.1:1');
+    expect(code).toBe(1);
+    expect(err).toContain('known already, as ForeignCluster mine');
+    expect(world.cluster('10.0.0.1')?.spec?.clusterID).toBeUndefined();
+  });
+
+  test('nobody answers in time', async () => {
+    world.answers = ['y'];
+    const { code, err } = await world.run(peerCommand, '10.0.0.1:1 --timeout 1s');
+    expect(code).toBe(1);
+    expect(err).toContain('Nobody has shown an identity');
+    expect(world.asked).toEqual([]);
+  });
+
+  test.each([
+    ['10.0.0.1:1', /there is no terminal/],
+    ['10.0.0.1:1 --yes', /--yes trusts nobody in particular/],
+  ])('"%s" without a terminal is refused', async (line, why) => {
+    const { code, err } = await world.run(peerCommand, line);
+    expect(code).toBe(2);
+    expect(err).toMatch(why);
+    expect(world.opened).toEqual([]);
+  });
+});
+
+test.each([
+  ['', /ENDPOINT is missing/],
+  [`a:1 b:2 --id ${MILAN}`, /unexpected argument "b:2"/],
+  [`http://a --id ${MILAN}`, /not of the form host:port/],
+  [`a:99999 --id ${MILAN}`, /not of the form host:port/],
+  ['a:1 --id short', /is not a ClusterID/],
+  [`a:1 --id ${MILAN} --outgoing yes`, /none of Auto, Enabled, Disabled/],
+  [`a:1 --id ${MILAN} --timeout soon`, /is not a duration/],
+  [`a:1 --id ${MILAN} --virtual-node x`, /Unknown option/],
+])('"%s" is a mistake', async (line, why) => {
+  const { code, err } = await world.run(peerCommand, line);
+  expect(code).toBe(2);
+  expect(err).toMatch(why);
+  expect(err).toContain('usage: tributary peer ENDPOINT');
+});
+
+test('a name that stands for another cluster is not taken over', async () => {
+  world.seed(foreignClusters, { metadata: { name: 'milan' }, spec: { clusterID: ROME } });
+  const taken = await world.run(peerCommand, `a:1 --id ${MILAN} --name milan`);
+  expect(taken.err).toContain(`ForeignCluster milan stands for another cluster, ${ROME}`);
+  const renamed = await world.run(peerCommand, `a:1 --id ${ROME} --name rome`);
+  expect(renamed.err).toContain('is known already, as ForeignCluster milan');
+  expect(world.cluster('milan')?.spec).toEqual({ clusterID: ROME });
+});
