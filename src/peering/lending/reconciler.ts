@@ -230,7 +230,7 @@ export class Reconciler {
     decision: Exclude<Decision, Approval>,
     signal: AbortSignal,
   ): Promise<ReconcileResult | void> {
-    const { clock, tenants, isLinked } = this.#options;
+    const { clock, inbox, tenants, isLinked } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
@@ -238,7 +238,10 @@ export class Reconciler {
     if (request.spec.approval !== undefined) return this.#afterEnd(remains);
     const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
     const leftMs = Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
-    if (leftMs <= 0 && !isLinked(request.metadata.name)) await this.#delete(request, signal);
+    if (leftMs <= 0 && !isLinked(request.metadata.name)) {
+      inbox.forget(request.metadata.name);
+      await this.#delete(request, signal);
+    }
     return { requeueAfterMs: Math.min(requeueAfterMs, Math.max(leftMs, STRANGER_STEP_MS)) };
   }
 

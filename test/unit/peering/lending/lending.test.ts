@@ -1,11 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  flowSchemas,
-  namespaces,
-  nodes,
-  resourceQuotas,
-  roleBindings,
-} from '../../../../src/api/resources.ts';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { flowSchemas, namespaces, resourceQuotas, roleBindings } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -15,6 +9,8 @@ import { systemClock } from '../../../../src/lib/clock.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeApiServer } from '../../../support/fake-api-server.ts';
 import { LendingWorld } from '../../../support/lending-world.ts';
+
+jest.setTimeout(30_000);
 
 let api: FakeApiServer;
 let client: KubeClient;

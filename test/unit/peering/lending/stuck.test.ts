@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { namespaces } from '../../../../src/api/resources.ts';
+import { peeringRequests } from '../../../../src/api/peering-request.ts';
+import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
+import { createClient } from '../../../../src/kube/http-client.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { LendingWorld } from '../../../support/lending-world.ts';
+
+/** Time is the test's own here: what waits, for how long, and what happens then. */
+
+jest.setTimeout(30_000);
+
+let api: FakeApiServer;
+let client: KubeClient;
+let clock: FakeClock;
+let world: LendingWorld;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies], clock }).start();
+  client = createClient(api.credentials());
+  world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
+  await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
+  await world.start();
+});
+
+afterEach(async () => {
+  await world.stop();
+  await client.close();
+  await api.stop();
+});
+
+/** Lets so much time pass in steps, as timers are set while it does. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 1000) await clock.advance(Math.min(left, 1000));
+}
+
+const holdTenant = async (name: string): Promise<void> => {
+  const body = { metadata: { finalizers: ['example.com/never'] } };
+  await client.patch(namespaces, { name }, { type: 'merge', body });
+};
+
+test('a namespace that never ends is named, and the request goes without it', async () => {
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered();
+  await holdTenant(rome.tenant());
+  await rome.ask(null);
+  await rome.granted('Ended');
+  await eventually('the account is gone', async () => !(await rome.hasAccount()));
+  await pass(60_000);
+  expect((await rome.object()).status?.phase).toBe('Ending');
+  expect(world.events.some(({ reason }) => reason === 'NamespaceStuck')).toBe(false);
+  await pass(35_000);
+  await eventually('called stuck', async () => {
+    const { conditions = [] } = (await rome.object()).status ?? {};
+    return conditions.some(({ type, reason }) => type === 'TenantReady' && reason === 'NamespaceStuck');
+  });
+  expect(world.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'NamespaceStuck' }));
+  await pass(40_000);
+  await eventually('the request is gone', () => rome.told.grant === undefined);
+  expect(await world.exists(rome.tenant())).toBe(true);
+});
+
+test('a denied peer whose namespace never ends stays denied, without rights', async () => {
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered();
+  await holdTenant(rome.tenant());
+  world.wish(rome.id, 'Disabled');
+  await rome.granted('Ended');
+  expect(rome.told.grant).toMatchObject({ reason: 'DeniedHere' });
+  await pass(100_000);
+  await eventually('called stuck', () => world.events.some(({ reason }) => reason === 'NamespaceStuck'));
+  const body = { metadata: { finalizers: null } };
+  await client.patch(namespaces, { name: rome.tenant() }, { type: 'merge', body });
+  await rome.granted('Denied');
+});
+
+test('a peer that comes back while its namespace still ends waits for that', async () => {
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered();
+  await holdTenant(rome.tenant());
+  world.wish(rome.id, 'Disabled');
+  await rome.granted('Ended');
+  world.wish(rome.id, 'Auto');
+  await rome.offered();
+  await rome.accept();
+  await eventually(
+    'waits',
+    () => rome.told.grant?.message?.includes('of an earlier contract to end') === true,
+  );
+  expect(await rome.hasAccount()).toBe(false);
+  await client.patch(
+    namespaces,
+    { name: rome.tenant() },
+    { type: 'merge', body: { metadata: { finalizers: null } } },
+  );
+  await rome.granted('Active');
+});
+
+test('offers are renewed before they expire, also while nothing moves', async () => {
+  await world.policy({ offerSeconds: 600 });
+  const rome = world.peer();
+  await rome.peered();
+  const first = rome.told.offer?.offer;
+  await pass(390_000);
+  expect(rome.told.offer?.offer).toEqual(first);
+  await pass(15_000);
+  await eventually('renewed', () => (rome.told.offer?.offer.generation ?? 0) > (first?.generation ?? 0));
+  expect(rome.told.grant).toMatchObject({ state: 'Active' });
+});
+
+test('kept namespaces go when their time is up, without a request that stands for them', async () => {
+  await world.policy({ onEnd: 'Keep', keepForSeconds: 600 });
+  const rome = world.peer();
+  await rome.peered();
+  await rome.ask(null);
+  await eventually('ended', () => rome.told.grant === undefined);
+  await pass(590_000);
+  expect(await world.exists(rome.tenant())).toBe(true);
+  await pass(15_000);
+  await eventually('gone', async () => !(await world.exists(rome.tenant())));
+});
+
+test('who has said that it wants nothing may take it back for two seconds', async () => {
+  await world.stop();
+  world = await new LendingWorld(client, { clock, quotaPatienceMs: 0, withdrawalGraceMs: 2000 }).start();
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered();
+  await rome.ask(null);
+  await rome.accept(null);
+  await pass(1000);
+  await rome.ask();
+  await rome.accept();
+  await pass(5000);
+  expect(rome.told.grant).toMatchObject({ state: 'Active' });
+  expect(api.count(/^DELETE/)).toBe(0);
+  await rome.ask(null);
+  await pass(3000);
+  await eventually('ended', () => rome.told.grant === undefined);
+});
+
+test('a stranger that has gone is forgotten after a day; one that a person has spoken of is not', async () => {
+  await world.policy({ approval: 'Manual' });
+  const [rome, paris, oslo] = [world.peer(), world.peer(), world.peer()];
+  for (const peer of [rome, paris, oslo]) {
+    await peer.ask();
+    await eventually('known', () => peer.told.grant?.reason === 'WaitingForApproval');
+  }
+  await client.patch(
+    peeringRequests,
+    { name: paris.id },
+    { type: 'merge', body: { spec: { approval: 'Denied' } } },
+  );
+  world.linked.delete(rome.id);
+  world.linked.delete(paris.id);
+  await paris.granted('Denied');
+  for (let hour = 0; hour < 26; hour++) await clock.advance(3600_000);
+  await eventually('forgotten', async () => (await client.list(peeringRequests)).items.length === 2);
+  const names = (await client.list(peeringRequests)).items.map(({ metadata }) => metadata.name);
+  expect(names.toSorted()).toEqual([paris.id, oslo.id].toSorted());
+});
+
+test('where there is no room for strangers, one that has gone makes room', async () => {
+  const strangers = Array.from({ length: 200 }, () => world.peer());
+  for (const stranger of strangers) await stranger.ask();
+  const last = world.peer();
+  await expect(last.ask()).rejects.toThrow('200 clusters wait');
+  world.linked.delete(strangers[3]?.id ?? '');
+  await last.ask();
+  await eventually('the one is gone', async () => {
+    const names = (await client.list(peeringRequests)).items.map(({ metadata }) => metadata.name);
+    return names.includes(last.id) && !names.includes(strangers[3]?.id ?? '');
+  });
+});
+
+test('tokens are handed out while a contract is in force, not too fast, and their end is shown coarsely', async () => {
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered();
+  const { signal } = new AbortController();
+  const expires = '2026-01-01T01:00:00Z';
+  api.fault({
+    times: 100,
+    match: ({ path }) => path.endsWith('/token'),
+    body: JSON.stringify({ metadata: {}, status: { token: 'secret-token', expirationTimestamp: expires } }),
+  });
+  const ask = async (): Promise<unknown> => world.lending.credential(rome.identity, signal);
+  expect(await ask()).toEqual({ token: 'secret-token', expires });
+  expect(api.log.at(-1)).toContain(`/namespaces/tributary-peers/serviceaccounts/${rome.id}/token`);
+  for (let more = 0; more < 9; more++) await ask();
+  await expect(ask()).rejects.toMatchObject({ code: 'TooManyRequests', retryAfterMs: 10_000 });
+  await clock.advance(10_000);
+  await ask();
+  await eventually('shown', async () => (await rome.object()).status?.credentialExpires === expires);
+  const shown = JSON.stringify([await rome.object(), world.events]);
+  expect(shown).not.toContain('secret-token');
+});
