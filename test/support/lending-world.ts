@@ -14,7 +14,7 @@ import { contractText, draftContract } from '../../src/peering/contract/contract
 import { Identity } from '../../src/peering/identity/identity.ts';
 import { Lending, type LendingOptions } from '../../src/peering/lending/lending.ts';
 import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
-import type { LinkView } from '../../src/peering/ports.ts';
+import type { LinkView, OwnIdentity } from '../../src/peering/ports.ts';
 import type { AcceptanceDocument, Documents, RequestDocument } from '../../src/peering/protocol/documents.ts';
 import { eventually } from './eventually.ts';
 
@@ -31,7 +31,7 @@ export class LendingWorld {
   readonly client: KubeClient;
   /** A person's. */
   readonly admin: KubeClient;
-  readonly identity: Identity = Identity.generate();
+  readonly identity: OwnIdentity;
   readonly events: Noted[] = [];
   /** As ForeignClusters would say. */
   readonly incoming: Map<string, PeeringWish> = new Map();
@@ -47,6 +47,7 @@ export class LendingWorld {
     this.client = client;
     this.admin = admin;
     this.#options = options;
+    this.identity = options.identity ?? Identity.generate();
     this.#clock = options.clock ?? systemClock;
   }
 
@@ -144,8 +145,9 @@ export class LendingWorld {
     });
   }
 
-  peer(): Peer {
-    return new Peer(this);
+  /** A new one, or one that was known before. */
+  peer(identity: Identity = Identity.generate()): Peer {
+    return new Peer(this, identity);
   }
 
   async exists(namespace: string): Promise<boolean> {
@@ -155,10 +157,11 @@ export class LendingWorld {
 
 /** A consumer, as far as its provider sees of it. */
 export class Peer {
-  readonly identity: Identity = Identity.generate();
+  readonly identity: Identity;
   readonly #world: LendingWorld;
 
-  constructor(world: LendingWorld) {
+  constructor(world: LendingWorld, identity: Identity) {
+    this.identity = identity;
     this.#world = world;
     world.linked.add(this.id);
   }
