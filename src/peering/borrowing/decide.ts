@@ -7,7 +7,7 @@ import type { Course } from './course.ts';
 import { ending, restReport, waitReport } from './report.ts';
 import type { Facts } from './facts.ts';
 import type { Heard } from './heard.ts';
-import { type Verdict, verdictOf } from './verdict.ts';
+import { type Verdict, isExpired, verdictOf } from './verdict.ts';
 
 /** Pure. */
 export function decide(facts: Facts): Course {
@@ -126,11 +126,11 @@ function isOtherwise(draft: Contract, terms: Contract): boolean {
 }
 
 /**
- * A provider that is silent keeps our pods for `keepForSeconds`, and so do we keep its nodes: this long after the
- * end of its last offer.
+ * A provider keeps the pods of a silent home for `keepForSeconds`, and a home keeps the nodes of a silent provider as
+ * long: from the end of its last offer on.
  */
 function isOver(offer: Offer, { keepForSeconds }: Contract, nowMs: number): boolean {
-  return nowMs >= Date.parse(offer.expires) + keepForSeconds * 1000;
+  return isExpired(offer, nowMs - keepForSeconds * 1000);
 }
 
 /** Ours, from the Advertisement's status; undefined where somebody has spoiled it. */

@@ -4,6 +4,7 @@ import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import type { Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import { CLOCK_SKEW_MS } from '../offer/check.ts';
 import { judge } from '../policy/judge.ts';
 
 /** What is to be thought of the offer as it stands now. */
@@ -25,9 +26,6 @@ export interface OfferFacts {
   withdrawn: boolean;
   policy: AcceptancePolicy | undefined;
 }
-
-/** Clocks of two clusters may differ by so much; as in offer/check.ts. */
-const CLOCK_SKEW_MS = 300_000;
 
 export const isExpired = (offer: Offer, nowMs: number): boolean =>
   Date.parse(offer.expires) + CLOCK_SKEW_MS <= nowMs;

@@ -9,7 +9,7 @@ import { World } from './support/world.ts';
 
 /** More than a run without faults needs; the last ones then crash nothing. */
 const WRITES = { up: 7, down: 13 };
-const DRAIN_MS = 4000;
+const DRAIN_MS = 1000;
 const TIMEOUT_MS = 30_000;
 
 let world: World;

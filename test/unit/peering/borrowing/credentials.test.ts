@@ -1,6 +1,9 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { eventually } from '../../../support/eventually.ts';
 import { World, type Running } from './support/world.ts';
+
+// Two busy cores are enough.
+jest.setTimeout(30_000);
 
 let world: World;
 afterEach(async () => world.down());

@@ -1,9 +1,12 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { ANNOTATION_NODE_NAME } from '../../../../src/peering/borrowing/names.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { canonicalText } from '../../../../src/peering/canonical.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { World, policy } from './support/world.ts';
+
+// Two busy cores are enough.
+jest.setTimeout(30_000);
 
 let world: World;
 afterEach(async () => world.down());

@@ -39,7 +39,7 @@ export const policy = (spec: Partial<AcceptancePolicy['spec']> = {}): Acceptance
 
 /** A home cluster, one provider as a script, agents as they look from outside, and consumers that come and go. */
 export class World {
-  readonly clock: Clock = fastClock(SPEED);
+  readonly clock: Clock;
   readonly identity: Identity = Identity.generate();
   readonly #tokens = new Set([TOKEN]);
   readonly home: FakeApiServer;
@@ -56,14 +56,21 @@ export class World {
   readonly #running = new Set<Running>();
   readonly #wishListeners = new Set<(clusterID: string) => void>();
   readonly #linkListeners = new Set<(key: { clusterID?: string }) => void>();
-  #more: Partial<BorrowingOptions>;
+  readonly #more: Partial<BorrowingOptions>;
+  #jumpedMs = 0;
 
   constructor(more: Partial<BorrowingOptions> = {}) {
-    const { clock } = this;
+    const fast = fastClock(SPEED);
+    const clock = (this.clock = { ...fast, now: () => fast.now() + this.#jumpedMs });
     this.#more = more;
     this.home = new FakeApiServer({ clock, types: [virtualNodes, advertisements], tokens: this.#tokens });
     this.provider = new ScriptedProvider(this.identity.clusterID, clock);
     this.agents = new FakeAgents(this.home);
+  }
+
+  /** Sets the wall clock forward; nobody is woken by that. */
+  jump(ms: number): void {
+    this.#jumpedMs += ms;
   }
 
   get id(): string {

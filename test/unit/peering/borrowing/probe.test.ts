@@ -1,0 +1,120 @@
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { systemClock } from '../../../../src/lib/clock.ts';
+import { checkedAccess, probe, type ProbeOptions } from '../../../../src/peering/borrowing/probe.ts';
+import { selfSigned } from '../../../support/certificate.ts';
+import { FakeApiServer } from '../../../support/fake-api-server.ts';
+
+// Two busy cores are enough.
+jest.setTimeout(30_000);
+
+const servers: FakeApiServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+async function serve(): Promise<{ server: string; ca: string; port: number }> {
+  const server = await new FakeApiServer().start();
+  servers.push(server);
+  const { ca = '', server: url } = server.credentials();
+  return { server: url.href, ca, port: server.port };
+}
+
+const options: ProbeOptions = { forbidden: [], allowLoopback: true, clock: systemClock };
+const { signal } = new AbortController();
+
+test('an API server that answers with the certificate that was promised', async () => {
+  const { server, ca } = await serve();
+  await expect(probe({ server, ca }, options, signal)).resolves.toBeUndefined();
+  await expect(probe({ server, ca, serverName: 'localhost' }, options, signal)).resolves.toBeUndefined();
+  await expect(probe({ server, ca, serverName: 'other' }, options, signal)).rejects.toMatchObject({
+    code: 'Unreachable',
+  });
+  const { cert } = await selfSigned();
+  await expect(probe({ server, ca: cert }, options, signal)).rejects.toMatchObject({ code: 'Unreachable' });
+  await expect(probe({ server }, options, signal)).rejects.toMatchObject({ code: 'Unreachable' });
+});
+
+test('of several addresses the first that answers', async () => {
+  const { ca, port } = await serve();
+  const api = { server: `https://milan.example:${port}`, ca, serverName: 'localhost' };
+  const resolve = async (): Promise<string[]> => Promise.resolve(['127.0.0.3', '127.0.0.1']);
+  await expect(probe(api, { ...options, resolve }, signal)).resolves.toBeUndefined();
+  const nowhere = async (): Promise<string[]> => Promise.resolve([]);
+  await expect(probe(api, { ...options, resolve: nowhere }, signal)).rejects.toMatchObject({
+    code: 'Unreachable',
+  });
+});
+
+test('one that never answers is given up after two seconds', async () => {
+  const silent = createServer(() => undefined);
+  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
+  const { port } = silent.address() as AddressInfo;
+  const fast = { ...systemClock, after: (ms: number, f: () => void) => systemClock.after(ms / 20, f) };
+  const asked = probe({ server: `https://127.0.0.1:${port}` }, { ...options, clock: fast }, signal);
+  await expect(asked).rejects.toThrow(/no answer within 2000 ms/u);
+  silent.close();
+});
+
+describe('addresses that mean something else here than over there are not dialled', () => {
+  test.each([
+    'https://127.0.0.1:6443',
+    'https://127.8.8.8:6443',
+    'https://[::1]:6443',
+    'https://[::ffff:127.0.0.1]:6443',
+    'https://169.254.169.254',
+    'https://[fe80::1]:6443',
+    'https://0.0.0.0:6443',
+    'https://[::]:6443',
+    'https://224.0.0.1',
+    'https://255.255.255.255',
+    'https://0x7f000001:6443',
+    'https://2130706433:6443',
+  ])('%s', async (server) => {
+    const asked = probe({ server }, { ...options, allowLoopback: false }, signal);
+    await expect(asked).rejects.toMatchObject({ code: 'Forbidden' });
+  });
+
+  test('nor a name that leads there, among others', async () => {
+    const resolve = async (): Promise<string[]> => Promise.resolve(['192.0.2.7', '127.0.0.1']);
+    const asked = probe(
+      { server: 'https://milan.example' },
+      { ...options, allowLoopback: false, resolve },
+      signal,
+    );
+    await expect(asked).rejects.toMatchObject({ code: 'Forbidden' });
+  });
+
+  test('nor our own API server, by whatever name', async () => {
+    const resolve = async (): Promise<string[]> => Promise.resolve(['10.96.0.1']);
+    const own = { ...options, forbidden: ['kubernetes.default.svc:443'], resolve };
+    await expect(probe({ server: 'https://milan.example' }, own, signal)).rejects.toMatchObject({
+      code: 'Forbidden',
+    });
+    await expect(probe({ server: 'https://10.96.0.1' }, own, signal)).rejects.toMatchObject({
+      code: 'Forbidden',
+    });
+  });
+});
+
+test.each([
+  ['no URL', { server: 'milan' }],
+  ['not https', { server: 'http://milan' }],
+  ['a user in it', { server: 'https://me@milan' }],
+  ['a query', { server: 'https://milan/?a=b' }],
+  ['an authority that is none', { server: 'https://milan', ca: 'nonsense' }],
+  [
+    'an authority that only looks like one',
+    { server: 'https://milan', ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n' },
+  ],
+  ['a name that is none', { server: 'https://milan', serverName: 'a b' }],
+])('%s: refused before anything is dialled', (_what, api) => {
+  expect(() => checkedAccess(api)).toThrow(/^the provider/u);
+});
+
+test('what is sound is kept, and nothing else', async () => {
+  const { cert: ca } = await selfSigned();
+  const api = { server: 'https://milan:6443/', ca, serverName: 'api', more: 1 };
+  expect(checkedAccess(api)).toEqual({ server: 'https://milan:6443', ca, serverName: 'api' });
+});
