@@ -1,4 +1,4 @@
-import type { ForeignCluster, PeeringWish, Sighting } from '../api/foreign-cluster.ts';
+import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
 import { foreignClusters } from '../api/foreign-cluster.ts';
 import { ANNOTATION_OUTGOING, LABEL_DISCOVERED } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -27,8 +27,6 @@ export interface SightingWriterOptions {
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
-  /** `spec.outgoing` of a new ForeignCluster; Auto where absent. */
-  outgoingOf?: (candidate: Candidate) => PeeringWish | undefined;
   limits?: Partial<SightingLimits>;
 }
 
@@ -154,8 +152,8 @@ export class SightingWriter implements Component {
   }
 
   async #create(candidate: Candidate, signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, clusters, outgoingOf } = this.#options;
-    const { clusterID } = candidate;
+    const { client, clusters } = this.#options;
+    const { clusterID, outgoing = 'Auto' } = candidate;
     let discovered = 0;
     for (const { metadata } of clusters.list())
       if (metadata.labels?.[LABEL_DISCOVERED] === 'true') discovered++;
@@ -164,7 +162,7 @@ export class SightingWriter implements Component {
       return { requeueAfterMs: NO_ROOM_MS };
     }
     if (!this.#bucket.tryTake(1)) return { requeueAfterMs: 1000 / this.#limits.creationsPerSecond };
-    const outgoing = outgoingOf?.(candidate) ?? 'Auto';
+
     const metadata = {
       name: clusterID,
       labels: { [LABEL_DISCOVERED]: 'true' },

@@ -1,3 +1,4 @@
+import type { PeeringWish } from '../api/foreign-cluster.ts';
 import type { DiscoverySource } from '../api/peer-selector.ts';
 import type { Component } from '../lib/lifecycle.ts';
 
@@ -16,6 +17,8 @@ export interface Candidate {
   expiresAt: number;
   /** WAN: the domain that listed it. */
   searchDomain?: string;
+  /** WAN: what that SearchDomain wants of clusters that are new. */
+  outgoing?: PeeringWish;
 }
 
 /** One way of finding clusters. Announcing ourselves is part of it where the way has that (LAN). */

@@ -63,7 +63,6 @@ beforeEach(async () => {
     ...common,
     source,
     clusters,
-    outgoingOf: (candidate) => source.outgoingOf(candidate),
   });
   running = [domains, clusters, source, writer];
   for (const component of running) await component.start(new AbortController().signal);

@@ -1,5 +1,4 @@
 import { getServers } from 'node:dns';
-import type { PeeringWish } from '../../api/foreign-cluster.ts';
 import type { SearchDomain } from '../../api/search-domain.ts';
 import { searchDomains } from '../../api/search-domain.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -90,11 +89,6 @@ export class WanSource implements CandidateSource {
     return this.#set.onChange(listener);
   }
 
-  /** What the SearchDomain of a candidate wants to be written into a new ForeignCluster. */
-  outgoingOf(candidate: Candidate): PeeringWish | undefined {
-    return this.#options.domains.get(candidate.searchDomain ?? '')?.spec.outgoing;
-  }
-
   async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, domains } = this.#options;
     const object = domains.get(name);
@@ -164,15 +158,17 @@ export class WanSource implements CandidateSource {
 
   /** Joins what all domains list; where two list a cluster, the first of them by name counts. */
   #publish(): void {
-    const { clock, ownClusterID } = this.#options;
+    const { clock, domains, ownClusterID } = this.#options;
     const now = clock.monotonic();
     const all = new Map<string, Candidate>();
     let expiry = Infinity;
     for (const name of [...this.#domains.keys()].toSorted()) {
       const domain = this.#domains.get(name);
       expiry = Math.min(expiry, domain?.nextExpiry(now) ?? Infinity);
+      const outgoing = domains.get(name)?.spec.outgoing;
       for (const [clusterID, candidate] of domain?.candidates(now) ?? []) {
-        if (clusterID !== ownClusterID && !all.has(clusterID)) all.set(clusterID, candidate);
+        if (clusterID === ownClusterID || all.has(clusterID)) continue;
+        all.set(clusterID, { ...candidate, ...(outgoing !== undefined && { outgoing }) });
       }
     }
     this.#set.replace(all);

@@ -88,7 +88,6 @@ describe('the writer', () => {
       clock,
       log: silentLogger,
       limits,
-      outgoingOf: ({ searchDomain }) => (searchDomain === 'work' ? 'Enabled' : undefined),
     });
     writers.push(writer);
     await writer.start(new AbortController().signal);
@@ -116,7 +115,7 @@ describe('the writer', () => {
 
   test('a candidate that is new becomes a ForeignCluster with a sighting', async () => {
     await write();
-    source.see(candidateOf(MILAN, { clusterName: 'Milan', searchDomain: 'work' }));
+    source.see(candidateOf(MILAN, { clusterName: 'Milan', searchDomain: 'work', outgoing: 'Enabled' }));
     await untilSighted(MILAN);
     expect(read(MILAN)).toMatchObject({
       metadata: { name: MILAN, labels: { [LABEL_DISCOVERED]: 'true' } },

@@ -248,7 +248,7 @@ describe('one SearchDomain or more', () => {
     const first = (): Candidate | undefined => [...world.source.candidates()][0];
     await eventually('the first domain by name counts', () => first()?.searchDomain === 'a-second');
     expect(seen()).toEqual([milan.clusterID]);
-    expect(world.source.outgoingOf(first() as Candidate)).toBe('Enabled');
+    expect(first()?.outgoing).toBe('Enabled');
     world.dns.records = announced(DOMAIN, { ...milan, ttl: 0 });
     await eventually('the other domain', () => first()?.searchDomain === 'work');
     expect(seen()).toEqual([milan.clusterID]);
