@@ -43,8 +43,8 @@ export interface AnnouncedHost {
 
 export interface ParseOptions {
   /**
-   * Interface that the records came in through. Link-local addresses mean something only there: IPv6 ones get it as
-   * scope, and they come last. Without it they are left out.
+   * Interface that the records came in through. Link-local addresses mean something only there, for a program on that
+   * host: IPv6 ones get it as scope, and they are taken only where there is no other. Without it they are left out.
    */
   scope?: string;
 }
@@ -145,7 +145,7 @@ function readEndpoints(hosts: readonly AnnouncedHost[], scope: string | undefine
       else if (scope !== undefined) near.add(hostPort(scoped(address, scope), port));
     }
   }
-  const endpoints = [...far, ...near].slice(0, MAX_ENDPOINTS);
+  const endpoints = [...(far.size > 0 ? far : near)].slice(0, MAX_ENDPOINTS);
   if (endpoints.length === 0) throw invalid('no address in it can be dialled');
   return endpoints;
 }

@@ -8,6 +8,7 @@ import { Daemon, type DaemonRecord, inNamespaces } from '../../lab/daemon.ts';
 import { run } from '../../lab/run.ts';
 import { eventually } from './eventually.ts';
 import type { LanAgentLine, LanAgentOptions } from './lan-agent.ts';
+import type { LanGatewayLine, LanGatewayOptions } from './lan-gateway.ts';
 import type { UdpSendOptions } from './udp-send.ts';
 
 const AVAHI = [
@@ -16,7 +17,9 @@ const AVAHI = [
   '/usr/bin/avahi-publish',
   '/usr/bin/dbus-daemon',
 ];
-const START_MS = 15_000;
+/** On a machine that is busy with other tests, too. */
+const START_MS = 60_000;
+const SOON_MS = 30_000;
 
 /** Why these tests cannot run here; undefined when they can. */
 export function lanLabProblem(): string | undefined {
@@ -143,6 +146,16 @@ export class LanHost {
     return agent;
   }
 
+  /** The `gateway` role, on an API server of its own. */
+  async gateway(options: LanGatewayOptions): Promise<LinePrinter<LanGatewayLine>> {
+    const script = join(import.meta.dirname, 'lan-gateway.ts');
+    const gateway = new LinePrinter<LanGatewayLine>(
+      this.spawn([process.execPath, script, JSON.stringify(options)]),
+    );
+    await gateway.until('the gateway has started', ({ event }) => event === 'started', START_MS);
+    return gateway;
+  }
+
   /** Sends raw datagrams to the group, from this address of the host. */
   async send(
     packets: readonly Buffer[],
@@ -233,14 +246,12 @@ export class Avahi {
       const [sign, link = '', family, name = '', , , host = '', address = '', port, txt = ''] =
         line.split(';');
       if (sign !== '=') return [];
-      // Within labels it writes what is no letter or digit as a decimal number.
-      const label = name.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code)));
       const strings = [...txt.matchAll(/"([^"]*)"/g)].map(([, text = '']) => text);
       return [
         {
           interface: link,
           family: family as 'IPv4',
-          name: label,
+          name: plain(name),
           host,
           address,
           port: Number(port),
@@ -248,6 +259,19 @@ export class Avahi {
         },
       ];
     });
+  }
+
+  /** Follows what comes (`+`) and goes (`-`) of our type, with the time of each. */
+  watch(): { sign: string; name: string; family: string; at: number }[] {
+    const seen: ReturnType<Avahi['watch']> = [];
+    // Without a terminal it would hold its lines back.
+    const child = this.#host.spawn(['stdbuf', '-oL', 'avahi-browse', '-p', '_tributary._tcp'], this.#env);
+    if (child.stdout === null) throw new Error('avahi-browse has no standard output');
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const [sign = '', , family = '', name = ''] = line.split(';');
+      seen.push({ sign, name: plain(name), family, at: Date.now() });
+    });
+    return seen;
   }
 
   /** The address that it has for a host name. */
@@ -269,18 +293,20 @@ export class Avahi {
   }
 }
 
-/** A process of lan-agent.ts. */
-export class LanAgent {
-  readonly lines: LanAgentLine[] = [];
+/** Within labels avahi writes what is no letter or digit as a decimal number. */
+const plain = (name: string): string =>
+  name.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code)));
+
+/** A program that prints lines of JSON. */
+export class LinePrinter<Line extends { event: string }> {
+  readonly lines: Line[] = [];
   readonly child: ChildProcess;
   #log = '';
 
   constructor(child: ChildProcess) {
     this.child = child;
     if (child.stdout === null) throw new Error('the agent has no standard output');
-    createInterface({ input: child.stdout }).on('line', (line) =>
-      this.lines.push(JSON.parse(line) as LanAgentLine),
-    );
+    createInterface({ input: child.stdout }).on('line', (line) => this.lines.push(JSON.parse(line) as Line));
     child.stderr?.on('data', (bytes: Buffer) => (this.#log += bytes.toString()));
   }
 
@@ -288,25 +314,15 @@ export class LanAgent {
     return this.#log;
   }
 
-  /** What it last said of a cluster; undefined where it has not seen it or where that is gone. */
-  sees(id: string): Extract<LanAgentLine, { event: 'seen' }> | undefined {
-    const last = this.lines.findLast((line) => 'id' in line && line.id === id);
-    return last?.event === 'seen' ? last : undefined;
-  }
-
-  async until(
-    what: string,
-    test: (line: LanAgentLine) => boolean,
-    deadlineMs?: number,
-  ): Promise<LanAgentLine> {
-    let found: LanAgentLine | undefined;
+  async until(what: string, test: (line: Line) => boolean, deadlineMs: number = SOON_MS): Promise<Line> {
+    let found: Line | undefined;
     const look = (): boolean => (found = this.lines.findLast(test)) !== undefined;
     try {
       await eventually(what, look, deadlineMs);
     } catch (cause) {
       throw new Error(`${what}: not seen in ${JSON.stringify(this.lines)}\n${this.#log}`, { cause });
     }
-    return found as LanAgentLine;
+    return found as Line;
   }
 
   /** Its memory. */
@@ -326,6 +342,15 @@ export class LanAgent {
 
   async kill(): Promise<void> {
     await endChild(this.child, 'SIGKILL');
+  }
+}
+
+/** A process of lan-agent.ts. */
+export class LanAgent extends LinePrinter<LanAgentLine> {
+  /** What it last said of a cluster; undefined where it has not seen it or where that is gone. */
+  sees(id: string): Extract<LanAgentLine, { event: 'seen' }> | undefined {
+    const last = this.lines.findLast((line) => 'id' in line && line.id === id);
+    return last?.event === 'seen' ? last : undefined;
   }
 }
 

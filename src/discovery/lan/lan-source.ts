@@ -78,7 +78,8 @@ export class LanSource implements CandidateSource {
 
   async start(): Promise<void> {
     this.#running = true;
-    await this.#follow();
+    this.#following = this.#follow();
+    await this.#following;
   }
 
   /** Says goodbye on all links. */

@@ -86,8 +86,10 @@ export class Segment {
     this.#service = service;
     const responders = [...this.#open.values()].map(({ responder }) => responder);
     await Promise.all(responders.map(async (responder) => responder.withdraw()));
-    if (service === undefined || this.#closed || this.#service !== service) return;
-    for (const responder of responders) responder.claim(ownRecords(service, this.#iface), waitMs);
+    // While the goodbye went out, it may have been told something else again.
+    const current = this.#service;
+    if (current === undefined || this.#closed) return;
+    for (const responder of responders) responder.claim(ownRecords(current, this.#iface), waitMs);
   }
 
   /** The service has kept its name. */

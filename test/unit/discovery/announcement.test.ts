@@ -95,14 +95,16 @@ describe('an announcement', () => {
     expect(endpoints).toEqual(Array.from({ length: 8 }, (_, index) => `10.0.0.${index}:1`));
   });
 
-  test('link-local addresses come last and with the interface, and not at all without one', () => {
-    const records = withHost(1, 'fe80::1', '169.254.0.1', '10.0.0.1');
-    expect(parseAnnouncement(records).endpoints).toEqual(['10.0.0.1:1']);
-    expect(parseAnnouncement(records, { scope: 'eth0' }).endpoints).toEqual([
-      '10.0.0.1:1',
+  test('link-local addresses are taken where there is no other, with the interface, and not at all without one', () => {
+    const nearOnly = withHost(1, 'fe80::1', '169.254.0.1');
+    expect(parseAnnouncement(nearOnly, { scope: 'eth0' }).endpoints).toEqual([
       '[fe80::1%eth0]:1',
       '169.254.0.1:1',
     ]);
+    expect(() => parseAnnouncement(nearOnly)).toThrow('no address');
+    const both = withHost(1, 'fe80::1', '169.254.0.1', '10.0.0.1');
+    expect(parseAnnouncement(both, { scope: 'eth0' }).endpoints).toEqual(['10.0.0.1:1']);
+    expect(parseAnnouncement(both).endpoints).toEqual(['10.0.0.1:1']);
   });
 
   test('whatever comes is read or refused, never worse', () => {
