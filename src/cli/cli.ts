@@ -37,7 +37,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     isUserCommand(args) ? peerAsUser(args, io, signal) : agentCommand('peer', args, io, signal),
   unpeer: onCluster(unpeerCommand),
   peerings: onCluster(peeringsCommand),
-  status: onCluster(peeringsCommand),
   id: onCluster(idCommand),
   token: onCluster(tokenCommand),
   'network-key': onCluster(networkKeyCommand),

@@ -109,8 +109,9 @@ export class SightingWriter implements Component {
   async #reconcile(clusterID: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { clusters, source } = this.#options;
     const candidate = [...source.candidates()].find((one) => one.clusterID === clusterID);
-    const [first, ...others] = inOrder(clusterID, clusters.byIndex(CLUSTER_ID_INDEX, clusterID));
-    if (candidate === undefined) return this.#gone(clusterID, first, signal);
+    const objects = inOrder(clusterID, clusters.byIndex(CLUSTER_ID_INDEX, clusterID));
+    if (candidate === undefined) return this.#gone(clusterID, objects, signal);
+    const [first, ...others] = objects;
     if (!this.#admit(clusterID)) return { requeueAfterMs: NO_ROOM_MS };
     for (const other of others) await this.#patch(other, null, signal);
     if (first === undefined) return this.#create(candidate, signal);
@@ -129,18 +130,19 @@ export class SightingWriter implements Component {
    */
   async #gone(
     clusterID: string,
-    object: ForeignCluster | undefined,
+    objects: readonly ForeignCluster[],
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { clock, source } = this.#options;
-    const known = object?.status?.sightings?.[source.source];
-    if (object !== undefined && known !== undefined) {
-      const leftMs = Date.parse(known.expires) - clock.now();
-      if (leftMs > 0 && !this.#admitted.has(clusterID)) return { requeueAfterMs: leftMs };
-      await this.#patch(object, null, signal);
+    let requeueAfterMs = Infinity;
+    for (const object of objects) {
+      const known = object.status?.sightings?.[source.source];
+      const leftMs = Date.parse(known?.expires ?? '') - clock.now();
+      if (leftMs > 0 && !this.#admitted.has(clusterID)) requeueAfterMs = Math.min(requeueAfterMs, leftMs);
+      else await this.#patch(object, null, signal);
     }
     this.#admitted.delete(clusterID);
-    return {};
+    return Number.isFinite(requeueAfterMs) ? { requeueAfterMs } : {};
   }
 
   /** Whether there is room for it; whoever came first stays. */

@@ -23,21 +23,27 @@ export interface WrittenCluster {
 
 /** Makes the ForeignCluster, or changes the one that there is for this cluster, and keeps the token in a Secret. */
 export async function writeCluster(args: PeerArguments, session: Session): Promise<WrittenCluster> {
-  const { client, signal } = session;
   const previous = existing(await listClusters(session), args);
   const name = previous?.metadata.name ?? nameOf(args);
   // First the Secret: nobody shall see a reference that leads nowhere.
   if (args.token !== undefined) await writeToken(name, args.token, session);
-  const spec = specOf(name, args);
-  const written: WrittenCluster =
-    previous === undefined
-      ? {
-          object: await client.create(foreignClusters, { metadata: { name }, spec }, { signal }),
-          isNew: true,
-        }
-      : { object: await changed(previous, spec, session), isNew: false, previous };
+  const written =
+    previous === undefined ? await made(name, args, session) : await changed(previous, args, session);
   if (args.token !== undefined) await ownToken(written.object, session);
   return written;
+}
+
+async function made(name: string, args: PeerArguments, session: Session): Promise<WrittenCluster> {
+  const { client, signal } = session;
+  const draft = { metadata: { name }, spec: specOf(name, args) };
+  try {
+    return { object: await client.create(foreignClusters, draft, { signal }), isNew: true };
+  } catch (error) {
+    // Discovery may have found it this very moment.
+    const found = hasCode(error, 'AlreadyExists') ? existing(await listClusters(session), args) : undefined;
+    if (found?.metadata.name !== name) throw error;
+    return changed(found, args, session);
+  }
 }
 
 /** The one for this ClusterID; else of this name; else, where no ID is known, of this endpoint. Throws Conflict. */
@@ -84,13 +90,18 @@ const specOf = (name: string, args: PeerArguments): ForeignClusterSpec => {
 };
 
 async function changed(
-  { metadata: { name, annotations } }: ForeignCluster,
-  spec: ForeignClusterSpec,
+  previous: ForeignCluster,
+  args: PeerArguments,
   { client, signal }: Session,
-): Promise<ForeignCluster> {
+): Promise<WrittenCluster> {
+  const { name, annotations } = previous.metadata;
   const isForced = annotations !== undefined && Object.hasOwn(annotations, ANNOTATION_FORCE);
-  const body = { spec, ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }) };
-  return client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  const body = {
+    spec: specOf(name, args),
+    ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }),
+  };
+  const object = await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  return { object, isNew: false, previous };
 }
 
 async function writeToken(cluster: string, token: string, { client, signal }: Session): Promise<void> {

@@ -9,6 +9,7 @@ import { follow } from './foreign-clusters.ts';
 import { readOwn } from './own.ts';
 import { PEER_FLAGS, PEER_OPTIONS, parsePeer, type PeerArguments } from './peer-arguments.ts';
 import { confirm, writeCluster, type WrittenCluster } from './peer-objects.ts';
+import { printable } from './printable.ts';
 import { DIRECTIONS, approvalHint, outcomeOf, stateLine } from './progress.ts';
 
 export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [--id CLUSTER_ID] [--name NAME]
@@ -126,7 +127,7 @@ async function waitForPeering(
 export function lineShower({ io }: Pick<Session, 'io'>): (line: string) => void {
   let last = '';
   return (line) => {
-    if (line !== last) io.out(`  ${line}\n`);
+    if (line !== last) io.out(`  ${printable(line)}\n`);
     last = line;
   };
 }

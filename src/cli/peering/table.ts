@@ -1,6 +1,8 @@
+import { printable } from './printable.ts';
+
 /** Columns as kubectl prints them: as wide as their widest cell, three blanks between. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [head, ...rows];
+  const lines = [head, ...rows.map((cells) => cells.map(printable))];
   const widths = head.map((_, column) => Math.max(...lines.map((cells) => (cells[column] ?? '').length)));
   return lines
     .map((cells) =>

@@ -59,7 +59,8 @@ export class BrowsedDomain {
       if (found.kind === 'unanswered') ttls.push(0);
       if (found.kind !== 'found') continue;
       ttls.push(found.ttlSeconds);
-      const expiresAt = now + Math.max(minTtlMs * SHORTEST_LIFE, found.ttlSeconds * 1000);
+      const ttlMs = Math.min(found.ttlSeconds, look.ttlSeconds ?? Infinity) * 1000;
+      const expiresAt = now + Math.max(minTtlMs * SHORTEST_LIFE, ttlMs);
       next.set(instance, { ...found.cluster, expiresAt, searchDomain: this.#name });
     }
     this.#instances = next;

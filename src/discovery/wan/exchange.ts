@@ -30,10 +30,9 @@ export const exchangeUdp: Exchange = async ({ server, message, read, signal }) =
   signal.addEventListener('abort', onAbort, { once: true });
   socket.on('error', (error) => reject(unreachable(server, error)));
   socket.on('message', (bytes) => settle(() => read(bytes), { resolve, reject }));
-  socket.connect(server.port, server.address, () => {
-    // Aborted meanwhile: the socket is closed.
-    if (!signal.aborted) socket.send(message);
-  });
+  // Not a callback: that would be given the error, and the listener above would never hear of it.
+  socket.on('connect', () => socket.send(message));
+  socket.connect(server.port, server.address);
   try {
     return await promise;
   } finally {

@@ -91,6 +91,24 @@ describe('with an ID', () => {
     expect(world.cluster('mine')?.metadata.annotations).not.toHaveProperty([ANNOTATION_FORCE]);
   });
 
+  test('one that discovery makes at the same moment is used', async () => {
+    world.reconcile(() => outgoing('Established'));
+    world.seed(foreignClusters, { metadata: { name: MILAN }, spec: { clusterID: MILAN } });
+    world.api.fault({
+      match: ({ method, path }) => method === 'GET' && path.endsWith('/foreignclusters'),
+      emptyList: true,
+    });
+    const { code, out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect({ code, out: out.split('\n')[0] }).toEqual({ code: 0, out: `ForeignCluster ${MILAN} changed` });
+    expect(world.cluster(MILAN)?.spec?.endpoint).toBe('10.0.0.1:1');
+  });
+
+  test('what a peer says cannot play with the terminal', async () => {
+    goThrough(outgoing('Denied', 'DeniedByPeer', '\u001b[2Jgone\nDone in 0 s\u202e'));
+    const { out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(out).toContain('outgoing Denied (DeniedByPeer): ?[2Jgone?Done in 0 s?');
+  });
+
   test('a denial is told with its reason', async () => {
     goThrough(outgoing('Denied', 'TokenExpired', 'the token has expired'));
     const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);

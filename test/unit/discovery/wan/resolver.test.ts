@@ -72,6 +72,11 @@ test('a server that is not there is passed over at once', async () => {
   expect(found.records).toEqual(['10.1.0.1']);
 });
 
+test('an address that nothing can be sent to is passed over', async () => {
+  const found = await resolver(['255.255.255.255', '[ff02::1]', server.address]).resolve(NAME, 'A', never);
+  expect(found.records).toEqual(['10.1.0.1']);
+});
+
 test('without any server the error says so', async () => {
   await expect(resolver([]).resolve(NAME, 'A', never)).rejects.toThrow(
     /no DNS server answered: there is none/,

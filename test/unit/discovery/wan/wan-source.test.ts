@@ -315,7 +315,8 @@ test('the look comes again before the TTL is over, and waits for no longer than 
   expect(after(look(60))).toEqual([48_000, 60_000]);
   expect(after(look(3600))).toEqual([300_000, 3_600_000]);
   expect(after(look(3600), 20_000)).toEqual([20_000, 3_600_000]);
-  expect(after(look(3600, 30))).toEqual([24_000, 3_600_000]);
+  expect(after(look(3600, 30))).toEqual([24_000, 30_000]);
+  expect(after(look(3600, 45))).toEqual([36_000, 45_000]);
   expect(after(look(0))).toEqual([8000, 30_000]);
   expect(after({ instances: new Map(), surplus: 0, ttlSeconds: undefined })).toEqual([300_000, undefined]);
   // Not answered: asked soon again, and what was known lives on, but no longer than it would have.
