@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { chooseTenantNames } from '../../../../src/peering/lending/tenant-names.ts';
+import { chooseTenantNames, type TenantNames } from '../../../../src/peering/lending/tenant-names.ts';
 
 const consumer = 'abcdefghijklmnopqrstuvwxyz';
 const choose = (
   names: string[],
   taken: string[] = [],
   before: { homeNamespace: string; tenantNamespace: string }[] = [],
-) => chooseTenantNames(names, { consumer, before, isTaken: (name) => taken.includes(name) });
+): TenantNames => chooseTenantNames(names, { consumer, before, isTaken: (name) => taken.includes(name) });
 
 test('the home name and the beginning of the ID', () => {
   expect(choose(['shop', 'default', 'shop'])).toEqual({

@@ -1,0 +1,134 @@
+import { expect, test } from '@jest/globals';
+import type { Manifest } from '../../../../src/api/manifest.ts';
+import { draftContract } from '../../../../src/peering/contract/contract.ts';
+import { covers } from '../../../../src/peering/lending/covers.ts';
+import * as rights from '../../../../src/peering/lending/rights.ts';
+import { forgeLendingStatics } from '../../../../src/peering/lending/statics.ts';
+import { forgeTenancy, type Tenancy } from '../../../../src/peering/lending/tenancy.ts';
+import { NOW_MS, anOffer } from '../support/offers.ts';
+
+const consumer = 'a'.repeat(26);
+const amounts = { cpu: '2', memory: '4Gi', pods: '10', storage: '10Gi', 'example.com/gpu': '1' };
+const tenancyOf = (more: Partial<Tenancy> = {}): Tenancy => ({
+  consumer,
+  contract: draftContract(anOffer({ consumer }), amounts, NOW_MS),
+  amounts,
+  policy: { peers: {} },
+  ...more,
+});
+const find = (objects: readonly Manifest[], kind: string): Manifest & { spec?: { hard?: object } } =>
+  objects.find((object) => object.kind === kind) as Manifest;
+
+test('a tenant is these objects, the account last: before it, nobody can come in', () => {
+  const objects = forgeTenancy(tenancyOf());
+  expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)).toEqual(
+    [
+      `FlowSchema /tributary-peer-${consumer}`,
+      'Namespace /tributary-abc-shop',
+      'ResourceQuota tributary-abc-shop/tributary',
+      'LimitRange tributary-abc-shop/tributary',
+      'ServiceAccount tributary-abc-shop/default',
+      'RoleBinding tributary-abc-shop/tributary-peer',
+      `ServiceAccount tributary-peers/${consumer}`,
+    ],
+  );
+  for (const { metadata } of objects) {
+    expect(metadata.labels).toMatchObject({
+      'tributary.dev/peer': consumer,
+      'tributary.dev/tenancy': 'contract',
+    });
+  }
+});
+
+test('the quota is the contract; what it does not name of cpu, memory and pods is none', () => {
+  expect(find(forgeTenancy(tenancyOf()), 'ResourceQuota').spec?.hard).toMatchObject({
+    'requests.cpu': '2',
+    'requests.memory': '4Gi',
+    pods: '10',
+    'count/pods': '100',
+    'requests.storage': '10Gi',
+    'requests.example.com/gpu': '1',
+    persistentvolumeclaims: '0',
+  });
+  expect(find(forgeTenancy(tenancyOf({ amounts: {} })), 'ResourceQuota').spec?.hard).toMatchObject({
+    'requests.cpu': '0',
+    'requests.memory': '0',
+    pods: '0',
+    'count/pods': '0',
+    'requests.storage': '0',
+  });
+});
+
+test.each([
+  [
+    {},
+    {
+      'tributary.dev/max-priority': '0',
+      'tributary.dev/on-end': 'Delete',
+      'tributary.dev/extended-resources': 'example.com/gpu',
+    },
+  ],
+  [{ onEnd: 'Keep', keepForSeconds: 60 } as const, { 'tributary.dev/on-end': 'Keep=60' }],
+  [
+    { maxPriority: -5, runtimeClassName: 'kata' },
+    { 'tributary.dev/max-priority': '-5', 'tributary.dev/runtime-class': 'kata' },
+  ],
+  [
+    { nodeSelector: { b: '2', a: '1' } },
+    { 'tributary.dev/node-selector': 'a=1,b=2', 'scheduler.alpha.kubernetes.io/node-selector': 'a=1,b=2' },
+  ],
+])('what the policy %j says is written on the namespace', (policy, annotations) => {
+  const objects = forgeTenancy(tenancyOf({ policy: { peers: {}, ...policy } }));
+  expect(find(objects, 'Namespace').metadata.annotations).toMatchObject({
+    'tributary.dev/home-namespace': 'shop',
+    ...annotations,
+  });
+});
+
+test('an object that has all of the manifest is as wanted, whatever else it has', () => {
+  const wanted = { spec: { hard: { cpu: '1' }, list: [{ a: 1 }] } };
+  expect(
+    covers({ spec: { hard: { cpu: '1', more: '2' }, list: [{ a: 1, b: 2 }] }, status: {} }, wanted),
+  ).toBe(true);
+  for (const other of [
+    undefined,
+    null,
+    'x',
+    {},
+    { spec: { hard: { cpu: '2' }, list: [{ a: 1 }] } },
+    { spec: { hard: { cpu: '1' }, list: [] } },
+    { spec: { hard: { cpu: '1' }, list: [{ a: 1 }, { a: 1 }] } },
+    { spec: { hard: [], list: [{ a: 1 }] } },
+  ]) {
+    expect(covers(other, wanted)).toBe(false);
+  }
+  expect(covers({}, { constructor: {} })).toBe(false);
+});
+
+test('rights: no right twice, each with its reason, no Secret cluster-wide, one role to be given away', () => {
+  const tables = Object.values(rights).filter(Array.isArray) as (typeof rights.LENDING_CLUSTER_RIGHTS)[];
+  expect(tables).toHaveLength(4);
+  for (const table of tables) {
+    const lines = table.map(({ group, resource }) => `${group}/${resource}`);
+    expect(new Set(lines).size).toBe(lines.length);
+    expect(table.filter(({ why }) => why.length < 15)).toEqual([]);
+  }
+  const cluster = rights.LENDING_CLUSTER_RIGHTS;
+  expect(cluster.filter(({ resource }) => /secrets|token|configmaps|^pods/.test(resource))).toEqual([]);
+  expect(cluster.filter(({ verbs }) => verbs.includes('bind'))).toMatchObject([
+    { resource: 'clusterroles', names: ['tributary-tenant'] },
+  ]);
+});
+
+test('what people apply beforehand: no account, no binding, nothing of any peer', () => {
+  const statics = forgeLendingStatics({ namespace: 'tributary-system', name: 'tributary-cluster' });
+  expect(statics.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
+    'Namespace tributary-peers',
+    'ClusterRole tributary-tenant',
+    'ValidatingAdmissionPolicy tributary-tenants',
+    'ValidatingAdmissionPolicyBinding tributary-tenants',
+    'ValidatingAdmissionPolicy tributary-lending',
+    'ValidatingAdmissionPolicyBinding tributary-lending',
+    'PriorityLevelConfiguration tributary-peers',
+  ]);
+});
