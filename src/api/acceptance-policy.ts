@@ -39,7 +39,7 @@ export interface AcceptancePolicyStatus {
   conditions?: Condition[];
 }
 
-/** Which offers are taken. */
+/** Which offers are taken. Of a provider that none speaks of, those that a person has asked for (`outgoing: Enabled`). */
 export interface AcceptancePolicy extends KubeObject {
   spec: AcceptancePolicySpec;
   status?: AcceptancePolicyStatus;

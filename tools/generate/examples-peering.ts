@@ -8,7 +8,7 @@ import type { KubeObject } from '../../src/api/wire.ts';
 
 type Written<T extends KubeObject> = Omit<T, 'metadata' | 'status'> & { metadata: { name: string } };
 
-/** Made up; `tributary identity` prints the real one. */
+/** Made up; `tributary id` prints the real one. */
 const MILAN = 'mfrggzdfmztwq2lknnwg23tpob';
 const NETWORK_KEY = { name: 'family', key: 'key' };
 
@@ -57,7 +57,7 @@ const foreignCluster: Written<ForeignCluster> = {
   metadata: { name: 'milan' },
   spec: {
     clusterID: MILAN,
-    endpoint: 'tributary.milan.example.org:6844',
+    endpoint: 'tributary.milan.example.org:7443',
     outgoing: 'Enabled',
     incoming: 'Disabled',
     namespaces: ['shop'],

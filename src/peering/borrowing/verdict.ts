@@ -44,7 +44,7 @@ export function verdictOf(
     const message = `the offer ended at ${offer.expires} and was not renewed`;
     return { decision: 'Expired', reason: ADVERTISEMENT_REASONS.expired, message };
   }
-  if (policy === undefined) return withoutPolicy(offer, approval);
+  if (policy === undefined) return withoutPolicy(offer);
   const by = { policy: policy.metadata.name };
   let judged: ReturnType<typeof judge>;
   try {
@@ -63,11 +63,9 @@ export function verdictOf(
   return { ...accepted(judged.resources, `accepted by policy ${by.policy}`), ...by };
 }
 
-function withoutPolicy(offer: Offer, approval: AdvertisementSpec['approval']): Verdict {
-  if (approval === 'Approved') return accepted(offer.resources, 'approved by a person');
-  const how = 'make an AcceptancePolicy, or set spec.approval to Approved or Denied';
-  return pending('noPolicy', `no AcceptancePolicy speaks of this provider: ${how}`);
-}
+/** It was asked for all the same, so a person has said `outgoing: Enabled`: that is a decision, and sets no bounds. */
+const withoutPolicy = (offer: Offer): Verdict =>
+  accepted(offer.resources, 'a person wants this provider, and no AcceptancePolicy sets bounds');
 
 type ReasonKey = keyof typeof ADVERTISEMENT_REASONS;
 

@@ -133,13 +133,13 @@ test('ceilings of the policy are what is taken, also when they change', async ()
   await eventually('cpu 3', () => cpu() === '3');
 });
 
-test('without a policy a person decides', async () => {
+test('without a policy the word of the person who asked is enough, and may be taken back', async () => {
   world = await new World().up();
   world.wish = { wanted: true, namespaces: ['shop'] };
-  const { borrowing } = await world.start();
-  await eventually('waits', () => borrowing.report(world.id).reason === 'NoPolicyMatches');
-  world.patchAdvertisement({ approval: 'Approved' });
+  await world.start();
   await world.established();
+  world.patchAdvertisement({ approval: 'Denied' });
+  await eventually('refused', () => world.advertisement?.status?.decision !== 'Accepted');
 });
 
 test('namespaces that nobody here has named do not leave the cluster', async () => {
