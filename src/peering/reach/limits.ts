@@ -8,7 +8,7 @@ export interface ReachLimits {
   dialsPerPeer: number;
   /** Until a stream stands on both sides; an unused dial id is void after it. Milliseconds. */
   connectMs: number;
-  /** For one attempt to dial a peer that could be asked to dial back instead. Milliseconds. */
+  /** For dialling a peer, at all its endpoints, that could be asked to dial back instead. Milliseconds. */
   directMs: number;
   /** For so long a peer that could not be dialled is asked to dial back first. Milliseconds. */
   avoidDirectMs: number;
@@ -20,10 +20,10 @@ export interface ReachLimits {
 
 export const DEFAULT_LIMITS: ReachLimits = {
   streamsPerPeer: 64,
-  streams: 1024,
+  streams: 512,
   dialsPerPeer: 8,
   connectMs: 10_000,
-  directMs: 3_000,
+  directMs: 4_000,
   avoidDirectMs: 60_000,
   beatMs: 7_000,
   silentBeats: 3,

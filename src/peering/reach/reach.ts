@@ -7,6 +7,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ApiReach } from '../ports.ts';
 import { DEFAULT_LIMITS, type ReachLimits } from './limits.ts';
+import { PeerEndpoints } from './endpoints.ts';
 import { PeerListener, type ListenAt } from './listener.ts';
 import { isStreamID } from './pending.ts';
 import { connectTcp, hold, refuse } from './sockets.ts';
@@ -58,6 +59,7 @@ export class Reach implements ApiReach, Component {
   readonly name = 'api reach';
   readonly #options: ReachOptions;
   readonly #limits: ReachLimits;
+  readonly #endpoints: PeerEndpoints;
   readonly #ways: Ways;
   readonly #borrowed: StreamSet;
   readonly #lent: StreamSet;
@@ -70,7 +72,8 @@ export class Reach implements ApiReach, Component {
     const { peers, limits, clock, log } = options;
     this.#options = options;
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
-    this.#ways = new Ways(peers, this.#limits, clock);
+    this.#endpoints = new PeerEndpoints(peers, clock);
+    this.#ways = new Ways({ peers, endpoints: this.#endpoints, limits: this.#limits, clock });
     const ended =
       (side: string) =>
       (clusterID: string, why: string | undefined): void =>
@@ -120,6 +123,7 @@ export class Reach implements ApiReach, Component {
     this.#listeners.delete(clusterID);
     this.#borrowed.cut('no longer used', clusterID);
     this.#ways.forget(clusterID);
+    this.#endpoints.forget(clusterID);
     this.#told.delete(clusterID);
     const listener = await opening?.catch(() => undefined);
     // Taken between the two, before it listens no more.
@@ -154,24 +158,12 @@ export class Reach implements ApiReach, Component {
     if (!isStreamID(stream))
       throw new TributaryError('Invalid', 'stream is not an id of 32 hexadecimal digits');
     const path = `/v1/streams/${stream}`;
-    const endpoints = this.#options.peers.endpoints(clusterID);
-    await this.#lend(
-      clusterID,
-      async (inner) => {
-        const problems: string[] = [];
-        for (const endpoint of endpoints) {
-          try {
-            return hold(await this.#options.peers.dial({ clusterID, endpoint, path }, inner));
-          } catch (error) {
-            problems.push(errorMessage(error));
-            if (inner.aborted) break;
-          }
-        }
-        const why = problems.length > 0 ? problems.join('; ') : 'no endpoint of yours is known';
-        throw new TributaryError('Unreachable', `cannot dial you back: ${why}`);
-      },
-      signal,
-    );
+    const ms = this.#limits.connectMs;
+    const open = async (inner: AbortSignal): Promise<WebSocket> =>
+      this.#endpoints.dial({ clusterID, path, ms }, inner).catch((error: unknown) => {
+        throw new TributaryError('Unreachable', `cannot dial you back: ${errorMessage(error)}`);
+      });
+    await this.#lend(clusterID, open, signal);
   }
 
   /** Cuts what that peer has of our API server, at once. */

@@ -16,9 +16,9 @@ export const CLOSE = {
   busy: 1013,
 } as const;
 
-/** Bytes waiting for the WebSocket above which nothing more is read from TCP, and below which it is again. */
-const HIGH_WATER = 1024 * 1024;
-const LOW_WATER = 256 * 1024;
+/** Bytes waiting for the WebSocket (besides what the kernel holds) above which nothing more is read from TCP, and below which it is again. */
+const HIGH_WATER = 256 * 1024;
+const LOW_WATER = 64 * 1024;
 
 /** The end of one direction: a WebSocket has no half-close, and TCP never delivers an empty chunk. */
 const END = Buffer.alloc(0);

@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { abortError, startDeadline } from '../../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../../lib/errors.ts';
 import type { ReachLimits } from './limits.ts';
+import type { PeerEndpoints } from './endpoints.ts';
 import { Gate } from './gate.ts';
 import { PendingStreams } from './pending.ts';
 import type { ReachPeers } from './reach.ts';
@@ -12,13 +13,18 @@ import { CLOSE } from './stream.ts';
 /** How a stream to a peer's API server came about. */
 export type Way = 'Direct' | 'DialBack';
 
-/** Endpoints of one peer that are tried for one stream. */
-const MOST_ENDPOINTS = 4;
+export interface WaysOptions {
+  peers: Pick<ReachPeers, 'isLinked' | 'askDial'>;
+  endpoints: PeerEndpoints;
+  limits: ReachLimits;
+  clock: Clock;
+}
 
 /** Gets a WebSocket to a peer, whichever side can dial: ours is tried first, since it costs nobody an answer. */
 export class Ways {
   readonly pending: PendingStreams;
-  readonly #peers: ReachPeers;
+  readonly #peers: WaysOptions['peers'];
+  readonly #endpoints: PeerEndpoints;
   readonly #limits: ReachLimits;
   readonly #clock: Clock;
   /** By ClusterID: until when dialling that peer is not tried first (monotonic). */
@@ -27,8 +33,9 @@ export class Ways {
   /** By ClusterID, while streams are being made. */
   readonly #gates = new Map<string, Gate>();
 
-  constructor(peers: ReachPeers, limits: ReachLimits, clock: Clock) {
+  constructor({ peers, endpoints, limits, clock }: WaysOptions) {
     this.#peers = peers;
+    this.#endpoints = endpoints;
     this.#limits = limits;
     this.#clock = clock;
     this.pending = new PendingStreams(clock);
@@ -90,7 +97,7 @@ export class Ways {
 
   #order(clusterID: string): Way[] {
     const linked = this.#peers.isLinked(clusterID);
-    const direct = this.#peers.endpoints(clusterID).length > 0;
+    const direct = this.#endpoints.has(clusterID);
     if (!linked) return direct ? ['Direct'] : [];
     if (!direct) return ['DialBack'];
     const avoid = (this.#avoidDirect.get(clusterID) ?? -Infinity) > this.#clock.monotonic();
@@ -103,23 +110,16 @@ export class Ways {
 
   async #direct(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
     const { connectMs, directMs, avoidDirectMs } = this.#limits;
-    const linked = this.#peers.isLinked(clusterID);
-    const problems: string[] = [];
-    for (const endpoint of this.#peers.endpoints(clusterID).slice(0, MOST_ENDPOINTS)) {
-      const limit = startDeadline(this.#clock, linked ? directMs : connectMs, `dialling ${endpoint}`, signal);
-      try {
-        const ws = await this.#peers.dial({ clusterID, endpoint, path: '/v1/api' }, limit.signal);
-        this.#avoidDirect.delete(clusterID);
-        return hold(ws);
-      } catch (error) {
-        if (signal.aborted) throw abortError(signal);
-        problems.push(errorMessage(error));
-      } finally {
-        limit.dispose();
-      }
+    // Else the time for dialling back would be spent.
+    const ms = this.#peers.isLinked(clusterID) ? directMs : connectMs;
+    try {
+      const ws = await this.#endpoints.dial({ clusterID, path: '/v1/api', ms }, signal);
+      this.#avoidDirect.delete(clusterID);
+      return ws;
+    } catch (error) {
+      this.#avoidDirect.set(clusterID, this.#clock.monotonic() + avoidDirectMs);
+      throw error;
     }
-    this.#avoidDirect.set(clusterID, this.#clock.monotonic() + avoidDirectMs);
-    throw new TributaryError('Unreachable', problems.join('; '));
   }
 
   async #dialBack(clusterID: string, parent: AbortSignal): Promise<WebSocket> {

@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '../../../../src/lib/clock.ts';
 import { createLogger } from '../../../../src/lib/log.ts';
+import { PeerEndpoints } from '../../../../src/peering/reach/endpoints.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { TcpApi, dialAs, pairUp, type Pair, type PairOptions } from './support.ts';
@@ -257,6 +259,30 @@ test('a peer that cannot be dialled after all is asked to dial back, and first o
     expect(state.asked).toHaveLength(asked);
     expect(consumer.reach.wayTo('provider')).toBe('DialBack');
   }
+});
+
+test('of several endpoints the one that answered is tried first the next time', async () => {
+  const pair = await up({ direct: true });
+  const { endpoint } = pair.provider;
+  const tried: string[] = [];
+  const known = ['127.0.0.1:1', endpoint];
+  const endpoints = new PeerEndpoints(
+    {
+      endpoints: () => known,
+      dial: async (target, signal) => {
+        tried.push(target.endpoint);
+        return dialAs('consumer', target, signal);
+      },
+    },
+    systemClock,
+  );
+  const target = { clusterID: 'provider', path: '/v1/api', ms: 5_000 };
+  const { signal } = new AbortController();
+  for (let round = 0; round < 2; round += 1) (await endpoints.dial(target, signal)).terminate();
+  expect(tried).toEqual(['127.0.0.1:1', endpoint, endpoint]);
+  known.splice(0, 2, '127.0.0.1:2');
+  await expect(endpoints.dial(target, signal)).rejects.toMatchObject({ code: 'Unreachable' });
+  expect(tried.slice(3)).toEqual(['127.0.0.1:2']);
 });
 
 describe('a dial id', () => {
