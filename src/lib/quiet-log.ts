@@ -39,11 +39,11 @@ export class QuietLog {
   }
 
   warn(subject: string, message: string, fields: LogFields = {}): void {
-    this.#say(this.#log.warn, { subject, message, fields });
+    this.#say((...line) => this.#log.warn(...line), { subject, message, fields });
   }
 
   info(subject: string, message: string, fields: LogFields = {}): void {
-    this.#say(this.#log.info, { subject, message, fields });
+    this.#say((...line) => this.#log.info(...line), { subject, message, fields });
   }
 
   /** A logger for what concerns one subject. */
@@ -52,9 +52,9 @@ export class QuietLog {
     const at =
       (level: Level) =>
       (message: string, more: LogFields = {}): void =>
-        this.#say(target[level], { subject, message, fields: more });
+        this.#say((...line) => target[level](...line), { subject, message, fields: more });
     return {
-      debug: target.debug,
+      debug: (...line) => target.debug(...line),
       info: at('info'),
       warn: at('warn'),
       error: at('error'),

@@ -15,9 +15,16 @@ export interface DialTimes {
   capMs: number;
   /** A link that has lived so long was a good one: what fails next begins anew. Default 10 s. */
   stableMs: number;
+  /** For name, TCP and TLS together, and again for the upgrade. Default 5 s. */
+  connectMs: number;
 }
 
-export const DEFAULT_DIAL_TIMES: Readonly<DialTimes> = { baseMs: 200, capMs: 30_000, stableMs: 10_000 };
+export const DEFAULT_DIAL_TIMES: Readonly<DialTimes> = {
+  baseMs: 200,
+  capMs: 30_000,
+  stableMs: 10_000,
+  connectMs: 5_000,
+};
 
 /** What came of a link that was opened: it was greeted, or it ended before. */
 export type LinkOutcome = 'greeted' | LinkEnd;
@@ -50,6 +57,8 @@ export class DialLoop {
   #endpoints: readonly string[] = [];
   #lastEndpoint: string | undefined;
   #wake: (() => void) | undefined;
+  /** News that came while nobody waited for it. */
+  #hasNews = false;
   #running: Promise<void> | undefined;
 
   constructor(options: DialLoopOptions) {
@@ -82,6 +91,7 @@ export class DialLoop {
 
   /** Something has changed: a link came or went, or there is a new endpoint. */
   wake(): void {
+    this.#hasNews = true;
     this.#wake?.();
   }
 
@@ -102,6 +112,7 @@ export class DialLoop {
         // Both ends notice the end of a link at the same moment.
         await this.#pause(this.#backoff.next(), signal);
       } else {
+        this.#hasNews = false;
         const problem = await this.#dialAll(signal);
         if (signal.aborted) return;
         // A link that came meanwhile makes it old news.
@@ -190,11 +201,13 @@ export class DialLoop {
   }
 
   async #news(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    await promise;
-    this.#wake = undefined;
+    if (!this.#hasNews && !signal.aborted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await promise;
+      this.#wake = undefined;
+    }
+    this.#hasNews = false;
   }
 }
 

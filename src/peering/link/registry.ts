@@ -85,7 +85,7 @@ export class LinkRegistry implements PeerLinks, Component {
     const { clock, log, certificate, lending, dialBack, random, times } = options;
     this.#times = { ...DEFAULT_TIMES, ...DEFAULT_DIAL_TIMES, ...times };
     this.#quiet = new QuietLog({ log, clock });
-    this.#dialer = new Dialer({ certificate, clock });
+    this.#dialer = new Dialer({ certificate, clock, connectMs: this.#times.connectMs });
     this.#handlers = callHandlers(lending, dialBack);
     this.#targets = new Targets({
       own: () => options.identity.clusterID,

@@ -64,6 +64,7 @@ export class Targets {
       const dialled = this.#dialled.get(key) ?? this.#make(key, group[0]?.clusterID);
       dialled.names = group.map(({ name }) => name);
       dialled.loop.setEndpoints([...new Set(group.flatMap(({ endpoints }) => endpoints))]);
+      if (this.#started) dialled.loop.start();
     }
   }
 
@@ -130,7 +131,6 @@ export class Targets {
     });
     const dialled: Dialled = { loop, names: [], problem: undefined };
     this.#dialled.set(key, dialled);
-    if (this.#started) loop.start();
     return dialled;
   }
 

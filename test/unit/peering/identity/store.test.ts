@@ -45,7 +45,10 @@ async function edit(changes: { annotation?: string | null; key?: string }): Prom
 }
 
 const pem = (type: 'ed25519' | 'x25519'): string =>
-  generateKeyPairSync(type as 'ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  (type === 'ed25519' ? generateKeyPairSync('ed25519') : generateKeyPairSync('x25519')).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  });
 
 describe('the identity', () => {
   test('is made at the first start and the same at every other', async () => {

@@ -7,7 +7,7 @@ import { PeeringNode } from '../../../support/peering-node.ts';
 import { startTcpProxy } from '../../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../../support/tcp-proxy.ts';
 
-const times = { heartbeatMs: 40, heartbeatMisses: 3, baseMs: 20, capMs: 200, stableMs: 300 };
+const times = { heartbeatMs: 40, heartbeatMisses: 3, baseMs: 20, capMs: 200, stableMs: 300, connectMs: 500 };
 
 /** A cluster that is killed and restarted behind an address that stays. */
 class Life {
@@ -21,7 +21,11 @@ class Life {
   }
 
   #next(port = 0): PeeringNode {
-    return new PeeringNode({ identity: this.identity, registry: { times }, endpoint: { port } });
+    return new PeeringNode({
+      identity: this.identity,
+      registry: { times },
+      endpoint: { port, handshakeMs: 500 },
+    });
   }
 
   async start(): Promise<this> {

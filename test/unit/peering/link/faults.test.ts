@@ -190,9 +190,10 @@ describe('a renewal of certificates under load', () => {
     one.dial(...others);
     for (const other of others) await linked(one, other);
     const since = others.map((other) => one.registry.view(other.id)?.since);
-    let [calls, failed, done] = [0, 0, false];
+    let [calls, failed] = [0, 0];
+    const state = { done: false };
     const load = others.map(async (other) => {
-      while (!done) {
+      while (!state.done) {
         await one.registry.call(other.id, 'credential', {}).catch(() => failed++);
         calls++;
         await new Promise((resolve) => setImmediate(resolve));
@@ -203,7 +204,7 @@ describe('a renewal of certificates under load', () => {
       await Promise.all([one, ...others].map(async (node) => node.renew(60_000)));
       await eventually('calls go on', () => calls > before + 3);
     }
-    done = true;
+    state.done = true;
     await Promise.all(load);
     expect(failed).toBe(0);
     expect(others.map((other) => one.registry.view(other.id)?.since)).toEqual(since);

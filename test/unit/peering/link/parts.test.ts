@@ -8,6 +8,7 @@ import { contest } from '../../../../src/peering/link/contest.ts';
 import { Delivery } from '../../../../src/peering/link/delivery.ts';
 import { Heartbeat } from '../../../../src/peering/link/heartbeat.ts';
 import { commonProtocol, helloTo, provedKeys } from '../../../../src/peering/link/hello.ts';
+import type { NetworkKey, SelfDescription } from '../../../../src/peering/link/hello.ts';
 import { Outbox } from '../../../../src/peering/link/outbox.ts';
 import { Throttle } from '../../../../src/peering/link/throttle.ts';
 import type { DocumentChanges, Documents } from '../../../../src/peering/protocol/documents.ts';
@@ -55,14 +56,15 @@ describe('of two links', () => {
 
 describe('hello', () => {
   const key = Buffer.alloc(32, 1);
-  const self = () => ({
+  const self = (): SelfDescription => ({
     clusterName: 'n'.repeat(200),
     software: '1',
     endpoints: Array(20).fill('h:1') as string[],
   });
 
   test('fits what the other end takes', () => {
-    const networkKeys = () => Array.from({ length: 20 }, (_, index) => ({ name: `${index}`, key }));
+    const networkKeys = (): NetworkKey[] =>
+      Array.from({ length: 20 }, (_, index) => ({ name: `${index}`, key }));
     const hello = helloTo('peer', 'own', { self, networkKeys });
     expect(hello.clusterName).toHaveLength(128);
     expect(hello.endpoints).toHaveLength(8);
@@ -88,7 +90,9 @@ describe('hello', () => {
 });
 
 describe('heartbeat', () => {
-  const beat = (options: { deaf?: boolean } = {}) => {
+  const beat = (
+    options: { deaf?: boolean } = {},
+  ): { clock: FakeClock; heartbeat: Heartbeat; seen: { pings: number; dead: number } } => {
     const clock = new FakeClock();
     const seen = { pings: 0, dead: 0 };
     const heartbeat = new Heartbeat({
@@ -171,7 +175,12 @@ test('a throttle stops reading for as long as was taken too early', async () => 
 });
 
 describe('outbox', () => {
-  const box = () => {
+  const box = (): {
+    clock: FakeClock;
+    sent: DocumentChanges[];
+    state: { documents: Documents | undefined };
+    outbox: Outbox;
+  } => {
     const clock = new FakeClock();
     const sent: DocumentChanges[] = [];
     const state: { documents: Documents | undefined } = { documents: {} };
@@ -234,7 +243,9 @@ describe('outbox', () => {
 });
 
 describe('delivery', () => {
-  const deliver = (outcome: (changes: DocumentChanges) => void) => {
+  const deliver = (
+    outcome: (changes: DocumentChanges) => void,
+  ): { clock: FakeClock; got: DocumentChanges[]; delivery: Delivery } => {
     const clock = new FakeClock();
     const got: DocumentChanges[] = [];
     const received = async (_peer: unknown, changes: DocumentChanges): Promise<void> => {
