@@ -1,8 +1,7 @@
 import { isConditionTrue } from '../../api/conditions.ts';
 import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peering-request.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
 import { isReservedNamespace } from '../tenant.ts';
@@ -11,7 +10,6 @@ import type { Inbox } from './inbox.ts';
 
 export interface IntakeOptions {
   clock: Clock;
-  log: Logger;
   inbox: Inbox;
   /** Our own ClusterID. */
   own: string;
@@ -37,7 +35,7 @@ export class Intake {
 
   /** Takes what is in order; throws what is wrong with the rest, in one line for the peer. */
   take(peer: PeerIdentity, changes: Pick<DocumentChanges, 'request' | 'acceptance'>): void {
-    const { clock, log, inbox, heard } = this.#options;
+    const { clock, inbox, heard } = this.#options;
     const { request, acceptance } = changes;
     const problems: unknown[] = [];
     const passes = (check: () => void): boolean => {
@@ -58,9 +56,8 @@ export class Intake {
       inbox.hear(peer, taken, clock.monotonic());
       heard(peer.clusterID);
     }
-    if (problems.length === 0) return;
-    log.warn('refused what a peer said', { peer: peer.clusterID, error: errorMessage(problems[0]) });
-    throw problems[0];
+    // The link tells the peer, and the log once.
+    if (problems.length > 0) throw problems[0];
   }
 
   #checkRequest({ clusterID }: PeerIdentity, request: RequestDocument | null): void {

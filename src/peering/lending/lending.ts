@@ -89,7 +89,6 @@ export class Lending implements LendingSide {
     const { clusterID } = identity;
     this.#intake = new Intake({
       clock,
-      log,
       inbox: this.#inbox,
       own: clusterID,
       requests: this.#requests,

@@ -55,21 +55,27 @@ export const tenancyLabels = (consumer: string): Record<string, string> => ({
   [LABEL_TENANCY]: TENANCY_CONTRACT,
 });
 
+export interface TenancyObjects {
+  shared: Manifest[];
+  /** One list for each namespace; they do not depend on each other. */
+  tenants: Manifest[][];
+  /** Before it is there, nobody can come in. */
+  account: Manifest[];
+}
+
 /**
  * All objects of one tenant, in the order in which they must be applied: the quota is there before the peer may
  * create a pod. Quotas are of namespaces; each one bears the whole amount, since a split would leave room unused in
  * one while pods are refused in another, and the sum over all is metered.
  */
-export function forgeTenancy(tenancy: Tenancy): Manifest[] {
+export function forgeTenancy(tenancy: Tenancy): TenancyObjects {
   const { consumer, contract } = tenancy;
   const labels = tenancyLabels(consumer);
-  return [
-    forgeFlowSchema(consumer),
-    ...contract.namespaces.flatMap(({ homeNamespace, tenantNamespace }) =>
-      forgeTenantObjects(tenancy, { homeNamespace, tenantNamespace, labels }),
-    ),
-    forgePeerAccount(consumer, labels),
-  ];
+  return {
+    shared: [forgeFlowSchema(consumer)],
+    tenants: contract.namespaces.map((names) => forgeTenantObjects(tenancy, { ...names, labels })),
+    account: [forgePeerAccount(consumer, labels)],
+  };
 }
 
 function forgeTenantObjects(

@@ -33,6 +33,7 @@ import {
 const KINDS = [namespaces, serviceAccounts, resourceQuotas, limitRanges, roleBindings, flowSchemas];
 const BY_PEER = 'peer';
 const QUOTA_PATIENCE_MS = 5000;
+const NAMESPACES_AT_ONCE = 8;
 
 export interface TenantsOptions {
   client: KubeClient;
@@ -113,10 +114,25 @@ export class Tenants {
         return `waits for namespace ${namespace.metadata.name} of an earlier contract to end`;
       } else await this.#keepNoLonger(namespace, signal);
     }
-    const missing = forgeTenancy(tenancy).filter((manifest) => !this.#isAsWanted(manifest));
-    await applyManifests(this.#options.client, missing, { signal });
+    await this.#apply(tenancy, signal);
     const uncounted = [...agreed].find((name) => !this.#isCounted(name));
     return uncounted && `waits for the quota of namespace ${uncounted} to be in force`;
+  }
+
+  async #apply(tenancy: Tenancy, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    const { shared, tenants, account } = forgeTenancy(tenancy);
+    const missing = (manifests: readonly Manifest[]): Manifest[] =>
+      manifests.filter((manifest) => !this.#isAsWanted(manifest));
+    await applyManifests(client, missing(shared), { signal });
+    const waiting = tenants.map(missing).filter(({ length }) => length > 0);
+    const work = async (): Promise<void> => {
+      for (let tenant = waiting.shift(); tenant !== undefined; tenant = waiting.shift()) {
+        await applyManifests(client, tenant, { signal });
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(NAMESPACES_AT_ONCE, waiting.length) }, work));
+    await applyManifests(client, missing(account), { signal });
   }
 
   /**

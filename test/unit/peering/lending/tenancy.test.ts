@@ -16,11 +16,15 @@ const tenancyOf = (more: Partial<Tenancy> = {}): Tenancy => ({
   policy: { peers: {} },
   ...more,
 });
+const forge = (tenancy: Tenancy): Manifest[] => {
+  const { shared, tenants, account } = forgeTenancy(tenancy);
+  return [...shared, ...tenants.flat(), ...account];
+};
 const find = (objects: readonly Manifest[], kind: string): Manifest & { spec?: { hard?: object } } =>
   objects.find((object) => object.kind === kind) as Manifest;
 
 test('a tenant is these objects, the account last: before it, nobody can come in', () => {
-  const objects = forgeTenancy(tenancyOf());
+  const objects = forge(tenancyOf());
   expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)).toEqual(
     [
       `FlowSchema /tributary-peer-${consumer}`,
@@ -41,7 +45,7 @@ test('a tenant is these objects, the account last: before it, nobody can come in
 });
 
 test('the quota is the contract; what it does not name of cpu, memory and pods is none', () => {
-  expect(find(forgeTenancy(tenancyOf()), 'ResourceQuota').spec?.hard).toMatchObject({
+  expect(find(forge(tenancyOf()), 'ResourceQuota').spec?.hard).toMatchObject({
     'requests.cpu': '2',
     'requests.memory': '4Gi',
     pods: '10',
@@ -50,7 +54,7 @@ test('the quota is the contract; what it does not name of cpu, memory and pods i
     'requests.example.com/gpu': '1',
     persistentvolumeclaims: '0',
   });
-  expect(find(forgeTenancy(tenancyOf({ amounts: {} })), 'ResourceQuota').spec?.hard).toMatchObject({
+  expect(find(forge(tenancyOf({ amounts: {} })), 'ResourceQuota').spec?.hard).toMatchObject({
     'requests.cpu': '0',
     'requests.memory': '0',
     pods: '0',
@@ -78,7 +82,7 @@ test.each([
     { 'tributary.dev/node-selector': 'a=1,b=2', 'scheduler.alpha.kubernetes.io/node-selector': 'a=1,b=2' },
   ],
 ])('what the policy %j says is written on the namespace', (policy, annotations) => {
-  const objects = forgeTenancy(tenancyOf({ policy: { peers: {}, ...policy } }));
+  const objects = forge(tenancyOf({ policy: { peers: {}, ...policy } }));
   expect(find(objects, 'Namespace').metadata.annotations).toMatchObject({
     'tributary.dev/home-namespace': 'shop',
     ...annotations,
