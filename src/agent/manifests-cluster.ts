@@ -12,8 +12,10 @@ import {
 import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { REACH_PORTS } from '../peering/reach/limits.ts';
 import { forgeLendingStatics } from '../peering/lending/statics.ts';
 import {
+  AGENTS_NAMESPACE,
   IS_LAUNCHING,
   forgeAgentStatics,
   forgeLaunchFence,
@@ -54,6 +56,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
     forgePeeringService(labels, service),
+    forgeNetworkPolicy(labels),
     forgeDeployment({
       ...program,
       image,
@@ -102,6 +105,27 @@ function forgePeeringService(
           targetPort: 'peering',
           protocol: 'TCP',
           ...(nodePort !== undefined && { nodePort }),
+        },
+      ],
+    },
+  };
+}
+
+/** Only agents come to the listeners that lead to API servers of providers; where the network enforces it. */
+function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: object } {
+  const tcp = (port: number | string): models.V1NetworkPolicyPort => ({ protocol: 'TCP', port });
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME, labels },
+    spec: {
+      podSelector: { matchLabels: labels },
+      policyTypes: ['Ingress'],
+      ingress: [
+        { ports: [tcp('ops'), tcp('peering')] },
+        {
+          from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': AGENTS_NAMESPACE } } }],
+          ports: [{ ...tcp(REACH_PORTS.first), endPort: REACH_PORTS.last }],
         },
       ],
     },

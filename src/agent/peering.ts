@@ -30,6 +30,7 @@ import { LinkRegistry } from '../peering/link/registry.ts';
 import { Stockkeeper } from '../peering/offer/stockkeeper.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { PROTOCOLS, type ApiAccess } from '../peering/protocol/documents.ts';
+import { REACH_PORTS } from '../peering/reach/limits.ts';
 import { Reach, type ReachPeers } from '../peering/reach/reach.ts';
 import { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
@@ -156,7 +157,7 @@ export class Peering {
       peers,
       mayReach: (clusterID) => this.#mayReach(clusterID),
       apiServer: () => hostAndPort(this.#options.credentials.server),
-      listen: { host: '::', advertised: parts.config.nodeAddress ?? '127.0.0.1' },
+      listen: { host: '::', advertised: parts.config.nodeAddress ?? '127.0.0.1', ports: REACH_PORTS },
     });
   }
 

@@ -30,6 +30,12 @@ export const LAUNCH_SYSTEM_RIGHTS: readonly Right[] = [
     why: 'the Role of one agent: its kubeconfig Secret and what it serves, by name; fenced to that',
   },
   {
+    group: '',
+    resource: 'secrets',
+    verbs: ['get', 'list', 'watch'],
+    why: 'only who may read a kubeconfig Secret can let an agent read it; which one is named after its provider',
+  },
+  {
     group: 'tributary.dev',
     resource: 'nodes',
     verbs: ['serve'],

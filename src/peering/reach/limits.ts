@@ -28,3 +28,6 @@ export const DEFAULT_LIMITS: ReachLimits = {
   beatMs: 7_000,
   silentBeats: 3,
 };
+
+/** Where the local listeners are, so that a NetworkPolicy can speak of them: one port for each provider in use. */
+export const REACH_PORTS = { first: 17_600, last: 17_855 } as const;

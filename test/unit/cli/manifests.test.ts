@@ -20,11 +20,11 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 7],
-  ['cluster --image tributary:1', manifestsCommand, 38],
+  ['cluster --image tributary:1', manifestsCommand, 39],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    38,
+    39,
   ],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 7],
   [`${peer} shop`, manifestsCommand, 15],
