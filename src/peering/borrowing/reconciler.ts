@@ -179,8 +179,7 @@ export class Reconciler {
     const ours = caches.virtualNodesOf(clusterID);
     const recorded = facts.advertisement?.status?.virtualNodes ?? [];
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
-    const isLast = !facts.hasBelongings && facts.advertisement?.metadata.deletionTimestamp !== undefined;
-    if (!isLast) await this.#write(facts, this.#endingStatus(course, names), signal);
+    if (!isLast(facts)) await this.#write(facts, this.#endingStatus(course, names), signal);
     const hasty = course.revoked || facts.wish.force === true;
     const wait = await teardown.drain(ours, { hasty }, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };
@@ -254,3 +253,7 @@ export class Reconciler {
     }
   }
 }
+
+/** Nothing is left but the Advertisement, and that is being deleted: its status is of no use to anybody. */
+const isLast = ({ hasBelongings, advertisement }: Facts): boolean =>
+  !hasBelongings && advertisement?.metadata.deletionTimestamp !== undefined;

@@ -5,8 +5,8 @@ export const BORROWING_CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: 'tributary.dev',
     resource: 'advertisements',
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
-    why: 'offers received; patch: takes its finalizer off, and nothing else',
+    verbs: ['list', 'watch', 'create', 'update', 'patch', 'delete'],
+    why: 'offers received; patch: its own finalizer, and the annotation with the name of the virtual node',
   },
   {
     group: 'tributary.dev',
@@ -17,26 +17,26 @@ export const BORROWING_CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: 'tributary.dev',
     resource: 'virtualnodes',
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why: 'one or more for each provider that we use; those that people made are never written',
   },
   {
     group: '',
     resource: 'namespaces',
-    verbs: ['get', 'list', 'watch'],
+    verbs: ['list', 'watch'],
     why: 'only namespaces that exist are offloaded',
   },
   {
     group: '',
     resource: 'nodes',
-    verbs: ['get', 'list', 'delete'],
+    verbs: ['get', 'delete'],
     why: 'a virtual node is never given the name of another Node; the Node of a peering that has ended is removed where its agent did not',
   },
   {
     group: '',
     resource: 'pods',
-    verbs: ['get', 'list', 'delete'],
-    why: 'ends the pods on the Nodes of a peering that ends, which may be of any namespace; asked for by node name only',
+    verbs: ['list', 'delete'],
+    why: 'ends the pods on the Nodes of a peering that ends, whatever their namespace (RBAC cannot say "pods on these nodes"); asked for by node name only',
   },
 ];
 
@@ -45,7 +45,7 @@ export const BORROWING_SYSTEM_RIGHTS: readonly Right[] = [
   {
     group: '',
     resource: 'secrets',
-    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why: 'the credential for each provider, `tributary-kubeconfig-<id>`, renewed and removed',
   },
 ];
@@ -55,7 +55,7 @@ export const BORROWING_LEASE_RIGHTS: readonly Right[] = [
   {
     group: 'coordination.k8s.io',
     resource: 'leases',
-    verbs: ['get', 'delete'],
+    verbs: ['delete'],
     why: 'the heartbeat of a Node that is gone goes too',
   },
 ];

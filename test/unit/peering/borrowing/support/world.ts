@@ -288,7 +288,7 @@ export class World {
         if (!this.connected || !isAlive() || this.callFails)
           throw new TributaryError('Unreachable', 'no link');
         if (method !== 'credential') throw new Error(method);
-        return this.provider.credential() as never;
+        return this.provider.credential();
       },
       onChange: (listener) => subscribed(this.#linkListeners, listener),
     };

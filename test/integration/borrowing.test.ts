@@ -1,0 +1,167 @@
+import 'reflect-metadata';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { advertisements } from '../../src/api/advertisement.ts';
+import { forgeGrant, rulesOf, type Right } from '../../src/api/rbac.ts';
+import { leases, nodes, pods, secrets } from '../../src/api/resources.ts';
+import { virtualNodes } from '../../src/api/virtual-node.ts';
+import { manifestsCommand } from '../../src/cli/manifests.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { hasCode } from '../../src/lib/errors.ts';
+import {
+  BORROWING_CLUSTER_RIGHTS,
+  BORROWING_EVENT_RIGHTS,
+  BORROWING_LEASE_RIGHTS,
+  BORROWING_SYSTEM_RIGHTS,
+} from '../../src/peering/borrowing/rights.ts';
+import { BorrowingWorld } from '../support/borrowing-world.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster, printed } from '../support/rights-cluster.ts';
+
+/**
+ * Borrowing on a real API server, under an account that has the rights of its tables and no others: what the kinds'
+ * rules, finalizers, preconditions and graceful deletion really do. The provider and the agent are scripts.
+ */
+
+const TIMEOUT_MS = 120_000;
+const SYSTEM = 'tributary-system';
+const ACCOUNT = { namespace: SYSTEM, name: 'tributary-cluster' };
+
+let lab: RightsCluster;
+let admin: KubeClient;
+let world: BorrowingWorld;
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('borrowing');
+  await lab.apply(await printed(manifestsCommand, ['crds']));
+  const grant = (rights: readonly Right[], namespace?: string): object[] =>
+    forgeGrant({
+      name: 'tributary-borrowing-test',
+      ...(namespace !== undefined && { namespace }),
+      labels: {},
+      account: ACCOUNT,
+      rules: rulesOf(rights),
+    });
+  const objects = [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } },
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ACCOUNT },
+    ...grant(BORROWING_CLUSTER_RIGHTS),
+    ...grant(BORROWING_SYSTEM_RIGHTS, SYSTEM),
+    ...grant(BORROWING_LEASE_RIGHTS, 'kube-node-lease'),
+    ...grant(BORROWING_EVENT_RIGHTS, 'default'),
+  ];
+  await lab.apply(objects.map((object) => stringify(object)).join('---\n'));
+  const kubeconfig = await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8'));
+  admin = createClient(kubeconfig);
+  const { token } = await lab.tokenOf(ACCOUNT);
+  const { server, ca } = kubeconfig;
+  const client = createClient({ server, ...(ca !== undefined && { ca }), token: async () => token });
+  world = new BorrowingWorld(admin, client);
+  const account = '/api/v1/namespaces/shop/serviceaccounts/default';
+  await eventually('pods can be made', async () => (await lab.cluster.api.get(account)) !== undefined);
+  await world.start();
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  await world?.stop();
+  await admin?.close();
+  await lab?.down();
+}, TIMEOUT_MS);
+
+const isGone = async (read: Promise<unknown>): Promise<boolean> =>
+  read.then(
+    () => false,
+    (error: unknown) => {
+      if (hasCode(error, 'NotFound')) return true;
+      throw error;
+    },
+  );
+
+const addPod = async (name: string, nodeName: string): Promise<void> => {
+  const containers = [{ name: 'main', image: 'web' }];
+  const tolerations = [{ operator: 'Exists' }];
+  await admin.create(pods, {
+    metadata: { name, namespace: 'shop' },
+    spec: { nodeName, containers, tolerations },
+  });
+};
+
+const reported = (): string => world.borrowing.report(world.id).phase;
+
+test(
+  'from an offer to a virtual node, a smaller share, and back to nothing',
+  async () => {
+    world.want(true);
+    await eventually('established', () => reported() === 'Established', TIMEOUT_MS);
+    const advertisement = await admin.get(advertisements, { name: world.id });
+    expect(advertisement.status).toMatchObject({
+      decision: 'Accepted',
+      access: 'Link',
+      virtualNodes: ['milan'],
+    });
+    expect(advertisement.status?.contract).toEqual(world.provider.contract);
+    const node = await admin.get(virtualNodes, { name: 'milan' });
+    expect(node.spec).toMatchObject({
+      resources: { cpu: '8', memory: '16Gi', pods: '100' },
+      namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }],
+    });
+    await addPod('web', 'milan');
+    const { uid } = (await admin.get(pods, { namespace: 'shop', name: 'web' })).metadata;
+
+    world.provider.resources = { cpu: '2', memory: '16Gi', pods: '100' };
+    world.provider.renew();
+    const from = performance.now();
+    world.say();
+    await eventually(
+      'the smaller share is there',
+      async () => (await admin.get(virtualNodes, { name: 'milan' })).spec.resources['cpu'] === '2',
+    );
+    process.stdout.write(`share on the virtual node after ${Math.round(performance.now() - from)} ms\n`);
+    expect((await admin.get(pods, { namespace: 'shop', name: 'web' })).metadata).toMatchObject({ uid });
+
+    await world.quiet();
+    const settled = await admin.get(virtualNodes, { name: 'milan' });
+    world.want(true);
+    await world.quiet();
+    expect((await admin.get(virtualNodes, { name: 'milan' })).metadata.resourceVersion).toBe(
+      settled.metadata.resourceVersion,
+    );
+
+    world.want(false);
+    await eventually('gone', async () => isGone(admin.get(advertisements, { name: world.id })), TIMEOUT_MS);
+    expect(await isGone(admin.get(virtualNodes, { name: 'milan' }))).toBe(true);
+    expect(await isGone(admin.get(nodes, { name: 'milan' }))).toBe(true);
+    expect(await isGone(admin.get(leases, { namespace: 'kube-node-lease', name: 'milan' }))).toBe(true);
+    expect(await isGone(admin.get(pods, { namespace: 'shop', name: 'web' }))).toBe(true);
+    const { items } = await admin.list(secrets, {
+      namespace: SYSTEM,
+      labelSelector: 'tributary.dev/provider',
+    });
+    expect(items).toEqual([]);
+    await eventually('the request is withdrawn', () => world.provider.request === undefined);
+    expect(world.warnings).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'with the agent and the provider dead, everything goes within the time that pods are given',
+  async () => {
+    world.want(true);
+    await eventually('established', () => reported() === 'Established', TIMEOUT_MS);
+    await addPod('web', 'milan');
+    world.agents.dead = true;
+    world.connected = false;
+    world.want(false);
+    await eventually('gone', async () => isGone(admin.get(advertisements, { name: world.id })), TIMEOUT_MS);
+    expect(await isGone(admin.get(nodes, { name: 'milan' }))).toBe(true);
+    expect(await isGone(admin.get(pods, { namespace: 'shop', name: 'web' }))).toBe(true);
+    expect(await isGone(admin.get(leases, { namespace: 'kube-node-lease', name: 'milan' }))).toBe(true);
+    expect(world.borrowing.documents(world.id)).toEqual({});
+  },
+  TIMEOUT_MS,
+);
