@@ -15,7 +15,7 @@ MINUTES ?= 10
 .PHONY: help setup demo test check lab-up lab-down bench image clean clean-cache
 
 help:
-	@echo 'make demo [DEMO=pods]   shows one part of the product on two real clusters (lab/demo/)'
+	@echo 'make demo [DEMO=pods|peering]  shows one part of the product on real clusters (lab/demo/)'
 	@echo 'make test               checks, unit, integration and end-to-end tests'
 	@echo 'make check              format, lint, types, generated files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
