@@ -46,7 +46,7 @@ export interface Tenant {
 }
 
 /** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
-const RESERVED = /^(kube-.*|default|tributary-system|tributary-peers)$/;
+const RESERVED = /^(kube-.*|default|tributary-system|tributary-peers|tributary-agents)$/;
 
 export const isReservedNamespace = (name: string): boolean => RESERVED.test(name);
 
