@@ -134,11 +134,13 @@ export class SightingWriter implements Component {
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { clock, source } = this.#options;
+    const { validityMs } = this.#limits;
     let requeueAfterMs = Infinity;
     for (const object of objects) {
       const known = object.status?.sightings?.[source.source];
       const leftMs = Date.parse(known?.expires ?? '') - clock.now();
-      if (leftMs > 0 && !this.#admitted.has(clusterID)) requeueAfterMs = Math.min(requeueAfterMs, leftMs);
+      const isPlausible = leftMs > 0 && leftMs <= validityMs * 2;
+      if (isPlausible && !this.#admitted.has(clusterID)) requeueAfterMs = Math.min(requeueAfterMs, leftMs);
       else await this.#patch(object, null, signal);
     }
     this.#admitted.delete(clusterID);

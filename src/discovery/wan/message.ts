@@ -1,5 +1,5 @@
 /** One DNS message out, one in (RFC 1035, RFC 6891). What comes in was sent by whoever could. */
-import { RECURSION_DESIRED, decode, encode } from 'dns-packet';
+import { RECURSION_DESIRED, TRUNCATED_RESPONSE, decode, encode } from 'dns-packet';
 import type { Answer, DecodedPacket, SrvData } from 'dns-packet';
 import { TributaryError } from '../../lib/errors.ts';
 
@@ -46,6 +46,8 @@ const MAX_RECORDS = 1000;
 /** RFC 2181, section 8: a TTL with the top bit set is to be taken for zero. */
 const MAX_TTL = 2 ** 31 - 1;
 const HEADER_BYTES = 12;
+/** Of answers, authorities and additionals. */
+const COUNTS_AT = 6;
 
 /** `edns: false` for servers so old that they refuse it. */
 export function encodeQuery({ id, name, type }: Query, { edns }: { edns: boolean }): Buffer {
@@ -75,7 +77,7 @@ const optRecord = (): Answer => ({
  */
 export function decodeReply(bytes: Buffer, query: Query): Reply | undefined {
   if (bytes.length < HEADER_BYTES || bytes.readUInt16BE(0) !== query.id) return undefined;
-  const packet = parse(bytes);
+  const packet = parse(isCut(bytes) ? headOf(bytes) : bytes);
   if (!packet.flag_qr) return undefined;
   const rcode = bytes.readUInt16BE(2) & 0xf;
   const [question, ...more] = packet.questions ?? [];
@@ -93,6 +95,14 @@ export function decodeReply(bytes: Buffer, query: Query): Reply | undefined {
     records: (packet.answers ?? []).slice(0, MAX_RECORDS).flatMap(recordOf),
     ...(negativeTtlSeconds !== undefined && { negativeTtlSeconds }),
   };
+}
+
+const isCut = (bytes: Buffer): boolean => (bytes.readUInt16BE(2) & TRUNCATED_RESPONSE) !== 0;
+
+/** The same without records: of a message that was cut, the last one may be there in part only. */
+function headOf(bytes: Buffer): Buffer {
+  const head = Buffer.from(bytes);
+  return head.fill(0, COUNTS_AT, HEADER_BYTES);
 }
 
 function parse(bytes: Buffer): DecodedPacket {

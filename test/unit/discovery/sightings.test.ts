@@ -30,8 +30,12 @@ const candidateOf = (clusterID: string, more: Partial<Candidate> = {}): Candidat
 /** A source that sees what it is told. */
 class ToldSource implements CandidateSource {
   readonly name = 'told';
-  readonly source = 'WAN';
+  readonly source: CandidateSource['source'];
   readonly #set = new CandidateSet(systemClock);
+
+  constructor(source: CandidateSource['source'] = 'WAN') {
+    this.source = source;
+  }
 
   async start(): Promise<void> {
     await Promise.resolve();
@@ -80,10 +84,13 @@ describe('the writer', () => {
     await api.stop();
   });
 
-  async function write(limits: Partial<SightingLimits> = {}): Promise<SightingWriter> {
+  async function write(
+    limits: Partial<SightingLimits> = {},
+    from: ToldSource = source,
+  ): Promise<SightingWriter> {
     const writer = new SightingWriter({
       client,
-      source,
+      source: from,
       clusters,
       clock,
       log: silentLogger,
@@ -227,6 +234,32 @@ describe('the writer', () => {
     expect(sighting(MILAN)).toEqual(known);
     await clock.advance(2000);
     await eventually('expired', () => sighting(MILAN) === undefined);
+  });
+
+  test('a time far ahead, of a predecessor whose clock was wrong, is not waited for', async () => {
+    const known = { endpoints: [], firstSeen: '2026-01-01T00:00:00Z', expires: '2099-01-01T00:00:00Z' };
+    seed(MILAN, { clusterID: MILAN }, { sightings: { WAN: known } });
+    await eventually('in the cache', () => clusters.size === 1);
+    await write();
+    await eventually('taken away', () => sighting(MILAN) === undefined);
+  });
+
+  test('two ways of discovery write side by side, and neither touches what the other has written', async () => {
+    const lan = new ToldSource('LAN');
+    await write();
+    await write({}, lan);
+    for (let turn = 1; turn <= 10; turn++) {
+      lan.see(candidateOf(MILAN, { endpoints: [`10.1.0.${turn}:1`] }));
+      source.see(candidateOf(MILAN, { endpoints: [`10.2.0.${turn}:1`] }));
+      await eventually('both', () => {
+        const { LAN, WAN } = read(MILAN)?.status?.sightings ?? {};
+        return LAN?.endpoints[0] === `10.1.0.${turn}:1` && WAN?.endpoints[0] === `10.2.0.${turn}:1`;
+      });
+    }
+    expect(clusters.size).toBe(1);
+    lan.see();
+    await eventually('the LAN is gone', () => read(MILAN)?.status?.sightings?.LAN === undefined);
+    expect(sighting(MILAN)?.endpoints).toEqual(['10.2.0.10:1']);
   });
 
   test('whoever stops leaves sightings behind, for the next to go on', async () => {

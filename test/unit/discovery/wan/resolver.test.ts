@@ -94,6 +94,17 @@ test('an answer that is cut is asked for again over TCP, in however many pieces 
   expect(server.log).toEqual([`udp A ${NAME}`, `tcp A ${NAME}`]);
 });
 
+test('an answer that is cut in the middle of a record is asked for again over TCP', async () => {
+  server.intercept = (asked) => {
+    if (asked.over === 'tcp') return false;
+    const bytes = encode({ ...asked.answer, flags: (asked.answer.flags ?? 0) | TRUNCATED_RESPONSE });
+    asked.send(bytes.subarray(0, bytes.length - 3));
+    return true;
+  };
+  expect((await resolver().resolve(NAME, 'A', never)).records).toEqual(['10.1.0.1']);
+  expect(server.log).toEqual([`udp A ${NAME}`, `tcp A ${NAME}`]);
+});
+
 test('an answer that is cut even over TCP is none', async () => {
   server.intercept = (asked) => {
     asked.send(
