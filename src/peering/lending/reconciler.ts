@@ -18,7 +18,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { canonicalText } from '../canonical.ts';
 import type { TokenVerdict } from '../join/tokens.ts';
@@ -103,15 +103,17 @@ export class Reconciler {
     const heard = inbox.get(clusterID);
     if (request === undefined) return this.#withoutRequest(clusterID, heard, signal);
     if (request.metadata.deletionTimestamp !== undefined) return this.#end(request, heard, signal);
-    if (heard.request === null) {
-      const waitMs = this.#graceMs(heard.requestSince);
-      return waitMs > 0 ? { requeueAfterMs: waitMs } : this.#delete(request, signal);
-    }
-    if (await this.#wroteSpec(request, heard.request, signal)) return;
+    const graceMs = heard.request === null ? this.#graceMs(heard.requestSince) : Infinity;
+    if (graceMs <= 0) return this.#delete(request, signal);
+    // Within the grace all goes on as before, and a revocation is not put off by it.
+    if (await this.#wroteSpec(request, heard.request ?? undefined, signal)) return;
     const decision = await this.#decide(request, heard, signal);
-    return decision.state === 'Approved'
-      ? this.#lend(request, { decision, heard }, signal)
-      : this.#refuse(request, decision, signal);
+    const { requeueAfterMs = Infinity } =
+      decision.state === 'Approved'
+        ? await this.#lend(request, { decision, heard }, signal)
+        : await this.#refuse(request, decision, signal);
+    const againMs = Math.min(requeueAfterMs, graceMs);
+    return againMs === Infinity ? undefined : { requeueAfterMs: againMs };
   }
 
   /** The offer made last to that peer, whether or not it is stored yet. */
@@ -229,12 +231,13 @@ export class Reconciler {
     request: PeeringRequest,
     decision: Exclude<Decision, Approval>,
     signal: AbortSignal,
-  ): Promise<ReconcileResult | void> {
+  ): Promise<ReconcileResult> {
     const { clock, inbox, tenants, isLinked } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
     await this.#recorder.write(request, refusedStatus(request, decision, ending), signal);
+    // Somebody has an eye on it.
     if (request.spec.approval !== undefined) return this.#afterEnd(remains);
     const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
     const leftMs = Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
@@ -307,7 +310,9 @@ export class Reconciler {
       return { isDone: false, lookAgainMs: requeueAfterMs };
     }
     if (isNew) return { isDone: false, lookAgainMs: Infinity };
-    const waitsFor = await tenants.ensure({ consumer, contract, amounts, policy }, signal);
+    const waitsFor = await tenants
+      .ensure({ consumer, contract, amounts, policy }, signal)
+      .catch((error: unknown) => refusalOf(error));
     return waitsFor === undefined
       ? { isDone: true, lookAgainMs: Infinity }
       : { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
@@ -369,6 +374,12 @@ function specOf({
     ...(CLUSTER_NAME.test(clusterName) && { clusterName }),
     namespaces: [...new Set(namespaces)].toSorted(),
   };
+}
+
+/** For people to read: somebody's admission or quota is in the way, or our own rights. Throws anything that passes. */
+function refusalOf(error: unknown): string {
+  if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return `cannot be set up: ${errorMessage(error)}`;
+  throw error;
 }
 
 /** Coarsely: each renewal of a token is not worth a write. */

@@ -84,9 +84,11 @@ function forgeTenantObjects(
 ): Manifest[] {
   const { homeNamespace, tenantNamespace: namespace, labels } = names;
   const quota = quotaOf(amounts);
+  // The stricter of both: the policy may have changed since the contract.
+  const podSecurity = policy.podSecurity === 'restricted' ? 'restricted' : contract.podSecurity;
   const annotations = { ...annotationsOf(quota, policy), [ANNOTATION_HOME_NAMESPACE]: homeNamespace };
   return [
-    forgeNamespace(namespace, labels, { podSecurity: contract.podSecurity, annotations }),
+    forgeNamespace(namespace, labels, { podSecurity, annotations }),
     forgeQuota(namespace, labels, quota),
     forgeLimits(namespace, labels, quota),
     forgeDefaultAccount(namespace, labels),

@@ -146,6 +146,37 @@ test('who has said that it wants nothing may take it back for two seconds', asyn
   await eventually('ended', () => rome.told.grant === undefined);
 });
 
+test('saying so again and again puts off no revocation', async () => {
+  await world.stop();
+  world = await new LendingWorld(client, { clock, quotaPatienceMs: 0, withdrawalGraceMs: 2000 }).start();
+  await world.policy();
+  const rome = world.peer();
+  await rome.peered();
+  await rome.ask();
+  await rome.ask(null);
+  world.wish(rome.id, 'Disabled');
+  await eventually('revoked, and no time has passed', async () => !(await rome.hasAccount()));
+});
+
+test('what stands in the way of a tenant is shown, and once it is gone the tenant is made', async () => {
+  await world.policy();
+  const rome = world.peer();
+  await rome.ask();
+  await rome.offered();
+  const relent = api.fault({
+    times: 1000,
+    status: 403,
+    match: ({ method, path }) => method === 'PATCH' && path.endsWith('/resourcequotas/tributary'),
+  });
+  await rome.accept();
+  await eventually('shown', () => rome.told.grant?.message?.includes('cannot be set up: ') === true);
+  expect((await rome.object()).status).toMatchObject({ phase: 'Accepted' });
+  expect(await rome.hasAccount()).toBe(false);
+  relent();
+  await pass(6000);
+  await rome.granted('Active');
+});
+
 test('a stranger that has gone is forgotten after a day; one that a person has spoken of is not', async () => {
   await world.policy({ approval: 'Manual' });
   const [rome, paris, oslo] = [world.peer(), world.peer(), world.peer()];

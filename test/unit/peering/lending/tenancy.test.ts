@@ -89,6 +89,15 @@ test.each([
   });
 });
 
+test('Pod Security is the stricter of contract and policy', () => {
+  const levelOf = (tenancy: Tenancy): string | undefined =>
+    find(forge(tenancy), 'Namespace').metadata.labels?.['pod-security.kubernetes.io/enforce'];
+  const restricted = { ...tenancyOf().contract, podSecurity: 'restricted' } as const;
+  expect(levelOf(tenancyOf())).toBe('baseline');
+  expect(levelOf(tenancyOf({ contract: restricted }))).toBe('restricted');
+  expect(levelOf(tenancyOf({ policy: { peers: {}, podSecurity: 'restricted' } }))).toBe('restricted');
+});
+
 test('an object that has all of the manifest is as wanted, whatever else it has', () => {
   const wanted = { spec: { hard: { cpu: '1' }, list: [{ a: 1 }] } };
   expect(
