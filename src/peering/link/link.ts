@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LinkView, PeerIdentity } from '../ports.ts';
@@ -163,10 +164,6 @@ export class Link {
     return this.#state === 'greeted' && this.#end === undefined;
   }
 
-  get isEnded(): boolean {
-    return this.#state === 'ended';
-  }
-
   /** What the peer says of itself; undefined before it has. */
   get hello(): Hello | undefined {
     return this.#hello;
@@ -220,7 +217,8 @@ export class Link {
   }
 
   async probe(ms: number): Promise<boolean> {
-    return !this.isEnded && this.#heartbeat.probe(ms);
+    // One that is being closed lives no more, whatever still comes from it.
+    return this.#state !== 'ended' && this.#end === undefined && this.#heartbeat.probe(ms);
   }
 
   async call<Method extends CallMethod>(
@@ -287,12 +285,16 @@ export class Link {
   #greeted(hello: Hello): void {
     const ours = this.#options.hello().protocols;
     const protocol = commonProtocol(ours, hello.protocols);
+    const isNews = !deepEqual(hello, this.#hello);
     this.#hello = hello;
     if (protocol === undefined) {
       const reason = `no common protocol: ${ours.join(', ')} here, ${hello.protocols.join(', ')} there`;
       return this.close(CLOSE.incompatible, reason, { incompatible: true });
     }
-    if (this.#state !== 'new') return this.#options.events.described(this);
+    if (this.#state !== 'new') {
+      if (isNews) this.#options.events.described(this);
+      return;
+    }
     this.#cancelHello();
     this.#protocol = protocol;
     this.#state = 'greeted';

@@ -190,19 +190,21 @@ export class PeeringEndpoint implements Component {
     const settle = (): void => {
       cancel();
       leave();
-      this.#arrivals.delete(from);
+      // Of a connection that is gone already the address is not known, and so not its own.
+      if (this.#arrivals.get(from) === settle) this.#arrivals.delete(from);
     };
     this.#sockets.add(socket);
     this.#arrivals.set(from, settle);
     socket.once('close', () => {
       this.#sockets.delete(socket);
-      if (this.#arrivals.get(from) === settle) settle();
+      settle();
     });
   }
 
   #secured(socket: TLSSocket): void {
-    this.#arrivals.get(addressOf(socket))?.();
     socket.on('error', () => undefined);
+    if (socket.destroyed) return;
+    this.#arrivals.get(addressOf(socket))?.();
     // Whatever comes of it, it has so long to become a WebSocket.
     const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
     socket.once('close', cancel);
