@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { announcementData } from '../../src/api/own-announcement.ts';
 import type { LanAgentLine, LanAgentOptions } from '../support/lan-agent.ts';
 import { eventually as eventuallyWithin } from '../support/eventually.ts';
-import { type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/lan-lab.ts';
-import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/lan-packets.ts';
+import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/lan-lab.ts';
 
 /** LAN discovery over real multicast, and against avahi. */
 
@@ -23,17 +22,6 @@ const ROME_TXT = [`id=${ID.rome}`, 'name=Rome', 'v=1', 'unknown=1'];
 
 const eventually = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> =>
   eventuallyWithin(what, condition, SOON_MS);
-const isSeen =
-  (id: string) =>
-  (line: LanAgentLine): boolean =>
-    line.event === 'seen' && line.id === id;
-
-/** A well-formed announcement of nobody. */
-function bogus(number: number): AnnouncedCluster {
-  const letters = String(number).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)] ?? '');
-  return { id: `x${letters}`.padEnd(26, '2'), label: `x${number}`, address: '10.99.0.66' };
-}
-
 const problem = lanLabProblem();
 if (problem !== undefined) process.stderr.write(`LAN discovery is not tested: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;
@@ -155,6 +143,7 @@ describeInLab('LAN discovery', () => {
         ]);
         // What is on one segment only is heard of on that one only.
         expect(near.sees(ID.turin)).toBeUndefined();
+        expect(middle.log).not.toContain('refused');
         expect(other.sees(ID.rome)).toBeUndefined();
       },
       TIMEOUT_MS,
@@ -198,101 +187,6 @@ describeInLab('LAN discovery', () => {
         await two.tributary({ ...rome, hosts: ['203.0.113.7'] });
         await a.until('rome is seen', isSeen(ID.rome));
         expect(a.sees(ID.rome)?.endpoints).toEqual(['203.0.113.7:7444']);
-      },
-      TIMEOUT_MS,
-    );
-  });
-
-  describe('with somebody who means harm', () => {
-    const sentinel: AnnouncedCluster = { id: 'sentinel'.padEnd(26, 'q'), address: '10.99.0.200' };
-
-    /** Everything that was sent before has been dealt with. */
-    const settled = async (agent: LanAgent): Promise<void> => {
-      await two.send([announcementPacket(sentinel)]);
-      await agent.until('the sentinel is seen', isSeen(sentinel.id));
-    };
-
-    test(
-      'what comes from off the link is refused, whether to the group or to us',
-      async () => {
-        const agent = await one.tributary(milan);
-        await two.run(['ip', 'addr', 'add', '192.0.2.7/32', 'dev', 'eth0']);
-        await one.run(['ip', 'route', 'add', '192.0.2.7', 'dev', 'eth0']);
-        const packet = announcementPacket({ id: ID.rome, address: '10.99.0.66' });
-        await two.send([packet], { from: '192.0.2.7' });
-        await two.send([packet], { to: one.address() });
-        await settled(agent);
-        expect(agent.sees(ID.rome)).toBeUndefined();
-        expect(agent.log).toContain('OffLink');
-      },
-      TIMEOUT_MS,
-    );
-
-    test(
-      'somebody who announces our ID does not become a candidate, nor take our name',
-      async () => {
-        const agent = await one.tributary(milan);
-        const witness = await (await lab.host('witness')).tributary(rome);
-        await witness.until('milan is seen', isSeen(ID.milan));
-        await two.send([announcementPacket({ id: ID.milan, address: '10.99.0.66', label: 'impostor' })]);
-        await settled(agent);
-        expect(agent.sees(ID.milan)).toBeUndefined();
-        // Others see one candidate, whose own endpoints stay first.
-        await eventually('the impostor is a further endpoint', () => {
-          return witness.sees(ID.milan)?.endpoints.includes('10.99.0.66:7443') === true;
-        });
-        expect(witness.sees(ID.milan)?.endpoints[0]).toBe(`${one.address()}:7443`);
-      },
-      TIMEOUT_MS,
-    );
-
-    test(
-      'malformed, circular, oversized and nonsensical packets do no harm',
-      async () => {
-        const agent = await one.tributary(milan);
-        const whole = announcementPacket({ id: ID.rome, address: '10.99.0.66' });
-        const broken = Array.from({ length: 20 }, (_, cut) => whole.subarray(0, cut * 6));
-        const long = Buffer.concat([whole, Buffer.alloc(20_000)]);
-        await two.send([
-          ...broken,
-          long,
-          loopPacket(1),
-          loopPacket(2),
-          announcementPacket({ id: 'not an id', address: '10.99.0.66' }),
-          announcementPacket({ id: ID.rome, address: '127.0.0.1' }),
-          announcementPacket({ id: ID.rome, address: '10.99.0.66', port: 0 }),
-          announcementPacket({ id: ID.rome, address: '10.99.0.66', txt: [`id=${ID.rome}`, 'v=0'] }),
-        ]);
-        await settled(agent);
-        expect(agent.sees(ID.rome)).toBeUndefined();
-        expect(agent.log).toContain('TooLarge');
-      },
-      TIMEOUT_MS,
-    );
-
-    test(
-      'a flood of 10,000 announcements costs no memory, and hides nobody',
-      async () => {
-        const agent = await one.tributary({ ...milan, level: 'warn' });
-        const friend = await (await lab.host('friend')).tributary(rome);
-        await agent.until('rome is seen', isSeen(ID.rome));
-        const flood = (wave: number): Buffer[] =>
-          Array.from({ length: 500 }, (_, packet) =>
-            announcementPacket(...Array.from({ length: 10 }, (_, n) => bogus(wave * 5000 + packet * 10 + n))),
-          );
-        await two.send(flood(0));
-        const before = agent.rssMib;
-        await two.send(flood(1));
-        await two.send(flood(2));
-        expect(agent.rssMib - before).toBeLessThan(32);
-        expect(agent.sees(ID.rome)).toBeDefined();
-        expect(
-          new Set(agent.lines.flatMap((line) => (line.event === 'seen' ? [line.id] : []))).size,
-        ).toBeGreaterThan(1);
-        // Not a line for each.
-        expect(agent.log.split('\n').length).toBeLessThan(20);
-        await friend.terminate();
-        await goneAfter(agent, ID.rome, 0);
       },
       TIMEOUT_MS,
     );

@@ -354,6 +354,12 @@ export class LanAgent extends LinePrinter<LanAgentLine> {
   }
 }
 
+/** The line by which a LanAgent says that it sees this cluster. */
+export const isSeen =
+  (id: string) =>
+  (line: LanAgentLine): boolean =>
+    line.event === 'seen' && line.id === id;
+
 async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const { promise, resolve } = Promise.withResolvers<void>();

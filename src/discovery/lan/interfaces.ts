@@ -34,6 +34,9 @@ export function lanInterfaces(
   });
 }
 
+/** All interfaces of the host, loopback and pods' too. */
+export const hostInterfaces = (): LanInterface[] => lanInterfaces(Object.keys(networkInterfaces()));
+
 function lanAddress(info: NetworkInterfaceInfo, loopbackToo: boolean): LanAddress[] {
   if (info.internal && !loopbackToo) return [];
   const prefix = Number(info.cidr?.split('/')[1]);

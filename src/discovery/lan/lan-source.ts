@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { instanceLabel } from '../announcement.ts';
 import type { Announcement, Candidate, CandidateSource } from '../source.ts';
-import { lanInterfaces } from './interfaces.ts';
+import { hostInterfaces, lanInterfaces, onLinkTest } from './interfaces.ts';
 import type { LanInterface } from './interfaces.ts';
 import { differs, mergeSightings } from './merge.ts';
 import type { OwnService } from './own-records.ts';
@@ -30,6 +30,8 @@ export interface LanSourceOptions {
   maxCandidates?: number;
   openLink?: OpenLink;
   listInterfaces?: () => LanInterface[];
+  /** All interfaces of this host, those that are not spoken on among them. */
+  listAllInterfaces?: () => LanInterface[];
 }
 
 const DEFAULT_TTL_SECONDS = 120;
@@ -52,6 +54,7 @@ export class LanSource implements CandidateSource {
   readonly #segments = new Map<string, Segment>();
   readonly #listeners = new Set<(clusterID: string) => void>();
   readonly #told = new Map<string, Candidate>();
+  #onLinkTests: ((source: string) => boolean)[] = [];
   #service: OwnService | undefined;
   #conflictsAt: number[] = [];
   #cancelFollow = (): void => undefined;
@@ -145,9 +148,11 @@ export class LanSource implements CandidateSource {
   }
 
   async #follow(): Promise<void> {
-    const { clock, log, interfaces, listInterfaces = () => lanInterfaces(interfaces) } = this.#options;
+    const { clock, log, interfaces, listAllInterfaces = hostInterfaces } = this.#options;
+    const { listInterfaces = () => lanInterfaces(interfaces) } = this.#options;
     try {
       const now = listInterfaces();
+      this.#onLinkTests = listAllInterfaces().map(onLinkTest);
       for (const [name, segment] of this.#segments) {
         if (now.some((iface) => iface.name === name)) continue;
         log.info('an interface has gone', { interface: name });
@@ -178,11 +183,17 @@ export class LanSource implements CandidateSource {
       isOwnAddress: (address) => this.#isOwnAddress(address),
       onConflict: () => void this.#rename(),
       onChange: (clusterID) => this.#tell(clusterID),
-      onRefused: (why, source) => this.#refusals.add(why, source),
+      onRefused: (why, source) => this.#refused(why, source),
     });
     this.#segments.set(iface.name, segment);
     void segment.claim(this.#service);
     return segment;
+  }
+
+  /** Linux hands a socket of one interface what came in through another, too: nothing to speak of. */
+  #refused(why: string, source: string): void {
+    if (why === 'OffLink' && this.#onLinkTests.some((onLink) => onLink(source))) return;
+    this.#refusals.add(why, source);
   }
 
   #isOwnAddress(address: string): boolean {

@@ -39,6 +39,7 @@ export class Segment {
   readonly #browser: Browser;
   readonly #open = new Map<4 | 6, Open>();
   #iface: LanInterface;
+  readonly #problems = new Map<4 | 6, string>();
   #service: OwnService | undefined;
   #closed = false;
 
@@ -118,7 +119,12 @@ export class Segment {
       const responder = new Responder({ clock, random, link, isOwnAddress, onConflict });
       open = { link, responder };
     } catch (error) {
-      log.warn('cannot speak mDNS on an interface', { ...fields, error: errorMessage(error) });
+      // Tried again and again, said once.
+      const problem = errorMessage(error);
+      if (this.#problems.get(family) !== problem) {
+        log.warn('cannot speak mDNS on an interface', { ...fields, error: problem });
+      }
+      this.#problems.set(family, problem);
       return false;
     }
     if (this.#closed) {
@@ -126,6 +132,7 @@ export class Segment {
       return false;
     }
     this.#open.set(family, open);
+    this.#problems.delete(family);
     log.info('speaking mDNS', fields);
     if (this.#service !== undefined) open.responder.claim(ownRecords(this.#service, this.#iface));
     return true;

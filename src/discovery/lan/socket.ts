@@ -42,7 +42,7 @@ async function openLink(
     reuseAddr: true,
     ...(family === 6 && { ipv6Only: true }),
   });
-  guardSocket(socket, new Guard(iface, clock), events);
+  const heard = guardSocket(socket, new Guard(iface, clock), events);
   const mdns = multicastDns({
     socket,
     type: `udp${family}`,
@@ -55,8 +55,11 @@ async function openLink(
     const message = readPacket(packet);
     if (message !== undefined) events.packet(message, from);
   });
-  // A packet that cannot be decoded is a warning too, but the library does not say whose it was.
-  mdns.on('warning', (error) => events.trouble(error));
+  // Errors of the system have a code; without one it is the packet that could not be decoded just now.
+  mdns.on('warning', (error: Error) => {
+    if ('code' in error) events.trouble(error);
+    else events.refused('Malformed', heard.from);
+  });
   await ready(mdns, clock, iface.name);
   // Unicast replies; multicast ones have it from the library (RFC 6762, section 11).
   socket.setTTL(255);
@@ -76,16 +79,19 @@ async function openLink(
 }
 
 /** The library decodes whatever its socket emits: what is refused must not be emitted. */
-function guardSocket(socket: Socket, guard: Guard, events: LinkEvents): void {
+function guardSocket(socket: Socket, guard: Guard, events: LinkEvents): { from: PacketSource } {
+  const heard: { from: PacketSource } = { from: { address: '', port: 0 } };
   const emit = socket.emit.bind(socket) as (event: string, ...args: unknown[]) => boolean;
   socket.emit = (event: string, ...args: unknown[]): boolean => {
     if (event !== 'message') return emit(event, ...args);
     const [bytes, from] = args as [Buffer, RemoteInfo];
     const why = guard.refusal(bytes, from);
+    heard.from = from;
     if (why === undefined) return emit(event, ...args);
     events.refused(why, from);
     return true;
   };
+  return heard;
 }
 
 async function ready(mdns: MulticastDNS, clock: Clock, name: string): Promise<void> {

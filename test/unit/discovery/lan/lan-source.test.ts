@@ -93,15 +93,6 @@ describe('browsing (RFC 6762, section 5.2)', () => {
     }
   });
 
-  test('never more rarely than once an hour', async () => {
-    rig.make({ maxQueryIntervalMs: Infinity });
-    await rig.source.start();
-    await rig.clock.advance(8 * 3_600_000);
-    rig.wire.sent.length = 0;
-    await rig.clock.advance(3_600_000);
-    expect(rig.browses).toHaveLength(1);
-  });
-
   test('says what it knows, so that only others answer', async () => {
     await rig.source.announce(MILAN);
     await rig.source.start();
@@ -146,7 +137,10 @@ describe('interfaces', () => {
       },
     });
     await rig.start();
-    expect(rig.log).toContain('cannot speak mDNS on an interface');
+    await rig.clock.advance(2000);
+    expect(
+      rig.log.split('\n').filter((line) => line.includes('cannot speak mDNS on an interface')),
+    ).toHaveLength(1);
     broken = false;
     await rig.clock.advance(2100);
     expect(rig.browses).toHaveLength(1);
