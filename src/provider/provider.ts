@@ -157,6 +157,9 @@ export class Provider {
     const cancel = clock.after(MARK_STOPPED_MS, () => limit.abort(new Error('took too long')));
     try {
       await this.#reconcileNode(limit.signal);
+    } catch (error) {
+      // Deleted meanwhile: that is why we stop.
+      if (!hasCode(error, 'NotFound')) throw error;
     } finally {
       cancel();
     }
