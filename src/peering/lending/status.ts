@@ -162,11 +162,12 @@ function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
     const message = `no free name for a tenant of ${taken.join(', ')}: other namespaces bear them`;
     conditions.push(condition(CONDITIONS.tenant, false, REASONS.namespaceTaken, message));
   } else if (contract !== undefined) {
-    const message = isUp
+    const isReady = isUp && waitsFor === undefined;
+    const message = isReady
       ? 'namespaces, quota, rights and account are in place'
       : (waitsFor ?? 'being set up');
-    const reason = isUp ? REASONS.ok : FOREIGN_CLUSTER_REASONS.settingUp;
-    conditions.push(condition(CONDITIONS.tenant, isUp, reason, message));
+    const reason = isReady ? REASONS.ok : FOREIGN_CLUSTER_REASONS.settingUp;
+    conditions.push(condition(CONDITIONS.tenant, isReady, reason, message));
   }
   if (contract !== undefined) {
     const breach = breachOf(used, promised);
