@@ -1,3 +1,4 @@
+import type { SignedContract } from '../../api/offer.ts';
 import { Controller } from '../../kube/controller.ts';
 import { systemRandom } from '../../lib/backoff.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -107,6 +108,8 @@ export class Borrowing implements BorrowingSide {
     const { clusterID } = peer;
     const { offer, grant } = changes;
     await Promise.resolve();
+    // Without the offer that is kept, a replay could not be told.
+    if (!this.#caches.synced) throw notRead();
     try {
       if (grant !== undefined) this.#hearing.take(peer, { grant: this.#checkedGrant(peer, grant) });
       if (offer !== undefined) this.#hearing.take(peer, { offer: this.#checkedOffer(peer, offer) });
@@ -136,24 +139,26 @@ export class Borrowing implements BorrowingSide {
     const { wishes, clock } = this.#options;
     const heard = this.#hearing.of(clusterID);
     const advertisement = this.#caches.advertisements.get(clusterID);
-    const { contract } = advertisement?.status ?? {};
-    const { text, signature } = heard.grant?.contract ?? {};
-    const { publicKey } = heard;
-    // Once recorded it need not be proved again.
-    const isNews =
-      contract !== undefined && contract.providerSignature === undefined && text === contract.text;
-    const proved =
-      isNews && signature !== undefined && publicKey !== undefined && heard.grant?.state === 'Active'
-        ? isSignedBy({ clusterID, publicKey }, contract.text, signature) && { text: contract.text, signature }
-        : false;
+    const { contract, virtualNodes = [] } = advertisement?.status ?? {};
+    const proved = this.#proved(clusterID, contract);
     return {
       nowMs: clock.now(),
       wish: wishes.wish(clusterID),
       heard,
       advertisement,
-      hasBelongings: this.#caches.hasBelongings(clusterID),
-      ...(proved !== false && { proved }),
+      hasBelongings: this.#caches.hasBelongings(clusterID) || virtualNodes.length > 0,
+      ...(proved && { proved }),
     };
+  }
+
+  /** The provider's signature over just the contract that we hold. Once it is recorded it need not be proved again. */
+  #proved(clusterID: string, ours: SignedContract | undefined): Facts['proved'] {
+    const { grant, publicKey } = this.#hearing.of(clusterID);
+    if (ours === undefined || ours.providerSignature !== undefined || grant?.state !== 'Active')
+      return undefined;
+    const { contract } = grant;
+    if (contract?.text !== ours.text || publicKey === undefined) return undefined;
+    return isSignedBy({ clusterID, publicKey }, ours.text, contract.signature) ? contract : undefined;
   }
 
   #checkedOffer(peer: PeerIdentity, document: OfferDocument | null): OfferDocument | null {
@@ -249,7 +254,17 @@ export class Borrowing implements BorrowingSide {
       systemNamespace,
       ...(homeApiServer && { homeApiServer }),
     });
-    const setup = new Setup({ client, caches, access, credentials, nodes, agents, systemNamespace });
+    const { wayTo } = this.#options;
+    const setup = new Setup({
+      client,
+      caches,
+      access,
+      credentials,
+      nodes,
+      agents,
+      systemNamespace,
+      ...(wayTo && { wayTo }),
+    });
     return new Reconciler({
       client,
       caches,
@@ -267,3 +282,6 @@ export class Borrowing implements BorrowingSide {
     });
   }
 }
+
+const notRead = (): TributaryError =>
+  new TributaryError('Unavailable', 'what was agreed on before is not read yet');

@@ -10,6 +10,6 @@ export interface Facts {
   /** The contract that the provider has proved, in its last word, to have signed. */
   proved?: { text: string; signature: string };
   advertisement: Advertisement | undefined;
-  /** A VirtualNode or a Secret is there because of it. */
+  /** A VirtualNode, a Secret, or what its Advertisement names: something may be there because of it. */
   hasBelongings: boolean;
 }

@@ -38,6 +38,8 @@ export interface BorrowingOptions {
   /** Late bound: the registry of links needs us, too. */
   links: () => Pick<PeerLinks, 'view' | 'publish' | 'call' | 'onChange'>;
   reach: ApiReach;
+  /** How the last stream to that provider was made, for people. */
+  wayTo?: (clusterID: string) => 'Link' | 'DialBack' | undefined;
   launcher: AgentLauncher;
   /** Where the kubeconfig Secrets are. */
   systemNamespace: string;

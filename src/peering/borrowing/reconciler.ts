@@ -9,7 +9,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
 import { contractText, signContract } from '../contract/contract.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { AccessKeeper } from './access.ts';
@@ -47,6 +47,8 @@ export interface ReconcilerOptions {
 
 /** Nothing stays unseen for longer: ends of offers, agents that somebody removed. */
 const LOOK_AGAIN_MS = 30_000;
+/** A deletion reaches the caches, and with them us, well before this. */
+const CACHE_LAG_MS = 1000;
 /** Of objects that were listed, the API server leaves this out. */
 const KIND = { apiVersion: API_VERSION, kind: 'Advertisement' };
 const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
@@ -155,14 +157,18 @@ export class Reconciler {
       namespaces: namespacesOf(facts),
     };
     let so: { progress?: Progress; again: Again } = { again: {} };
+    const tell = (progress: Progress, again: Again): void => {
+      so = { progress, again };
+    };
+    const { verdict, contract } = course;
     try {
-      await setup.run(work, (progress, again) => {
-        so = { progress, again };
-      });
-    } finally {
-      const { verdict, contract } = course;
-      if (!signal.aborted) await this.#write(facts, { verdict, contract, progress: so.progress }, signal);
+      await setup.run(work, tell);
+    } catch (error) {
+      const progress = hinderedBy(error, so.progress);
+      if (progress !== undefined) await this.#write(facts, { verdict, contract, progress }, signal);
+      throw error;
     }
+    await this.#write(facts, { verdict, contract, progress: so.progress }, signal);
     const { inMs = LOOK_AGAIN_MS, atMs = Infinity } = so.again;
     // A second late: the clock has to have passed it.
     return { requeueAfterMs: Math.min(inMs, LOOK_AGAIN_MS, Math.max(atMs - clock.now() + 1, 1000)) };
@@ -175,14 +181,31 @@ export class Reconciler {
     facts: Facts,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { caches, teardown, agents, access, credentials } = this.#options;
-    const ours = caches.virtualNodesOf(clusterID);
+    const ours = this.#options.caches.virtualNodesOf(clusterID);
     const recorded = facts.advertisement?.status?.virtualNodes ?? [];
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
-    if (!isLast(facts)) await this.#write(facts, this.#endingStatus(course, names), signal);
+    const isLast = ours.length === 0 && facts.advertisement?.metadata.deletionTimestamp !== undefined;
+    // Nobody will read it.
+    if (!isLast) await this.#write(facts, this.#endingStatus(course, names), signal);
     const hasty = course.revoked || facts.wish.force === true;
-    const wait = await teardown.drain(ours, { hasty }, signal);
+    const wait = await this.#takeDown(clusterID, { names, hasty }, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };
+    if (course.forget) await this.#forget(facts, signal);
+    // All that it names is gone for sure.
+    else await this.#write(facts, this.#endingStatus(course, []), signal);
+    return {};
+  }
+
+  /** Undefined when nothing is left, else the milliseconds after which to look again. */
+  async #takeDown(
+    clusterID: string,
+    { names, hasty }: { names: readonly string[]; hasty: boolean },
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    const { caches, teardown, agents, access, credentials } = this.#options;
+    const ours = caches.virtualNodesOf(clusterID);
+    const wait = await teardown.drain(ours, { hasty }, signal);
+    if (wait !== undefined) return wait;
     for (const one of ours) await teardown.removeVirtualNode(one, signal);
     await agents.remove(clusterID, signal);
     for (const name of names) {
@@ -190,12 +213,11 @@ export class Reconciler {
       if (current === undefined || isOf(current, clusterID))
         await teardown.removeNode(name, clusterID, signal);
     }
+    // The last of all: what is left of the rest is found by it.
     await this.#deleteSecret(clusterID, signal);
     credentials.drop(clusterID);
     await access.drop(clusterID);
-    if (caches.hasBelongings(clusterID)) return { requeueAfterMs: 1000 };
-    if (course.forget) await this.#forget(facts, signal);
-    return {};
+    return caches.hasBelongings(clusterID) ? CACHE_LAG_MS : undefined;
   }
 
   #endingStatus(
@@ -254,6 +276,8 @@ export class Reconciler {
   }
 }
 
-/** Nothing is left but the Advertisement, and that is being deleted: its status is of no use to anybody. */
-const isLast = ({ hasBelongings, advertisement }: Facts): boolean =>
-  !hasBelongings && advertisement?.metadata.deletionTimestamp !== undefined;
+/** For people; a conflict is nothing that they need to know of. */
+function hinderedBy(error: unknown, progress: Progress | undefined): Progress | undefined {
+  if (progress === undefined || hasCode(error, 'Conflict', 'Aborted')) return undefined;
+  return { ...progress, obstacle: { reason: ADVERTISEMENT_REASONS.settingUp, message: errorMessage(error) } };
+}

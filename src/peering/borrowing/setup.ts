@@ -10,7 +10,7 @@ import type { CredentialKeeper, CredentialState } from './credentials.ts';
 import type { NodeSetup } from './node-setup.ts';
 import { secretName } from './names.ts';
 import { usedNamespaces } from './request.ts';
-import { type StoredAccess, forgeSecret, readSecret } from './secret.ts';
+import { type Access, type StoredAccess, forgeSecret, readSecret } from './secret.ts';
 import type { Progress } from './status.ts';
 import { type Work, hasReason } from './work.ts';
 
@@ -22,6 +22,8 @@ export interface SetupOptions {
   nodes: NodeSetup;
   agents: AgentSetup;
   systemNamespace: string;
+  /** How the last stream to that provider was made. */
+  wayTo?: (clusterID: string) => 'Link' | 'DialBack' | undefined;
 }
 
 /** When to look again, besides every change. */
@@ -52,7 +54,12 @@ export class Setup {
     const wanted = plans?.map(({ name }) => name) ?? existing;
     const names = [...new Set([...wanted, ...existing])];
     const again = { ...(credential.renewAtMs !== undefined && { atMs: credential.renewAtMs }) };
-    let progress: Progress = { names, nodes: nodes.state(work, wanted), ...told(access, credential) };
+    let progress: Progress = {
+      names,
+      nodes: nodes.state(work, wanted),
+      ...told(access, credential),
+      ...this.#way(work.clusterID, access.access),
+    };
     tell(progress, again);
     const { virtualNodes: recorded = [], contract } = advertisement.status ?? {};
     // What is about to be made is written down first.
@@ -60,11 +67,20 @@ export class Setup {
     if (!isRecorded || course.contract.providerSignature !== contract?.providerSignature) return;
     const stored = await this.#secret(work, access, credential);
     if (stored === undefined) return;
-    progress = { ...progress, access: stored.access.how, credentialExpiresMs: stored.credential.expiresMs };
+    progress = {
+      ...progress,
+      ...this.#way(work.clusterID, stored.access),
+      credentialExpiresMs: stored.credential.expiresMs,
+    };
     tell(progress, again);
     const inMs = plans === undefined ? undefined : await nodes.apply(work, plans);
     if (names.length > 0) await this.#agent(work, names);
     tell(progress, { ...again, ...(inMs !== undefined && { inMs }) });
+  }
+
+  #way(clusterID: string, access: Access | undefined): Pick<Progress, 'access'> {
+    if (access === undefined) return {};
+    return { access: access.how === 'Direct' ? 'Direct' : (this.#options.wayTo?.(clusterID) ?? 'Link') };
   }
 
   #stored(clusterID: string): StoredAccess | undefined {
@@ -147,7 +163,6 @@ function told(
     access === undefined && problem !== undefined ? { reason: unreachable, message: problem } : undefined;
   const obstacle = noHold ?? noWay;
   return {
-    ...(access && { access: access.how }),
     ...(held && { credentialExpiresMs: held.expiresMs }),
     ...(obstacle && { obstacle }),
   };

@@ -1,4 +1,4 @@
-import type { Advertisement, AdvertisementStatus } from '../../api/advertisement.ts';
+import type { Advertisement, AdvertisementStatus, ApiServerAccess } from '../../api/advertisement.ts';
 import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import {
   type WantedCondition,
@@ -15,7 +15,7 @@ import type { Verdict } from './verdict.ts';
 export interface Progress {
   /** VirtualNodes that there are or will be; kept before the first is made, so that none is ever lost sight of. */
   names: string[];
-  access?: 'Direct' | 'Link';
+  access?: ApiServerAccess;
   /** The token in use; milliseconds since the epoch. */
   credentialExpiresMs?: number;
   /** Why there is no valid token, or no way to use it. */

@@ -40,6 +40,7 @@ test('pods that do not end are ended by force, a dead agent or not, and nothing 
   expect(took).toBeGreaterThanOrEqual(4000);
   expect(pod('elsewhere')).toBeDefined();
   expect(world.home.storage.get('nodes', 'real')).toEqual(own);
+  await eventually('withdrawn', () => world.provider.request === undefined);
   expect(world.leftovers()).toEqual(['nodes/real', 'pods/elsewhere']);
 });
 
