@@ -50,5 +50,10 @@ export const FINALIZER_PEERING = 'tributary.dev/peering';
 export const LABEL_DISCOVERED = 'tributary.dev/discovered';
 /** On a ForeignCluster: `true` ends its peering without waiting for anything over there. */
 export const ANNOTATION_FORCE = 'tributary.dev/force';
+/**
+ * On an Advertisement, set by people: whenever its text is another one, a new token is asked for at once. `tributary
+ * renew` puts the time there.
+ */
+export const ANNOTATION_RENEW = 'tributary.dev/renew';
 /** On a ForeignCluster that discovery made: `spec.outgoing` as it was made, where that is not Auto. What differs is a person's. */
 export const ANNOTATION_OUTGOING = 'tributary.dev/discovered-outgoing';

@@ -61,15 +61,20 @@ export class CredentialKeeper {
    * Asks for a token where one is due; answers at once with what is there.
    *
    * @param stored what the Secret holds
-   * @param rejected the provider's API server refuses what is in use
+   * @param why `rejected`: the provider's API server refuses what is in use; `renewal`: what a person has written to
+   *   have a new one, good for one
    */
-  want(clusterID: string, stored: HeldCredential | undefined, rejected: boolean): CredentialState {
+  want(
+    clusterID: string,
+    stored: HeldCredential | undefined,
+    why: { rejected: boolean; renewal?: string },
+  ): CredentialState {
     const entry = this.#entry(clusterID);
     if (stored !== undefined && (entry.held === undefined || stored.issuedMs > entry.held.issuedMs)) {
       entry.held = stored;
     }
     const { held, problem } = entry;
-    if (this.#isDue(entry, rejected)) this.#ask(clusterID, entry);
+    if (this.#isDue(entry, why)) this.#ask(clusterID, entry, why.renewal);
     return {
       ...(held !== undefined && { held, renewAtMs: renewAt(held, entry.share) }),
       ...(problem !== undefined && { problem }),
@@ -105,15 +110,19 @@ export class CredentialKeeper {
     return entry;
   }
 
-  #isDue({ held, share, notBefore, askedAt, abort }: Entry, rejected: boolean): boolean {
+  #isDue(
+    { held, share, notBefore, askedAt, abort }: Entry,
+    { rejected, renewal }: { rejected: boolean; renewal?: string },
+  ): boolean {
     const { clock } = this.#options;
     const now = clock.monotonic();
     if (abort !== undefined || now < notBefore) return false;
     if (held === undefined || clock.now() >= renewAt(held, share)) return true;
+    if (renewal !== undefined && renewal !== held.renewal) return true;
     return rejected && now - askedAt >= REJECTED_INTERVAL_MS;
   }
 
-  #ask(clusterID: string, entry: Entry): void {
+  #ask(clusterID: string, entry: Entry, renewal: string | undefined): void {
     const { links, clock, wake } = this.#options;
     if (links().view(clusterID)?.connected !== true) {
       entry.problem = 'no link to ask for a token over';
@@ -122,19 +131,25 @@ export class CredentialKeeper {
     const abort = new AbortController();
     entry.abort = abort;
     entry.askedAt = clock.monotonic();
-    void this.#call(clusterID, entry, abort.signal).finally(() => {
+    void this.#call({ clusterID, entry, renewal }, abort.signal).finally(() => {
       delete entry.abort;
       // Dropped meanwhile: nobody waits for it.
       if (this.#entries.get(clusterID) === entry) wake(clusterID);
     });
   }
 
-  async #call(clusterID: string, entry: Entry, signal: AbortSignal): Promise<void> {
+  async #call(
+    { clusterID, entry, renewal }: { clusterID: string; entry: Entry; renewal: string | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
     const { links, clock, log, wake } = this.#options;
     const deadline = startDeadline(clock, CALL_TIMEOUT_MS, `a token of ${clusterID}`, signal);
     try {
       const credential = await links().call(clusterID, 'credential', {}, deadline.signal);
-      entry.held = checkedCredential(credential, clock.now());
+      entry.held = {
+        ...checkedCredential(credential, clock.now()),
+        ...(renewal !== undefined && { renewal }),
+      };
       delete entry.problem;
       entry.backoff.reset();
     } catch (error) {

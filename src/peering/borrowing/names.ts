@@ -9,6 +9,8 @@ export const ANNOTATION_OWNED = 'tributary.dev/owned';
 /** On the kubeconfig Secret: from when to when its token lives, and how the server in it is reached. */
 export const ANNOTATION_ISSUED = 'tributary.dev/credential-issued';
 export const ANNOTATION_EXPIRES = 'tributary.dev/credential-expires';
+/** The text of ANNOTATION_RENEW that its token was the answer to. */
+export const ANNOTATION_RENEWED = 'tributary.dev/credential-renewed';
 export const ANNOTATION_ACCESS = 'tributary.dev/access';
 
 /** Taint `NoSchedule`: nothing new here, since the peering ends or the offer no longer covers it. */

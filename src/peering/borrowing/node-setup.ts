@@ -108,13 +108,16 @@ export class NodeSetup {
     }
   }
 
-  /** Those that no plan asks for any more: their pods end well, then they go. */
+  /**
+   * Those that no plan asks for any more. What runs there was agreed on, and a node that lends no more (cordoned, say)
+   * still runs it: they take nothing new, and go when they are empty.
+   */
   async #removeSurplus(work: Work, wanted: ReadonlySet<string>): Promise<number | undefined> {
     const { ours, clusterID, advertisement, signal } = work;
     const { caches, teardown } = this.#options;
     const waits: number[] = [];
     for (const one of ours.filter(({ metadata }) => !wanted.has(metadata.name))) {
-      const wait = await teardown.drain([one], { hasty: false }, signal);
+      const wait = await teardown.vacate(one, signal);
       if (wait !== undefined) waits.push(wait);
       else await teardown.removeVirtualNode(one, signal);
     }

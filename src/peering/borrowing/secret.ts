@@ -3,7 +3,13 @@ import { LABEL_PROVIDER } from '../../api/names.ts';
 import type { Draft, Secret } from '../../api/wire.ts';
 import type { Kubeconfig } from '../tenant-kubeconfig.ts';
 import { forgeKubeconfig } from '../tenant-kubeconfig.ts';
-import { ANNOTATION_ACCESS, ANNOTATION_EXPIRES, ANNOTATION_ISSUED, secretName } from './names.ts';
+import {
+  ANNOTATION_ACCESS,
+  ANNOTATION_EXPIRES,
+  ANNOTATION_ISSUED,
+  ANNOTATION_RENEWED,
+  secretName,
+} from './names.ts';
 
 const KEY = 'kubeconfig';
 
@@ -12,6 +18,8 @@ export interface HeldCredential {
   token: string;
   issuedMs: number;
   expiresMs: number;
+  /** What a person had written to ask for it; see ANNOTATION_RENEW. */
+  renewal?: string;
 }
 
 /** An address under which agents reach the provider's API server. */
@@ -55,6 +63,7 @@ export function forgeSecret(
         [ANNOTATION_ACCESS]: how,
         [ANNOTATION_ISSUED]: time(credential.issuedMs),
         [ANNOTATION_EXPIRES]: time(credential.expiresMs),
+        ...(credential.renewal !== undefined && { [ANNOTATION_RENEWED]: credential.renewal }),
       },
     },
     type: 'Opaque',
@@ -73,7 +82,9 @@ export function readSecret({ metadata, data }: Secret): StoredAccess | undefined
     const { clusters, users } = JSON.parse(text) as Kubeconfig;
     const [cluster, token] = [clusters[0]?.cluster, users[0]?.user.token];
     if (cluster?.['server'] === undefined || token === undefined || !(issuedMs < expiresMs)) return undefined;
-    return { access: accessOf(how, cluster), credential: { token, issuedMs, expiresMs } };
+    const renewal = annotations[ANNOTATION_RENEWED];
+    const credential = { token, issuedMs, expiresMs, ...(renewal !== undefined && { renewal }) };
+    return { access: accessOf(how, cluster), credential };
   } catch {
     return undefined;
   }

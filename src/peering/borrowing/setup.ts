@@ -1,4 +1,5 @@
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import { ANNOTATION_RENEW } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -99,11 +100,13 @@ export class Setup {
     });
   }
 
-  #credential({ clusterID, ours }: Work): CredentialState {
+  #credential({ clusterID, ours, advertisement }: Work): CredentialState {
     const rejected = ours.some((node) =>
       hasReason(node, VIRTUAL_NODE_CONDITIONS.credentials, VIRTUAL_NODE_REASONS.credentialsRejected),
     );
-    return this.#options.credentials.want(clusterID, this.#stored(clusterID)?.credential, rejected);
+    const renewal = advertisement.metadata.annotations?.[ANNOTATION_RENEW];
+    const why = { rejected, ...(renewal !== undefined && { renewal }) };
+    return this.#options.credentials.want(clusterID, this.#stored(clusterID)?.credential, why);
   }
 
   /** Written where it differs; what it holds then. */

@@ -9,7 +9,7 @@ import { replaceIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
+import { closedVirtualNode, endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
 
 export interface TeardownOptions {
   client: KubeClient;
@@ -26,6 +26,8 @@ const HASTY_MS = 5000;
 const CLOSING_MS = 3000;
 const CLOSING_POLL_MS = 100;
 const POLL_MS = 500;
+/** Pods that nobody ends may run for long. */
+const VACANCY_POLL_MS = 5000;
 const CONCURRENCY = 16;
 
 /** Ends pods on virtual nodes, and what is left of the nodes. Every step may be repeated. */
@@ -48,6 +50,22 @@ export class Teardown {
     const waits = await Promise.all(ours.map(async (one) => this.#drainOne(one, hasty, signal)));
     const left = waits.filter((wait) => wait !== undefined);
     return left.length === 0 ? undefined : Math.min(...left);
+  }
+
+  /**
+   * Takes nothing new onto it, and leaves what runs there alone. Undefined once it is empty, else the milliseconds
+   * after which to look again.
+   */
+  async vacate(current: VirtualNode, signal: AbortSignal): Promise<number | undefined> {
+    if (current.metadata.deletionTimestamp !== undefined) return undefined;
+    const { client } = this.#options;
+    const { name } = await replaceOrGone(client, current, closedVirtualNode(current), signal);
+    const node = await readOrGone(client, nodes, { name }, signal);
+    if (node === undefined || !isNodeOf(node, current)) return undefined;
+    // Its agent closes the Node; what is placed there until then must be seen.
+    if (!isClosed(node.spec?.taints ?? [])) return POLL_MS;
+    const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
+    return items.some((pod) => !isOfDaemonSet(pod) && !isFinished(pod)) ? VACANCY_POLL_MS : undefined;
   }
 
   async #drainOne(current: VirtualNode, hasty: boolean, signal: AbortSignal): Promise<number | undefined> {
@@ -155,6 +173,8 @@ async function readOrGone<T extends KubeObject>(
 
 const isNodeOf = ({ metadata }: Node, { metadata: of }: VirtualNode): boolean =>
   metadata.labels?.[LABEL_VIRTUAL_NODE] === of.name || isOf({ metadata }, of.labels?.[LABEL_PROVIDER] ?? '');
+
+const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
 /** Its controller makes it again as long as the Node is there. */
 const isOfDaemonSet = ({ metadata }: Pod): boolean =>

@@ -89,6 +89,14 @@ function movable(
   );
 }
 
+/** The object with nothing new to be placed there. */
+export function closedVirtualNode(current: VirtualNode): VirtualNode {
+  const { spec } = current;
+  const { taints = [] } = spec;
+  if (isClosed(taints)) return current;
+  return { ...KIND, ...current, spec: { ...spec, taints: withClosed(taints, true) } };
+}
+
 /** The object with its pods' end begun: closed to new ones, and dated once. */
 export function endingVirtualNode(current: VirtualNode, now: string): VirtualNode {
   const { metadata, spec } = current;

@@ -36,6 +36,29 @@ test('a token is renewed well before it ends, time and again, and never is there
   expect(world.advertisement?.status?.credentialExpires).toBeDefined();
 }, 30_000);
 
+test('a person has a token renewed, once for each word, also by the next process', async () => {
+  const running = await established(3_600_000);
+  const renew = (text: string): void => {
+    const { storage } = world.home;
+    const object = storage.get('advertisements.tributary.dev', world.id);
+    if (object === undefined) throw new Error('no Advertisement');
+    const annotations = { ...object.metadata.annotations, 'tributary.dev/renew': text };
+    storage.update('advertisements.tributary.dev', {
+      ...object,
+      metadata: { ...object.metadata, annotations },
+    });
+  };
+  renew('one');
+  await eventually('renewed', () => world.kubeconfig?.token === 'token-2');
+  renew('two');
+  await eventually('renewed again', () => world.kubeconfig?.token === 'token-3');
+  await running.stop();
+  await world.start();
+  const until = world.clock.monotonic() + 60_000;
+  await eventually('a minute later', () => world.clock.monotonic() > until);
+  expect(world.kubeconfig?.token).toBe('token-3');
+});
+
 test('without a link the old token stays, and the first thing on a new one is another', async () => {
   await established(30_000);
   world.link(false);

@@ -248,7 +248,7 @@ test('what people add to a virtual node stays; what is ours is taken back', asyn
   expect(world.virtualNode('milan')?.spec.taints).toEqual([taint]);
 });
 
-test('PerNode: one for each node over there, and those too many end well', async () => {
+test('PerNode: one for each node over there; one too many takes nothing new, and goes when it is empty', async () => {
   world = await new World().up();
   world.wish = { ...world.wish, policy: policy({ shape: 'PerNode' }) };
   const each = { cpu: '4', memory: '8Gi', pods: '50' };
@@ -266,6 +266,16 @@ test('PerNode: one for each node over there, and those too many end well', async
   world.provider.more = { shapes: [{ ...shape, count: 1 }] };
   world.provider.renew();
   world.say();
+  const isClosed = (): boolean =>
+    world.virtualNode(second)?.spec.taints?.some(({ key }) => key === 'tributary.dev/closed') ?? false;
+  await eventually('the second is closed', isClosed);
+  expect(world.virtualNode(first)?.spec.taints ?? []).toEqual([]);
+  // Far longer than pods are given where a peering ends.
+  const until = world.clock.monotonic() + 120_000;
+  await eventually('two minutes later', () => world.clock.monotonic() > until);
+  expect(world.home.storage.get('pods', 'shop/web-1')?.metadata).not.toHaveProperty('deletionTimestamp');
+  expect(names()).toEqual([first, second]);
+  world.home.storage.remove('pods', 'shop/web-1');
   await eventually('one left', () => names().length === 1 && world.virtualNode(second) === undefined);
   expect(names()).toEqual([first]);
   expect(world.home.storage.list('pods').map(({ metadata }) => metadata.name)).toEqual(['web-0']);
