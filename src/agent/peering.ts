@@ -198,6 +198,7 @@ export class Peering {
       wishes: this.#clusters,
       links: () => this.#links,
       reach: this.#reach,
+      wayTo: (clusterID) => (this.#reach.wayTo(clusterID) === 'DialBack' ? 'DialBack' : 'Link'),
       launcher,
       systemNamespace,
       ...(home && { homeApiServer: home }),
