@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { peeringRequests } from '../../src/api/peering-request.ts';
-import { forgeGrant, rulesOf, type Right } from '../../src/api/rbac.ts';
 import {
   flowSchemas,
   namespaces,
@@ -17,21 +16,13 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
-import {
-  LENDING_CLUSTER_RIGHTS,
-  LENDING_DEFAULT_RIGHTS,
-  LENDING_PEERS_RIGHTS,
-  LENDING_SYSTEM_RIGHTS,
-} from '../../src/peering/lending/rights.ts';
-import { forgeLendingStatics } from '../../src/peering/lending/statics.ts';
-import { STOCK_RIGHTS } from '../../src/peering/offer/rights.ts';
 import { eventually } from '../support/eventually.ts';
 import { LendingWorld, type Peer } from '../support/lending-world.ts';
 import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
 
 /**
- * Lending on a real API server, under an account that has the rights of its tables and no others: what RBAC, quota,
- * Pod Security, admission policies and service-account tokens really do.
+ * Lending on a real API server, under the account and the rights that people apply for the `cluster` role: what
+ * RBAC, quota, Pod Security, admission policies and service-account tokens really do.
  */
 
 const TIMEOUT_MS = 180_000;
@@ -46,25 +37,7 @@ let world: LendingWorld;
 beforeAll(async () => {
   lab = await RightsCluster.up('lending');
   await lab.apply(await printed(manifestsCommand, ['crds']));
-  const labels = {};
-  const grant = (rights: readonly Right[], namespace?: string): object[] =>
-    forgeGrant({
-      name: 'tributary-lending-test',
-      ...(namespace !== undefined && { namespace }),
-      labels,
-      account: ACCOUNT,
-      rules: rulesOf(rights),
-    });
-  const objects = [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } },
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ACCOUNT },
-    ...forgeLendingStatics(ACCOUNT),
-    ...grant([...LENDING_CLUSTER_RIGHTS, ...STOCK_RIGHTS]),
-    ...grant(LENDING_PEERS_RIGHTS, 'tributary-peers'),
-    ...grant(LENDING_SYSTEM_RIGHTS, SYSTEM),
-    ...grant(LENDING_DEFAULT_RIGHTS, 'default'),
-  ];
-  await lab.apply(objects.map((object) => stringify(object)).join('---\n'));
+  await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
   const { token } = await lab.tokenOf(ACCOUNT);
   client = createClient({
