@@ -22,7 +22,7 @@ import { nameKey } from './wire.ts';
 /** Addresses kept of one host; it may say more than it can be dialled at. */
 const MAX_ADDRESSES = 16;
 
-export type Sighting = Candidate & { firstSeen: number };
+export type Sighting = Candidate & Pick<Instance, 'firstSeen' | 'source'>;
 
 export interface CacheOptions {
   /** Of the interface; scope of link-local addresses. */
@@ -61,8 +61,8 @@ export class ServiceCache {
    * by the sweep, so that nothing goes without being told.
    */
   sightings(clusterID: string): Sighting[] {
-    return [...(this.#byID.get(clusterID) ?? [])].flatMap(({ parsed, expiresAt, firstSeen }) =>
-      parsed === undefined ? [] : [{ ...parsed, expiresAt, firstSeen }],
+    return [...(this.#byID.get(clusterID) ?? [])].flatMap(({ parsed, expiresAt, firstSeen, source }) =>
+      parsed === undefined ? [] : [{ ...parsed, expiresAt, firstSeen, source }],
     );
   }
 
@@ -155,7 +155,10 @@ export class ServiceCache {
         onRefused('too many announcements', source);
         return;
       }
-      this.#instances.set(key, newInstance(record.data, place, timed(record.ttl, now(), random)));
+      this.#instances.set(
+        key,
+        newInstance({ name: record.data, place, source }, timed(record.ttl, now(), random)),
+      );
     }
     touched.add(key);
   }

@@ -19,6 +19,8 @@ const MAX_LABEL_BYTES = 63;
 export interface Instance {
   name: string;
   place: Place;
+  /** Address of the host that was heard first with it. */
+  source: string;
   firstSeen: number;
   /** Infinity while nothing is missing. */
   resolveAt: number;
@@ -43,9 +45,13 @@ export interface Host {
   addresses: Map<string, Address>;
 }
 
-export const newInstance = (name: string, place: Place, ptr: Timed): Instance => ({
+export const newInstance = (
+  { name, place, source }: Pick<Instance, 'name' | 'place' | 'source'>,
+  ptr: Timed,
+): Instance => ({
   name,
   place,
+  source,
   ptr,
   firstSeen: ptr.receivedAt,
   resolveAt: ptr.receivedAt + FIRST_ASK_MS,

@@ -95,8 +95,9 @@ export class LanSource implements CandidateSource {
   }
 
   /**
-   * Who we are, and where we can be dialled: at `hosts` (IP addresses, of a load balancer say), or at this host on each link. Until it is known
-   * nothing is announced and no candidate is shown, since one of them may be us. Undefined takes it back.
+   * Who we are, and where we can be dialled: at `hosts` (IP addresses, of a load balancer say), or at this host's
+   * addresses on each link. Until it is known nothing is announced and no candidate is shown, since one of them may
+   * be us. Undefined takes it back.
    */
   async announce(announcement: Announcement | undefined, hosts: readonly string[] = []): Promise<void> {
     const before = this.#service;

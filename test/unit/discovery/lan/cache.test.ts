@@ -61,6 +61,7 @@ describe('an announcement', () => {
         endpoints: ['10.0.0.2:7443'],
         expiresAt: 100_000,
         firstSeen: 0,
+        source: '10.0.0.2',
       },
     ]);
     expect(changed).toEqual([ID]);

@@ -147,19 +147,32 @@ describe('interfaces', () => {
   });
 });
 
-test('what is said of one ID in many places is one candidate; an impostor cannot crowd out its endpoints', async () => {
-  await rig.settle();
-  rig.wire.deliver(announcementPacket({ id: ROME, address: '10.0.0.2', name: 'Rome', label: 'rome' }), OTHER);
-  await rig.clock.advance(10);
-  for (let lie = 0; lie < 30; lie++) {
-    const cluster = { id: ROME, address: `10.0.0.${100 + lie}`, name: 'Evil', label: `evil${lie}` };
-    rig.wire.deliver(announcementPacket(cluster), { address: '10.0.0.66', port: 5353 });
-  }
-  const candidate = rig.source.candidate(ROME);
-  expect(candidate).toMatchObject({ clusterName: 'Rome' });
-  expect(candidate?.endpoints).toHaveLength(8);
-  expect(candidate?.endpoints[0]).toBe('10.0.0.2:7443');
-});
+test.each(['before', 'after'])(
+  'an impostor who comes %s the cluster itself cannot crowd out its endpoints',
+  async (when) => {
+    await rig.settle();
+    const truth = async (): Promise<void> => {
+      rig.wire.deliver(
+        announcementPacket({ id: ROME, address: '10.0.0.2', name: 'Rome', label: 'rome' }),
+        OTHER,
+      );
+      await rig.clock.advance(10);
+    };
+    if (when === 'after') await truth();
+    for (let lie = 0; lie < 30; lie++) {
+      const cluster = { id: ROME, address: `10.0.0.${100 + lie}`, name: 'Evil', label: `evil${lie}` };
+      rig.wire.deliver(announcementPacket(cluster), { address: '10.0.0.66', port: 5353 });
+    }
+    await rig.clock.advance(10);
+    if (when === 'before') await truth();
+    const { endpoints = [], clusterName } = rig.source.candidate(ROME) ?? {};
+    expect([...rig.source.candidates()]).toHaveLength(1);
+    expect(endpoints).toHaveLength(8);
+    expect(endpoints.indexOf('10.0.0.2:7443')).toBe(when === 'after' ? 0 : 1);
+    // Just a word for people.
+    expect(clusterName).toBe(when === 'after' ? 'Rome' : 'Evil');
+  },
+);
 
 test('a thousand bad announcements are a line of the log, with how many there were', async () => {
   await rig.settle();
