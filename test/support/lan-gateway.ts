@@ -85,6 +85,8 @@ const config = parseConfig({
   hostname: 'gateway',
 });
 const agent = await startGateway({ config, clock, log }, signal.signal);
+// It has been read, and some tests end this program by SIGKILL.
+rmSync(directory, { recursive: true });
 print({ event: 'started', at: clock.now() });
 
 const input = createInterface({ input: process.stdin });
@@ -99,6 +101,5 @@ async function stop(): Promise<void> {
   await informer.stop();
   await client.close();
   await server.stop();
-  rmSync(directory, { recursive: true });
   print({ event: 'stopped', at: clock.now() });
 }
