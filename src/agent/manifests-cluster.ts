@@ -113,7 +113,7 @@ function forgePeeringService(
 
 /** Only agents come to the listeners that lead to API servers of providers; where the network enforces it. */
 function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: object } {
-  const tcp = (port: number | string): models.V1NetworkPolicyPort => ({ protocol: 'TCP', port });
+  const tcp = (port: number | string): object => ({ protocol: 'TCP', port });
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -125,7 +125,7 @@ function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: 
         { ports: [tcp('ops'), tcp('peering')] },
         {
           from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': AGENTS_NAMESPACE } } }],
-          ports: [{ ...tcp(REACH_PORTS.first), endPort: REACH_PORTS.last }],
+          ports: [{ protocol: 'TCP', port: REACH_PORTS.first, endPort: REACH_PORTS.last }],
         },
       ],
     },

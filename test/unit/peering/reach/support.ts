@@ -2,6 +2,7 @@
 import 'reflect-metadata';
 import { createServer, type Server } from 'node:http';
 import {
+  connect,
   createServer as createTcpServer,
   type AddressInfo,
   type Server as TcpServer,
@@ -191,3 +192,27 @@ export class TcpApi {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 }
+
+/** What came in, so that a test may look while it comes. */
+export const collected = (socket: Socket): Buffer[] => {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return chunks;
+};
+export const size = (chunks: readonly Buffer[]): number =>
+  chunks.reduce((sum, { length }) => sum + length, 0);
+
+export async function opened({ consumer }: Pair): Promise<Socket> {
+  const { server } = await consumer.reach.open('provider');
+  const { hostname, port } = new URL(server);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.on('error', () => undefined);
+  await new Promise<void>((resolve) => socket.once('connect', resolve));
+  return socket;
+}
+
+/** Also where nobody else reads: an end that is not read is never seen. */
+export const closed = async (socket: Socket): Promise<void> => {
+  socket.resume();
+  if (!socket.closed) await new Promise<void>((resolve) => void socket.once('close', () => resolve()));
+};
