@@ -45,7 +45,7 @@ export interface BorrowingOptions {
   systemNamespace: string;
   /** Where offloaded pods reach our API server, where they can. */
   homeApiServer?: HomeApiServer;
-  /** `host:port` of our own API server: no peer may send our agents there. */
+  /** `host:port`, or `host` where that is 443, of our own API server: no peer may send our agents there. */
   ownApiServers?: readonly string[];
   /** For development: a provider's API server on this machine's loopback may be dialled. Default false. */
   allowLoopback?: boolean;

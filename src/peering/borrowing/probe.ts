@@ -12,7 +12,7 @@ import type { ApiAccess } from '../protocol/documents.ts';
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface ProbeOptions {
-  /** `host:port` where no peer may send us: our own API server. */
+  /** `host:port`, or `host` where that is 443: our own API server, where no peer may send us. */
   forbidden: readonly string[];
   allowLoopback: boolean;
   clock: Clock;
@@ -22,6 +22,7 @@ export interface ProbeOptions {
 const PROBE_TIMEOUT_MS = 2000;
 const MAX_ADDRESSES = 4;
 const MAX_CA_LENGTH = 256 * 1024;
+const DEFAULT_PORT = 443;
 const ALPN = ['h2', 'http/1.1'];
 
 /**
@@ -145,13 +146,15 @@ function refuseAddress(address: string, port: number, { allowLoopback, own }: Bo
 async function forbiddenAddresses(endpoints: readonly string[], resolve: Resolve): Promise<Set<string>> {
   const all = await Promise.all(
     endpoints.map(async (endpoint) => {
-      const colon = endpoint.lastIndexOf(':');
-      const host = endpoint.slice(0, colon).replaceAll(/^\[|\]$/gu, '');
+      const { hostname, port } = new URL(`https://${endpoint}`);
+      const host = bare(hostname);
       const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
-      return addresses.map((address) => `${address}${endpoint.slice(colon)}`);
+      return addresses.map((address) => `${address}:${port === '' ? DEFAULT_PORT : port}`);
     }),
   );
   return new Set(all.flat());
 }
+
+const bare = (hostname: string): string => hostname.replaceAll(/^\[|\]$/gu, '');
 
 const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);

@@ -86,15 +86,17 @@ describe('addresses that mean something else here than over there are not dialle
     await expect(asked).rejects.toMatchObject({ code: 'Forbidden' });
   });
 
-  test('nor our own API server, by whatever name', async () => {
+  test.each([
+    ['kubernetes.default.svc:443', 'https://milan.example'],
+    ['kubernetes.default.svc', 'https://10.96.0.1'],
+    ['10.96.0.1', 'https://milan.example:443'],
+    ['10.96.0.1:6443', 'https://milan.example:6443'],
+    ['[fd00::1]', 'https://[fd00:0::1]'],
+    ['[fd00::1]:6443', 'https://[fd00::1]:6443'],
+  ])('nor our own API server %s as %s', async (own, server) => {
     const resolve = async (): Promise<string[]> => Promise.resolve(['10.96.0.1']);
-    const own = { ...options, forbidden: ['kubernetes.default.svc:443'], resolve };
-    await expect(probe({ server: 'https://milan.example' }, own, signal)).rejects.toMatchObject({
-      code: 'Forbidden',
-    });
-    await expect(probe({ server: 'https://10.96.0.1' }, own, signal)).rejects.toMatchObject({
-      code: 'Forbidden',
-    });
+    const asked = probe({ server }, { ...options, forbidden: [own], resolve }, signal);
+    await expect(asked).rejects.toMatchObject({ code: 'Forbidden' });
   });
 });
 
