@@ -14,6 +14,7 @@ import { ID_USAGE, idCommand } from './peering/own.ts';
 import { isUserCommand } from './peering/peer-arguments.ts';
 import { PEER_USAGE, peerCommand } from './peering/peer.ts';
 import { PEERINGS_USAGE, peeringsCommand } from './peering/peerings.ts';
+import { RENEW_USAGE, renewCommand } from './peering/renew.ts';
 import { TOKEN_USAGE, tokenCommand } from './peering/token.ts';
 import { UNPEER_USAGE, unpeerCommand } from './peering/unpeer.ts';
 
@@ -42,6 +43,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'network-key': onCluster(networkKeyCommand),
   approve: onCluster(async (args, environment) => approveCommand('Approved', args, environment)),
   deny: onCluster(async (args, environment) => approveCommand('Denied', args, environment)),
+  renew: onCluster(renewCommand),
   manifests: async (args, io) => manifestsCommand(args, io),
   tenant: async (args, io) => tenantCommand(args, io),
   'tenant-kubeconfig': async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
@@ -59,6 +61,7 @@ const USAGE = `usage: ${[
   TOKEN_USAGE,
   NETWORK_KEY_USAGE,
   APPROVE_USAGE,
+  RENEW_USAGE,
 ].join('\n       ')}
        ${AGENT_USAGE}
        ${MANIFESTS_USAGE}

@@ -37,7 +37,7 @@ export async function approveCommand(
         return { type, name };
       },
       run: async ({ type, name }, session) => {
-        const found = await say(word, type, { name, session });
+        const found = await patchNamed(type, { spec: { approval: word } }, { name, session });
         session.io.out(`${type.kind} ${found} ${word.toLowerCase()}\n`);
         return EXIT.ok;
       },
@@ -47,13 +47,13 @@ export async function approveCommand(
 }
 
 /** The object is named by a ClusterID; the name of its ForeignCluster will do too. Returns the object's name. */
-async function say(
-  word: Word,
+export async function patchNamed(
   type: ResourceType<KubeObject>,
+  body: object,
   { name, session }: { name: string; session: Session },
 ): Promise<string> {
   const { client, signal } = session;
-  const patch = { type: 'merge', body: { spec: { approval: word } } } as const;
+  const patch = { type: 'merge', body } as const;
   try {
     return (await client.patch(type, { name }, patch, { signal })).metadata.name;
   } catch (error) {

@@ -12,6 +12,7 @@ import { approveCommand } from '../../../../src/cli/peering/approve.ts';
 import { networkKeyCommand } from '../../../../src/cli/peering/network-key.ts';
 import { idCommand } from '../../../../src/cli/peering/own.ts';
 import { peeringsCommand } from '../../../../src/cli/peering/peerings.ts';
+import { renewCommand } from '../../../../src/cli/peering/renew.ts';
 import { tokenCommand } from '../../../../src/cli/peering/token.ts';
 import { unpeerCommand } from '../../../../src/cli/peering/unpeer.ts';
 import { checkNetworkKey } from '../../../../src/peering/join/network-key.ts';
@@ -277,6 +278,21 @@ describe('approve and deny', () => {
     expect(outcome.code).toBe(code);
     expect(outcome.err).toMatch(why);
   });
+});
+
+test('renew asks for a credential by the name of the ForeignCluster, with another word each time', async () => {
+  world.seed(foreignClusters, { metadata: { name: 'milan' }, spec: { clusterID: MILAN } });
+  expect(await world.run(renewCommand, 'milan')).toMatchObject({ code: 1 });
+  world.seed(advertisements, { metadata: { name: MILAN }, spec: { clusterID: MILAN } });
+  const word = (): string | undefined =>
+    world.api.storage.get('advertisements.tributary.dev', MILAN)?.metadata.annotations?.[
+      'tributary.dev/renew'
+    ];
+  expect(await world.run(renewCommand, 'milan')).toMatchObject({ code: 0, err: '' });
+  const first = word();
+  expect(Date.parse(first ?? '')).not.toBeNaN();
+  await world.run(renewCommand, MILAN);
+  expect(word()).not.toBe(first);
 });
 
 describe('network-key', () => {
