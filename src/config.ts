@@ -35,6 +35,8 @@ export interface AgentConfig {
   homeApiServer: string | undefined;
   /** Role `cluster`: image of the agents that it starts; default: those agents run inside this process (role `all`). */
   agentImage: string | undefined;
+  /** Role `cluster`: PriorityClass of those agents. */
+  agentPriorityClass: string | undefined;
   /** Role `cluster`: life of the tokens that peers are given; default 3600 s. */
   credentialSeconds: number;
   /** Role `cluster`: life of the TLS leaf certificates of the identity; default 86400 s. */
@@ -74,6 +76,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'api-server': 'cluster: https URL at which peers reach this API server (default: its own endpoint)',
   'home-api-server': 'cluster: HOST:PORT at which offloaded pods reach this API server',
   'agent-image': 'cluster: image of the agents that it starts',
+  'agent-priority-class': 'cluster: PriorityClass of those agents',
   'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
   'lan-interfaces': 'gateway: INTERFACE,... for LAN discovery (default: all that look like a LAN)',
   'lan-ttl': 'gateway: seconds after which others forget us if we crash (default 120)',
@@ -124,6 +127,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     apiServer: options['api-server'],
     homeApiServer: options['home-api-server'],
     agentImage: options['agent-image'],
+    agentPriorityClass: options['agent-priority-class'],
     // Below ten minutes the API server refuses.
     credentialSeconds: seconds('credential-seconds', 3600, 600),
     leafSeconds: seconds('leaf-seconds', 86_400, 60),

@@ -106,9 +106,15 @@ const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is 
   launcher.start !== undefined && launcher.name !== undefined;
 
 function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLauncher {
-  const { agentImage: image } = config;
+  const { agentImage: image, agentPriorityClass: priorityClassName } = config;
   if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
-  return new PodLauncher({ home, image, clock, log: log.named('launcher') });
+  return new PodLauncher({
+    home,
+    image,
+    ...(priorityClassName !== undefined && { priorityClassName }),
+    clock,
+    log: log.named('launcher'),
+  });
 }
 
 function inlineLauncher({ parts, home, registries }: Shared): AgentLauncher & Component {

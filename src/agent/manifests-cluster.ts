@@ -62,12 +62,18 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
       image,
       account,
       labels,
-      args: ['cluster', '--agent-image', image, ...args],
+      args: ['cluster', ...agentArgs(image, options.priorityClassName), ...args],
       ports: { ops: OPS_PORT, peering: PEERING_PORT },
       memoryLimit: '512Mi',
     }),
   ];
 }
+
+/** Agents are as this role is. */
+const agentArgs = (image: string, priorityClassName: string | undefined): string[] => [
+  ...['--agent-image', image],
+  ...(priorityClassName === undefined ? [] : ['--agent-priority-class', priorityClassName]),
+];
 
 /** One Role and one binding for each place. */
 export function forgePlaceGrants(

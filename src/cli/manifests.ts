@@ -20,7 +20,8 @@ export const MANIFESTS_USAGE = `tributary manifests crds
                  [--service ClusterIP|NodePort|LoadBalancer] [--node-port PORT] [--advertise HOST:PORT,...]
                  [--api-server URL] [--home-api-server HOST:PORT] [--credential-seconds N] [--leaf-seconds N]
                  [--log-level LEVEL]
-       tributary manifests gateway --image IMAGE [--priority-class NAME] [--log-level LEVEL]
+       tributary manifests gateway --image IMAGE [--priority-class NAME] [--lan-interfaces INTERFACE,...]
+                 [--lan-ttl SECONDS] [--log-level LEVEL]
        tributary manifests peer --virtual-node NAME [--node NAME] --namespaces HOME_NS[,HOME_NS...] --image IMAGE
                  [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME]`;
 
@@ -34,7 +35,7 @@ const CLUSTER_ARGS = [
   'leaf-seconds',
   'log-level',
 ];
-const GATEWAY_ARGS = ['log-level'];
+const GATEWAY_ARGS = ['lan-interfaces', 'lan-ttl', 'log-level'];
 
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   crds: [],

@@ -108,6 +108,7 @@ test('rights of one place name each object once', () => {
 test('the cluster role starts agents of its own image, and hands its options on', () => {
   const objects = forgeCluster({
     image: 'tributary:7',
+    priorityClassName: 'high',
     service: { type: 'NodePort', nodePort: 30_743 },
     args: ['--advertise', 'a:1'],
   });
@@ -117,7 +118,18 @@ test('the cluster role starts agents of its own image, and hands its options on'
       template: {
         spec: {
           containers: [
-            { image: 'tributary:7', args: ['cluster', '--agent-image', 'tributary:7', '--advertise', 'a:1'] },
+            {
+              image: 'tributary:7',
+              args: [
+                'cluster',
+                '--agent-image',
+                'tributary:7',
+                '--agent-priority-class',
+                'high',
+                '--advertise',
+                'a:1',
+              ],
+            },
           ],
         },
       },
