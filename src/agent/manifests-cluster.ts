@@ -71,7 +71,8 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
 
 /** Agents are as this role is. */
 const agentArgs = (image: string, priorityClassName: string | undefined): string[] => [
-  ...['--agent-image', image],
+  '--agent-image',
+  image,
   ...(priorityClassName === undefined ? [] : ['--agent-priority-class', priorityClassName]),
 ];
 
