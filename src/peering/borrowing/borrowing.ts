@@ -2,7 +2,7 @@ import type { SignedContract } from '../../api/offer.ts';
 import { Controller } from '../../kube/controller.ts';
 import { systemRandom } from '../../lib/backoff.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract/contract.ts';
@@ -110,14 +110,23 @@ export class Borrowing implements BorrowingSide {
     await Promise.resolve();
     // Without the offer that is kept, a replay could not be told.
     if (!this.#caches.synced) throw notRead();
+    // Each by itself: what is wrong with one is no reason to miss the other.
+    const problems = [
+      grant === undefined ? undefined : this.#take(peer, () => ({ grant: this.#checkedGrant(peer, grant) })),
+      offer === undefined ? undefined : this.#take(peer, () => ({ offer: this.#checkedOffer(peer, offer) })),
+    ].filter((problem) => problem !== undefined);
+    this.#changed(clusterID);
+    if (problems.length > 0) throw new TributaryError('Invalid', problems.join('; '));
+  }
+
+  #take(peer: PeerIdentity, checked: () => Pick<DocumentChanges, 'offer' | 'grant'>): string | undefined {
     try {
-      if (grant !== undefined) this.#hearing.take(peer, { grant: this.#checkedGrant(peer, grant) });
-      if (offer !== undefined) this.#hearing.take(peer, { offer: this.#checkedOffer(peer, offer) });
+      this.#hearing.take(peer, checked());
+      return undefined;
     } catch (error) {
-      this.#refuse(peer, error);
-      throw error;
-    } finally {
-      this.#changed(clusterID);
+      if (!hasCode(error, 'Invalid')) throw error;
+      this.#refuse(peer, errorMessage(error));
+      return errorMessage(error);
     }
   }
 
@@ -188,9 +197,8 @@ export class Borrowing implements BorrowingSide {
   }
 
   /** What is in place stays as it is. */
-  #refuse(peer: PeerIdentity, error: unknown): void {
+  #refuse(peer: PeerIdentity, message: string): void {
     const { events, wishes } = this.#options;
-    const message = errorMessage(error);
     const isNews = this.#hearing.of(peer.clusterID).refusal !== message;
     this.#hearing.refuse(peer, message);
     if (!isNews) return;

@@ -23,6 +23,9 @@ export interface NodeSetupOptions {
   homeApiServer?: HomeApiServer;
 }
 
+/** As the kind VirtualNode takes them; one that it does not take must not hold up the rest. */
+const FEATURE = /^[A-Z][A-Za-z0-9]*(\/[A-Z][A-Za-z0-9]*)*$/u;
+
 export type NamedPlan = VirtualNodePlan & { name: string };
 
 /** The VirtualNodes of one provider: as many and as large as was agreed on. */
@@ -87,7 +90,7 @@ export class NodeSetup {
       namespaces: usedNamespaces(course.terms?.namespaces ?? [], namespaces),
       closed: course.closed !== undefined,
       ...(homeApiServer !== undefined && { homeApiServer }),
-      ...(declaredFeatures !== undefined && { declaredFeatures }),
+      ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),
     };
   }
 

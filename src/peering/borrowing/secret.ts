@@ -74,20 +74,26 @@ export function forgeSecret(
 /** What is in it; undefined where somebody has spoiled it: then a new token is asked for. */
 export function readSecret({ metadata, data }: Secret): StoredAccess | undefined {
   const { annotations = {} } = metadata;
-  const issuedMs = Date.parse(annotations[ANNOTATION_ISSUED] ?? '');
-  const expiresMs = Date.parse(annotations[ANNOTATION_EXPIRES] ?? '');
+  const life = lifeOf(annotations);
   const how = annotations[ANNOTATION_ACCESS] === 'Link' ? 'Link' : 'Direct';
   try {
     const text = Buffer.from(data?.[KEY] ?? '', 'base64').toString('utf8');
     const { clusters, users } = JSON.parse(text) as Kubeconfig;
     const [cluster, token] = [clusters[0]?.cluster, users[0]?.user.token];
-    if (cluster?.['server'] === undefined || token === undefined || !(issuedMs < expiresMs)) return undefined;
-    const renewal = annotations[ANNOTATION_RENEWED];
-    const credential = { token, issuedMs, expiresMs, ...(renewal !== undefined && { renewal }) };
-    return { access: accessOf(how, cluster), credential };
+    if (cluster?.['server'] === undefined || token === undefined || life === undefined) return undefined;
+    return { access: accessOf(how, cluster), credential: { token, ...life } };
   } catch {
     return undefined;
   }
+}
+
+function lifeOf(annotations: Record<string, string>): Omit<HeldCredential, 'token'> | undefined {
+  const issuedMs = Date.parse(annotations[ANNOTATION_ISSUED] ?? '');
+  const expiresMs = Date.parse(annotations[ANNOTATION_EXPIRES] ?? '');
+  const renewal = annotations[ANNOTATION_RENEWED];
+  return issuedMs < expiresMs
+    ? { issuedMs, expiresMs, ...(renewal !== undefined && { renewal }) }
+    : undefined;
 }
 
 function accessOf(how: Access['how'], cluster: Record<string, string>): Access {

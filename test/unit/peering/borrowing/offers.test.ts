@@ -108,6 +108,26 @@ test('a contract that another has signed is none', async () => {
   await expect(borrowing.received(peer, { grant })).rejects.toThrow('not that of the provider');
 });
 
+test('what is wrong with a grant is no reason to miss an offer, nor the other way round', async () => {
+  const { borrowing } = await established();
+  const { provider } = world;
+  const peer = { clusterID: world.id, publicKey: provider.identity.publicKey };
+  provider.more = { labels: { disk: 'fast' } };
+  provider.renew();
+  const { offer, grant } = provider.documents();
+  const contract = { text: '{}', signature: Identity.generate().sign('contract', '{}') };
+  const asked = borrowing.received(peer, {
+    ...(offer && { offer }),
+    ...(grant && { grant: { ...grant, contract } }),
+  });
+  await expect(asked).rejects.toThrow('signature of the contract');
+  await eventually(
+    'the label of the new offer',
+    () => world.virtualNode('milan')?.spec.labels?.['disk'] === 'fast',
+  );
+  expect(borrowing.report(world.id).phase).toBe('Established');
+});
+
 test('an offer that is taken back, or no longer fits, lets nothing new in until it does again', async () => {
   const { borrowing } = await established();
   world.provider.withdrawn = true;
