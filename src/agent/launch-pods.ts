@@ -1,10 +1,11 @@
 import { LABEL_PROVIDER } from '../api/names.ts';
+import type { Manifest } from '../api/manifest.ts';
 import { pods, roleBindings } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
-import { TributaryError, hasCode } from '../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
@@ -40,7 +41,14 @@ export class PodLauncher implements AgentLauncher {
   }
 
   async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
-    await applyManifests(this.#options.home, forgeLaunchedAgent(this.#launched(wanted)), { signal });
+    const { home } = this.#options;
+    const bindingName = agentBindingName(wanted.clusterID);
+    const { bindings = [], rest = [] } = Object.groupBy(
+      forgeLaunchedAgent(this.#launched(wanted)),
+      ({ metadata }) => (metadata.name === bindingName ? 'bindings' : 'rest'),
+    );
+    for (const binding of bindings) await this.#bind(binding, signal);
+    await applyManifests(home, rest, { signal });
     await this.#unbind(wanted.clusterID, new Set(wanted.namespaces), signal);
   }
 
@@ -80,6 +88,18 @@ export class PodLauncher implements AgentLauncher {
       image,
       ...(priorityClassName !== undefined && { priorityClassName }),
     };
+  }
+
+  /** A namespace that is about to go, or gone, is no reason not to serve the others. */
+  async #bind(binding: Manifest, signal: AbortSignal): Promise<void> {
+    const { home, log } = this.#options;
+    try {
+      await applyManifests(home, [binding], { signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound', 'Forbidden')) throw error;
+      const { namespace, name } = binding.metadata;
+      log.warn('an agent gets no rights in a namespace', { namespace, name, error: errorMessage(error) });
+    }
   }
 
   /** Takes its rights back in namespaces that are not (any more) to be offloaded. */

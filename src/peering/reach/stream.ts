@@ -54,6 +54,8 @@ export class ApiStream {
     // Either may have gone while the other was made.
     if (socket.destroyed || ws.readyState !== ws.OPEN) {
       this.cut('a side was gone before the stream began');
+      // Their events may be over.
+      this.#settle();
       return;
     }
     ws.resume();
