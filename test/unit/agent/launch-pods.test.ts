@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { PodLauncher } from '../../../src/agent/launch-pods.ts';
+import { namespaces, pods } from '../../../src/api/resources.ts';
+import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import type { WantedAgent } from '../../../src/peering/ports.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { fastClock } from '../../support/fast-clock.ts';
+
+const ID = 'a'.repeat(26);
+const NAME = `tributary-peer-${ID}`;
+const WANTED: WantedAgent = {
+  clusterID: ID,
+  virtualNodes: [{ name: 'milan', nodeName: 'milan' }],
+  namespaces: ['shop'],
+  kubeconfigSecret: { namespace: 'tributary-system', name: `tributary-kubeconfig-${ID}` },
+};
+
+let api: FakeApiServer;
+let home: HttpClient;
+let launcher: PodLauncher;
+let lines: string[];
+const { signal } = new AbortController();
+
+beforeEach(async () => {
+  const clock = fastClock(50);
+  api = await new FakeApiServer({ clock }).start();
+  for (const name of ['shop', 'tributary-agents', 'tributary-system']) {
+    api.seed(namespaces, { metadata: { name } });
+  }
+  home = createClient(api.credentials());
+  lines = [];
+  const log = createLogger({ level: 'info', now: () => 0, write: (line) => lines.push(line) });
+  launcher = new PodLauncher({ home, image: 'tributary:1', clock, log });
+});
+
+afterEach(async () => {
+  await home.close();
+  await api.stop();
+});
+
+const deletions = (): string[] =>
+  api.log.filter((line) => line.startsWith('DELETE ')).map((line) => line.split('/').slice(-3).join('/'));
+
+function seedPod(phase: string): void {
+  api.seed(pods, {
+    metadata: { namespace: 'tributary-agents', name: 'agent', labels: { 'tributary.dev/provider': ID } },
+    status: { phase },
+  });
+}
+
+test('a pod that does not go holds up its removal for a while, and loses its account all the same', async () => {
+  await launcher.ensure(WANTED, signal);
+  seedPod('Running');
+  const from = api.log.length;
+  await launcher.remove(ID, signal);
+  expect(
+    api.log.slice(from).filter((line) => line.includes('/tributary-agents/pods')).length,
+  ).toBeGreaterThan(3);
+  expect(deletions()).toEqual(
+    [
+      `tributary-agents/deployments/${NAME}`,
+      `shop/rolebindings/tributary-agent-${ID}`,
+      `tributary-system/rolebindings/${NAME}`,
+      `tributary-system/roles/${NAME}`,
+      `tributary-agents/serviceaccounts/${NAME}`,
+    ].map((path) => expect.stringContaining(path.split('/').at(-1) ?? '')),
+  );
+  expect(lines.filter((line) => line.includes('does not go'))).toHaveLength(1);
+});
+
+test('a pod that has ended, or none, holds up nothing; what is not there is as good as removed', async () => {
+  seedPod('Succeeded');
+  await launcher.remove(ID, signal);
+  expect(api.count(/\/tributary-agents\/pods/)).toBe(1);
+  expect(lines).toEqual([]);
+});
+
+test('a credential that is elsewhere is refused before anything is made', async () => {
+  const elsewhere = { ...WANTED, kubeconfigSecret: { namespace: 'default', name: 'x' } };
+  await expect(launcher.ensure(elsewhere, signal)).rejects.toMatchObject({ code: 'Invalid' });
+  expect(api.log).toEqual([]);
+});
+
+test('a namespace that refuses the binding does not keep the agent from starting', async () => {
+  api.fault({ match: ({ path }) => path.includes('/namespaces/gone/'), times: Infinity, status: 403 });
+  await launcher.ensure({ ...WANTED, namespaces: ['gone', 'shop'] }, signal);
+  expect(api.count(new RegExp(`PATCH .*/deployments/${NAME}`))).toBe(1);
+  expect(lines.join()).toContain('no rights in a namespace');
+});
