@@ -69,6 +69,11 @@ const LOOK_AGAIN_MS = 5000;
 const STRANGER_MS = 24 * 3600_000;
 const STRANGER_STEP_MS = 3600_000;
 /**
+ * Where the ForeignCluster says Disabled, a request is kept only for as long as the peer is there to ask: ending a
+ * peering with a dead one leaves nothing. Looked at so often.
+ */
+const GONE_STEP_MS = 15_000;
+/**
  * A peer that no longer asks or accepts is given so long to say otherwise: one that has restarted may have spoken
  * before it knew what it wants, and its pods would be the price.
  */
@@ -232,7 +237,7 @@ export class Reconciler {
     decision: Exclude<Decision, Approval>,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, inbox, tenants, isLinked } = this.#options;
+    const { clock, inbox, tenants, isLinked, wish } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
@@ -240,11 +245,14 @@ export class Reconciler {
     // Somebody has an eye on it.
     if (request.spec.approval !== undefined) return this.#afterEnd(remains);
     const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
-    const leftMs = Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
+    const isSaidElsewhere =
+      wish(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
+    const leftMs = isSaidElsewhere ? 0 : Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
     if (leftMs <= 0 && !isLinked(request.metadata.name)) {
       inbox.forget(request.metadata.name);
       await this.#delete(request, signal);
     }
+    if (isSaidElsewhere) return { requeueAfterMs: GONE_STEP_MS };
     return { requeueAfterMs: Math.min(requeueAfterMs, Math.max(leftMs, STRANGER_STEP_MS)) };
   }
 
