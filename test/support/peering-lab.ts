@@ -35,7 +35,8 @@ export type Direction = 'outgoing' | 'incoming';
 export const peeringLabProblem = (): string | undefined => lab.missing(lab.thisMachine());
 
 const POLL_MS = 20;
-const PATIENCE_MS = 30_000;
+/** A machine that does much else besides is slow to start programs. */
+const PATIENCE_MS = 60_000;
 
 /** Waits until `look` returns something else than undefined or false; fails with what it saw last. */
 export async function until<T>(
@@ -54,6 +55,9 @@ export async function until<T>(
 
 /** To the person who reads the output of the tests. */
 export const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
+
+/** Which program is run, where it is not simply today's. */
+export type PeerProgram = Omit<PeerProcessOptions, 'options'>;
 
 export interface PeeringLabCluster {
   name: string;
@@ -128,15 +132,14 @@ export class City {
   }
 
   /** Does not wait. */
-  start(options: Record<string, string> = {}): void {
-    const given: PeerProcessOptions = { options };
-    this.#process = lab.PeerProcess.start(this.cluster, given);
+  start(options: Record<string, string> = {}, program: PeerProgram = {}): void {
+    this.#process = lab.PeerProcess.start(this.cluster, { ...program, options });
   }
 
   /** Starts it, and waits until its ClusterID is known and it listens. */
-  async run(options: Record<string, string> = {}): Promise<void> {
+  async run(options: Record<string, string> = {}, program: PeerProgram = {}): Promise<void> {
     const before = this.#process === undefined ? 0 : this.started();
-    this.start(options);
+    this.start(options, program);
     await until(`${this.name} has started`, async () => Promise.resolve(this.started() > before));
     await this.learnID();
   }

@@ -39,7 +39,7 @@ const TYPES = [
   resourceQuotas,
   roleBindings,
 ] as ResourceType<KubeObject>[];
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export class WriteWatch {
   readonly #abort = new AbortController();
