@@ -8,6 +8,8 @@ import type { DocumentChanges } from '../protocol/documents.ts';
 
 export interface DeliveryOptions {
   peer: PeerIdentity;
+  /** Whether it can say everything again: it has a link. */
+  isPresent: () => boolean;
   lending: Pick<LendingSide, 'received'>;
   borrowing: Pick<BorrowingSide, 'received'>;
   clock: Clock;
@@ -29,8 +31,9 @@ const MIN_RETRY_MS = 50;
 /**
  * Hands what one peer has said to lending and borrowing, in order, one batch at a time, whatever link it came by.
  * While one is at work newer words replace older ones of their kind. Where the trouble is ours (the API server is
- * away) it tries again by itself until it succeeds or something newer comes, also when the peer has gone since: a
- * withdrawal must not be lost.
+ * away) it tries again by itself until it succeeds or something newer comes. Of a peer that has gone since only
+ * withdrawals are kept, which must not be lost; the rest it says again when it comes back, and strangers who come
+ * under ever new names leave nothing behind.
  */
 export class Delivery {
   readonly #options: DeliveryOptions;
@@ -96,13 +99,18 @@ export class Delivery {
         await this.#options[side].received(this.#options.peer, part);
       } catch (error) {
         problems.push(toldOf(error));
-        if (!isTheirs(error)) again = { ...again, ...part };
+        if (!isTheirs(error)) again = { ...again, ...this.#worthAnother(part) };
         if (errorCode(error) === undefined) {
           this.#options.log.error('cannot take what a peer said', { side, error: errorMessage(error) });
         }
       }
     }
     return { problem: problems.length === 0 ? undefined : problems.join('; '), again };
+  }
+
+  #worthAnother(part: DocumentChanges): DocumentChanges {
+    if (this.#options.isPresent()) return part;
+    return Object.fromEntries(Object.entries(part).filter(([, document]) => document === null));
   }
 
   #tell(problem: string | undefined): void {

@@ -10,7 +10,7 @@ import type { Link } from './link.ts';
 export interface PeerSlotOptions {
   peer: PeerIdentity;
   own: string;
-  delivery: Omit<DeliveryOptions, 'peer'> & { log: Logger };
+  delivery: Omit<DeliveryOptions, 'peer' | 'isPresent'> & { log: Logger };
   /** Another link is in use, or none any more, or all is done. */
   changed: () => void;
 }
@@ -32,7 +32,8 @@ export class PeerSlot {
   constructor(options: PeerSlotOptions) {
     this.#options = options;
     this.peer = options.peer;
-    this.#delivery = new Delivery({ ...options.delivery, peer: options.peer });
+    const isPresent = (): boolean => this.#links.size > 0;
+    this.#delivery = new Delivery({ ...options.delivery, peer: options.peer, isPresent });
   }
 
   get active(): Link | undefined {

@@ -245,6 +245,7 @@ describe('outbox', () => {
 describe('delivery', () => {
   const deliver = (
     outcome: (changes: DocumentChanges) => void,
+    isPresent = (): boolean => true,
   ): { clock: FakeClock; got: DocumentChanges[]; delivery: Delivery } => {
     const clock = new FakeClock();
     const got: DocumentChanges[] = [];
@@ -254,6 +255,7 @@ describe('delivery', () => {
     };
     const delivery = new Delivery({
       peer: { clusterID: 'p', publicKey: new Uint8Array(32) },
+      isPresent,
       lending: { received },
       borrowing: { received },
       clock,
@@ -307,6 +309,41 @@ describe('delivery', () => {
     expect(delivery.isIdle).toBe(true);
     expect(got.at(-1)).toEqual({ request: null, acceptance: null });
     expect(acks).toEqual(['away', 'away']);
+  });
+
+  test('keeps of a peer that has gone what it has taken back, and nothing else', async () => {
+    let isPresent = true;
+    const { clock, got, delivery } = deliver(
+      () => {
+        throw new TributaryError('TooManyRequests', 'full');
+      },
+      () => isPresent,
+    );
+    delivery.give(
+      { request: { clusterName: 'a', namespaces: [] }, acceptance: null },
+      () => undefined,
+      () => undefined,
+    );
+    await clock.advance(5_000);
+    isPresent = false;
+    await clock.advance(120_000);
+    expect(got.at(-1)).toEqual({ acceptance: null });
+    expect(delivery.isIdle).toBe(false);
+    await delivery.stop();
+
+    const stranger = deliver(
+      () => {
+        throw new TributaryError('TooManyRequests', 'full');
+      },
+      () => false,
+    );
+    stranger.delivery.give(
+      { request: { clusterName: 'a', namespaces: [] } },
+      () => undefined,
+      () => undefined,
+    );
+    await settle();
+    expect(stranger.delivery.isIdle).toBe(true);
   });
 
   test('ends when it is told to, whatever is left', async () => {
