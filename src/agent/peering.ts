@@ -27,6 +27,7 @@ import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
 import { parseEndpoint } from '../peering/link/address.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
+import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
 import { Stockkeeper } from '../peering/offer/stockkeeper.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { PROTOCOLS, type ApiAccess } from '../peering/protocol/documents.ts';
@@ -117,11 +118,36 @@ export class Peering {
       this.#links,
       ...this.#borrowing.actors(),
       ...this.#clusters.components(),
+      ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
       new AnnouncementWriter({
         ...this.#common,
         namespace: parts.config.systemNamespace,
         own: () => this.#announcement(),
+      }),
+    ];
+  }
+
+  #policyStatus(): Component[] {
+    const common = { ...this.#common, metrics: this.#options.metrics };
+    const both =
+      (...ends: (() => void)[]): (() => void) =>
+      () =>
+        ends.forEach((end) => end());
+    return [
+      new PolicyStatusKeeper<SharingPolicy>({
+        ...common,
+        type: sharingPolicies,
+        policies: this.#sharing,
+        effect: (policy) => this.#lending.effectOf(policy),
+        onChange: (listener) => both(this.#lending.onChange(listener), this.#stock.onChange(listener)),
+      }),
+      new PolicyStatusKeeper<AcceptancePolicy>({
+        ...common,
+        type: acceptancePolicies,
+        policies: this.#acceptance,
+        effect: (policy) => this.#borrowing.effectOf(policy),
+        onChange: (listener) => this.#borrowing.onChange(listener),
       }),
     ];
   }

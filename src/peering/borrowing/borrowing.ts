@@ -1,4 +1,5 @@
 import type { SignedContract } from '../../api/offer.ts';
+import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import { Controller } from '../../kube/controller.ts';
 import { systemRandom } from '../../lib/backoff.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -7,6 +8,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract/contract.ts';
 import { checkOffer } from '../offer/check.ts';
+import type { PolicyEffect } from '../policy/policy-status.ts';
 import type { BorrowingSide, PeerIdentity, PeeringReport } from '../ports.ts';
 import type { DocumentChanges, Documents, GrantDocument, OfferDocument } from '../protocol/documents.ts';
 import { AccessKeeper } from './access.ts';
@@ -134,6 +136,12 @@ export class Borrowing implements BorrowingSide {
     if (!this.#caches.synced) return { phase: 'None', message: 'not read yet' };
     const facts = this.#facts(clusterID);
     return reportOf(facts, decide(facts));
+  }
+
+  /** What a policy does today. */
+  effectOf({ metadata: { name } }: AcceptancePolicy): PolicyEffect {
+    const under = [...this.#caches.advertisements.list()].filter(({ status }) => status?.policy === name);
+    return { peers: under.map(({ metadata }) => metadata.name) };
   }
 
   onChange(listener: (clusterID: string) => void): () => void {

@@ -31,6 +31,12 @@ export const CLUSTERS_RIGHTS: readonly Right[] = [
     why: 'who may ask, and so whom to dial',
   },
   {
+    group,
+    resource: 'acceptancepolicies/status',
+    verbs: ['update'],
+    why: 'about whom a policy decides, and what in it makes no sense',
+  },
+  {
     group: '',
     resource: 'events',
     verbs: ['create', 'patch'],

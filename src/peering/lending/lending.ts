@@ -14,6 +14,7 @@ import { isClusterID } from '../identity/identity.ts';
 import { JoinTokens } from '../join/tokens.ts';
 import { StockOffers } from '../offer/stock-offers.ts';
 import type { Stockkeeper } from '../offer/stockkeeper.ts';
+import type { PolicyEffect } from '../policy/policy-status.ts';
 import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport } from '../ports.ts';
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
@@ -269,6 +270,13 @@ export class Lending implements LendingSide {
   /** By ClusterID, for all that ask or have asked. */
   *reports(): Iterable<[string, PeeringReport]> {
     for (const request of this.#requests.list()) yield [request.metadata.name, reportOf(request)];
+  }
+
+  /** What a policy does today; throws Invalid for quantities in it that cannot be read. */
+  effectOf(policy: SharingPolicy): PolicyEffect {
+    const { name } = policy.metadata;
+    const under = [...this.#requests.list()].filter(({ status }) => status?.policy === name);
+    return { peers: under.map(({ metadata }) => metadata.name), free: this.#offers.free(policy) };
   }
 
   /** Calls back when documents or report of that peer may have changed; the returned function ends that. */
