@@ -22,9 +22,19 @@ export function inOrder(clusterID: string, objects: readonly ForeignCluster[]): 
     .toSorted((a, b) => rank(a) - rank(b) || compareText(agedName(a), agedName(b)));
 }
 
+/**
+ * Made by discovery, as far as can be told: clusters that have only come in by themselves bear the label, too, but
+ * those who make identities at will must not take the room of clusters that are announced.
+ */
+export function isDiscovered({ metadata, status }: ForeignCluster): boolean {
+  const sources = Object.keys(status?.sightings ?? {});
+  const cameIn = sources.length > 0 && sources.every((source) => source === 'Incoming');
+  return metadata.labels?.[LABEL_DISCOVERED] === 'true' && !cameIn;
+}
+
 function rank({ metadata, spec }: ForeignCluster): number {
-  const isDiscovered = metadata.labels?.[LABEL_DISCOVERED] === 'true' && spec?.endpoint === undefined;
-  return (metadata.deletionTimestamp === undefined ? 0 : 2) + (isDiscovered ? 1 : 0);
+  const isPersons = metadata.labels?.[LABEL_DISCOVERED] !== 'true' || spec?.endpoint !== undefined;
+  return (metadata.deletionTimestamp === undefined ? 0 : 2) + (isPersons ? 0 : 1);
 }
 
 const agedName = ({ metadata: { creationTimestamp, name } }: ForeignCluster): string =>

@@ -10,7 +10,7 @@ import { hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
-import { clusterIDsOf, inOrder, nextSighting, sightingPatch } from './sighting.ts';
+import { clusterIDsOf, inOrder, isDiscovered, nextSighting, sightingPatch } from './sighting.ts';
 import type { Candidate, CandidateSource } from './source.ts';
 
 /** Give this to the informer of ForeignClusters, under this name. */
@@ -159,8 +159,7 @@ export class SightingWriter implements Component {
     const { client, clusters } = this.#options;
     const { clusterID, outgoing = 'Auto' } = candidate;
     let discovered = 0;
-    for (const { metadata } of clusters.list())
-      if (metadata.labels?.[LABEL_DISCOVERED] === 'true') discovered++;
+    for (const object of clusters.list()) if (isDiscovered(object)) discovered++;
     if (discovered >= this.#limits.maxCandidates) {
       this.#full();
       return { requeueAfterMs: NO_ROOM_MS };

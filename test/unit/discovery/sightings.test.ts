@@ -334,6 +334,18 @@ describe('the writer', () => {
     expect(api.count(/^POST/)).toBe(13);
   });
 
+  test('clusters that have only come in by themselves take no room', async () => {
+    const Incoming = { endpoints: [], firstSeen: '2026-01-01T00:00:00Z', expires: '2026-01-01T01:00:00Z' };
+    for (const { clusterID } of many(10)) {
+      const metadata = { name: clusterID, labels: { [LABEL_DISCOVERED]: 'true' } };
+      api.seed(foreignClusters, { metadata, spec: { clusterID }, status: { sightings: { Incoming } } });
+    }
+    await eventually('they are known', () => [...clusters.list()].length === 10);
+    await write({ maxCandidates: 10 });
+    source.see(candidateOf(MILAN));
+    await untilSighted(MILAN);
+  });
+
   test('a name that is taken for another cluster is no reason to try without pause', async () => {
     await write();
     api.fault({ match: ({ method }) => method === 'POST', times: 100, status: 409, body: '' });
