@@ -93,6 +93,8 @@ export class ApiAccessFinder implements Component {
     // One that still serves stays: a change makes every peer write its kubeconfig anew.
     const server = servers.find((it) => it === current) ?? servers[0];
     if (server !== undefined) return { server, ...(ca !== undefined && { ca }), serverName: SERVER_NAME };
+    // An API server that restarts takes its address out for a while; what was told until now is still the best.
+    if (this.#current !== undefined) return this.#current;
     if (own !== undefined) return own;
     throw new TributaryError('NotFound', 'the EndpointSlice default/kubernetes names no address');
   }

@@ -77,6 +77,21 @@ test('an address that goes is replaced, one that stays is kept, and whoever list
   expect(changes).toBe(2);
 });
 
+test('an API server that restarts, and is not listed for a while, is where it was', async () => {
+  api.seed(endpointSlices, slice(['10.0.0.5']));
+  const found = await find({ own: { server: 'https://10.96.0.1' } });
+  await eventually('found', () => found.current?.server === 'https://10.0.0.5:6443');
+  const before = found.current;
+  const body = slice([]);
+  await client.patch(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { type: 'merge', body });
+  const asked = api.count(/configmaps/);
+  await eventually('looked for twice more', async () => {
+    await clock.advance(60_000);
+    return api.count(/configmaps/) >= asked + 2;
+  });
+  expect(found.current).toEqual(before);
+});
+
 test('where the cluster shows nothing, the way we go ourselves; where there is none, it is looked for again', async () => {
   const own = { server: 'https://own.example', ca: 'OWN' };
   const found = await find({ own });
