@@ -7,6 +7,7 @@ import {
 } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
+import { deepEqual } from '../lib/equality.ts';
 
 /** Where one API server is and how to prove who we are. */
 export interface Credentials {
@@ -53,6 +54,17 @@ export function tlsTarget(credentials: Credentials): TlsTarget {
     secureContext: createSecureContext(options),
     rejectUnauthorized: !insecureSkipTlsVerify,
   };
+}
+
+/** Whether connections made with the one are as good for the other: all but the token, which goes with each request. */
+export function sameButToken(one: Credentials, other: Credentials): boolean {
+  const { token: _one, server: here, ...mine } = one;
+  const { token: _other, server: there, ...theirs } = other;
+  return (
+    here.href === there.href &&
+    (one.token === undefined) === (other.token === undefined) &&
+    deepEqual(mine, theirs)
+  );
 }
 
 /** Projected tokens are rotated well before they expire; client-go looks as often. */

@@ -3,7 +3,7 @@ import type { KubeconfigSecretRef } from '../api/virtual-node.ts';
 import { VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
 import type { Secret } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Credentials } from '../kube/credentials.ts';
+import { type Credentials, sameButToken } from '../kube/credentials.ts';
 import { createClient } from '../kube/http-client.ts';
 import { Informer } from '../kube/informer.ts';
 import { parseKubeconfig } from '../kube/kubeconfig.ts';
@@ -21,14 +21,19 @@ export interface ForeignClusterOptions {
   log: Logger;
 }
 
-/** The foreign API server by the kubeconfig in a Secret, followed when the Secret changes. */
+/**
+ * The foreign API server by the kubeconfig in a Secret, followed when the Secret changes: another token goes with the
+ * requests to come, anything else makes a new client.
+ */
 export class ForeignCluster implements Component {
   readonly name = 'foreign-cluster';
   readonly client: SwitchableClient;
   readonly #options: ForeignClusterOptions;
   readonly #informer: Informer<Secret>;
   readonly #listeners = new Set<() => void>();
+  /** Its token is the one of the moment. */
   #credentials: Credentials | undefined;
+  #token: Credentials['token'];
   #problem: { reason: ContactReason; message: string } | undefined;
   #text: string | undefined;
   #applying: Promise<void> = Promise.resolve();
@@ -94,14 +99,25 @@ export class ForeignCluster implements Component {
       const text = Buffer.from(data, 'base64').toString('utf8');
       // Never files: the text may have come from a peer.
       const credentials = await parseKubeconfig(text, { allowFiles: false, clock });
-      await this.client.use(createClient(credentials, { clock }));
-      this.#credentials = credentials;
+      this.#token = credentials.token;
+      // A renewed token must fail no request and end no watch.
+      if (this.#credentials === undefined || !sameButToken(this.#credentials, credentials)) {
+        await this.#switch(credentials);
+      }
       this.#problem = undefined;
       log.info('using the kubeconfig', { secret: `${namespace}/${name}`, server: credentials.server.host });
       this.#tell();
     } catch (error) {
       await this.#fail(VIRTUAL_NODE_REASONS.kubeconfigInvalid, `${where}: ${errorMessage(error)}`);
     }
+  }
+
+  async #switch(credentials: Credentials): Promise<void> {
+    const { clock } = this.#options;
+    const token: NonNullable<Credentials['token']> = async (...args) => this.#token?.(...args);
+    const current = { ...credentials, ...(credentials.token !== undefined && { token }) };
+    await this.client.use(createClient(current, { clock }));
+    this.#credentials = current;
   }
 
   async #fail(reason: ContactReason, message: string): Promise<void> {

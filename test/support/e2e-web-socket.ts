@@ -10,6 +10,8 @@ export class ChannelSocket {
   readonly #socket: WebSocket;
   readonly #isBase64: boolean;
   readonly #received = new Map<number, Buffer[]>();
+  /** It may be closed again by the time that somebody looks. */
+  #opened = false;
   #closed = false;
   #failure: Error | undefined;
 
@@ -17,6 +19,7 @@ export class ChannelSocket {
     this.#socket = socket;
     this.#isBase64 = isBase64;
     socket.on('message', (data: Buffer) => this.#receive(data));
+    socket.on('open', () => (this.#opened = true));
     socket.on('close', () => (this.#closed = true));
     socket.on('error', (error) => (this.#failure = error));
   }
@@ -33,7 +36,7 @@ export class ChannelSocket {
     );
     await until('the WebSocket opens', async () => {
       if (channels.#failure !== undefined) return Promise.resolve(true);
-      return Promise.resolve(socket.readyState === WebSocket.OPEN);
+      return Promise.resolve(channels.#opened);
     });
     if (channels.#failure !== undefined) throw channels.#failure;
     return channels;
