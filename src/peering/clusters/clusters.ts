@@ -1,6 +1,7 @@
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { isAcquainted } from './acquaintance.ts';
 import { ClusterKeeper } from './keeper.ts';
 import { NetworkKeys, networkKeyRefs } from './keys.ts';
 import { LIMITS, type ClustersOptions } from './options.ts';
@@ -81,6 +82,13 @@ export class Clusters {
       joinToken: this.#joinToken(primaryOf(known)),
       now: clock.now(),
     });
+  }
+
+  /** Whether we deal with it, or it is one of the strangers. */
+  isAcquainted(clusterID: string): boolean {
+    const { outgoing, incoming } = this.#options;
+    const reports = [outgoing().report(clusterID), incoming().report(clusterID)];
+    return isAcquainted(this.wish(clusterID), reports);
   }
 
   /** Calls back with each ClusterID whose wish may have changed; the returned function ends that. */
