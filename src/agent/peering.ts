@@ -263,7 +263,7 @@ export class Peering {
         stream: (socket, peer, id) => this.#reach.acceptStream(socket, peer, id),
         api: (socket, peer) => this.#reach.acceptApi(socket, peer),
       },
-      isKnown: (clusterID) => this.#clusters.wish(clusterID).subject !== undefined,
+      isKnown: (clusterID) => this.#clusters.isAcquainted(clusterID),
     });
   }
 
