@@ -22,6 +22,8 @@ export interface PeerProcessOptions {
   readonly options?: Readonly<Record<string, string>>;
   /** Folder of another checkout to run, for tests of different versions; its modules must be installed. */
   readonly checkout?: string;
+  /** Modules that are loaded before the program. */
+  readonly imports?: readonly string[];
   /** Default: the cluster's administrator. */
   readonly kubeconfig?: string;
 }
@@ -46,10 +48,10 @@ export class PeerProcess {
   }
 
   /** Applies what `tributary manifests` prints for the role `cluster`, but for the pods. */
-  static async prepare(cluster: Cluster): Promise<void> {
+  static async prepare(cluster: Cluster, checkout: string = repository): Promise<void> {
     const { kubectl } = await binaries(undefined, ['kubectl']);
     for (const what of [['crds'], ['cluster', '--image', 'none']]) {
-      const printed = await run([process.execPath, main(repository), 'manifests', ...what]);
+      const printed = await run([process.execPath, main(checkout), 'manifests', ...what]);
       const objects = parseAllDocuments(printed).map((document) => document.toJS() as { kind?: string });
       const applied = objects.filter((object) => object?.kind !== 'Deployment');
       await run([kubectl, '--kubeconfig', cluster.kubeconfig, 'apply', '--server-side', '-f', '-'], {
@@ -70,11 +72,12 @@ export class PeerProcess {
       'log-level': 'debug',
       ...given.options,
     };
-    const { checkout = repository } = given;
+    const { checkout = repository, imports = [] } = given;
     return new PeerProcess(
       cluster,
       cluster.node().spawn('tributary', [
         process.execPath,
+        ...imports.map((path) => `--import=${path}`),
         main(checkout),
         'all',
         ...Object.entries(options)

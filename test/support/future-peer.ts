@@ -1,0 +1,74 @@
+/**
+ * Loaded before the program, makes it a peer of a later version: it speaks protocol 2 besides, sends documents,
+ * fields, messages and calls that nobody knows today, and logs what it is answered.
+ */
+import { WebSocket } from 'ws';
+
+type Json = Record<string, unknown>;
+
+/** Beyond all that a program counts up to. */
+const FIRST_ID = 9_000_000_000_000_000;
+const LATER = { tone: 'c sharp', since: 7, parts: [{ name: 'one' }, null] };
+
+let nextID = FIRST_ID;
+const { send: plainSend, emit: plainEmit } = WebSocket.prototype as unknown as {
+  send: (this: WebSocket, data: unknown, ...rest: unknown[]) => void;
+  emit: (this: WebSocket, ...args: unknown[]) => boolean;
+};
+
+const log = (message: string, fields: Json): void =>
+  void process.stdout.write(
+    `${JSON.stringify({ time: new Date().toISOString(), level: 'info', message, ...fields })}\n`,
+  );
+
+function parsed(data: unknown): Json | undefined {
+  const text = Buffer.isBuffer(data) ? data.toString() : data;
+  if (typeof text !== 'string' || !text.startsWith('{"type":')) return undefined;
+  return JSON.parse(text) as Json;
+}
+
+/** Documents keep what is signed: those who sign know what is in it. */
+function laterDocuments(documents: Json): Json {
+  const known = Object.entries(documents).map(([kind, document]) => [
+    kind,
+    document === null ? null : { ...(document as Json), later: LATER },
+  ]);
+  return { ...Object.fromEntries(known), reservation: { ...LATER, state: 'Active' }, tide: null };
+}
+
+function later(message: Json): Json {
+  const more = { ...message, later: LATER };
+  if (message['type'] === 'hello') {
+    const hello = message['hello'] as Json;
+    return { ...more, hello: { ...hello, protocols: [1, 2], capabilities: ['song'], later: LATER } };
+  }
+  if (message['type'] === 'state') {
+    return { ...more, documents: laterDocuments(message['documents'] as Json) };
+  }
+  return more;
+}
+
+/** Beside every state: a kind of message and a call that came up later; both want an answer. */
+const companions = (): Json[] => [
+  { type: 'sing', id: nextID++, song: LATER },
+  { type: 'call', id: nextID++, method: 'compose', params: LATER },
+  { type: 'hum' },
+];
+
+WebSocket.prototype.send = function send(this: WebSocket, data: unknown, ...rest: unknown[]): void {
+  const message = parsed(data);
+  if (message === undefined) {
+    plainSend.call(this, data, ...rest);
+    return;
+  }
+  plainSend.call(this, JSON.stringify(later(message)), ...rest);
+  if (message['type'] !== 'state') return;
+  for (const companion of companions()) plainSend.call(this, JSON.stringify(companion));
+};
+
+WebSocket.prototype.emit = function emit(this: WebSocket, ...args: unknown[]): boolean {
+  const answer = args[0] === 'message' ? parsed(args[1]) : undefined;
+  const id = Number(answer?.['id']);
+  if (answer !== undefined && id >= FIRST_ID) log('the future was answered', { answer });
+  return plainEmit.apply(this, args);
+};
