@@ -16,7 +16,7 @@ import { commonProtocol } from './hello.ts';
 import { decode, encode, problemText } from './message.ts';
 import type { Message, Received } from './message.ts';
 import { Outbox } from './outbox.ts';
-import { Throttle } from './throttle.ts';
+import { Throttle, WEIGHTS } from './throttle.ts';
 import type { Rates } from './throttle.ts';
 
 /** Why we end a link, as its WebSocket close code; 4000 to 4999 are for private use (RFC 6455, section 7.4.2). */
@@ -292,6 +292,7 @@ export class Link {
       return this.close(CLOSE.incompatible, reason, { incompatible: true });
     }
     if (this.#state !== 'new') {
+      this.#throttle.took(0, WEIGHTS.hello);
       if (isNews) this.#options.events.described(this);
       return;
     }
@@ -307,6 +308,7 @@ export class Link {
     if (this.#owesAck) return this.close(CLOSE.malformed, 'state before the last ack', { fault: true });
     this.#owesAck = true;
     this.#heard = true;
+    this.#throttle.took(0, WEIGHTS.state);
     for (const kind of DOCUMENT_KINDS) {
       if (documents[kind] === null) this.#theirs.delete(kind);
       else if (documents[kind] !== undefined) this.#theirs.add(kind);

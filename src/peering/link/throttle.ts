@@ -17,6 +17,9 @@ export const DEFAULT_RATES: Readonly<Rates> = {
   bytesAtOnce: 4 * 1024 * 1024,
 };
 
+/** What is answered by more than words counts as so many messages: a hello and a state may be written down. */
+export const WEIGHTS = { hello: 25, state: 5 } as const;
+
 /** Stops reading from a peer that says more than its share, until it has waited for what it took. */
 export class Throttle {
   readonly #channel: Pick<Channel, 'pause' | 'resume'>;
@@ -41,8 +44,8 @@ export class Throttle {
     return this.#cancel !== undefined;
   }
 
-  took(bytes: number): void {
-    const waitMs = Math.max(this.#messages.take(1), this.#bytes.take(bytes));
+  took(bytes: number, messages = 1): void {
+    const waitMs = Math.max(this.#messages.take(messages), this.#bytes.take(bytes));
     if (waitMs === 0) return;
     this.#cancel?.();
     this.#channel.pause();

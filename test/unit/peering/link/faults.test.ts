@@ -126,6 +126,26 @@ describe('a peer that asks too much', () => {
     socket.terminate();
   });
 
+  test('describes itself anew over and over, which may be written down each time: it waits longer', async () => {
+    const rates = { messagesPerSecond: 1000, messagesAtOnce: 20, bytesPerSecond: 1e6, bytesAtOnce: 1e6 };
+    const node = await start({ registry: { rates } });
+    const socket = await stranger(node);
+    let answers = 0;
+    socket.on('message', () => answers++);
+    const began = performance.now();
+    say(socket, HELLO);
+    for (let count = 1; count <= 40; count++) {
+      say(socket, { ...HELLO, hello: { ...HELLO.hello, clusterName: `name ${count}` } });
+    }
+    say(socket, { type: 'sing', id: 1 });
+    // Its hello, its state, and an error; then one more error, after all that it owes.
+    await eventually('what came in one piece is answered', () => answers >= 3);
+    say(socket, { type: 'sing', id: 2 });
+    await eventually('the rest is, in the end', () => answers >= 4);
+    expect(performance.now() - began).toBeGreaterThan(700);
+    socket.terminate();
+  });
+
   test('has a few calls answered at a time', async () => {
     const node = await start();
     let [working, most] = [0, 0];
