@@ -162,6 +162,7 @@ export class Borrowing implements BorrowingSide {
       nowMs: clock.now(),
       wish: wishes.wish(clusterID),
       heard,
+      isLinked: this.#options.links().view(clusterID) !== undefined,
       advertisement,
       hasBelongings: this.#caches.hasBelongings(clusterID) || virtualNodes.length > 0,
       ...(proved && { proved }),

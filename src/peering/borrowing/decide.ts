@@ -43,7 +43,7 @@ function withAdvertisement(facts: Facts, { spec, status = {} }: Advertisement): 
   // What the provider has ended is forgotten first, so that a restart does not take it for valid.
   if (isRevoked(facts, contract)) return endOrRest(facts, verdict, { revoked: true });
   const terms = readContract(contract);
-  if (contract !== undefined && terms !== undefined && !isOver(spec.offer, terms, nowMs)) {
+  if (contract !== undefined && terms !== undefined && !isOver(facts, spec.offer, terms)) {
     return underContract(facts, { offer: spec.offer, verdict, contract, terms });
   }
   if (hasBelongings) return endOrRest(facts, verdict, {});
@@ -127,10 +127,11 @@ function isOtherwise(draft: Contract, terms: Contract): boolean {
 
 /**
  * A provider keeps the pods of a silent home for `keepForSeconds`, and a home keeps the nodes of a silent provider as
- * long: from the end of its last offer on.
+ * long: from the end of its last offer on. One that is linked is not silent: whatever is wrong then (a clock that was
+ * set, say), it would tell us that it has ended.
  */
-function isOver(offer: Offer, { keepForSeconds }: Contract, nowMs: number): boolean {
-  return isExpired(offer, nowMs - keepForSeconds * 1000);
+function isOver({ isLinked, nowMs }: Facts, offer: Offer, { keepForSeconds }: Contract): boolean {
+  return !isLinked && isExpired(offer, nowMs - keepForSeconds * 1000);
 }
 
 /** Ours, from the Advertisement's status; undefined where somebody has spoiled it. */

@@ -7,6 +7,8 @@ export interface Facts {
   nowMs: number;
   wish: BorrowingWish;
   heard: Heard;
+  /** It is at the other end of a link now. */
+  isLinked: boolean;
   /** The contract that the provider has proved, in its last word, to have signed. */
   proved?: { text: string; signature: string };
   advertisement: Advertisement | undefined;

@@ -156,6 +156,19 @@ test('a restart keeps what was agreed on, without the link and without a new tok
   expect(world.home.log.slice(from).filter((line) => !line.startsWith('GET'))).toEqual([]);
 });
 
+test('a clock that is set far forward ends nothing while the provider is there', async () => {
+  const { borrowing } = await established();
+  const { uid } = world.virtualNode('milan')?.metadata ?? {};
+  world.addPod('web', 'milan');
+  world.jump(24 * 3_600_000);
+  await eventually('said', () => world.advertisement?.status?.reason === 'Expired');
+  world.say();
+  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  expect(world.virtualNode('milan')?.metadata.uid).toBe(uid);
+  expect(world.virtualNode('milan')?.metadata.annotations).not.toHaveProperty('tributary.dev/ending-since');
+  expect(pod('web')?.metadata.deletionTimestamp).toBeUndefined();
+});
+
 test('an offer that nobody renews: said at once, ended after the time that the contract gives', async () => {
   const { borrowing } = await established();
   world.link(false);
