@@ -125,18 +125,39 @@ async function ownToken({ metadata }: ForeignCluster, { client, signal }: Sessio
   await client.patch(secrets, ref, { type: 'merge', body }, { signal });
 }
 
-/** Binds a ForeignCluster to the identity that a person has confirmed. */
-export async function confirm(name: string, clusterID: string, session: Session): Promise<ForeignCluster> {
+/**
+ * Binds it to the identity that a person has confirmed. Where that cluster is known already, its own ForeignCluster
+ * is changed instead, and the one that was made only to ask goes again. Throws Conflict.
+ */
+export async function confirm(
+  { object, isNew }: WrittenCluster,
+  args: PeerArguments & { clusterID: string },
+  session: Session,
+): Promise<WrittenCluster> {
   const { client, signal } = session;
+  const { clusterID } = args;
+  const { name } = object.metadata;
   const other = (await listClusters(session)).find(
     (cluster) => cluster.metadata.name !== name && idOf(cluster) === clusterID,
   );
-  if (other !== undefined) {
+  if (other === undefined) {
+    const body = { spec: { clusterID } };
+    return {
+      object: await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal }),
+      isNew,
+    };
+  }
+  if (!isNew) {
     throw new TributaryError(
       'Conflict',
-      `that cluster is known already, as ForeignCluster ${other.metadata.name}; peer with it by: tributary peer ENDPOINT --id ${clusterID}`,
+      `that cluster is known already, as ForeignCluster ${other.metadata.name}; delete one of the two: kubectl delete foreigncluster ${name}`,
     );
   }
-  const body = { spec: { clusterID } };
-  return client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  await takeBack(object, session);
+  return writeCluster(args, session);
+}
+
+export async function takeBack({ metadata }: ForeignCluster, { client }: Session): Promise<void> {
+  const { name, uid } = metadata;
+  await client.delete(foreignClusters, { name }, { uid });
 }

@@ -1,6 +1,5 @@
 /** `tributary peer ENDPOINT`: peering with a cluster that a person names. */
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
-import { foreignClusters } from '../../api/foreign-cluster.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
 import { EXIT } from '../manifests-output.ts';
@@ -8,7 +7,7 @@ import { runOnCluster, type CommandEnvironment, type Session } from './environme
 import { follow } from './foreign-clusters.ts';
 import { readOwn } from './own.ts';
 import { PEER_FLAGS, PEER_OPTIONS, parsePeer, type PeerArguments } from './peer-arguments.ts';
-import { confirm, writeCluster, type WrittenCluster } from './peer-objects.ts';
+import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';
 import { printable } from './printable.ts';
 import { DIRECTIONS, approvalHint, outcomeOf, stateLine } from './progress.ts';
 
@@ -34,21 +33,25 @@ export async function peerCommand(args: readonly string[], environment: CommandE
 async function peer(args: PeerArguments, session: Session): Promise<number> {
   const { clock, io } = session;
   const written = await writeCluster(args, session);
-  const { name } = written.object.metadata;
-  io.out(`ForeignCluster ${name} ${written.isNew ? 'made' : 'changed'}\n`);
-  if (written.object.spec?.clusterID === undefined && !(await confirmed(written, args, session))) {
-    return EXIT.failed;
-  }
-  return waitForPeering(written, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
+  io.out(told(written));
+  const confirmed =
+    written.object.spec?.clusterID === undefined ? await ask(written, args, session) : written;
+  if (confirmed === undefined) return EXIT.failed;
+  return waitForPeering(confirmed, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
 }
 
-/** Shows who answers and asks; takes back what was made where the answer is no. */
-async function confirmed(
-  { object, isNew }: WrittenCluster,
-  { endpoint, timeoutMs }: PeerArguments,
+const told = ({ object, isNew }: WrittenCluster): string =>
+  `ForeignCluster ${object.metadata.name} ${isNew ? 'made' : 'changed'}\n`;
+
+/** Shows who answers and asks; takes back what was made, and returns undefined, where the answer is no. */
+async function ask(
+  written: WrittenCluster,
+  args: PeerArguments,
   session: Session,
-): Promise<boolean> {
-  const { client, clock, io, signal } = session;
+): Promise<WrittenCluster | undefined> {
+  const { object, isNew } = written;
+  const { endpoint, timeoutMs } = args;
+  const { clock, io, signal } = session;
   const { name } = object.metadata;
   io.out(`Asking who answers at ${endpoint}\n`);
   const shown = lineShower(session);
@@ -61,7 +64,7 @@ async function confirmed(
   });
   if (answeredBy === undefined) {
     io.err(`Nobody has shown an identity there in time. ForeignCluster ${name} stays, and goes on asking.\n`);
-    return false;
+    return undefined;
   }
   const question = `The cluster that answers there is
 
@@ -71,14 +74,15 @@ Its owner reads the same with: tributary id
 Is it the one that you mean? [y/N] `;
   const answer = (await io.input?.ask(question, signal)) ?? '';
   if (/^y(es)?$/i.test(answer.trim())) {
-    await confirm(name, answeredBy, session);
-    return true;
+    const confirmed = await confirm(written, { ...args, clusterID: answeredBy }, session);
+    if (confirmed.object.metadata.name !== name) io.out(told(confirmed));
+    return confirmed;
   }
-  if (isNew) await client.delete(foreignClusters, { name }, { uid: object.metadata.uid });
+  if (isNew) await takeBack(object, session);
   io.err(
     `Not confirmed. ${isNew ? `ForeignCluster ${name} is deleted.` : `ForeignCluster ${name} stays without an identity.`}\n`,
   );
-  return false;
+  return undefined;
 }
 
 const identityLine = (cluster: ForeignCluster | undefined): string => {

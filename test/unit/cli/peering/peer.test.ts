@@ -280,14 +280,32 @@ describe('without ID and token', () => {
     expect(world.cluster('old')).toBeDefined();
   });
 
-  test('a cluster that is known already is not taken twice', async () => {
+  test('a cluster that is known already is peered with under the name that it has', async () => {
     world.answers = ['y'];
     world.seed(foreignClusters, { metadata: { name: 'mine' }, spec: { clusterID: MILAN } });
+    answering();
+    const { code, out } = await world.run(peerCommand, '10.0.0.1:1 --namespaces shop');
+    expect(code).toBe(0);
+    expect(out).toContain('ForeignCluster mine changed');
+    expect(world.cluster('mine')?.spec).toEqual({
+      clusterID: MILAN,
+      endpoint: '10.0.0.1:1',
+      outgoing: 'Enabled',
+      namespaces: ['shop'],
+    });
+    expect(world.cluster('10.0.0.1')).toBeUndefined();
+  });
+
+  test('of two that a person has made for one cluster, none is taken away', async () => {
+    world.answers = ['y'];
+    world.seed(foreignClusters, { metadata: { name: 'mine' }, spec: { clusterID: MILAN } });
+    world.seed(foreignClusters, { metadata: { name: 'old' }, spec: { endpoint: '10.0.0.1:1' } });
     answering();
     const { code, err } = await world.run(peerCommand, '10.0.0.1:1');
     expect(code).toBe(1);
     expect(err).toContain('known already, as ForeignCluster mine');
-    expect(world.cluster('10.0.0.1')?.spec?.clusterID).toBeUndefined();
+    expect(err).toContain('kubectl delete foreigncluster old');
+    expect(world.cluster('old')?.spec?.clusterID).toBeUndefined();
   });
 
   test('nobody answers in time', async () => {
