@@ -1,7 +1,8 @@
-import type { Offer } from '../../api/offer.ts';
+import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
+import { hasCode } from '../../lib/errors.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Promises } from '../offer/free.ts';
 import { contractOf } from './acceptance.ts';
@@ -20,16 +21,26 @@ export function promisesOf(
   const selectors = new Map([...policies].map(({ metadata, spec }) => [metadata.name, spec.nodeSelector]));
   return new Map(
     [...requests].flatMap(({ metadata: { name }, status = {} }) => {
-      const contract = contractOf(status.contract);
-      if (contract === undefined) return [];
-      const { offer: stored, promised = contract.resources } = status;
+      const contract = legible(status.contract);
+      const { offer: stored, promised = contract?.resources } = status;
+      if (status.contract === undefined || promised === undefined) return [];
       const offer = newerOf(stored, latest(name));
-      const isAnswered = offer === undefined || offer.generation <= contract.generation;
+      const isAnswered = offer === undefined || !(offer.generation > (contract?.generation ?? Infinity));
       const nodeSelector = selectors.get(status.policy ?? '');
       const resources = isAnswered ? promised : largerOf(promised, offer.resources);
       return [[name, { resources, ...(nodeSelector && { nodeSelector }) }]];
     }),
   );
+}
+
+/** One that somebody has spoilt concerns its own peer, and must not keep all others from their offers. */
+function legible(signed: SignedContract | undefined): Contract | undefined {
+  try {
+    return contractOf(signed);
+  } catch (error) {
+    if (hasCode(error, 'Invalid')) return undefined;
+    throw error;
+  }
 }
 
 const newerOf = (a: Offer | undefined, b: Offer | undefined): Offer | undefined =>
