@@ -46,7 +46,7 @@ export interface Tenant {
 }
 
 /** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
-const RESERVED = /^(kube-.*|default|tributary-system|tributary-peers|tributary-agents)$/;
+const RESERVED = /^(kube-.*|default|tributary-(system|peers|agents|network))$/;
 
 export const isReservedNamespace = (name: string): boolean => RESERVED.test(name);
 

@@ -46,7 +46,7 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
   {
     expression:
       `!(${isNamespace}) || object == null || !(object.metadata.name.startsWith('kube-') || ` +
-      `object.metadata.name in ['default', 'tributary-system', 'tributary-agents', '${PEERS_NAMESPACE}'])`,
+      `object.metadata.name in ['default', 'tributary-system', 'tributary-agents', 'tributary-network', '${PEERS_NAMESPACE}'])`,
     message: "names of the cluster's own namespaces are not for tenants",
   },
   {

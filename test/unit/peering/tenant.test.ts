@@ -50,6 +50,7 @@ test.each([
   [{ peer: 'rome', namespaces: ['kube-system'] }, 'is reserved'],
   [{ peer: 'rome', namespaces: ['default'] }, 'is reserved'],
   [{ peer: 'rome', namespaces: ['tributary-peers'] }, 'is reserved'],
+  [{ peer: 'rome', namespaces: ['tributary-network'] }, 'is reserved'],
   [{ peer: 'rome', namespaces: ['n'.repeat(64)] }, 'at most 63'],
 ])('refuses %j', (tenant, message) => {
   expect(() => forgeTenant(tenant)).toThrow(message);
