@@ -11,6 +11,8 @@ import { agentImage } from '../../lab/images-agent.ts';
 import { Lab } from '../../lab/lab.ts';
 
 export const E2E_LAB = 'e2e';
+/** Of the tests of peering; see e2e-peers.ts. */
+export const PEERS_LAB = 'peers';
 
 /** One offloaded namespace for each test file, so that none sees what another leaves. */
 export const E2E_NAMESPACES = [
@@ -61,7 +63,10 @@ export async function upE2eLab(): Promise<void> {
 }
 
 export async function downE2eLab(): Promise<void> {
-  if (!isKept()) await Lab.down(E2E_LAB);
+  if (isKept()) return;
+  await Lab.down(E2E_LAB);
+  // Where a test of peering has brought it up.
+  await Lab.down(PEERS_LAB);
 }
 
 async function isUp(): Promise<boolean> {
