@@ -2,6 +2,7 @@ import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { isAcquainted } from './acquaintance.ts';
+import { isClusterID } from '../identity/identity.ts';
 import { ClusterKeeper } from './keeper.ts';
 import { NetworkKeys, networkKeyRefs } from './keys.ts';
 import { LIMITS, type ClustersOptions } from './options.ts';
@@ -79,7 +80,7 @@ export class Clusters {
       clusters: known,
       view: this.#options.links().view(clusterID),
       policies: this.#policies(),
-      joinToken: this.#joinToken(primaryOf(known)),
+      joinToken: this.#joinToken(clusterID, primaryOf(known)),
       now: clock.now(),
     });
   }
@@ -114,10 +115,12 @@ export class Clusters {
     return { acceptance: acceptance.list(), sharing: sharing.list() };
   }
 
-  #joinToken(cluster: ForeignCluster | undefined): string | undefined {
+  /** One that is another cluster's is worth something there, and is not shown to this one. */
+  #joinToken(clusterID: string, cluster: ForeignCluster | undefined): string | undefined {
     const ref = cluster?.spec?.joinTokenSecretRef;
-    const text = ref === undefined ? undefined : this.#secrets.value(joinTokenRef(ref))?.toString('utf8');
-    return text === undefined || text.trim() === '' ? undefined : text.trim();
+    const text = ref === undefined ? '' : (this.#secrets.value(joinTokenRef(ref))?.toString('utf8') ?? '');
+    const [of = ''] = text.trim().split('.');
+    return text.trim() === '' || (isClusterID(of) && of !== clusterID) ? undefined : text.trim();
   }
 
   #secretNames(): Set<string> {

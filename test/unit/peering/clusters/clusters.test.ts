@@ -333,6 +333,19 @@ test('join tokens and network keys are read from the Secrets that are referred t
   await world.wait('the key is gone', () => world.clusters.networkKeys().length === 0);
 });
 
+test('a join token that is another cluster’s is not shown to this one', async () => {
+  const token = (clusterID: string): object => ({
+    metadata: { name: 'token', namespace: NAMESPACE },
+    data: { token: Buffer.from(`${clusterID}.name.secret`).toString('base64') },
+  });
+  for (const [name, clusterID] of Object.entries({ milan: MILAN, rome: ROME })) {
+    world.seed(foreignClusters, byPerson(name, { clusterID, joinTokenSecretRef: { name: 'token' } }));
+  }
+  world.seed(secrets, token(MILAN) as never);
+  await world.wait('it is read', () => world.clusters.wish(MILAN).joinToken === `${MILAN}.name.secret`);
+  expect(world.clusters.wish(ROME).joinToken).toBeUndefined();
+});
+
 test('a policy that comes or goes changes wishes and targets at once', async () => {
   const LAN = sighting('lan', 3600);
   world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN } } }));
