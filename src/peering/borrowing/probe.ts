@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, SocketAddress, isIP } from 'node:net';
 import { tlsTarget } from '../../kube/credentials.ts';
 import { dial } from '../../kube/dial.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -135,7 +135,7 @@ interface Bounds {
 function refuseAddress(address: string, port: number, { allowLoopback, own }: Bounds): void {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
   const isHere = NEVER.check(address, family) || (!allowLoopback && LOOPBACK.check(address, family));
-  if (isHere || own.has(`${address}:${port}`)) {
+  if (isHere || own.has(`${plain(address)}:${port}`)) {
     throw new TributaryError(
       'Forbidden',
       `the provider's API server would be ${address}:${port}, which is not over there`,
@@ -149,10 +149,16 @@ async function forbiddenAddresses(endpoints: readonly string[], resolve: Resolve
       const { hostname, port } = new URL(`https://${endpoint}`);
       const host = bare(hostname);
       const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
-      return addresses.map((address) => `${address}:${port === '' ? DEFAULT_PORT : port}`);
+      return addresses.map((address) => `${plain(address)}:${port === '' ? DEFAULT_PORT : port}`);
     }),
   );
   return new Set(all.flat());
+}
+
+/** In its one spelling; an IPv4 address in the clothes of IPv6 (RFC 4291, section 2.5.5) without them. */
+function plain(address: string): string {
+  if (isIP(address) !== 6) return address;
+  return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[0-9.]+$)/iu, '');
 }
 
 const bare = (hostname: string): string => hostname.replaceAll(/^\[|\]$/gu, '');

@@ -91,6 +91,7 @@ describe('addresses that mean something else here than over there are not dialle
     ['kubernetes.default.svc', 'https://10.96.0.1'],
     ['10.96.0.1', 'https://milan.example:443'],
     ['10.96.0.1:6443', 'https://milan.example:6443'],
+    ['10.96.0.1', 'https://[::ffff:10.96.0.1]'],
     ['[fd00::1]', 'https://[fd00:0::1]'],
     ['[fd00::1]:6443', 'https://[fd00::1]:6443'],
   ])('nor our own API server %s as %s', async (own, server) => {
