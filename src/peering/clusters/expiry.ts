@@ -1,5 +1,5 @@
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
-import { ANNOTATION_OUTGOING } from '../../api/names.ts';
+import { ANNOTATION_OUTGOING, LABEL_DISCOVERED } from '../../api/names.ts';
 import type { PeeringReport } from '../ports.ts';
 import { isDeleting, isDiscovered } from './same.ts';
 import { currentSightings } from './sightings.ts';
@@ -38,6 +38,8 @@ export const graceEndOf = ({ metadata }: ForeignCluster): number =>
 function hasPersonalWish({ metadata, spec = {} }: ForeignCluster): boolean {
   const { outgoing = 'Auto', incoming = 'Auto', namespaces = [], joinTokenSecretRef } = spec;
   if (incoming !== 'Auto' || namespaces.length > 0 || joinTokenSecretRef !== undefined) return true;
+  // Policies may speak of it by them.
+  if (Object.keys(metadata.labels ?? {}).some((key) => key !== LABEL_DISCOVERED)) return true;
   // A SearchDomain says what is wanted of the clusters that it lists; that is not a word about this one.
   return outgoing !== (metadata.annotations?.[ANNOTATION_OUTGOING] ?? 'Auto');
 }

@@ -23,6 +23,7 @@ test.each([
   ['wanted by a person', discovered(MILAN, { outgoing: 'Enabled' }), false],
   ['wanted by its SearchDomain', discovered(MILAN, { outgoing: 'Enabled' }, { annotations }), true],
   ['taken off again by a person', discovered(MILAN, { outgoing: 'Auto' }, { annotations }), false],
+  ['given a label by a person', discovered(MILAN, {}, { labels: { site: 'milan' } }), false],
   ['given namespaces', discovered(MILAN, { namespaces: ['shop'] }), false],
   ['being deleted', discovered(MILAN, {}, { deletionTimestamp: '2026-01-01T12:00:00Z' }), false],
 ])('forgotten: %s', (_what, cluster, forgotten) => {
