@@ -46,6 +46,11 @@ export class QuietLog {
     this.#say((...line) => this.#log.info(...line), { subject, message, fields });
   }
 
+  /** It is in order again: what is wrong with it the next time is news. */
+  forget(subject: string): void {
+    this.#subjects.delete(subject);
+  }
+
   /** A logger for what concerns one subject. */
   logger(subject: string, name: string, fields: LogFields = {}): Logger {
     const target = this.#log.named(name, fields);

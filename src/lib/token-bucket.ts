@@ -26,6 +26,12 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#options.perSecond) * 1000;
   }
 
+  /** How long (ms) until so many are there; 0: now. */
+  waitMs(amount: number): number {
+    this.#refill();
+    return Math.max(0, ((amount - this.#tokens) / this.#options.perSecond) * 1000);
+  }
+
   /** Takes so many if they are there. */
   tryTake(amount: number): boolean {
     this.#refill();

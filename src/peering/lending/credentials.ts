@@ -2,6 +2,7 @@ import { serviceAccountTokens } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { TokenBucket } from '../../lib/token-bucket.ts';
 import type { Credential } from '../protocol/documents.ts';
 import { PEERS_NAMESPACE } from '../tenant.ts';
 
@@ -9,8 +10,7 @@ import { PEERS_NAMESPACE } from '../tenant.ts';
 export const TOKEN_SECONDS = { least: 600, usual: 3600, most: 86_400 } as const;
 
 /** A peer that asks faster is out of order: a few at once after restarts, then one in ten seconds. */
-const BURST = 10;
-const REFILL_MS = 10_000;
+const BUDGET = { burst: 10, perSecond: 0.1 };
 
 export interface CredentialsOptions {
   client: KubeClient;
@@ -23,7 +23,7 @@ export interface CredentialsOptions {
 export class Credentials {
   readonly #options: CredentialsOptions;
   readonly #seconds: number;
-  readonly #budgets = new Map<string, { left: number; atMs: number }>();
+  readonly #budgets = new Map<string, TokenBucket>();
 
   constructor(options: CredentialsOptions) {
     const { least, usual, most } = TOKEN_SECONDS;
@@ -56,18 +56,14 @@ export class Credentials {
     return { token, expires };
   }
 
-  forget(consumer: string): void {
-    this.#budgets.delete(consumer);
-  }
-
   #spend(consumer: string): void {
-    const nowMs = this.#options.clock.monotonic();
-    const { left, atMs } = this.#budgets.get(consumer) ?? { left: BURST, atMs: nowMs };
-    const budget = Math.min(BURST, left + (nowMs - atMs) / REFILL_MS);
-    if (budget < 1) {
-      const retryAfterMs = Math.ceil((1 - budget) * REFILL_MS);
+    const { clock } = this.#options;
+    const budget = this.#budgets.get(consumer) ?? new TokenBucket({ clock, ...BUDGET });
+    this.#budgets.set(consumer, budget);
+    const retryAfterMs = Math.ceil(budget.waitMs(1));
+    if (retryAfterMs > 0) {
       throw new TributaryError('TooManyRequests', 'credentials are asked for too often', { retryAfterMs });
     }
-    this.#budgets.set(consumer, { left: budget - 1, atMs: nowMs });
+    budget.take(1);
   }
 }

@@ -5,6 +5,7 @@ import { startDeadline } from '../../lib/deadline.ts';
 import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
+import { QuietLog } from '../../lib/quiet-log.ts';
 import type { ApiReach } from '../ports.ts';
 import { DEFAULT_LIMITS, type ReachLimits } from './limits.ts';
 import { PeerEndpoints } from './endpoints.ts';
@@ -45,9 +46,6 @@ export interface ReachOptions {
   log: Logger;
 }
 
-/** Strangers have as many IDs as they like. */
-const MOST_TOLD = 1000;
-
 type Caller = Readonly<{ clusterID: string }>;
 
 /**
@@ -64,14 +62,14 @@ export class Reach implements ApiReach, Component {
   readonly #borrowed: StreamSet;
   readonly #lent: StreamSet;
   readonly #listeners = new Map<string, Promise<PeerListener>>();
-  /** By ClusterID: what was last complained about, so that it is told once. */
-  readonly #told = new Map<string, string>();
+  readonly #quiet: QuietLog;
   #stopped = false;
 
   constructor(options: ReachOptions) {
     const { peers, limits, clock, log } = options;
     this.#options = options;
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#quiet = new QuietLog({ log, clock });
     this.#endpoints = new PeerEndpoints(peers, clock);
     this.#ways = new Ways({ peers, endpoints: this.#endpoints, limits: this.#limits, clock });
     const ended =
@@ -124,7 +122,7 @@ export class Reach implements ApiReach, Component {
     this.#borrowed.cut('no longer used', clusterID);
     this.#ways.forget(clusterID);
     this.#endpoints.forget(clusterID);
-    this.#told.delete(clusterID);
+    this.#quiet.forget(clusterID);
     const listener = await opening?.catch(() => undefined);
     // Taken between the two, before it listens no more.
     const closed = listener?.close();
@@ -184,7 +182,7 @@ export class Reach implements ApiReach, Component {
     }
     try {
       const ws = await this.#ways.connect(clusterID, seat.signal);
-      this.#told.delete(clusterID);
+      this.#quiet.forget(clusterID);
       seat.join(socket, ws);
     } catch (error) {
       seat.leave();
@@ -222,11 +220,7 @@ export class Reach implements ApiReach, Component {
   }
 
   #tell(clusterID: string, message: string, error: unknown): void {
-    const text = errorMessage(error);
-    if (this.#told.get(clusterID) === text) return;
-    if (this.#told.size >= MOST_TOLD) this.#told.clear();
-    this.#told.set(clusterID, text);
-    this.#options.log.warn(message, { clusterID, error: text });
+    this.#quiet.warn(clusterID, message, { clusterID, error: errorMessage(error) });
   }
 }
 

@@ -159,3 +159,22 @@ test('nobody without a grant reaches the API server; it is said once', async () 
   expect(touched).toBe(false);
   expect(lines).toHaveLength(1);
 });
+
+test('nor does it fill the log, under however many names', async () => {
+  const lines: string[] = [];
+  const log = createLogger({ level: 'info', now: () => 0, write: (line) => lines.push(line) });
+  const { provider } = await up({ log });
+  const signal = new AbortController().signal;
+  for (let name = 0; name < 100; name += 1) {
+    const ws = await dialAs(
+      `mallory-${name}`,
+      { endpoint: provider.endpoint, path: `/v1/streams/${'a'.repeat(32)}` },
+      signal,
+    );
+    const gone = new Promise((resolve) => void ws.once('close', resolve));
+    ws.resume();
+    await gone;
+  }
+  expect(lines.length).toBeGreaterThan(10);
+  expect(lines.length).toBeLessThan(70);
+});
