@@ -5,7 +5,7 @@ import type { KubeObject } from '../api/wire.ts';
 import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode, ignoring } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
@@ -110,7 +110,7 @@ export class PodLauncher implements AgentLauncher {
     for (const { metadata } of items) {
       const { name, namespace = '' } = metadata;
       if (name !== agentBindingName(clusterID) || keep.has(namespace)) continue;
-      await home.delete(roleBindings, { name, namespace }, { signal }).catch(ignoreNotFound);
+      await home.delete(roleBindings, { name, namespace }, { signal }).catch(ignoring('NotFound'));
     }
   }
 
@@ -130,7 +130,3 @@ export class PodLauncher implements AgentLauncher {
 /** A pod that has ended may lie about for a while; it does nothing any more. */
 const isRunning = ({ status }: KubeObject & { status?: { phase?: string } }): boolean =>
   status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
-
-function ignoreNotFound(error: unknown): void {
-  if (!hasCode(error, 'NotFound')) throw error;
-}

@@ -6,7 +6,7 @@ import { Controller } from '../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
-import { hasCode } from '../lib/errors.ts';
+import { hasCode, ignoring } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
@@ -189,12 +189,9 @@ export class SightingWriter implements Component {
     if (metadata.deletionTimestamp !== undefined) return;
     if (sighting === null && status?.sightings?.[source.source] === undefined) return;
     const patch = { type: 'merge', body: sightingPatch(source.source, sighting) } as const;
-    try {
-      await client.patch(foreignClusters, { name: metadata.name }, patch, { subresource: 'status', signal });
-    } catch (error) {
-      // The end of the object comes by watch.
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    const how = { subresource: 'status', signal } as const;
+    // The end of the object comes by watch.
+    await client.patch(foreignClusters, { name: metadata.name }, patch, how).catch(ignoring('NotFound'));
   }
 
   #full(): false {

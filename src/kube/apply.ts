@@ -2,7 +2,7 @@ import * as resources from '../api/resources.ts';
 import type { Manifest } from '../api/manifest.ts';
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
-import { TributaryError, hasCode } from '../lib/errors.ts';
+import { TributaryError, ignoring } from '../lib/errors.ts';
 import type { CallOptions, KubeClient, ObjectRef } from './client.ts';
 
 /** Who owns the fields that we apply (server-side apply, KEP-555). */
@@ -59,11 +59,7 @@ export async function deleteManifests(
 ): Promise<void> {
   for (const manifest of manifests.toReversed()) {
     const options = { propagationPolicy: 'Background', ...(signal && { signal }) } as const;
-    try {
-      await client.delete(typeOf(manifest), refOf(manifest), options);
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    await client.delete(typeOf(manifest), refOf(manifest), options).catch(ignoring('NotFound'));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
-import { hasCode } from '../lib/errors.ts';
+import { ignoring } from '../lib/errors.ts';
 import type { CallOptions, KubeClient } from './client.ts';
 
 /**
@@ -28,12 +28,8 @@ export async function removeFinalizer<T extends KubeObject>(
   const { finalizers = [] } = object.metadata;
   if (!finalizers.includes(finalizer)) return object;
   const rest = finalizers.filter((name) => name !== finalizer);
-  try {
-    return await write(client, type, object, { finalizers: rest, ...(signal && { signal }) });
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  const writing = write(client, type, object, { finalizers: rest, ...(signal && { signal }) });
+  return writing.catch(ignoring('NotFound'));
 }
 
 /** A merge patch with the version in it replaces the list only where nobody has written since. */

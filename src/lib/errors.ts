@@ -69,6 +69,13 @@ export const hasCode = (error: unknown, ...codes: ErrorCode[]): boolean => {
   return code !== undefined && codes.includes(code);
 };
 
+/** For `catch`: what has one of these codes counts as no result, anything else is thrown on. */
+export const ignoring =
+  (...codes: ErrorCode[]) =>
+  (error: unknown): undefined => {
+    if (!hasCode(error, ...codes)) throw error;
+  };
+
 /** The text of a caught value with its chain of causes, on one line. */
 export function errorMessage(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);

@@ -1,7 +1,7 @@
 /** Finding the ForeignCluster that a person means, and following what becomes of it. */
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { foreignClusters } from '../../api/foreign-cluster.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { TributaryError, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
 
 export async function listClusters({ client, signal }: Session): Promise<ForeignCluster[]> {
@@ -53,10 +53,5 @@ async function readCluster(
   name: string,
   { client, signal }: Pick<Session, 'client' | 'signal'>,
 ): Promise<ForeignCluster | undefined> {
-  try {
-    return await client.get(foreignClusters, { name }, { signal });
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  return client.get(foreignClusters, { name }, { signal }).catch(ignoring('NotFound'));
 }

@@ -2,7 +2,7 @@ import { advertisements } from '../../api/advertisement.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { nodes } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { TributaryError, ignoring } from '../../lib/errors.ts';
 import type { Caches } from './caches.ts';
 import { ANNOTATION_NODE_NAME, baseNames } from './names.ts';
 import { isOf } from './virtual-node.ts';
@@ -38,13 +38,8 @@ export async function whoHas(
 ): Promise<'VirtualNode' | 'Node' | undefined> {
   const virtualNode = caches.virtualNodes.get(name);
   if (virtualNode !== undefined) return isOf(virtualNode, clusterID) ? undefined : 'VirtualNode';
-  try {
-    const { metadata } = await client.get(nodes, { name }, { signal });
-    return metadata.labels?.[LABEL_PROVIDER] === clusterID ? undefined : 'Node';
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  const node = await client.get(nodes, { name }, { signal }).catch(ignoring('NotFound'));
+  return node === undefined || node.metadata.labels?.[LABEL_PROVIDER] === clusterID ? undefined : 'Node';
 }
 
 /** Null: a new one is chosen at the next look. */

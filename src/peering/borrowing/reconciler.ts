@@ -9,7 +9,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import { contractText, signContract } from '../contract/contract.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { AccessKeeper } from './access.ts';
@@ -235,11 +235,7 @@ export class Reconciler {
     const secret = caches.secretOf(clusterID);
     if (secret === undefined) return;
     const { name, namespace = '', uid } = secret.metadata;
-    try {
-      await client.delete(secrets, { name, namespace }, { uid, signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    await client.delete(secrets, { name, namespace }, { uid, signal }).catch(ignoring('NotFound'));
   }
 
   async #forget({ advertisement }: Facts, signal: AbortSignal): Promise<void> {
@@ -248,9 +244,7 @@ export class Reconciler {
     const { name, uid, deletionTimestamp } = advertisement.metadata;
     if (deletionTimestamp === undefined) {
       // The finalizer holds it until the next look; then it goes.
-      await client.delete(advertisements, { name }, { uid, signal }).catch((error: unknown) => {
-        if (!hasCode(error, 'NotFound')) throw error;
-      });
+      await client.delete(advertisements, { name }, { uid, signal }).catch(ignoring('NotFound'));
       return;
     }
     await removeFinalizer(client, advertisements, advertisement, { finalizer: FINALIZER_PEERING, signal });

@@ -7,7 +7,7 @@ import type { KubeObject, Node, Pod } from '../../api/wire.ts';
 import type { DeleteOptions, KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { closedVirtualNode, endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
 
@@ -133,12 +133,8 @@ export class Teardown {
     options: DeleteOptions,
   ): Promise<void> {
     const ref = { name, ...(namespace !== undefined && { namespace }) };
-    try {
-      await this.#options.client.delete(type, ref, options);
-    } catch (error) {
-      if (!hasCode(error, 'NotFound') && !(options.uid !== undefined && hasCode(error, 'Conflict')))
-        throw error;
-    }
+    const gone = options.uid === undefined ? ignoring('NotFound') : ignoring('NotFound', 'Conflict');
+    await this.#options.client.delete(type, ref, options).catch(gone);
   }
 }
 
@@ -149,11 +145,7 @@ async function replaceOrGone(
   signal: AbortSignal,
 ): Promise<{ name: string }> {
   const { name } = current.metadata;
-  try {
-    await replaceIfDiffers(client, virtualNodes, current, { desired, signal });
-  } catch (error) {
-    if (!hasCode(error, 'NotFound')) throw error;
-  }
+  await replaceIfDiffers(client, virtualNodes, current, { desired, signal }).catch(ignoring('NotFound'));
   return { name };
 }
 
@@ -163,12 +155,7 @@ async function readOrGone<T extends KubeObject>(
   ref: { name: string },
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  try {
-    return await client.get(type, ref, { signal });
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  return client.get(type, ref, { signal }).catch(ignoring('NotFound'));
 }
 
 const isNodeOf = ({ metadata }: Node, { metadata: of }: VirtualNode): boolean =>

@@ -1,7 +1,7 @@
 import { foreignClusters, type ForeignCluster } from '../../api/foreign-cluster.ts';
 import { LABEL_DISCOVERED } from '../../api/names.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { hasCode, ignoring } from '../../lib/errors.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { roomFor } from './expiry.ts';
 import type { KeeperOptions } from './options.ts';
@@ -39,12 +39,8 @@ export class Newcomers {
     if (evict !== undefined) await this.forget(evict, signal);
     const metadata = { name: clusterID, labels: { [LABEL_DISCOVERED]: 'true' } };
     const spec = { clusterID, outgoing: 'Auto', incoming: 'Auto' } as const;
-    try {
-      await client.create(foreignClusters, { metadata, spec }, { signal });
-    } catch (error) {
-      // Made just now, by us or by discovery; the cache will tell.
-      if (!hasCode(error, 'AlreadyExists')) throw error;
-    }
+    // AlreadyExists: made just now, by us or by discovery; the cache will tell.
+    await client.create(foreignClusters, { metadata, spec }, { signal }).catch(ignoring('AlreadyExists'));
     return {};
   }
 

@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { configMaps, secrets } from '../../api/resources.ts';
 import type { ConfigMap, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { TributaryError, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Identity } from './identity.ts';
 
@@ -50,9 +50,9 @@ async function readRecord(
   { client, namespace }: Pick<IdentityStoreOptions, 'client' | 'namespace'>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const found = await optional<ConfigMap>(
-    client.get(configMaps, { name: IDENTITY_NAME, namespace }, { signal }),
-  );
+  const found: ConfigMap | undefined = await client
+    .get(configMaps, { name: IDENTITY_NAME, namespace }, { signal })
+    .catch(ignoring('NotFound'));
   return found?.data?.[CLUSTER_ID_KEY];
 }
 
@@ -60,16 +60,7 @@ async function readSecret(
   { client, namespace }: IdentityStoreOptions,
   signal: AbortSignal,
 ): Promise<Secret | undefined> {
-  return optional<Secret>(client.get(secrets, { name: IDENTITY_NAME, namespace }, { signal }));
-}
-
-async function optional<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  return client.get(secrets, { name: IDENTITY_NAME, namespace }, { signal }).catch(ignoring('NotFound'));
 }
 
 /** Makes a key and keeps it, unless somebody was faster: then theirs counts. */
@@ -108,11 +99,8 @@ async function record(
 ): Promise<void> {
   const data = { [CLUSTER_ID_KEY]: clusterID, publicKey: Buffer.from(publicKey).toString('base64') };
   const metadata = { name: IDENTITY_NAME, namespace };
-  try {
-    await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data }, { signal });
-  } catch (error) {
-    if (!hasCode(error, 'AlreadyExists')) throw error;
-  }
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
+  await client.create(configMaps, body, { signal }).catch(ignoring('AlreadyExists'));
 }
 
 function parse(secret: Secret): Identity {

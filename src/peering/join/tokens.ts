@@ -9,7 +9,7 @@ import { secrets } from '../../api/resources.ts';
 import type { Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { TributaryError, errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { checkedTokenName, formatJoinToken, parseJoinToken } from './token.ts';
@@ -119,7 +119,9 @@ export class JoinTokens {
       const { expires } = entryOf(secret);
       if (Date.parse(expires) + REMOVED_AFTER_MS > clock.now()) continue;
       const { uid } = secret.metadata;
-      await client.delete(secrets, secret.metadata, { uid, ...(signal && { signal }) }).catch(unlessGone);
+      await client
+        .delete(secrets, secret.metadata, { uid, ...(signal && { signal }) })
+        .catch(ignoring('NotFound', 'Conflict'));
     }
   }
 
@@ -161,14 +163,10 @@ export class JoinTokens {
 
   async #read(name: string, signal?: AbortSignal): Promise<Secret | undefined> {
     const { client, namespace } = this.#options;
-    try {
-      const ref = { namespace, name: `${NAME_PREFIX}${name}` };
-      const secret = await client.get(secrets, ref, { ...(signal && { signal }) });
-      return secret.type === JOIN_TOKEN_TYPE ? secret : undefined;
-    } catch (error) {
-      if (hasCode(error, 'NotFound')) return undefined;
-      throw error;
-    }
+    const ref = { namespace, name: `${NAME_PREFIX}${name}` };
+    const reading = client.get(secrets, ref, { ...(signal && { signal }) });
+    const secret = await reading.catch(ignoring('NotFound'));
+    return secret?.type === JOIN_TOKEN_TYPE ? secret : undefined;
   }
 
   async #secrets(signal?: AbortSignal): Promise<Secret[]> {
@@ -222,10 +220,6 @@ function checkedSeconds(seconds: number): number {
     'Invalid',
     `a join token cannot live ${seconds} s; from ${least} s to ${most} s are allowed`,
   );
-}
-
-function unlessGone(error: unknown): void {
-  if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
 }
 
 /** Plain SHA-256 will do: the secret has 256 random bits, there is nothing to guess. */

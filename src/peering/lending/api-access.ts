@@ -1,7 +1,7 @@
 import { configMaps, endpointSlices } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { TributaryError, errorMessage, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
@@ -100,9 +100,9 @@ export class ApiAccessFinder implements Component {
   }
 
   async #servers(signal: AbortSignal): Promise<string[]> {
-    const slice = await this.#unlessAbsent(
-      this.#options.client.get(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { signal }),
-    );
+    const slice = await this.#options.client
+      .get(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { signal })
+      .catch(ignoring('NotFound'));
     const port = slice?.ports?.find(({ name }) => name === 'https')?.port ?? 443;
     return (slice?.endpoints ?? [])
       .filter(({ conditions }) => conditions?.ready !== false)
@@ -113,17 +113,8 @@ export class ApiAccessFinder implements Component {
 
   async #authority(signal: AbortSignal): Promise<string | undefined> {
     const ref = { namespace: this.#options.systemNamespace, name: 'kube-root-ca.crt' };
-    const map = await this.#unlessAbsent(this.#options.client.get(configMaps, ref, { signal }));
+    const map = await this.#options.client.get(configMaps, ref, { signal }).catch(ignoring('NotFound'));
     const ca = map?.data?.['ca.crt'];
     return ca === '' ? undefined : ca;
-  }
-
-  async #unlessAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
-    try {
-      return await reading;
-    } catch (error) {
-      if (hasCode(error, 'NotFound')) return undefined;
-      throw error;
-    }
   }
 }

@@ -18,7 +18,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { canonicalText } from '../canonical.ts';
 import type { TokenVerdict } from '../join/tokens.ts';
@@ -140,7 +140,7 @@ export class Reconciler {
       // AlreadyExists: made a moment ago, the watch brings it.
       const { group, version, kind } = peeringRequests;
       const body = { apiVersion: `${group}/${version}`, kind, metadata, spec };
-      await client.create(peeringRequests, body, { signal }).catch(unless('AlreadyExists'));
+      await client.create(peeringRequests, body, { signal }).catch(ignoring('AlreadyExists'));
       return;
     }
     inbox.forget(clusterID);
@@ -166,7 +166,7 @@ export class Reconciler {
     const { name, uid } = metadata;
     await this.#options.client
       .delete(peeringRequests, { name }, { uid, signal })
-      .catch(unless('NotFound', 'Conflict'));
+      .catch(ignoring('NotFound', 'Conflict'));
   }
 
   async #end(request: PeeringRequest, heard: Heard, signal: AbortSignal): Promise<ReconcileResult | void> {
@@ -395,9 +395,3 @@ function credentialEnd(written: string | undefined, now: string | undefined): st
   if (now === undefined || written === undefined) return now ?? written;
   return Date.parse(now) - Date.parse(written) > CREDENTIAL_STEP_MS ? now : written;
 }
-
-const unless =
-  (...codes: Parameters<typeof hasCode> extends [unknown, ...infer Codes] ? Codes : never) =>
-  (error: unknown): void => {
-    if (!hasCode(error, ...codes)) throw error;
-  };
