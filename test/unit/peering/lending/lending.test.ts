@@ -326,6 +326,19 @@ describe('the end', () => {
     expect(rome.told.grant?.state).not.toBe('Active');
   });
 
+  test('incoming is disabled: the request stays while the peer is there to ask, and no longer', async () => {
+    await world.policy();
+    const rome = world.peer();
+    await rome.peered();
+    world.wish(rome.id, 'Disabled');
+    await rome.granted('Denied');
+    await eventually('nothing is left', async () => (await nothingLeft()).length === 0);
+    expect((await client.list(peeringRequests)).items).toHaveLength(1);
+    world.linked.delete(rome.id);
+    world.wish(rome.id, 'Disabled');
+    await eventually('forgotten', async () => (await client.list(peeringRequests)).items.length === 0);
+  });
+
   test('a peer that is asked for again is let in again, under a higher number', async () => {
     await world.policy();
     const rome = world.peer();
