@@ -298,8 +298,11 @@ function refuse(socket: Socket, status: number, text: string): void {
   socket.destroySoon();
 }
 
-const addressOf = ({ remoteAddress = '', remotePort = 0 }: Socket): string =>
-  remoteAddress.includes(':') ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+/** Listening for both families, an IPv4 peer shows up as `::ffff:10.0.0.1`: people look for the latter half. */
+function addressOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
+  const address = remoteAddress.replace(/^::ffff:(?=[0-9.]+$)/iu, '');
+  return address.includes(':') ? `[${address}]:${remotePort}` : `${address}:${remotePort}`;
+}
 
 async function listen(server: TlsServer, host: string | undefined, port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

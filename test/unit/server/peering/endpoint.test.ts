@@ -51,6 +51,18 @@ const open = async (
   );
 
 describe('the peering endpoint', () => {
+  test('where it listens for both families, an IPv4 peer is shown as one', async () => {
+    const seen: string[] = [];
+    const link = (socket: WebSocket, _: unknown, from: string): void => {
+      seen.push(from);
+      socket.close();
+    };
+    const [caller, callee] = [await start(), await start({ endpoint: { host: '::' }, handlers: { link } })];
+    await open(caller, callee, '/v1/link');
+    await eventually('linked', () => seen.length > 0);
+    expect(seen[0]).toMatch(/^127\.0\.0\.1:[0-9]+$/);
+  });
+
   test('shows who we are to anybody, and gives nothing to who proves nothing', async () => {
     const node = await start();
     const socket = await handshake(node);
