@@ -9,7 +9,7 @@ import { readOwn } from './own.ts';
 import { PEER_FLAGS, PEER_OPTIONS, parsePeer, type PeerArguments } from './peer-arguments.ts';
 import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';
 import { printable } from './printable.ts';
-import { DIRECTIONS, approvalHint, outcomeOf, stateLine } from './progress.ts';
+import { DIRECTIONS, approvalHint, outcomeOf, stateLine, type Outcome } from './progress.ts';
 
 export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [--id CLUSTER_ID] [--name NAME]
                  [--outgoing Enabled|Auto|Disabled] [--incoming Auto|Enabled|Disabled] [--namespaces NS[,NS...]]
@@ -19,8 +19,9 @@ export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [
 const PATIENCE_MS = 10_000;
 
 /**
- * Exits with EXIT.ok once the peering is established, with EXIT.pending where a person has to approve it, and with
- * EXIT.failed where it is denied or not there in time; what was written stays, and goes on working.
+ * Exits with EXIT.ok once the peering is established, with EXIT.pending where a person has to approve it or to bring a
+ * token, and with EXIT.failed where it is denied, impossible or not there in time; what was written stays, and goes on
+ * working.
  */
 export async function peerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
   return runOnCluster(
@@ -114,17 +115,39 @@ async function waitForPeering(
     io.err(`Not there within ${seconds} s; it goes on. See: kubectl describe foreigncluster ${name}\n`);
     return EXIT.failed;
   }
-  if (end.outcome === 'denied') {
-    io.err(`Denied. See: kubectl describe foreigncluster ${name}\n`);
-    return EXIT.failed;
-  }
-  if (end.outcome === 'approval') {
+  return end.outcome === 'established'
+    ? done(clock.monotonic() - began, session)
+    : stopped(end.outcome, end.cluster, session);
+}
+
+function done(tookMs: number, { io }: Session): number {
+  io.out(`Done in ${(tookMs / 1000).toFixed(1)} s\n`);
+  return EXIT.ok;
+}
+
+/** It does not go on before a person, here or over there, does something. */
+async function stopped(
+  outcome: Exclude<Outcome, 'established'>,
+  cluster: ForeignCluster,
+  session: Session,
+): Promise<number> {
+  const { io } = session;
+  const { name } = cluster.metadata;
+  if (outcome === 'approval') {
     const own = await readOwn(session).catch(() => undefined);
-    io.out(`Waiting for approval: ${approvalHint(end.cluster, own?.clusterID)}\n`);
+    io.out(`Waiting for approval: ${approvalHint(cluster, own?.clusterID)}\n`);
     return EXIT.pending;
   }
-  io.out(`Done in ${((clock.monotonic() - began) / 1000).toFixed(1)} s\n`);
-  return EXIT.ok;
+  if (outcome === 'token') {
+    io.out(
+      'Waiting for a join token: its administrator makes one with: tributary token create; then the same command ' +
+        'again with: --token -\n',
+    );
+    return EXIT.pending;
+  }
+  const what = outcome === 'denied' ? 'Denied' : 'This cannot work as it is';
+  io.err(`${what}. See: kubectl describe foreigncluster ${name}\n`);
+  return EXIT.failed;
 }
 
 /** Prints each line once, as long as it stays the same. */

@@ -20,7 +20,10 @@ function text({ phase = 'None', reason, message }: Partial<PeeringState> = {}): 
   return `${phase}${why}${message === undefined || message === '' ? '' : `: ${message}`}`;
 }
 
-export type Outcome = 'established' | 'denied' | 'approval';
+/** `token`: the provider wants one, and we have none to show. `impossible`: only a person can correct it. */
+export type Outcome = 'established' | 'denied' | 'approval' | 'token' | 'impossible';
+
+const IMPOSSIBLE = new Set<string | undefined>([REASONS.invalid, REASONS.duplicate]);
 
 /**
  * How a wish to peer has ended, or undefined while it has not. A state that is older than the wish says nothing: the
@@ -36,8 +39,13 @@ export function outcomeOf(
     const isThere = status?.link?.connected === true || spec.incoming === 'Disabled';
     return isThere ? 'established' : undefined;
   }
+  if (lacksToken(cluster)) return 'token';
   return outcomeOfState(status?.outgoing, isPatient ? before : undefined);
 }
+
+/** With a token, the provider may only not have read it yet. */
+const lacksToken = ({ spec, status }: ForeignCluster): boolean =>
+  spec?.joinTokenSecretRef === undefined && status?.outgoing?.reason === REASONS.tokenRequired;
 
 function outcomeOfState(
   state: PeeringState | undefined,
@@ -48,6 +56,7 @@ function outcomeOfState(
     const isOld = before?.phase === 'Denied' && before.since === state.since;
     return isOld ? undefined : 'denied';
   }
+  if (state?.phase === 'None' && IMPOSSIBLE.has(state.reason)) return 'impossible';
   return state?.reason === REASONS.waitingForApproval ? 'approval' : undefined;
 }
 

@@ -188,6 +188,36 @@ describe('with an ID', () => {
   });
 });
 
+describe('what only a person can overcome is not waited for', () => {
+  test('a token that the provider asks for', async () => {
+    goThrough(outgoing('Pending', 'TokenRequired', 'the provider says: bring one'));
+    const { code, out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(code).toBe(3);
+    expect(out).toContain('tributary token create');
+    expect(out).toContain('--token -');
+  });
+
+  test('with a token, the provider may not have read it yet', async () => {
+    goThrough(outgoing('Pending', 'TokenRequired'), outgoing('Established'));
+    const { code } = await world.run(peerCommand, `10.0.0.1:1 --token ${TOKEN}`);
+    expect(code).toBe(0);
+  });
+
+  test.each(['Invalid', 'Duplicate'])('%s', async (reason) => {
+    goThrough(outgoing('None', reason, 'this is the ClusterID of our own cluster'));
+    const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(code).toBe(1);
+    expect(out).toContain('our own cluster');
+    expect(err).toContain('cannot work as it is');
+  });
+
+  test('a peer that has sent nonsense may yet do better', async () => {
+    goThrough(outgoing('Pending', 'Invalid'), outgoing('Established'));
+    const { code } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
+    expect(code).toBe(0);
+  });
+});
+
 describe('with a token', () => {
   test('the token says whom to trust, and is kept in a Secret that goes with the ForeignCluster', async () => {
     goThrough(outgoing('Established'));
