@@ -1,6 +1,7 @@
 import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
+import type { GrantDocument } from '../protocol/documents.ts';
 import type { Course } from './course.ts';
 import type { Facts } from './facts.ts';
 import type { Verdict } from './verdict.ts';
@@ -8,9 +9,14 @@ import type { Verdict } from './verdict.ts';
 const REASONS = FOREIGN_CLUSTER_REASONS;
 const KNOWN = new Set<string>(Object.values(REASONS));
 
-/** What a peer gives as reason is shown only where it is one of the list. */
-const known = (reason: string | undefined, otherwise: string): string =>
-  reason !== undefined && KNOWN.has(reason) ? reason : otherwise;
+/** What a peer gives as reason is shown only where it is one of the list; what is here to it is there to us. */
+function known(reason: string | undefined, otherwise: string): string {
+  if (reason === REASONS.deniedHere) return REASONS.denied;
+  return reason !== undefined && KNOWN.has(reason) ? reason : otherwise;
+}
+
+/** Its policies and commands are not ours: people look for them over there. */
+const quoted = (message: string): string => `the provider says: ${message}`;
 
 /** Nothing of it is in place; what is waited for, and who has to act. */
 export function restReport(facts: Facts, verdict?: Verdict): PeeringReport {
@@ -20,7 +26,8 @@ export function restReport(facts: Facts, verdict?: Verdict): PeeringReport {
     return { phase: 'Denied', reason: REASONS.deniedHere, message: 'a person here has denied the offer' };
   }
   const { grant } = heard;
-  if (grant?.state === 'Denied' || grant?.state === 'Ended') return refusedReport(grant);
+  if (grant?.state === 'Denied' || grant?.state === 'Ended')
+    return refusedReport({ ...grant, state: grant.state });
   if (verdict !== undefined && verdict.resources === undefined) {
     return {
       phase: 'Offered',
@@ -34,12 +41,18 @@ export function restReport(facts: Facts, verdict?: Verdict): PeeringReport {
   return pendingReport(facts);
 }
 
-function refusedReport({ state, reason, message }: NonNullable<Facts['heard']['grant']>): PeeringReport {
+const UNEXPLAINED = { Denied: 'the provider says no', Ended: 'the provider has ended it' };
+
+function refusedReport({
+  state,
+  reason,
+  message,
+}: GrantDocument & { state: 'Denied' | 'Ended' }): PeeringReport {
   const otherwise = state === 'Denied' ? REASONS.denied : REASONS.revoked;
   return {
     phase: 'Denied',
     reason: known(reason, otherwise),
-    message: message ?? (state === 'Denied' ? 'the provider says no' : 'the provider has ended it'),
+    message: message === undefined ? UNEXPLAINED[state] : quoted(message),
   };
 }
 
@@ -49,7 +62,7 @@ function pendingReport({ heard: { grant, offer } }: Facts): PeeringReport {
     return {
       phase: 'Pending',
       reason: known(grant.reason, REASONS.waitingForDecision),
-      message: grant.message ?? 'the provider has not decided yet',
+      message: grant.message === undefined ? 'the provider has not decided yet' : quoted(grant.message),
     };
   }
   return { phase: 'Pending', reason: REASONS.waitingForOffer, message: 'the provider has sent no offer yet' };

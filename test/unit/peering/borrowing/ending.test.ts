@@ -126,8 +126,8 @@ test.each(['Denied', 'Ended'] as const)(
     await eventually('denied', () => borrowing.report(world.id).phase === 'Denied');
     expect(borrowing.report(world.id)).toMatchObject(
       verdict === 'Denied'
-        ? { reason: 'DeniedHere', message: 'not you' }
-        : { reason: 'NoPolicyMatches', message: 'over' },
+        ? { reason: 'DeniedByPeer', message: 'the provider says: not you' }
+        : { reason: 'NoPolicyMatches', message: 'the provider says: over' },
     );
     expect(world.leftovers()).toEqual([`advertisements.tributary.dev/${world.id}`, 'the request']);
     expect(world.advertisement?.status?.contract).toBeUndefined();
