@@ -7,6 +7,9 @@
 /** Lower-case base32 of a hash, see peering/identity. */
 export const CLUSTER_ID_PATTERN = '^[a-z2-7]{26}$';
 
+/** How far apart the clocks of two clusters may be, milliseconds. */
+export const CLOCK_SKEW_MS = 300_000;
+
 /** A name for people, which terminals show: no control characters, nothing that reorders text. */
 export const CLUSTER_NAME_PATTERN = '^[A-Za-z0-9]([-A-Za-z0-9_. ]{0,61}[A-Za-z0-9])?$';
 

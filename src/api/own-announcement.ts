@@ -2,7 +2,7 @@
  * What this cluster says of itself, in the ConfigMap `tributary-announcement` beside its pods: written by the role
  * that has the identity and the endpoint, read by the one that announces on the LAN and by `tributary id`. Public.
  */
-import { CLUSTER_ID_PATTERN } from './limits.ts';
+import { isClusterID } from './forms.ts';
 
 export const ANNOUNCEMENT_CONFIG_MAP = 'tributary-announcement';
 
@@ -30,7 +30,7 @@ export function readAnnouncementData(
   data: Readonly<Record<string, string>> = {},
 ): OwnAnnouncement | undefined {
   const { clusterID = '', clusterName = '', endpoints = '', port = '', protocols = '' } = data;
-  if (!new RegExp(CLUSTER_ID_PATTERN).test(clusterID) || !/^\d{1,5}$/.test(port)) return undefined;
+  if (!isClusterID(clusterID) || !/^\d{1,5}$/.test(port)) return undefined;
   return {
     clusterID,
     clusterName,

@@ -8,6 +8,7 @@
  *
  * Everything that is read here comes from strangers.
  */
+import { isClusterID } from '../api/forms.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { dialableAddress, hostPort, isLinkLocal } from './addresses.ts';
 import type { Announcement, Candidate } from './source.ts';
@@ -23,7 +24,6 @@ const MAX_ENDPOINTS = 8;
 const MAX_RECORDS = 32;
 const MAX_PROTOCOLS = 8;
 const MAX_PROTOCOL = 99;
-const CLUSTER_ID = /^[a-z2-7]{26}$/;
 const PROTOCOL = /^[1-9]\d?$/;
 /** No control characters, and nothing that reverses or hides text in a terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u;
@@ -56,7 +56,7 @@ export function parseAnnouncement(
 ): Omit<Candidate, 'expiresAt' | 'searchDomain'> {
   const pairs = readTxt(txt);
   const clusterID = pairs.get('id') ?? '';
-  if (!CLUSTER_ID.test(clusterID)) throw invalid('TXT key "id" is not a ClusterID');
+  if (!isClusterID(clusterID)) throw invalid('TXT key "id" is not a ClusterID');
   const clusterName = readName(pairs.get('name'));
   return {
     clusterID,

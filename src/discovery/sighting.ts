@@ -1,13 +1,12 @@
 /** Decisions of the SightingWriter, pure. */
 import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
-import { CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, MAX_ENDPOINTS, MAX_PROTOCOLS } from '../api/limits.ts';
+import { timestamp } from '../api/conditions.ts';
+import { isClusterName, isEndpoint } from '../api/forms.ts';
+import { MAX_ENDPOINTS, MAX_PROTOCOLS } from '../api/limits.ts';
 import type { DiscoverySource } from '../api/peer-selector.ts';
 import { LABEL_DISCOVERED } from '../api/names.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Candidate } from './source.ts';
-
-const ENDPOINT = new RegExp(ENDPOINT_PATTERN, 'u');
-const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 
 /** What is said of a candidate, apart from its times. */
 type Said = Omit<Sighting, 'firstSeen' | 'expires'>;
@@ -68,9 +67,9 @@ export function nextSighting(
 
 /** Only what the API server takes: one odd name must not cost us the sighting. */
 function saidOf({ endpoints, clusterName, protocols, searchDomain }: Candidate): Said {
-  const isNameTaken = clusterName !== undefined && CLUSTER_NAME.test(clusterName);
+  const isNameTaken = clusterName !== undefined && isClusterName(clusterName);
   return {
-    endpoints: endpoints.filter((text) => ENDPOINT.test(text)).slice(0, MAX_ENDPOINTS),
+    endpoints: endpoints.filter(isEndpoint).slice(0, MAX_ENDPOINTS),
     protocols: protocols.slice(0, MAX_PROTOCOLS),
     ...(isNameTaken && { clusterName }),
     ...(searchDomain !== undefined && { searchDomain }),
@@ -82,5 +81,3 @@ export function sightingPatch(source: DiscoverySource, sighting: Sighting | null
   const gone = { clusterName: null, searchDomain: null };
   return { status: { sightings: { [source]: sighting === null ? null : { ...gone, ...sighting } } } };
 }
-
-const timestamp = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');

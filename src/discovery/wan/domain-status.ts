@@ -1,4 +1,4 @@
-import { withCondition } from '../../api/conditions.ts';
+import { timestamp, withCondition } from '../../api/conditions.ts';
 import type { WantedCondition } from '../../api/conditions.ts';
 import type { SearchDomain, SearchDomainStatus } from '../../api/search-domain.ts';
 import { SEARCH_DOMAIN_CONDITIONS, SEARCH_DOMAIN_REASONS } from '../../api/search-domain.ts';
@@ -31,7 +31,7 @@ export function domainStatus(
   const age = result.at - Date.parse(status.lastLook ?? '');
   const isFresh = Math.abs(age) < LAST_LOOK_MS;
   if (isFresh && deepEqual(next, status)) return status;
-  return { ...next, lastLook: new Date(result.at).toISOString().replace(/\.\d+Z$/, 'Z') };
+  return { ...next, lastLook: timestamp(result.at) };
 }
 
 /** True: all that the zone lists was taken. */

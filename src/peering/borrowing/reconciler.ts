@@ -1,5 +1,5 @@
 import { ADVERTISEMENT_REASONS, advertisements } from '../../api/advertisement.ts';
-import { CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
+import { isClusterName } from '../../api/forms.ts';
 import { FINALIZER_PEERING } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
@@ -51,7 +51,6 @@ const LOOK_AGAIN_MS = 30_000;
 const CACHE_LAG_MS = 1000;
 /** Of objects that were listed, the API server leaves this out. */
 const KIND = { apiVersion: API_VERSION, kind: 'Advertisement' };
-const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 
 /** Makes the world right for one provider: one course, whose every write may be the last one. */
 export class Reconciler {
@@ -109,7 +108,7 @@ export class Reconciler {
     const { client } = this.#options;
     if (heard.offer == null) return;
     const told = this.#options.clusterNameOf(clusterID);
-    const clusterName = told !== undefined && CLUSTER_NAME.test(told) ? told : undefined;
+    const clusterName = told !== undefined && isClusterName(told) ? told : undefined;
     const { offer, signature } = heard.offer;
     const spec = { clusterID, ...(clusterName !== undefined && { clusterName }), offer, signature };
     if (advertisement !== undefined) {

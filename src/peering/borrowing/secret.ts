@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import type { Draft, Secret } from '../../api/wire.ts';
@@ -61,8 +62,8 @@ export function forgeSecret(
       labels: { [LABEL_PROVIDER]: provider, [LABEL_APP_NAME]: APP_NAME },
       annotations: {
         [ANNOTATION_ACCESS]: how,
-        [ANNOTATION_ISSUED]: time(credential.issuedMs),
-        [ANNOTATION_EXPIRES]: time(credential.expiresMs),
+        [ANNOTATION_ISSUED]: timestamp(credential.issuedMs),
+        [ANNOTATION_EXPIRES]: timestamp(credential.expiresMs),
         ...(credential.renewal !== undefined && { [ANNOTATION_RENEWED]: credential.renewal }),
       },
     },
@@ -105,6 +106,3 @@ function accessOf(how: Access['how'], cluster: Record<string, string>): Access {
     ...(serverName !== undefined && { serverName }),
   };
 }
-
-/** Whole seconds, downwards: never longer than it is. */
-const time = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

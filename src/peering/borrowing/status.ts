@@ -3,6 +3,7 @@ import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/adver
 import {
   type WantedCondition,
   isConditionTrue,
+  timestamp,
   withCondition,
   withoutCondition,
 } from '../../api/conditions.ts';
@@ -79,7 +80,7 @@ const placesOf = ({
   names = [],
 }: Partial<Progress> = {}): AdvertisementStatus => ({
   ...(access !== undefined && { access }),
-  ...(end !== undefined && { credentialExpires: time(end) }),
+  ...(end !== undefined && { credentialExpires: timestamp(end) }),
   ...(names.length > 0 && { virtualNodes: names.toSorted() }),
 });
 
@@ -155,5 +156,3 @@ function virtualNodeOf({ progress, advertisement }: StatusInputs): Wanted {
         message: progress.obstacle?.message ?? message,
       };
 }
-
-const time = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

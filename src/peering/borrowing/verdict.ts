@@ -1,10 +1,10 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { AdvertisementSpec, OfferDecision } from '../../api/advertisement.ts';
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import { CLOCK_SKEW_MS } from '../../api/limits.ts';
 import type { Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { CLOCK_SKEW_MS } from '../offer/check.ts';
 import { judge } from '../policy/judge.ts';
 
 /** What is to be thought of the offer as it stands now. */

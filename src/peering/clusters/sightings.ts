@@ -1,25 +1,15 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { ForeignCluster, Sighting } from '../../api/foreign-cluster.ts';
-import {
-  CLUSTER_NAME_PATTERN,
-  ENDPOINT_PATTERN,
-  MAX_ENDPOINTS,
-  MAX_ENDPOINT_LENGTH,
-} from '../../api/limits.ts';
+import { isClusterName, isEndpoint } from '../../api/forms.ts';
+import { MAX_ENDPOINTS } from '../../api/limits.ts';
 import { DISCOVERY_SOURCES, type DiscoverySource } from '../../api/peer-selector.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { LinkView } from '../ports.ts';
 import { isDiscovered } from './same.ts';
 
-const ENDPOINT = new RegExp(ENDPOINT_PATTERN, 'u');
-const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
-
-export const isEndpoint = (text: string): boolean =>
-  text.length <= MAX_ENDPOINT_LENGTH && ENDPOINT.test(text);
-
 /** A name that can be stored, or undefined: what is not fit for a terminal is not shown. */
 export const shownName = (name: string | undefined): string | undefined =>
-  name !== undefined && CLUSTER_NAME.test(name) ? name : undefined;
+  name !== undefined && isClusterName(name) ? name : undefined;
 
 /** Milliseconds at which it counts no more; what cannot be read never counted. */
 const expiryOf = ({ expires }: Sighting): number => {

@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import { MAX_CONTRACT_LENGTH } from '../../api/limits.ts';
 import type { Contract, Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
@@ -19,7 +20,7 @@ export function draftContract(offer: Offer, resources: ResourceList, nowMs: numb
     provider,
     consumer,
     generation,
-    issued: terms.formatTime(nowMs),
+    issued: timestamp(nowMs),
     resources: {
       ...Object.fromEntries(Object.keys(offer.resources).map((name) => [name, '0'])),
       ...resources,

@@ -8,7 +8,6 @@ export const PUBLIC_KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 const ID_LENGTH = 26;
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
-const ID_PATTERN = /^[a-z2-7]{26}$/;
 
 /**
  * Lower-case base32 (RFC 4648, section 6, without padding) of the SHA-256 of the raw public key, its first 26
@@ -26,7 +25,7 @@ export function clusterIDOf(publicKey: Uint8Array): string {
   return id;
 }
 
-export const isClusterID = (text: string): boolean => ID_PATTERN.test(text);
+export { isClusterID } from '../../api/forms.ts';
 
 /** A ClusterID in groups, as people compare it. */
 export const fingerprintOf = (clusterID: string): string => clusterID.match(/.{1,4}/g)?.join('-') ?? '';

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { CLOCK_SKEW_MS } from '../../api/limits.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { PeerIdentity } from '../ports.ts';
 import { CLIENT_AUTH, SERVER_AUTH, serverNameOf } from './certificate.ts';
@@ -11,11 +12,6 @@ export interface Presented {
 
 /** Ours are below 500 bytes each. */
 const MAX_CERTIFICATE_BYTES = 4_096;
-/**
- * How far apart two clocks may be for a leaf's first and last moment; besides, every leaf is dated back an hour and
- * replaced a third of its life before its end.
- */
-export const CLOCK_SKEW_MS: number = 5 * 60_000;
 
 /** The certificates that the other end has presented, in order; one more than is right tells of too many. */
 export function presentedChain(socket: Presented): Uint8Array[] {
@@ -95,6 +91,7 @@ function checkLeaf(leaf: X509Certificate, identity: X509Certificate, clusterID: 
   }
 }
 
+/** Besides, every leaf is dated back an hour and replaced a third of its life before its end. */
 function checkTime({ validFromDate, validToDate }: X509Certificate, nowMs: number): void {
   const [from, to] = [validFromDate.getTime(), validToDate.getTime()];
   // Written so that a date that cannot be read (NaN) fails.

@@ -4,6 +4,7 @@
  * that come at once one loses. The same consumer may show it again, which makes a restart in between harmless.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timestamp } from '../../api/conditions.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
 import type { Secret } from '../../api/wire.ts';
@@ -226,4 +227,3 @@ function checkedSeconds(seconds: number): number {
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 const encode = (text: string): string => Buffer.from(text).toString('base64');
 const freshSecret = (): string => randomBytes(32).toString('base64url');
-const timestamp = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');

@@ -1,9 +1,9 @@
+import { timestamp } from '../../api/conditions.ts';
 import type { NamespaceOffer, Offer } from '../../api/offer.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import { MAX_OFFER_SECONDS } from '../offer/check.ts';
-import { formatTime } from '../offer/terms.ts';
 
 /** What is lent today, before it is numbered and dated. */
 export type DraftOffer = Omit<Offer, 'generation' | 'issued' | 'expires'>;
@@ -47,8 +47,8 @@ export function nextOffer(source: Pick<OfferSource, 'differs'>, state: OfferStat
     ...draft,
     // By the clock, so that the numbers go on rising when the PeeringRequest was deleted and its status with it.
     generation: Math.max((before?.generation ?? 0) + 1, Math.floor(nowMs)),
-    issued: formatTime(issuedMs),
-    expires: formatTime(issuedMs + seconds * 1000),
+    issued: timestamp(issuedMs),
+    expires: timestamp(issuedMs + seconds * 1000),
   };
 }
 

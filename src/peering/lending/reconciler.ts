@@ -1,5 +1,5 @@
 import { FINALIZER_PEERING } from '../../api/names.ts';
-import { CLUSTER_NAME_PATTERN } from '../../api/limits.ts';
+import { isClusterName } from '../../api/forms.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
 import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
 import {
@@ -371,15 +371,13 @@ export class Reconciler {
   }
 }
 
-const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
-
 /** What is kept of a request. A name that could fool a terminal is left out; it is only for people. */
 function specOf({
   clusterName,
   namespaces,
 }: RequestDocument): Pick<PeeringRequestSpec, 'clusterName' | 'namespaces'> {
   return {
-    ...(CLUSTER_NAME.test(clusterName) && { clusterName }),
+    ...(isClusterName(clusterName) && { clusterName }),
     namespaces: [...new Set(namespaces)].toSorted(),
   };
 }

@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import {
   flowSchemas,
@@ -20,7 +21,6 @@ import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
 import { QUOTA_NAME } from '../tenant-quota.ts';
 import { PEERS_NAMESPACE } from '../tenant.ts';
 import { covers } from './covers.ts';
-import { formatTime } from '../offer/terms.ts';
 import {
   ANNOTATIONS_OF_POLICY,
   ANNOTATION_KEEP_UNTIL,
@@ -188,7 +188,7 @@ export class Tenants {
       await this.#delete(namespaces, namespace, signal);
       return undefined;
     }
-    if (Number.isNaN(known)) await this.#annotate(namespace, formatTime(until), signal);
+    if (Number.isNaN(known)) await this.#annotate(namespace, timestamp(until), signal);
     return until;
   }
 

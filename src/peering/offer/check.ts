@@ -1,4 +1,4 @@
-import { MAX_LABELS, OFFER_LIMITS } from '../../api/limits.ts';
+import { CLOCK_SKEW_MS, MAX_LABELS, OFFER_LIMITS } from '../../api/limits.ts';
 import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { canonicalText } from '../canonical.ts';
@@ -11,8 +11,6 @@ import { classesAt, featureAt, imageAt, labelsAt, shapeAt, versionAt } from './i
 import { isOfNodes } from './resource-names.ts';
 import * as terms from './terms.ts';
 
-/** Clocks of two clusters may differ by so much. */
-export const CLOCK_SKEW_MS = 300_000;
 /** Longest life of an offer. */
 export const MAX_OFFER_SECONDS = 604_800;
 

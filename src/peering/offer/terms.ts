@@ -5,6 +5,7 @@ import {
   OFFER_LIMITS,
   PRICE_AMOUNT_PATTERN,
 } from '../../api/limits.ts';
+import { timestamp } from '../../api/conditions.ts';
 import type { NamespaceOffer, PodSecurityLevel, Price } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
@@ -26,11 +27,9 @@ export function timeAt(field: string, value: unknown): string {
   const text = read.matchedAt(field, value, { pattern: TIME, most: 20 });
   const time = Date.parse(text);
   // Date.parse takes 30 February for a day of March.
-  const isReal = !Number.isNaN(time) && formatTime(time) === text;
+  const isReal = !Number.isNaN(time) && timestamp(time) === text;
   return isReal ? text : read.refuse(field, `is no time: ${text}`);
 }
-
-export const formatTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
 export function resourcesAt(field: string, value: unknown): ResourceList {
   return read.mapAt(field, value, { most: MAX_RESOURCES, entry: quantityAt });

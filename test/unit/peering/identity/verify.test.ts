@@ -11,7 +11,8 @@ import {
   serverNameOf,
 } from '../../../../src/peering/identity/certificate.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
-import { CLOCK_SKEW_MS, verifyChain } from '../../../../src/peering/identity/verify.ts';
+import { CLOCK_SKEW_MS } from '../../../../src/api/limits.ts';
+import { verifyChain } from '../../../../src/peering/identity/verify.ts';
 import { hasCode } from '../../../../src/lib/errors.ts';
 
 const NOW = Date.UTC(2026, 5, 1);

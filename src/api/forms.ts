@@ -1,0 +1,11 @@
+import { CLUSTER_ID_PATTERN, CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, MAX_ENDPOINT_LENGTH } from './limits.ts';
+
+const CLUSTER_ID = new RegExp(CLUSTER_ID_PATTERN, 'u');
+const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
+const ENDPOINT = new RegExp(ENDPOINT_PATTERN, 'u');
+
+/** Whether a text is what the CRDs take in its place; from a peer or a network it need not be. */
+export const isClusterID = (text: string): boolean => CLUSTER_ID.test(text);
+export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
+export const isEndpoint = (text: string): boolean =>
+  text.length <= MAX_ENDPOINT_LENGTH && ENDPOINT.test(text);
