@@ -91,7 +91,10 @@ export class Dialer {
     } catch (error) {
       socket.destroy();
       if (errorCode(error) !== 'Unauthorized') throw error;
-      throw new TributaryError('Unauthorized', `${endpoint} proves no identity: ${errorMessage(error)}`);
+      throw new TributaryError(
+        'Unauthorized',
+        `${endpoint} proves no identity: ${errorMessage(error)}; is it a peering endpoint?`,
+      );
     } finally {
       deadline.dispose();
     }
@@ -157,8 +160,14 @@ const refusalOf = (error: Error): string =>
     ? 'closed by the peer after TLS; its log says why'
     : error.message;
 
-/** Of several addresses that were tried, each has its own error and the whole has no text. */
+/**
+ * Of several addresses that were tried, each has its own error and the whole has no text. OpenSSL's texts begin with
+ * the number of a thread, another one each time, and end with a line of its source.
+ */
 function messageOf(error: Error): string {
-  const { errors } = error as { errors?: unknown };
-  return Array.isArray(errors) ? errors.map(errorMessage).join(', ') : error.message;
+  const { errors, code, reason } = error as { errors?: unknown; code?: unknown; reason?: unknown };
+  if (Array.isArray(errors)) return errors.map(errorMessage).join(', ');
+  return typeof code === 'string' && code.startsWith('ERR_SSL_') && typeof reason === 'string'
+    ? `no TLS 1.3 with it (${reason}); is it a peering endpoint?`
+    : error.message;
 }
