@@ -109,13 +109,13 @@ export interface News {
   message: string;
 }
 
-/** What is worth an event: a phase that has changed, and an identity that is not the one that is wanted. */
+/** What is worth an event: a phase that has changed, an identity that is not the one that is wanted, and no way there. */
 export function newsOf(before: ForeignClusterStatus | undefined, after: OwnStatus): News[] {
   const { outgoing, incoming } = after;
   return [
     ...phaseNews('Outgoing', before?.outgoing, outgoing),
     ...phaseNews('Incoming', before?.incoming, incoming),
-    ...identityNews(before?.conditions, after.conditions),
+    ...conditionNews(before?.conditions, after.conditions),
   ];
 }
 
@@ -128,13 +128,17 @@ function phaseNews(direction: string, before: PeeringState | undefined, after?: 
   ];
 }
 
-const SUSPICIOUS: ReadonlySet<string> = new Set([REASONS.wrongIdentity, REASONS.identityUnconfirmed]);
+/** Conditions whose causes a person has to look at, so that they are events too. */
+const WARNINGS: readonly [type: string, reasons: ReadonlySet<string>][] = [
+  [FOREIGN_CLUSTER_CONDITIONS.identity, new Set([REASONS.wrongIdentity, REASONS.identityUnconfirmed])],
+  [FOREIGN_CLUSTER_CONDITIONS.connected, new Set([REASONS.unreachable, REASONS.incompatible])],
+];
 
-function identityNews(before: readonly Condition[] = [], after: readonly Condition[] = []): News[] {
-  const [old, condition] = [before, after].map((list) =>
-    list.find(({ type }) => type === FOREIGN_CLUSTER_CONDITIONS.identity),
-  );
-  if (condition === undefined || condition.reason === old?.reason) return [];
-  const { reason, message } = condition;
-  return SUSPICIOUS.has(reason) ? [{ type: 'Warning', reason, message }] : [];
+function conditionNews(before: readonly Condition[] = [], after: readonly Condition[] = []): News[] {
+  return WARNINGS.flatMap(([wanted, reasons]) => {
+    const [old, condition] = [before, after].map((list) => list.find(({ type }) => type === wanted));
+    if (condition === undefined || condition.reason === old?.reason) return [];
+    const { reason, message } = condition;
+    return reasons.has(reason) ? [{ type: 'Warning' as const, reason, message }] : [];
+  });
 }

@@ -151,6 +151,17 @@ test('news are changes of phases, each once', () => {
   expect(newsOf(after as never, after)).toEqual([]);
 });
 
+test('no way to an endpoint is a warning, once, and again after another cause', () => {
+  const before = forgeStatus(observed(wanted));
+  const after = forgeStatus(observed({ ...wanted, problem: unreachable }));
+  const warnings = (...states: Parameters<typeof newsOf>): unknown =>
+    newsOf(...states).filter(({ type }) => type === 'Warning');
+  const { reason, message } = unreachable;
+  expect(warnings(before as never, after)).toEqual([{ type: 'Warning', reason, message }]);
+  expect(warnings(after as never, after)).toEqual([]);
+  expect(warnings(after as never, before)).toEqual([]);
+});
+
 test('whatever a peer says of itself fits into the object', () => {
   const text = fc.string({ maxLength: 300, unit: 'binary' });
   const hostile = fc.record({
