@@ -106,7 +106,7 @@ const ANNOUNCEMENT_RIGHTS: readonly Right[] = [
     group: '',
     resource: 'configmaps',
     names: [ANNOUNCEMENT_CONFIG_MAP],
-    verbs: ['get', 'update', 'patch'],
+    verbs: ['patch'],
     why: 'keeps it as it is',
   },
 ];
@@ -167,7 +167,7 @@ export const GATEWAY_RIGHTS: readonly PlaceRights[] = [
             group: '',
             resource: 'configmaps',
             names: [ANNOUNCEMENT_CONFIG_MAP],
-            verbs: ['get', 'list', 'watch'],
+            verbs: ['list', 'watch'],
             why: 'what to announce of this cluster',
           },
         ],

@@ -7,7 +7,7 @@ export const SIGHTING_RIGHTS: readonly Right[] = [
   {
     group,
     resource: 'foreignclusters',
-    verbs: ['get', 'list', 'watch', 'create'],
+    verbs: ['list', 'watch', 'create'],
     why: 'one for each cluster that is found',
   },
   { group, resource: 'foreignclusters/status', verbs: ['patch'], why: 'where and until when it was seen' },
@@ -15,6 +15,6 @@ export const SIGHTING_RIGHTS: readonly Right[] = [
 
 /** Besides, of the role that looks in DNS zones. */
 export const WAN_RIGHTS: readonly Right[] = [
-  { group, resource: 'searchdomains', verbs: ['get', 'list', 'watch'], why: 'which zones to browse' },
+  { group, resource: 'searchdomains', verbs: ['list', 'watch'], why: 'which zones to browse' },
   { group, resource: 'searchdomains/status', verbs: ['patch'], why: 'what a look at them brought' },
 ];

@@ -7,7 +7,7 @@ export const CLUSTERS_RIGHTS: readonly Right[] = [
   {
     group,
     resource: 'foreignclusters',
-    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why:
       'create: for a peer that comes by itself; patch: its finalizer, and nothing else; delete: what nobody sees any ' +
       'more and nobody has said anything about',
@@ -21,13 +21,13 @@ export const CLUSTERS_RIGHTS: readonly Right[] = [
   {
     group,
     resource: 'acceptancepolicies',
-    verbs: ['get', 'list', 'watch'],
+    verbs: ['list', 'watch'],
     why: 'whom to ask by ourselves, and so whom to dial',
   },
   {
     group,
     resource: 'sharingpolicies',
-    verbs: ['get', 'list', 'watch'],
+    verbs: ['list', 'watch'],
     why: 'who may ask, and so whom to dial',
   },
   {
