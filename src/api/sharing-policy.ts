@@ -24,7 +24,7 @@ export interface SharingPolicySpec {
   nodeSelector?: Record<string, string>;
   /** Default baseline. */
   podSecurity?: PodSecurityLevel;
-  /** Forced on pods of peers. */
+  /** For pods of peers; written on tenant namespaces, and not enforced by us yet. */
   runtimeClassName?: string;
   /** Highest priority of peers' pods; default 0. */
   maxPriority?: number;

@@ -44,7 +44,9 @@ const rules = {
     ...podSecurity('Pod Security level that pods of peers have to keep to.'),
     default: 'baseline',
   },
-  runtimeClassName: dnsName('RuntimeClass that is forced on pods of peers, a hardened one for example.'),
+  runtimeClassName: dnsName(
+    'RuntimeClass for pods of peers, a hardened one for example. Written on tenant namespaces as tributary.dev/runtime-class; whoever relies on it must have an admission policy of their own enforce it.',
+  ),
   maxPriority: {
     type: 'integer',
     format: 'int32',
