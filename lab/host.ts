@@ -14,7 +14,10 @@ const SHARED = '/run/tributary-lab';
 const FILE = join(SHARED, 'host.json');
 const LOCK = join(SHARED, 'host.lock');
 
-const SYSCTLS = ['vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops'];
+const INOTIFY = 'fs/inotify/max_user_instances';
+const SYSCTLS = ['vm/overcommit_memory', 'kernel/panic', 'kernel/panic_on_oops', INOTIFY];
+/** A node takes nine or ten, and a kubelet without one ends; the kernel's default of 128 is soon used up by two labs. */
+const LEAST_INOTIFY = 1024;
 
 /** Paths that are compiled into kubelet, containerd, runc or CNI: every node mounts its own folder over each. */
 export const NODE_PATHS = [
@@ -42,6 +45,7 @@ export async function enterHost(runDirectory: string): Promise<void> {
     const labs = [...new Set([...record.labs, runDirectory])];
     writeFileSync(FILE, JSON.stringify({ ...record, labs }));
     for (const path of NODE_PATHS) mkdirSync(path, { recursive: true });
+    raiseInotify();
   });
 }
 
@@ -62,8 +66,20 @@ export async function leaveHost(runDirectory: string): Promise<void> {
   });
 }
 
+function raiseInotify(): void {
+  const file = `/proc/sys/${INOTIFY}`;
+  if (Number(readFileSync(file, 'utf8')) >= LEAST_INOTIFY) return;
+  try {
+    writeFileSync(file, String(LEAST_INOTIFY));
+  } catch {
+    // Not ours to set here; then fewer labs stand side by side.
+  }
+}
+
 async function restore(record: HostRecord): Promise<void> {
-  for (const [name, value] of Object.entries(record.sysctls)) writeFileSync(`/proc/sys/${name}`, value);
+  for (const [name, value] of Object.entries(record.sysctls)) {
+    if (readFileSync(`/proc/sys/${name}`, 'utf8').trim() !== value) writeFileSync(`/proc/sys/${name}`, value);
+  }
   for (const folder of record.made.toReversed()) {
     // `ip netns add` binds /run/netns to itself, and only an unmounted folder can go.
     if (isMountPoint(folder)) await run(['umount', folder]).catch(() => undefined);
