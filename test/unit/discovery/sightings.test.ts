@@ -292,14 +292,10 @@ describe('the writer', () => {
   });
 
   const many = (count: number, from = 0): Candidate[] =>
-    Array.from({ length: count }, (_, index) =>
-      candidateOf(
-        `m${String.fromCharCode(97 + ((index + from) % 26), 97 + Math.floor((index + from) / 26))}`.padEnd(
-          26,
-          'x',
-        ),
-      ),
-    );
+    Array.from({ length: count }, (_, index) => {
+      const letters = String.fromCharCode(97 + ((index + from) % 26), 97 + Math.floor((index + from) / 26));
+      return candidateOf(`m${letters}`.padEnd(26, 'x'));
+    });
 
   test('new objects are made at a bounded rate', async () => {
     await write({ creationBurst: 5, creationsPerSecond: 5 });
@@ -336,10 +332,9 @@ describe('the writer', () => {
 
   test('clusters that have only come in by themselves take no room', async () => {
     const Incoming = { endpoints: [], firstSeen: '2026-01-01T00:00:00Z', expires: '2026-01-01T01:00:00Z' };
-    for (const { clusterID } of many(10)) {
-      const metadata = { name: clusterID, labels: { [LABEL_DISCOVERED]: 'true' } };
-      api.seed(foreignClusters, { metadata, spec: { clusterID }, status: { sightings: { Incoming } } });
-    }
+    const [status, labels] = [{ sightings: { Incoming } }, { [LABEL_DISCOVERED]: 'true' }];
+    for (const { clusterID: name } of many(10))
+      api.seed(foreignClusters, { metadata: { name, labels }, spec: { clusterID: name }, status });
     await eventually('they are known', () => [...clusters.list()].length === 10);
     await write({ maxCandidates: 10 });
     source.see(candidateOf(MILAN));
