@@ -28,17 +28,22 @@ export function restReport(facts: Facts, verdict?: Verdict): PeeringReport {
   const { grant } = heard;
   if (grant?.state === 'Denied' || grant?.state === 'Ended')
     return refusedReport({ ...grant, state: grant.state });
-  if (verdict !== undefined && verdict.resources === undefined) {
-    return {
-      phase: 'Offered',
-      reason: OFFERED[verdict.reason] ?? REASONS.offerRefused,
-      message: verdict.message,
-    };
-  }
+  if (verdict !== undefined && verdict.resources === undefined) return offeredReport(verdict, grant);
   if (heard.refusal !== undefined && advertisement === undefined) {
     return { phase: 'Pending', reason: REASONS.invalid, message: heard.refusal };
   }
   return pendingReport(facts);
+}
+
+/** After an offer that is over, the provider is asked anew. */
+function offeredReport({ decision, reason, message }: Verdict, grant?: GrantDocument | null): PeeringReport {
+  const isOver = decision === 'Expired';
+  if (isOver && grant?.state === 'Pending') return undecided(grant);
+  return {
+    phase: isOver ? 'Pending' : 'Offered',
+    reason: OFFERED[reason] ?? REASONS.offerRefused,
+    message,
+  };
 }
 
 const UNEXPLAINED = { Denied: 'the provider says no', Ended: 'the provider has ended it' };
@@ -58,15 +63,15 @@ function refusedReport({
 
 function pendingReport({ heard: { grant, offer } }: Facts): PeeringReport {
   if (offer != null) return { phase: 'Offered', reason: REASONS.settingUp, message: 'an offer has come' };
-  if (grant?.state === 'Pending') {
-    return {
-      phase: 'Pending',
-      reason: known(grant.reason, REASONS.waitingForDecision),
-      message: grant.message === undefined ? 'the provider has not decided yet' : quoted(grant.message),
-    };
-  }
+  if (grant?.state === 'Pending') return undecided(grant);
   return { phase: 'Pending', reason: REASONS.waitingForOffer, message: 'the provider has sent no offer yet' };
 }
+
+const undecided = ({ reason, message }: GrantDocument): PeeringReport => ({
+  phase: 'Pending',
+  reason: known(reason, REASONS.waitingForDecision),
+  message: message === undefined ? 'the provider has not decided yet' : quoted(message),
+});
 
 const OFFERED: Readonly<Record<string, string>> = {
   [ADVERTISEMENT_REASONS.waitingForApproval]: REASONS.waitingForApproval,
