@@ -11,7 +11,7 @@ import type { Logger } from '../lib/log.ts';
 export interface AnnouncementOptions {
   client: KubeClient;
   namespace: string;
-  /** Asked when the start has come so far that it is known. */
+  /** Asked at the start. */
   own: () => OwnAnnouncement;
   clock: Clock;
   log: Logger;

@@ -101,8 +101,14 @@ export class Peering {
     const { parts, identity, metrics } = this.#options;
     const common = { ...this.#common, metrics, clusters: this.#seen, ownClusterID: identity.clusterID };
     const sources = [new WanSource({ ...common, domains: this.#domains }), new ManualSource(common)];
+    const { systemNamespace: namespace, peeringPort } = parts.config;
+    const own = (): OwnAnnouncement => this.#announcement();
+    const announcement = new AnnouncementWriter({ ...this.#common, namespace, own });
+    // Nobody hears of it before mDNS has probed for a second; we listen by then, and if not, we are dialled again.
+    const isPortKnown = peeringPort !== 0;
     return [
       this.#events,
+      ...(isPortKnown ? [announcement] : []),
       this.#seen,
       this.#domains,
       this.#acceptance,
@@ -120,11 +126,7 @@ export class Peering {
       ...this.#clusters.components(),
       ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
-      new AnnouncementWriter({
-        ...this.#common,
-        namespace: parts.config.systemNamespace,
-        own: () => this.#announcement(),
-      }),
+      ...(isPortKnown ? [] : [announcement]),
     ];
   }
 
