@@ -6,7 +6,7 @@ import { TokenBucket } from '../../lib/token-bucket.ts';
 import { roomFor } from './expiry.ts';
 import type { KeeperOptions } from './options.ts';
 import { BY_IDENTITY } from './same.ts';
-import { isInUse } from './use.ts';
+import { hasPeering, isInUse } from './use.ts';
 
 /** Identities are cheap: so many new peers at once, then at this rate. */
 const RATE = { burst: 50, perSecond: 5 };
@@ -26,9 +26,11 @@ export class Newcomers {
 
   /** A peer that is linked to us gets an object, so that people see it and policies can speak of it. */
   async welcome(clusterID: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, clusters, links, clock, own, limits } = this.#options;
+    const { clusters, links, clock, own, limits } = this.#options;
     if (clusters.byIndex(BY_IDENTITY, clusterID).length > 0 || clusterID === own) return {};
     if (links().view(clusterID)?.dialledBy !== 'Them') return {};
+    // Without an object nothing would be wanted of it once the link breaks, and what was agreed on would end.
+    if (hasPeering(this.#options, clusterID)) return this.#create(clusterID, signal);
     const { hasRoom, evict } = roomFor(clusters.list(), (cluster) => isInUse(this.#options, cluster), {
       most: limits.mostIdle,
       now: clock.now(),
@@ -37,6 +39,11 @@ export class Newcomers {
     if (!hasRoom) return { requeueAfterMs: NO_ROOM_MS };
     if (!this.#bucket.tryTake(1)) return { requeueAfterMs: 1000 / RATE.perSecond };
     if (evict !== undefined) await this.forget(evict, signal);
+    return this.#create(clusterID, signal);
+  }
+
+  async #create(clusterID: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { client } = this.#options;
     const metadata = { name: clusterID, labels: { [LABEL_DISCOVERED]: 'true' } };
     const spec = { clusterID, outgoing: 'Auto', incoming: 'Auto' } as const;
     // AlreadyExists: made just now, by us or by discovery; the cache will tell.

@@ -281,6 +281,14 @@ test('strangers that come in numbers: the oldest that only came by itself makes 
   expect(names).toEqual(ids.slice(2));
 });
 
+test('a peer that uses us gets its object back, however many strangers there are', async () => {
+  await world.down();
+  world = await new ClustersWorld({ mostIdle: 0 }).up();
+  world.incoming.say(ROME, established);
+  world.links.up(linked(ROME, { dialledBy: 'Them' }));
+  await world.until(ROME, ({ status }) => status?.foundBy === 'Incoming');
+});
+
 test('a policy that comes or goes changes wishes and targets at once', async () => {
   const LAN = sighting('lan', 3600);
   world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN } } }));
