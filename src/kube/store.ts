@@ -34,8 +34,9 @@ export class Store<T extends KubeObject> {
     return this.#objects.get(key);
   }
 
+  /** What is there at the time of each walk. A bare Map iterator could be walked but once, and be empty for the next. */
   list(): Iterable<T> {
-    return this.#objects.values();
+    return { [Symbol.iterator]: () => this.#objects.values() };
   }
 
   keys(): Iterable<string> {

@@ -46,6 +46,13 @@ test('a cluster in sight, then linked, then used: each step is visible, and an e
   ]);
 });
 
+test('every cluster that a policy could mean is dialled, not only the first', async () => {
+  world.seed(acceptancePolicies, acceptance({ networkKeySecretRef: { name: 'family' } }));
+  for (const id of [MILAN, ROME])
+    world.seed(foreignClusters, discovered(id, {}, { status: { sightings: { LAN: sighting('lan') } } }));
+  await world.wait('both are dialled', () => world.links.targets.length === 2);
+});
+
 test('nothing is written when nothing differs; what moves all the time is not looked at', async () => {
   world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN, endpoint: 'a:1', outgoing: 'Enabled' }));
   world.links.up(linked(MILAN, { rttMs: 1 }));
