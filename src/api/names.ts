@@ -15,7 +15,10 @@ export const LABEL_EXCLUDE_BALANCERS = 'node.kubernetes.io/exclude-from-external
 
 /** On a remote pod: UID of the home pod that it is the body of. */
 export const LABEL_HOME_UID = 'tributary.dev/home-uid';
-/** On a remote object: the VirtualNode whose agent made it. Objects without it are never touched. */
+/**
+ * On a remote object: the VirtualNode whose agent made it; on copies that all virtual nodes of a peering share, the
+ * provider's ClusterID. Objects without it are never touched.
+ */
 export const LABEL_MANAGED_BY = 'tributary.dev/managed-by';
 /** On a remote object: the home namespace that it comes from. */
 export const ANNOTATION_HOME_NAMESPACE = 'tributary.dev/home-namespace';

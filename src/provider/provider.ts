@@ -1,4 +1,4 @@
-import { OFFLOADED_REASONS } from '../api/names.ts';
+import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodes } from '../api/resources.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
 import { VIRTUAL_NODE_REASONS, API_VERSION, virtualNodes } from '../api/virtual-node.ts';
@@ -97,8 +97,10 @@ export class Provider {
       log,
     });
     const foreign = this.foreign.client;
+    // Virtual nodes of one provider share its tenant namespaces, and the copies in them.
+    const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;
     this.tenants = new Tenants(
-      (mapping) => new Tenant({ mapping, virtualNode: name, home, foreign, clock, log }),
+      (mapping) => new Tenant({ mapping, virtualNode: name, copyOwner: owner, home, foreign, clock, log }),
     );
     this.contact = new ForeignContact({
       foreign,
@@ -111,7 +113,8 @@ export class Provider {
     const contact = (): boolean => this.contact.state.ok;
     this.reflector = new Reflector({
       ...shared,
-      virtualNode: name,
+      owner,
+      isShared: owner !== name,
       contact,
       wake: (keys) => keys.forEach((key) => this.controllers.pods.add(key)),
     });

@@ -11,6 +11,8 @@ import type { ReferenceKind } from './forge/references.ts';
 export interface TenantOptions {
   mapping: NamespaceMapping;
   virtualNode: string;
+  /** Of the copies; see ReflectorOptions. */
+  copyOwner: string;
   home: KubeClient;
   foreign: KubeClient;
   clock: Clock;
@@ -36,13 +38,18 @@ export class Tenant {
   #running: Promise<void> | undefined;
 
   constructor(options: TenantOptions) {
-    const { mapping, virtualNode, home, foreign, clock, log } = options;
+    const { mapping, virtualNode, copyOwner, home, foreign, clock, log } = options;
     this.mapping = mapping;
     this.virtualNode = virtualNode;
     const ours = {
       namespace: mapping.tenantNamespace,
       labelSelector: `${LABEL_MANAGED_BY}=${virtualNode}`,
     };
+    // Tokens' Secrets are each virtual node's own.
+    const shared =
+      copyOwner === virtualNode
+        ? ours
+        : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${copyOwner})` };
     const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }) };
     this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
     const caches = (type: typeof configMaps | typeof secrets): ReflectedCaches => ({
@@ -56,7 +63,7 @@ export class Tenant {
         ...common,
         client: foreign,
         type,
-        list: { ...ours, metadataOnly: true },
+        list: { ...shared, metadataOnly: true },
       }),
     });
     this.caches = { ConfigMap: caches(configMaps), Secret: caches(secrets) };

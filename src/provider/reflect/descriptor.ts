@@ -7,7 +7,8 @@ import { remoteReferenceName } from '../forge/references.ts';
 
 /** What a copy must bear to be known as ours, and as the copy of which state of which object. */
 export interface CopyOptions {
-  virtualNode: string;
+  /** Whose it is: a virtual node, or the peering whose virtual nodes share it. */
+  owner: string;
   tenantNamespace: string;
 }
 
@@ -25,7 +26,7 @@ function copyMeta(kind: ReferenceKind, source: KubeObject, options: CopyOptions)
   return {
     name: remoteReferenceName(kind, source.metadata.name),
     namespace: options.tenantNamespace,
-    labels: { [LABEL_MANAGED_BY]: options.virtualNode },
+    labels: { [LABEL_MANAGED_BY]: options.owner },
     annotations: {
       [ANNOTATION_SOURCE]: sourceVersion(source.metadata),
       [ANNOTATION_HOME_NAMESPACE]: source.metadata.namespace ?? '',

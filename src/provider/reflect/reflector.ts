@@ -1,5 +1,5 @@
-import { ANNOTATION_SOURCE, OFFLOADED_REASONS } from '../../api/names.ts';
-import type { KubeObject, Pod } from '../../api/wire.ts';
+import { ANNOTATION_SOURCE, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -14,13 +14,17 @@ import { liveOrUndefined } from '../pods/remote-pods.ts';
 import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
 import { REFLECTED_KINDS, sourceVersion } from './descriptor.ts';
+import { KinUse } from './kin.ts';
 
 export interface ReflectorOptions {
   home: KubeClient;
   foreign: KubeClient;
   homePods: Informer<Pod>;
   tenants: Tenants;
-  virtualNode: string;
+  /** Name under which copies are known as ours: that of the virtual node, or of what several of them belong to. */
+  owner: string;
+  /** Other virtual nodes use these copies, too. */
+  isShared: boolean;
   contact: () => boolean;
   clock: Clock;
   /** Pods that wait for the object are to be looked at again. */
@@ -50,6 +54,9 @@ const RELIST_WAIT_MS = 1_000;
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
+  readonly #kin: KinUse;
+  /** Copies that exist, as a refusal to make them has shown, and that the cache should show soon. */
+  readonly #awaiting = new Set<ReflectionKey>();
   /** Why a copy could not be written; forgotten as soon as a write succeeds. */
   readonly #refusals = new Map<ReflectionKey, Refusal>();
   /** When a copy was first seen unreferenced, monotonic ms. */
@@ -57,6 +64,7 @@ export class Reflector {
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
+    this.#kin = new KinUse(options.foreign, options.clock);
   }
 
   state(kind: ReferenceKind, homeNamespace: string, name: string): CopyState {
@@ -80,7 +88,8 @@ export class Reflector {
     const isUsed = homePods.hasIndexed('references', key);
     if (source !== undefined && isUsed) {
       this.#unreferencedSince.delete(key);
-      if (copy?.metadata.annotations?.[ANNOTATION_SOURCE] === sourceVersion(source.metadata)) return {};
+      if (copy !== undefined) this.#awaiting.delete(key);
+      if (copy !== undefined && this.#isAsWanted(copy, source)) return {};
       return this.#copy({ key, kind, source: source.metadata, copy, tenantNamespace }, signal);
     }
     this.#refusals.delete(key);
@@ -89,12 +98,35 @@ export class Reflector {
       return {};
     }
     if (isUsed) return this.#sourceGone({ kind, name, tenant, copy }, signal);
+    return this.#unused({ key, kind, tenant, copy }, signal);
+  }
+
+  async #unused(
+    {
+      key,
+      kind,
+      tenant,
+      copy,
+    }: { key: ReflectionKey; kind: ReferenceKind; tenant: Tenant; copy: KubeObject },
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
     const waitMs = this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    // Two caches, of two clusters, must agree that nobody needs it.
-    if (isUsedOverThere(tenant, kind, copy.metadata.name)) return { requeueAfterMs: KEEP_UNREFERENCED_MS };
+    const { name } = copy.metadata;
+    // Two caches, of two clusters, must agree that nobody needs it; and whoever shares it.
+    const isUsed =
+      isUsedOverThere(tenant, kind, name) ||
+      (this.#options.isShared && (await this.#kin.uses(tenant.mapping.tenantNamespace, kind, name)));
+    if (isUsed) return { requeueAfterMs: KEEP_UNREFERENCED_MS };
     await this.#delete(kind, copy, signal);
     return {};
+  }
+
+  #isAsWanted({ metadata }: KubeObject, source: KubeObject): boolean {
+    return (
+      metadata.annotations?.[ANNOTATION_SOURCE] === sourceVersion(source.metadata) &&
+      metadata.labels?.[LABEL_MANAGED_BY] === this.#options.owner
+    );
   }
 
   /** Deleted at home while pods refer to it: the copy goes too, as at home, after a look that the cache is right. */
@@ -129,13 +161,13 @@ export class Reflector {
     },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { home, foreign, virtualNode } = this.#options;
+    const { home, foreign, owner } = this.#options;
     const { key, kind, source, copy, tenantNamespace } = work;
     const { type, forge } = REFLECTED_KINDS[kind];
     const ref = { name: source.name, namespace: source.namespace ?? '' };
     const current = await liveOrUndefined(home.get(type, ref, { signal }));
     if (current === undefined) return {};
-    const draft = forge(current, { virtualNode, tenantNamespace });
+    const draft = forge(current, { owner, tenantNamespace });
     try {
       if (copy === undefined) await foreign.create(type, draft, { signal });
       else {
@@ -157,7 +189,7 @@ export class Reflector {
       kind: ReferenceKind;
       source: KubeObject['metadata'];
       copy: KubeObject | undefined;
-      draft: object;
+      draft: { metadata: DraftMeta };
     },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
@@ -167,6 +199,7 @@ export class Reflector {
       await this.#delete(kind, copy, signal);
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
+    if (hasCode(error, 'AlreadyExists') && (await this.#isOurs(work, signal))) return this.#awaited(work);
     const refusal = hasCode(error, 'AlreadyExists') ? nameTaken(kind, work.source.name) : refusalOf(error);
     if (refusal === undefined) throw error;
     // Of a name that is taken: ours would be in the cache, and a moment later it may be (a copy just made).
@@ -174,6 +207,35 @@ export class Reflector {
     this.#refusals.set(key, refusal);
     this.#wakeUsers(key);
     return { requeueAfterMs: isNew ? RELIST_WAIT_MS : REFUSED_RETRY_MS };
+  }
+
+  /** Ours, made a moment ago, perhaps by another virtual node: the watch brings it, or else the cache has lost it. */
+  #awaited({
+    key,
+    kind,
+    source,
+  }: {
+    key: ReflectionKey;
+    kind: ReferenceKind;
+    source: KubeObject['metadata'];
+  }): {
+    requeueAfterMs: number;
+  } {
+    const tenant = this.#options.tenants.of(source.namespace ?? '');
+    if (this.#awaiting.delete(key))
+      tenant?.caches[kind].remote.relist('an object exists that the cache has lost');
+    else this.#awaiting.add(key);
+    return { requeueAfterMs: RELIST_WAIT_MS };
+  }
+
+  async #isOurs(
+    { kind, draft }: { kind: ReferenceKind; draft: { metadata: DraftMeta } },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { name = '', namespace = '' } = draft.metadata;
+    const read = this.#options.foreign.get(REFLECTED_KINDS[kind].type, { name, namespace }, { signal });
+    const live = await liveOrUndefined(read);
+    return live?.metadata.labels?.[LABEL_MANAGED_BY] === this.#options.owner;
   }
 
   /** Whether the copy over there is of a kind that no update can turn into what home has now. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { namespaces, secrets } from '../../../src/api/resources.ts';
-import type { Namespace } from '../../../src/api/wire.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
@@ -68,7 +67,7 @@ async function follow(): Promise<{ seen: string[]; ended: () => boolean }> {
   const run = async (): Promise<void> => {
     const options = { resourceVersion, onOpen: () => opened.resolve() };
     for await (const event of cluster.client.watch(namespaces, options)) {
-      if (event.type === 'ADDED') seen.push((event.object as Namespace).metadata.name);
+      if (event.type === 'ADDED') seen.push(event.object.metadata.name);
     }
   };
   run()

@@ -71,11 +71,11 @@ export class World {
     await Promise.all([this.home.stop(), this.foreign.stop()]);
   }
 
-  async start(): Promise<Running> {
+  async start(name = 'rome'): Promise<Running> {
     const { server, ca } = this.home.credentials();
     const home = createClient({ server, ...(ca === undefined ? {} : { ca }), token: async () => AGENT });
     this.#home = home;
-    const virtualNode = await home.get(virtualNodes, { name: 'rome' });
+    const virtualNode = await home.get(virtualNodes, { name });
     const provider = new Provider({
       virtualNode,
       home,
