@@ -42,6 +42,8 @@ export class Peers {
   /** ClusterIDs. */
   readonly id: Readonly<Record<City, string>>;
   readonly #bench: Workbench;
+  /** Made at home for peerings. */
+  readonly #namespaces = new Set<string>();
 
   private constructor(lab: Lab, bench: Workbench, id: Record<City, string>) {
     this.lab = lab;
@@ -52,7 +54,7 @@ export class Peers {
   }
 
   /** The lab with Tributary in both clusters, without any peering; brought up by whoever comes first. */
-  static async open(name: string = PEERS_LAB): Promise<Peers> {
+  static async open(name: string = process.env['TRIBUTARY_PEERS_LAB'] ?? PEERS_LAB): Promise<Peers> {
     const lab = await upPeersLab(name);
     const bench = await Workbench.create(lab);
     const [rome, milan] = await Promise.all(CITIES.map(async (city) => idOf(bench, city)));
@@ -66,6 +68,7 @@ export class Peers {
   async close(): Promise<void> {
     await this.setNetwork('open');
     await this.unpeer();
+    for (const name of this.#namespaces) await this.#removeNamespace(name);
     for (const cluster of this.lab.clusters) cluster.api.close();
   }
 
@@ -132,11 +135,8 @@ table ${TABLE} {
     given: { sharing?: Partial<SharingPolicySpec>; acceptance?: Partial<AcceptancePolicySpec> } = {},
   ): Promise<void> {
     const { rome, milan, id } = this;
-    const home = `/api/v1/namespaces/${namespace}`;
-    await rome.remove(home);
-    await until(`no namespace ${namespace}`, async () => (await rome.get(home)) === undefined, {
-      seconds: 90,
-    });
+    await this.#removeNamespace(namespace);
+    this.#namespaces.add(namespace);
     await rome.create('/api/v1/namespaces', { metadata: { name: namespace } });
     await milan.create(`${GROUP}/sharingpolicies`, {
       ...object('SharingPolicy', 'test'),
@@ -276,6 +276,14 @@ table ${TABLE} {
 
   async secret(): Promise<Thing | undefined> {
     return this.rome.get(corePath(SYSTEM, 'secrets', `tributary-kubeconfig-${this.id.milan}`));
+  }
+
+  async #removeNamespace(name: string): Promise<void> {
+    const path = `/api/v1/namespaces/${name}`;
+    await this.rome.remove(path);
+    await until(`no namespace ${name}`, async () => (await this.rome.get(path)) === undefined, {
+      seconds: 90,
+    });
   }
 
   async #left(city: City, peer: string): Promise<string[]> {
