@@ -18,8 +18,10 @@ export interface AnnouncementOptions {
 }
 
 const RETRY_MS = { baseMs: 1000, capMs: 30_000 };
+/** Between two writes. The API server takes no notice of one that changes nothing. */
+const REFRESH_MS = 60_000;
 
-/** Writes down who we are and where we listen, for the role that announces it and for people. */
+/** Writes down who we are and where we listen, for the role that announces it and for people; again if it is lost. */
 export class AnnouncementWriter implements Component {
   readonly name = 'own announcement';
   readonly #options: AnnouncementOptions;
@@ -54,7 +56,8 @@ export class AnnouncementWriter implements Component {
     while (!signal.aborted) {
       try {
         await applyManifests(client, [manifest], { signal });
-        return;
+        backoff.reset();
+        await clock.sleep(REFRESH_MS, signal).catch(() => undefined);
       } catch (error) {
         if (signal.aborted) return;
         log.warn('cannot write the own announcement', { error: errorMessage(error) });
