@@ -190,7 +190,8 @@ export const foreignClusterDefinition: Definition = {
     column('Connected', '.status.link.connected', 'Whether a link is up.', { type: 'boolean' }),
     AGE,
     column('Cluster-ID', '.spec.clusterID', 'The identity that is believed.', { priority: 1 }),
-    column('Reason', '.status.outgoing.reason', 'Why the outgoing peering is where it is.', { priority: 1 }),
+    column('Outgoing-Reason', '.status.outgoing.reason', 'Why we use it, or not.', { priority: 1 }),
+    column('Incoming-Reason', '.status.incoming.reason', 'Why it uses us, or not.', { priority: 1 }),
     column('Endpoint', '.status.link.endpoint', 'Endpoint of the link.', { priority: 1 }),
   ],
   schema: {
