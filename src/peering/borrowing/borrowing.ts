@@ -24,7 +24,7 @@ import type { BorrowingOptions } from './ports.ts';
 import { probe } from './probe.ts';
 import { Reconciler } from './reconciler.ts';
 import { reportOf } from './report.ts';
-import { documentsOf, isOffloadable, namespacesOf } from './request.ts';
+import { documentsOf, isOffloadable, leftOutOf, namespacesOf } from './request.ts';
 import { Setup } from './setup.ts';
 import { Teardown } from './teardown.ts';
 
@@ -135,7 +135,7 @@ export class Borrowing implements BorrowingSide {
   report(clusterID: string): PeeringReport {
     if (!this.#caches.synced) return { phase: 'None', message: 'not read yet' };
     const facts = this.#facts(clusterID);
-    return reportOf(facts, decide(facts));
+    return reportOf(facts, decide(facts), leftOutOf(facts.wish, this.#mayOffload));
   }
 
   /** What a policy does today. */

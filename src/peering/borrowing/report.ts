@@ -101,7 +101,16 @@ export function usedReport({ advertisement }: Facts): PeeringReport {
   return { phase: 'Established', reason: REASONS.ok, message: node.message };
 }
 
-/** For the ForeignCluster. Pure: a restart says the same. */
-export function reportOf(facts: Facts, course: Course): PeeringReport {
-  return 'report' in course ? course.report : usedReport(facts);
+/** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see leftOutOf. */
+export function reportOf(facts: Facts, course: Course, leftOut: readonly string[] = []): PeeringReport {
+  const report = 'report' in course ? course.report : usedReport(facts);
+  if (leftOut.length === 0 || !facts.wish.wanted || report.message === undefined) return report;
+  const shown = leftOut.slice(0, MAX_LEFT_OUT).join(', ');
+  const more = leftOut.length > MAX_LEFT_OUT ? ', ...' : '';
+  return {
+    ...report,
+    message: `${report.message}; not offloaded, as not there or the cluster's own: ${shown}${more}`,
+  };
 }
+
+const MAX_LEFT_OUT = 5;

@@ -21,10 +21,18 @@ export const isOffloadable = (namespace: string, systemNamespace: string): boole
   namespace !== systemNamespace && !SYSTEM.test(namespace);
 
 /** Home namespaces that are wanted over there; what a provider maps beyond these is not used. */
-export function namespacesOf(wish: BorrowingWish, mayOffload: (namespace: string) => boolean): string[] {
-  const asked = new Set([...(wish.policy?.spec.namespaces ?? []), ...wish.namespaces]);
-  return [...asked].filter(mayOffload).toSorted().slice(0, MAX_NAMESPACES);
-}
+export const namespacesOf = (wish: BorrowingWish, mayOffload: (namespace: string) => boolean): string[] =>
+  askedOf(wish).filter(mayOffload).toSorted().slice(0, MAX_NAMESPACES);
+
+/** What a person has named and will miss over there. */
+export const leftOutOf = (wish: BorrowingWish, mayOffload: (namespace: string) => boolean): string[] =>
+  askedOf(wish)
+    .filter((namespace) => !mayOffload(namespace))
+    .toSorted();
+
+const askedOf = ({ policy, namespaces }: BorrowingWish): string[] => [
+  ...new Set([...(policy?.spec.namespaces ?? []), ...namespaces]),
+];
 
 /**
  * The provider's mapping, cut down to what we want. It comes from a peer: a namespace that nobody here has named must

@@ -1,4 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+import { namespaces } from '../../../../src/api/resources.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { World, policy } from './support/world.ts';
 
@@ -77,4 +78,17 @@ test('a Manual policy waits for a person, and a person may say no', async () => 
   await eventually('and taken back', () => world.provider.acceptance === undefined);
   // The request stands: the person has spoken about the offer only.
   expect(world.provider.request).toBeDefined();
+});
+
+test('a namespace that is not offloaded although somebody has named it is told', async () => {
+  await up();
+  world.wish = { ...world.wish, policy: policy({ namespaces: ['shop', 'kube-system', 'typo'] }) };
+  const { borrowing } = await world.start();
+  await world.established();
+  const message = (): string | undefined => borrowing.report(world.id).message;
+  await eventually('told', () => message()?.endsWith("the cluster's own: kube-system, typo") === true);
+  world.home.seed(namespaces, { metadata: { name: 'typo' } });
+  await eventually('one is there now', () => message()?.endsWith("the cluster's own: kube-system") === true);
+  world.want({ policy: policy() });
+  await eventually('nothing is missed', () => message() === '1 of 1 ready');
 });
