@@ -54,7 +54,7 @@ export class Peers {
   }
 
   /** The lab with Tributary in both clusters, without any peering; brought up by whoever comes first. */
-  static async open(name: string = process.env['TRIBUTARY_PEERS_LAB'] ?? PEERS_LAB): Promise<Peers> {
+  static async open(name: string = PEERS_LAB): Promise<Peers> {
     const lab = await upPeersLab(name);
     const bench = await Workbench.create(lab);
     const [rome, milan] = await Promise.all(CITIES.map(async (city) => idOf(bench, city)));
