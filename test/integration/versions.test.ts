@@ -99,14 +99,19 @@ describeInLab('clusters of different versions', () => {
         containers: [{ name: 'main', image: 'example/none:1' }],
       },
     });
+    const status = async (): Promise<Pod['status']> =>
+      (await consumer.client.get(pods, { namespace: 'default', name })).status;
     await until(
       `the pod ${name} runs`,
       async () => {
-        const { status } = await consumer.client.get(pods, { namespace: 'default', name });
-        return status?.phase === 'Running' && status.podIP !== undefined;
+        const { phase, podIP } = (await status()) ?? {};
+        return phase === 'Running' && podIP !== undefined;
       },
       PATIENCE_MS,
-    );
+    ).catch(async (error: unknown) => {
+      const seen = [await status(), await consumer.eventsAbout(name), await remotePods(provider, name)];
+      throw new Error(`${String(error)}: ${JSON.stringify(seen)}\n${consumer.process.daemon.tail(40)}`);
+    });
     expect(await remotePods(provider, name)).toHaveLength(1);
   }
 
@@ -193,6 +198,11 @@ describeInLab('clusters of different versions', () => {
     ] as const) {
       await city.forgetClusters();
       await until('they see each other', async () => (await city.foreign(peer.id))?.status?.foundBy);
+      await until(`nothing of ${peer.name} is left in ${city.name}`, async () =>
+        Object.values({ ...(await city.made(peer.id)), foreignClusters: [] }).every(
+          (names) => names.length === 0,
+        ),
+      );
     }
     return new Map([
       [rome, await inventory(rome)],
