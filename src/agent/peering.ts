@@ -141,15 +141,27 @@ export class Peering {
         ...common,
         type: sharingPolicies,
         policies: this.#sharing,
-        effect: (policy) => this.#lending.effectOf(policy),
-        onChange: (listener) => both(this.#lending.onChange(listener), this.#stock.onChange(listener)),
+        effect: (policy) => {
+          this.#clusters.checkNetworkKey(policy);
+          return this.#lending.effectOf(policy);
+        },
+        onChange: (listener) =>
+          both(
+            this.#lending.onChange(listener),
+            this.#stock.onChange(listener),
+            this.#clusters.onNetworkKeys(listener),
+          ),
       }),
       new PolicyStatusKeeper<AcceptancePolicy>({
         ...common,
         type: acceptancePolicies,
         policies: this.#acceptance,
-        effect: (policy) => this.#borrowing.effectOf(policy),
-        onChange: (listener) => this.#borrowing.onChange(listener),
+        effect: (policy) => {
+          this.#clusters.checkNetworkKey(policy);
+          return this.#borrowing.effectOf(policy);
+        },
+        onChange: (listener) =>
+          both(this.#borrowing.onChange(listener), this.#clusters.onNetworkKeys(listener)),
       }),
     ];
   }

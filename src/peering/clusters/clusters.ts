@@ -1,4 +1,6 @@
+import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { isAcquainted } from './acquaintance.ts';
@@ -102,6 +104,13 @@ export class Clusters {
   networkKeys(): readonly NamedKey[] {
     const { acceptance, sharing } = this.#options;
     return this.#keys.read(networkKeyRefs([...acceptance.list(), ...sharing.list()]));
+  }
+
+  /** Throws Invalid where the network key that the policy refers to is missing or unfit: it then means nobody. */
+  checkNetworkKey(policy: Pick<AcceptancePolicy | SharingPolicy, 'spec'>): void {
+    const refs = networkKeyRefs([policy]);
+    this.networkKeys();
+    for (const name of refs.keys()) this.#keys.check(name);
   }
 
   /** Calls back when `networkKeys` may answer something else. */

@@ -1,7 +1,7 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { SecretKeyRef } from '../../api/peer-selector.ts';
-import { errorMessage } from '../../lib/errors.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { checkNetworkKey } from '../join/network-key.ts';
 import { networkKeyName } from '../policy/match.ts';
@@ -37,6 +37,12 @@ export class NetworkKeys {
       const key = this.#usable(name, networkKeyRef(ref));
       return key === undefined ? [] : [{ name, key }];
     });
+  }
+
+  /** Throws Invalid with what is wrong with the key of that name, once it was looked at. */
+  check(name: string): void {
+    const message = this.#complaints.get(name);
+    if (message !== undefined) throw new TributaryError('Invalid', message);
   }
 
   #usable(name: string, ref: { name: string; key: string }): Uint8Array | undefined {

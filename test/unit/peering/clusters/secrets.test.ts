@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { errorMessage } from '../../../../src/lib/errors.ts';
 import { acceptancePolicies } from '../../../../src/api/acceptance-policy.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { secrets } from '../../../../src/api/resources.ts';
@@ -38,6 +39,16 @@ test('join tokens and network keys are read from the Secrets that are referred t
   await world.wait('the key is read', () => world.clusters.networkKeys().length === 1);
   expect(world.clusters.networkKeys()).toEqual([{ name: 'family', key: Buffer.from('k'.repeat(32)) }]);
   expect(keysTold).toBeGreaterThan(0);
+  const fault = (name: string): string => {
+    try {
+      world.clusters.checkNetworkKey({ spec: { peers: { networkKeySecretRef: { name } } } });
+      return 'none';
+    } catch (error) {
+      return errorMessage(error);
+    }
+  };
+  expect(fault('family')).toBe('none');
+  await world.wait('the weak key is judged', () => fault('weak').startsWith('network key weak'));
   expect(world.server.count(/GET .*\/secrets\/other/)).toBe(0);
   // Rotation is seen; a key that is gone counts no more.
   const held = world.server.storage.get('secrets', `${NAMESPACE}/family`);
@@ -51,6 +62,7 @@ test('join tokens and network keys are read from the Secrets that are referred t
   );
   world.server.storage.remove('secrets', `${NAMESPACE}/family`);
   await world.wait('the key is gone', () => world.clusters.networkKeys().length === 0);
+  expect(fault('family')).toMatch(/^Secret family with key key is not there/);
 });
 
 test('a join token that is another cluster’s is not shown to this one', async () => {
