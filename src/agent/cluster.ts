@@ -1,23 +1,20 @@
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { createClient } from '../kube/http-client.ts';
-import { LeaderElection } from '../kube/leader-election.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
-import { OpsServer } from '../server/ops.ts';
 import { AgentApprover } from './approver.ts';
 import { homeCredentials } from './home.ts';
 import { InlineLauncher } from './launch-inline.ts';
 import { lanComponents } from './lan.ts';
+import { leading } from './leading.ts';
 import { PodLauncher } from './launch-pods.ts';
 import type { Agent, AgentParts } from './parts.ts';
 import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 import { Peering } from './peering.ts';
 import { Registries } from './registries.ts';
-
-const LEADER_LEASE_MS = 15_000;
 
 /** What the parts of one process share. */
 interface Shared {
@@ -54,20 +51,12 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const registries = new Registries(registry);
   const shared: Shared = { parts, home, registries, metrics: controllerMetrics(registry) };
   const launcher = flavour.launcher(shared);
-  const lost = new AbortController();
-  const election = new LeaderElection({
-    client: home,
-    clock,
-    log,
-    namespace: config.systemNamespace,
-    name: 'tributary-cluster',
-    identity: config.identity,
-    durationMs: LEADER_LEASE_MS,
-    onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),
+  const { ops, election, holder, lost } = leading(parts, {
+    home,
+    lease: 'tributary-cluster',
+    registry: registries,
   });
   const approver = new AgentApprover(parts, home);
-  const holder: { lifecycle?: Lifecycle } = {};
-  const ops = opsServer(parts, registries, holder);
   const identity = new ClusterIdentity({
     client: home,
     namespace: config.systemNamespace,
@@ -86,7 +75,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
     ],
     parts,
   );
-  return run(holder.lifecycle, [home], signal, lost.signal);
+  return run(holder.lifecycle, [home], signal, lost);
 }
 
 /** Its parts are made once it is known who we are. */
@@ -126,20 +115,4 @@ function inlineLauncher({ parts, home, registries }: Shared): AgentLauncher & Co
     );
   }
   return new InlineLauncher({ parts, home, registries, nodeAddress });
-}
-
-function opsServer(
-  { config, log }: AgentParts,
-  registry: Registries,
-  holder: { lifecycle?: Lifecycle },
-): OpsServer {
-  return new OpsServer({
-    port: config.opsPort,
-    registry,
-    live: [],
-    // A replica that waits to lead is in order.
-    ready: [],
-    components: () => ({ order: holder.lifecycle?.order ?? [], starting: holder.lifecycle?.starting }),
-    log: log.named('ops'),
-  });
 }

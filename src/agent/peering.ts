@@ -25,7 +25,7 @@ import type { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
 import { PeeringCertificate } from '../peering/identity/peering-certificate.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
-import { parseEndpoint } from '../peering/link/address.ts';
+import { parseEndpoint } from '../lib/endpoint.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
 import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
 import { Stockkeeper } from '../peering/offer/stockkeeper.ts';

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { OwnAnnouncement } from '../api/own-announcement.ts';
+import { splitEndpoint } from '../lib/endpoint.ts';
 import type { Announcement } from './source.ts';
 
 /** What to say of ourselves on the LAN. */
@@ -17,19 +18,12 @@ export interface OwnLanAnnouncement {
  */
 export function lanAnnouncement(own: OwnAnnouncement): OwnLanAnnouncement {
   const { clusterID, clusterName, protocols } = own;
-  const byAddress = own.endpoints.map(splitEndpoint).filter(({ host }) => isIP(host) !== 0);
+  const byAddress = own.endpoints
+    .flatMap((endpoint) => splitEndpoint(endpoint) ?? [])
+    .filter(({ host }) => isIP(host) !== 0);
   const port = byAddress[0]?.port ?? own.port;
   return {
     announcement: { clusterID, clusterName, port, protocols },
     hosts: byAddress.filter((endpoint) => endpoint.port === port).map(({ host }) => host),
   };
-}
-
-function splitEndpoint(endpoint: string): { host: string; port: number } {
-  const {
-    v6 = '',
-    host = v6,
-    port = '',
-  } = /^(?:\[(?<v6>[^\]]+)\]|(?<host>[^:]+)):(?<port>\d{1,5})$/.exec(endpoint)?.groups ?? {};
-  return { host, port: Number(port) };
 }

@@ -9,7 +9,7 @@ import type { KeyPair, Source } from '../../lib/source.ts';
 import { presentedChain, verifyChain } from '../identity/verify.ts';
 import { serverNameOf } from '../identity/certificate.ts';
 import type { PeerIdentity } from '../ports.ts';
-import { parseEndpoint } from './address.ts';
+import { parseEndpoint } from '../../lib/endpoint.ts';
 import { MAX_MESSAGE_BYTES } from './message.ts';
 
 export interface DialerOptions {

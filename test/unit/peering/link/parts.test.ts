@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Offer } from '../../../../src/api/offer.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { parseEndpoint } from '../../../../src/peering/link/address.ts';
+import { parseEndpoint } from '../../../../src/lib/endpoint.ts';
 import { OutgoingCalls } from '../../../../src/peering/link/calls.ts';
 import { contest } from '../../../../src/peering/link/contest.ts';
 import { Delivery } from '../../../../src/peering/link/delivery.ts';

@@ -1,0 +1,45 @@
+/** What roles have in common of which one replica leads. */
+import type { KubeClient } from '../kube/client.ts';
+import { LeaderElection } from '../kube/leader-election.ts';
+import type { Lifecycle } from '../lib/lifecycle.ts';
+import { OpsServer, type OpsServerOptions } from '../server/ops.ts';
+import type { AgentParts } from './parts.ts';
+
+const LEADER_LEASE_MS = 15_000;
+
+export interface Leading {
+  ops: OpsServer;
+  election: LeaderElection;
+  /** To be given its lifecycle, of which `ops` tells. */
+  holder: { lifecycle?: Lifecycle };
+  /** Fires when another replica may lead; the process then ends. */
+  lost: AbortSignal;
+}
+
+export function leading(
+  { config, clock, log }: AgentParts,
+  { home, lease, registry }: { home: KubeClient; lease: string; registry: OpsServerOptions['registry'] },
+): Leading {
+  const lost = new AbortController();
+  const holder: Leading['holder'] = {};
+  const election = new LeaderElection({
+    client: home,
+    clock,
+    log,
+    namespace: config.systemNamespace,
+    name: lease,
+    identity: config.identity,
+    durationMs: LEADER_LEASE_MS,
+    onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),
+  });
+  const ops = new OpsServer({
+    port: config.opsPort,
+    registry,
+    live: [],
+    // A replica that waits to lead is in order.
+    ready: [],
+    components: () => ({ order: holder.lifecycle?.order ?? [], starting: holder.lifecycle?.starting }),
+    log: log.named('ops'),
+  });
+  return { ops, election, holder, lost: lost.signal };
+}

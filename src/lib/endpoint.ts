@@ -1,0 +1,28 @@
+import { TributaryError } from './errors.ts';
+
+export interface Endpoint {
+  /** A name or an address, IPv6 without brackets. */
+  host: string;
+  port: number;
+}
+
+const FORM = /^(?:\[([0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|([^\s:/@[\]]+)):(\d{1,5})$/;
+
+/** `host:port` or `[IPv6]:port`, taken apart; undefined for anything else. */
+export function splitEndpoint(endpoint: string): Endpoint | undefined {
+  const [, v6, name, digits = ''] = FORM.exec(endpoint) ?? [];
+  const host = v6 ?? name;
+  const port = Number(digits);
+  if (endpoint.length > 300 || host === undefined || port < 1 || port > 65_535) return undefined;
+  return { host, port };
+}
+
+/** The same; throws Invalid for anything else. */
+export function parseEndpoint(endpoint: string): Endpoint {
+  const parsed = splitEndpoint(endpoint);
+  if (parsed !== undefined) return parsed;
+  throw new TributaryError(
+    'Invalid',
+    `not HOST:PORT or [IPv6]:PORT: ${JSON.stringify(endpoint.slice(0, 80))}`,
+  );
+}
