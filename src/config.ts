@@ -1,6 +1,9 @@
+import type { LabelSelector } from './api/label-selector.ts';
 import { LOG_LEVELS } from './lib/log.ts';
 import type { LogLevel } from './lib/log.ts';
-import { TributaryError } from './lib/errors.ts';
+import { parseEndpoint } from './lib/endpoint.ts';
+import { errorMessage, TributaryError } from './lib/errors.ts';
+import { overlaps, parsePrefix } from './lib/prefix.ts';
 
 /** Everything an agent is told from outside, parsed once and frozen. */
 export interface AgentConfig {
@@ -39,12 +42,48 @@ export interface AgentConfig {
   agentPriorityClass: string | undefined;
   /** Role `cluster`: life of the tokens that peers are given; default 3600 s. */
   credentialSeconds: number;
+  /** Role `cluster`: PodDisruptionBudgets hold up what has to leave a virtual node for so long; default 300 s. */
+  drainSeconds: number;
   /** Role `cluster`: life of the TLS leaf certificates of the identity; default 86400 s. */
   leafSeconds: number;
+  /** Role `cluster`: port of the admission webhook; default 9443, in role `all` 0, which takes a free one. */
+  webhookPort: number | undefined;
+  /** Role `cluster`: namespaces with these labels are offloaded as if they were labelled one by one; none: no further ones. */
+  offloadNamespaces: LabelSelector | undefined;
   /** Role `gateway`: interfaces for LAN discovery; none: all that look like a LAN. */
   lanInterfaces: readonly string[];
   /** Role `gateway`: life of what is announced on the LAN; after a crash others forget us after so long. Default 120 s. */
   lanTtlSeconds: number;
+  /** Name of the node that this process runs on; default $NODE_NAME. */
+  nodeName: string | undefined;
+  /** Role `cluster`: CIDRs of the pods of the whole cluster; default: those of its nodes. */
+  podCidrs: readonly string[];
+  /** Role `cluster`: CIDRs of Services; default: those of the ServiceCIDR objects. */
+  serviceCidrs: readonly string[];
+  /** Role `cluster`: the external range of the network; default 10.70.0.0/20. */
+  externalCidr: string;
+  /** Role `cluster`: ranges from which addresses of peers are taken; default 100.64.0.0/10. */
+  viewPools: readonly string[];
+  /** Role `cluster`: further ranges that must not be used for peers. */
+  reservedCidrs: readonly string[];
+  /** Role `cluster`: whether peers may be seen under their own addresses where nothing overlaps; default on. */
+  identityViews: boolean;
+  /** Role `cluster`: whether tunnels get a preshared key besides. */
+  presharedKeys: boolean;
+  /** Roles `gateway` and `all`: whether tunnels are built; default for `gateway` where it knows its node, off for `all`. */
+  network: boolean | undefined;
+  /** Role `gateway`: UDP port of WireGuard; default 51820. */
+  wireguardPort: number;
+  /** Role `gateway`: name of the WireGuard interface; default `tributary`. */
+  wireguardInterface: string;
+  /** Role `gateway`: `host:port` (UDP) at which peers dial it; default: the node's address; `none`: it cannot be dialled. */
+  tunnelEndpoints: readonly string[] | undefined;
+  /** Roles `gateway` and `node`: largest packet on WireGuard, in bytes; default 1420. */
+  tunnelMtu: number;
+  /** Role `gateway`: after so many seconds another replica takes over; default 15. */
+  leaseSeconds: number;
+  /** Role `gateway`: seconds between probes of each peer; default 1. */
+  probeSeconds: number;
   /** Name of this process among replicas; default $POD_NAME, then the host name. */
   identity: string;
 }
@@ -78,41 +117,44 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'agent-image': 'cluster: image of the agents that it starts',
   'agent-priority-class': 'cluster: PriorityClass of those agents',
   'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
+  'drain-seconds':
+    'cluster: how long PodDisruptionBudgets hold up the end of a peering or of offloading (default 300)',
+  'webhook-port': 'cluster: port of the admission webhook (default 9443; all: a free one)',
+  'offload-namespaces':
+    'cluster: label selector (KEY=VALUE,KEY,!KEY) of namespaces that are offloaded with defaults',
   'lan-interfaces': 'gateway: INTERFACE,... for LAN discovery (default: all that look like a LAN)',
   'lan-ttl': 'gateway: seconds after which others forget us if we crash (default 120)',
+  'node-name': 'gateway, node: the node that this runs on (default $NODE_NAME)',
+  'pod-cidr': 'cluster: CIDR,... of all pods of this cluster (default: those of its nodes)',
+  'service-cidr': 'cluster: CIDR,... of Services (default: those of the ServiceCIDR objects)',
+  'external-cidr': 'cluster: range for nodes and mapped addresses as peers reach them (default 10.70.0.0/20)',
+  'view-pools': 'cluster: CIDR,... from which addresses of peers are taken (default 100.64.0.0/10)',
+  'reserved-cidrs': 'cluster: CIDR,... that must not be used for peers',
+  'identity-views':
+    'cluster: on or off: whether peers keep their own addresses where nothing overlaps (default on)',
+  'preshared-keys': 'cluster: on or off: whether tunnels get a preshared key besides (default off)',
+  network: 'gateway, all: on or off: whether tunnels are built (default: on with --node-name; all: off)',
+  'wireguard-port': 'gateway: UDP port of WireGuard (default 51820)',
+  'wireguard-interface': 'gateway, node: name of the WireGuard interface (default "tributary")',
+  'tunnel-endpoint': 'gateway: HOST:PORT,... at which peers dial it, or "none" (default: the node’s address)',
+  'tunnel-mtu': 'gateway, node: largest packet on WireGuard in bytes (default 1420)',
+  'lease-seconds': 'gateway: after so many seconds another replica takes over (default 15)',
+  'probe-seconds': 'gateway: seconds between probes of each peer (default 1)',
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };
 
 /** Reports all mistakes together. */
 export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
   const mistakes: string[] = [];
-  const port = (name: string, fallback: number): number => {
-    const text = options[name];
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
-    mistakes.push(`--${name} must be a port, not "${text}"`);
-    return fallback;
-  };
-  const seconds = (name: string, fallback: number, least: number): number => {
-    const text = options[name];
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= least && value <= 31_536_000) return value;
-    mistakes.push(`--${name} must be a number of seconds from ${least} to a year, not "${text}"`);
-    return fallback;
-  };
-  const list = (name: string): string[] => (options[name] ?? '').split(',').filter((text) => text !== '');
-  const level = options['log-level'] ?? env['TRIBUTARY_LOG_LEVEL'] ?? 'info';
-  const isLevel = (text: string): text is LogLevel => (LOG_LEVELS as readonly string[]).includes(text);
-  if (!isLevel(level)) mistakes.push(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${level}"`);
+  const read = readers(options, mistakes);
+  const { port, seconds, list } = read;
   if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined)) {
     mistakes.push('--tls-cert-file and --tls-private-key-file go together');
   }
   const config: AgentConfig = {
     kubeconfig: options['kubeconfig'] ?? env['KUBECONFIG'],
     context: options['context'],
-    logLevel: isLevel(level) ? level : 'info',
+    logLevel: logLevel(options['log-level'] ?? env['TRIBUTARY_LOG_LEVEL'] ?? 'info', mistakes),
     opsPort: port('ops-port', 8080),
     virtualNode: options['virtual-node'],
     nodeAddress: options['node-address'] ?? env['POD_IP'],
@@ -130,13 +172,166 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     agentPriorityClass: options['agent-priority-class'],
     // Below ten minutes the API server refuses.
     credentialSeconds: seconds('credential-seconds', 3600, 600),
+    drainSeconds: seconds('drain-seconds', 300, 0),
     leafSeconds: seconds('leaf-seconds', 86_400, 60),
+    webhookPort: options['webhook-port'] === undefined ? undefined : port('webhook-port', 0),
+    offloadNamespaces: selector(options['offload-namespaces'], mistakes),
     lanInterfaces: list('lan-interfaces'),
     lanTtlSeconds: seconds('lan-ttl', 120, 1),
+    nodeName: options['node-name'] ?? env['NODE_NAME'],
+    ...networkConfig(options, read),
     identity: env['POD_NAME'] ?? hostname,
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return Object.freeze(config);
+}
+
+/** As `kubectl -l` takes it, but for sets. */
+function selector(text: string | undefined, mistakes: string[]): LabelSelector | undefined {
+  if (text === undefined) return undefined;
+  const matchExpressions = text.split(',').map((part) => {
+    const [, not = '', key = '', operator = '', value = ''] =
+      /^(!?)([^=!]*)(!?=?=?)(.*)$/u.exec(part.trim()) ?? [];
+    const isValid =
+      LABEL_KEY.test(key) &&
+      LABEL_VALUE.test(value) &&
+      (operator === '') === (value === '') &&
+      !(not && operator);
+    if (!isValid) mistakes.push(`--offload-namespaces: "${part}" is not KEY, !KEY, KEY=VALUE or KEY!=VALUE`);
+    if (operator === '') return { key, operator: not ? ('DoesNotExist' as const) : ('Exists' as const) };
+    return { key, operator: operator === '!=' ? ('NotIn' as const) : ('In' as const), values: [value] };
+  });
+  return { matchExpressions };
+}
+
+const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$/u;
+const LABEL_VALUE = /^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$/u;
+
+function logLevel(text: string, mistakes: string[]): LogLevel {
+  const level = LOG_LEVELS.find((known) => known === text);
+  if (level === undefined)
+    mistakes.push(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not "${text}"`);
+  return level ?? 'info';
+}
+
+type Options = ConfigSource['options'];
+type Readers = ReturnType<typeof readers>;
+
+type NetworkConfig = Pick<
+  AgentConfig,
+  | 'podCidrs'
+  | 'serviceCidrs'
+  | 'externalCidr'
+  | 'viewPools'
+  | 'reservedCidrs'
+  | 'identityViews'
+  | 'presharedKeys'
+  | 'network'
+  | 'wireguardPort'
+  | 'wireguardInterface'
+  | 'tunnelEndpoints'
+  | 'tunnelMtu'
+  | 'leaseSeconds'
+  | 'probeSeconds'
+>;
+
+function networkConfig(options: Options, read: Readers): NetworkConfig {
+  const { flag, port, mtu, seconds } = read;
+  return {
+    ...rangesOf(options, read),
+    identityViews: flag('identity-views') ?? true,
+    presharedKeys: flag('preshared-keys') ?? false,
+    network: flag('network'),
+    wireguardPort: port('wireguard-port', 51_820),
+    wireguardInterface: options['wireguard-interface'] ?? 'tributary',
+    tunnelEndpoints: options['tunnel-endpoint'] === undefined ? undefined : read.endpoints('tunnel-endpoint'),
+    tunnelMtu: mtu('tunnel-mtu', 1420),
+    leaseSeconds: seconds('lease-seconds', 15, 1),
+    probeSeconds: seconds('probe-seconds', 1, 1),
+  };
+}
+
+type Ranges = Pick<AgentConfig, 'podCidrs' | 'serviceCidrs' | 'externalCidr' | 'viewPools' | 'reservedCidrs'>;
+
+function rangesOf(options: Options, { cidrs, mistaken }: Readers): Ranges {
+  const external = cidrs('external-cidr');
+  if (external.length > 1) mistaken('--external-cidr is one CIDR');
+  const ranges = {
+    podCidrs: cidrs('pod-cidr'),
+    serviceCidrs: cidrs('service-cidr'),
+    externalCidr: external[0] ?? '10.70.0.0/20',
+    viewPools: options['view-pools'] === undefined ? ['100.64.0.0/10'] : cidrs('view-pools'),
+    reservedCidrs: cidrs('reserved-cidrs'),
+  };
+  const others = [...ranges.podCidrs, ...ranges.serviceCidrs];
+  const clash = others.find((other) => overlaps(parsePrefix(ranges.externalCidr), parsePrefix(other)));
+  if (clash !== undefined) {
+    mistaken(`--external-cidr ${ranges.externalCidr} overlaps with ${clash}; name a range that nothing uses`);
+  }
+  return ranges;
+}
+
+/** One for each form of option; they add to `mistakes` and go on with the default. */
+function readers(
+  options: Options,
+  mistakes: string[],
+): {
+  port: (name: string, fallback: number) => number;
+  seconds: (name: string, fallback: number, least: number) => number;
+  list: (name: string) => string[];
+  flag: (name: string) => boolean | undefined;
+  mtu: (name: string, fallback: number) => number;
+  /** Well-formed ones. */
+  cidrs: (name: string) => string[];
+  /** Well-formed ones; `none` is none. */
+  endpoints: (name: string) => string[];
+  mistaken: (message: string) => void;
+} {
+  const port = (name: string, fallback: number): number => {
+    const text = options[name];
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
+    mistakes.push(`--${name} must be a port, not "${text}"`);
+    return fallback;
+  };
+  const seconds = (name: string, fallback: number, least: number): number => {
+    const text = options[name];
+    if (text === undefined) return fallback;
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= least && value <= 31_536_000) return value;
+    mistakes.push(`--${name} must be a number of seconds from ${least} to a year, not "${text}"`);
+    return fallback;
+  };
+  const mtu = (name: string, fallback: number): number => {
+    const value = Number(options[name] ?? fallback);
+    if (Number.isInteger(value) && value >= 1280 && value <= 9_000) return value;
+    mistakes.push(`--${name} must be from 1280 to 9000 bytes, not "${options[name]}"`);
+    return fallback;
+  };
+  const flag = (name: string): boolean | undefined => {
+    const text = options[name];
+    if (text === undefined || text === 'on' || text === 'off')
+      return text === undefined ? text : text === 'on';
+    mistakes.push(`--${name} must be on or off, not "${text}"`);
+    return undefined;
+  };
+  const list = (name: string): string[] => (options[name] ?? '').split(',').filter((text) => text !== '');
+  const checked = (name: string, check: (text: string) => unknown): string[] =>
+    list(name).filter((text) => {
+      try {
+        check(text);
+        return true;
+      } catch (error) {
+        mistakes.push(`--${name}: ${errorMessage(error)}`);
+        return false;
+      }
+    });
+  const cidrs = (name: string): string[] => checked(name, parsePrefix);
+  const endpoints = (name: string): string[] =>
+    options[name] === 'none' ? [] : checked(name, parseEndpoint);
+  const mistaken = (message: string): void => void mistakes.push(message);
+  return { port, seconds, list, flag, mtu, cidrs, endpoints, mistaken };
 }
 
 /** The environment of the process; the one place that reads it. */

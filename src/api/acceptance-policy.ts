@@ -7,6 +7,17 @@ import type { Condition, KubeObject, ResourceList } from './wire.ts';
 /** Aggregate: one Node for the whole foreign cluster. PerNode: one for each node over there, so that a pod too large for any is not attracted. */
 export type VirtualNodeShape = 'Aggregate' | 'PerNode';
 
+/** A Service of the provider, and the one that stands for it here. */
+export interface AcceptedService {
+  /** Over there. */
+  namespace: string;
+  name: string;
+  /** Namespace here. */
+  homeNamespace: string;
+  /** Default: as over there. */
+  homeName?: string;
+}
+
 export interface AcceptancePolicySpec {
   /** Whose offers it speaks of, and with Automatic also whom we ask by ourselves. */
   peers: PeerSelector;
@@ -24,6 +35,15 @@ export interface AcceptancePolicySpec {
   requiredLabels?: Record<string, string>;
   /** Home namespaces to offload. */
   namespaces?: string[];
+  /** Classes of Ingresses here, and what they become over there; of others, the class of the same name where it is offered. */
+  ingressClasses?: Record<string, string>;
+  /**
+   * StorageClasses here (of provisioner `tributary.dev/storage`), and what they become over there; before the class's own
+   * parameter `foreignClass`. Nothing is chosen that neither names.
+   */
+  storageClasses?: Record<string, string>;
+  /** Services of the provider to be used here as our own. */
+  services?: AcceptedService[];
   /** Default Aggregate. */
   shape?: VirtualNodeShape;
   /** Most Nodes that PerNode makes of one peer. Default 16. */

@@ -1,6 +1,7 @@
 import type { Offer, SignedContract } from './offer.ts';
 import { defineResource } from './resources.ts';
 import type { ResourceType } from './resources.ts';
+import type { TransportProtocol } from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 export interface AdvertisementSpec {
@@ -20,6 +21,38 @@ export type OfferDecision = 'Accepted' | 'Refused' | 'Pending' | 'Expired';
 /** Direct: dialled at its own address. Link: through a stream that we open. DialBack: through one that the provider opens. */
 export type ApiServerAccess = 'Direct' | 'Link' | 'DialBack';
 
+/**
+ * Offered: nobody here has accepted it. Used: a home Service stands for it. Failed: accepted, but there can be none, see
+ * `reason`. NotOffered: accepted, but the provider does not offer it (any more).
+ */
+export type ServiceState = 'Offered' | 'Used' | 'Failed' | 'NotOffered';
+
+/** A Service that the provider offers, or that a policy here accepts. */
+export interface ServiceStanding {
+  /** Over there. */
+  namespace: string;
+  name: string;
+  ports?: { name?: string; protocol: TransportProtocol; port: number }[];
+  state: ServiceState;
+  /** The home Service, where a policy names one. */
+  homeNamespace?: string;
+  homeName?: string;
+  /** One of SERVICE_REASONS. */
+  reason?: string;
+  message?: string;
+}
+
+export const SERVICE_REASONS = {
+  nameTaken: 'NameTaken',
+  noNamespace: 'HomeNamespaceNotFound',
+  forbiddenNamespace: 'HomeNamespaceNotAllowed',
+  refused: 'Refused',
+  noNetwork: 'NoNetwork',
+  tunnelDown: 'TunnelDown',
+  linkDown: 'LinkDown',
+  noEndpoints: 'NoEndpointsReady',
+} as const;
+
 export interface AdvertisementStatus {
   observedGeneration?: number;
   decision?: OfferDecision;
@@ -34,6 +67,8 @@ export interface AdvertisementStatus {
   credentialExpires?: string;
   /** VirtualNodes made from it. */
   virtualNodes?: string[];
+  /** Services that it offers, and those that are accepted; by namespace and name. */
+  services?: ServiceStanding[];
   conditions?: Condition[];
 }
 

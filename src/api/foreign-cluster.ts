@@ -1,6 +1,7 @@
 import type { DiscoverySource, SecretKeyRef } from './peer-selector.ts';
 import { defineResource } from './resources.ts';
 import type { ResourceType } from './resources.ts';
+import type { NetworkAccess, NetworkTransit } from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /** Auto leaves it to the policies. */
@@ -19,6 +20,15 @@ export interface ForeignClusterSpec {
   namespaces?: string[];
   /** A one-time token of the other cluster. Key `token` by default. */
   joinTokenSecretRef?: SecretKeyRef;
+  network?: ForeignClusterNetwork;
+}
+
+/** What it reaches here by the network; see src/api/tunnel.ts. */
+export interface ForeignClusterNetwork {
+  /** Default OffloadedPods. */
+  access?: NetworkAccess;
+  /** Default OffloadedPods. */
+  transit?: NetworkTransit;
 }
 
 /** What one way of discovery knows; each writes its own and lets it expire. */

@@ -33,11 +33,15 @@ export const PRICE_AMOUNT_PATTERN = '^[0-9]{1,12}(\\.[0-9]{1,9})?$';
 export const CURRENCY_PATTERN = '^[A-Za-z]{3,8}$';
 
 export const LABEL_VALUE_PATTERN = '^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$';
+export const LABEL_KEY_PATTERN =
+  '^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$';
 /** Of one map; each key at most 317 characters (KEP: prefix/name). */
 export const MAX_LABELS = 64;
 
 /** Home namespaces of one peering. */
 export const MAX_NAMESPACES = 256;
+/** Of them, as many as a provider lends to one peer; more would be refused as a whole. */
+export const MAX_LENT_NAMESPACES = 64;
 
 /** ClusterIDs in one list. */
 export const MAX_CLUSTER_IDS = 1024;
@@ -65,3 +69,33 @@ export const SIGNATURE_PATTERN = '^[A-Za-z0-9+/]{86}==$';
 /** Reason of a phase: one word. */
 export const REASON_PATTERN = '^[A-Za-z][A-Za-z0-9]{0,63}$';
 export const MAX_MESSAGE_LENGTH = 4096;
+
+/** A CIDR, by its characters. */
+export const CIDR_PATTERN = '^[0-9A-Fa-f.:]+/[0-9]{1,3}$';
+export const MAX_CIDR_LENGTH = 49;
+/** Base64 of the 32 bytes of a Curve25519 key. */
+export const NETWORK_KEY_PATTERN = '^[A-Za-z0-9+/]{43}=$';
+/** What a tunnel may hold at most. */
+export const TUNNEL_LIMITS = {
+  /** Prefixes of one peer that are seen. */
+  views: 1024,
+  pods: 256,
+  external: 8,
+  transit: 1024,
+  /** As many as a peer may tell. */
+  seenAs: 2048,
+  /** A peer names more prefixes than are seen; each that is not is told why. */
+  refused: 2048,
+  /** Addresses and ports that are offered, or used. */
+  offered: 4096,
+} as const;
+
+/** What a peer may tell of Services that it offers. */
+export const SERVICES_LIMITS = {
+  services: 128,
+  ports: 32,
+  /** Of one Service. */
+  endpoints: 1000,
+} as const;
+/** Services that one policy accepts, entries by which one offers them, and kinds that it lets in. */
+export const MAX_POLICY_ENTRIES = 64;

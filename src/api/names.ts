@@ -27,8 +27,44 @@ export const ANNOTATION_APPLIED = 'tributary.dev/applied';
 /** On a reflected ConfigMap or Secret: `UID/resourceVersion` of the home object it is a copy of. */
 export const ANNOTATION_SOURCE = 'tributary.dev/source';
 
+/**
+ * Of the Lease in each tenant namespace by which a home shows that it is there. Made by the provider, renewed by the home's
+ * agent in at least one of its tenant namespaces; the newest counts.
+ */
+export const HOME_LEASE = 'tributary-home';
+/**
+ * On a remote pod, written by the home: what the provider may do while the home is away and the pod is lost. `Replace`: make it
+ * anew, also while a node that does not answer may still run it, once its grace is over (pods of ReplicaSets, as their controller would).
+ * `WhenFenced`: only when it is certain that the old one has ended. `Leave`: never.
+ */
+export const ANNOTATION_WHEN_LOST = 'tributary.dev/when-lost';
+export type WhenLost = 'Replace' | 'WhenFenced' | 'Leave';
+/**
+ * On a remote pod, written by the provider's guardian: JSON `{"count":1,"restarts":{"app":3}}`: how often the pod was made anew
+ * while its home was away, and restarts of containers before that.
+ */
+export const ANNOTATION_RECREATED = 'tributary.dev/recreated';
+/**
+ * On a remote pod, written by the provider's guardian: `true`: the pod had finished and was removed while its home was away; this
+ * one never runs and only bears its result.
+ */
+export const ANNOTATION_RESULT = 'tributary.dev/result';
+
+/** Provisioner of StorageClasses whose volumes are in a foreign cluster. */
+export const STORAGE_PROVISIONER = 'tributary.dev/storage';
+/** Parameter of such a StorageClass: the class over there where nobody says otherwise for that cluster. */
+export const PARAMETER_FOREIGN_CLASS = 'foreignClass';
+/** On such a PersistentVolume: the volume and the class over there. */
+export const ANNOTATION_FOREIGN_VOLUME = 'tributary.dev/foreign-volume';
+export const ANNOTATION_FOREIGN_CLASS = 'tributary.dev/foreign-class';
+
 /** On a home pod, only while something is wrong: False, with why the pod does not run over there. */
 export const CONDITION_OFFLOADED = 'tributary.dev/Offloaded';
+
+/** On a home pod: True, when its body was made anew by the provider while this cluster was away; how often, in its message. */
+export const CONDITION_RECREATED = 'tributary.dev/Recreated';
+/** Reason of CONDITION_RECREATED, and of the event that goes with it. */
+export const RECREATED_REASON = 'Recreated';
 
 /** Reasons of CONDITION_OFFLOADED and of the events that go with it; a closed list. */
 export const OFFLOADED_REASONS = {
@@ -36,6 +72,7 @@ export const OFFLOADED_REASONS = {
   tenantNamespace: 'TenantNamespaceNotFound',
   daemonSet: 'DaemonSetNotOffloaded',
   missingReference: 'MissingReference',
+  volumeNotHere: 'VolumeNotHere',
   nameTaken: 'NameTaken',
   forbidden: 'Forbidden',
   exceededQuota: 'ExceededQuota',
@@ -45,8 +82,65 @@ export const OFFLOADED_REASONS = {
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];
 
+const PLACING_REASONS: ReadonlySet<string | undefined> = new Set([
+  OFFLOADED_REASONS.namespaceNotOffloaded,
+  OFFLOADED_REASONS.tenantNamespace,
+  OFFLOADED_REASONS.forbidden,
+  OFFLOADED_REASONS.exceededQuota,
+  OFFLOADED_REASONS.invalid,
+  OFFLOADED_REASONS.unschedulable,
+  OFFLOADED_REASONS.volumeNotHere,
+]);
+
+/** The foreign cluster has no place for the pod; another cluster may. The other reasons are about the pod itself. */
+export const isPlacingReason = (reason: string | undefined): boolean => PLACING_REASONS.has(reason);
+
+/**
+ * On a home namespace, set by people: `true` or a pod strategy makes a NamespaceOffloading with defaults; taken away, that
+ * goes, too. On a pod: `false` keeps it home.
+ */
+export const LABEL_OFFLOAD = 'tributary.dev/offload';
+/** On a NamespaceOffloading that the label, or the operator's selector, has made: which of the two. */
+export const LABEL_OFFLOADING_ORIGIN = 'tributary.dev/offloading-origin';
+/** Keeps a NamespaceOffloading until what was made for it is gone. */
+export const FINALIZER_OFFLOADING = 'tributary.dev/offloading';
+/** On a pod that the webhook has let in: the strategy that it was given. */
+export const ANNOTATION_STRATEGY = 'tributary.dev/strategy';
+/** On a home object: `true` or `false` before what the policy of its kind says; see src/api/reflection.ts. */
+export const ANNOTATION_REFLECT = 'tributary.dev/reflect';
+/** On a Node that is virtual: the name of the foreign cluster. To spread over clusters, real nodes need one, too. */
+export const LABEL_CLUSTER = 'tributary.dev/cluster';
+/** On a home pod that was made anew after its release: the virtual node that could not place it. */
+export const ANNOTATION_RELEASED_FROM = 'tributary.dev/released-from';
+/** On a home pod that was made anew: UID of the pod that it stands for. */
+export const ANNOTATION_REMADE_FOR = 'tributary.dev/remade-for';
+
+/** Reasons for which a home pod whose body is ready is not Ready itself; a closed list. */
+export const REACH_REASONS = {
+  tunnelDown: 'TunnelDown',
+  noView: 'NoViewOfAddress',
+} as const;
+
+/** On EndpointSlices that this program makes (KEP-752), so that no other controller takes them for its own. */
+export const LABEL_SLICE_MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
+export const SLICE_MANAGER = 'tributary.dev';
+/** On every EndpointSlice: the Service that it belongs to. */
+export const LABEL_SERVICE_NAME = 'kubernetes.io/service-name';
+/**
+ * On a reflected EndpointSlice, set by the provider while packets do not get through to the home: nothing of it is
+ * ready, whatever home says, until the annotation is taken away again.
+ */
+export const ANNOTATION_WITHHELD = 'tributary.dev/withheld';
+/**
+ * On a tenant namespace: the prefixes under which this cluster sees the peer's addresses, joined by commas. A peer's
+ * EndpointSlices may name addresses in these only.
+ */
+export const ANNOTATION_PEER_PREFIXES = 'tributary.dev/peer-prefixes';
+
 /** On everything that was made here because of a provider that we use: its ClusterID. */
 export const LABEL_PROVIDER = 'tributary.dev/provider';
+/** On everything that is made here for a peer that uses us: its ClusterID. */
+export const LABEL_PEER = 'tributary.dev/peer';
 /** On objects that stand for a peering, until what was made for it is gone. */
 export const FINALIZER_PEERING = 'tributary.dev/peering';
 /** On a ForeignCluster that discovery or an incoming link has made: `true`. One without it was made by a person. */
@@ -60,3 +154,8 @@ export const ANNOTATION_FORCE = 'tributary.dev/force';
 export const ANNOTATION_RENEW = 'tributary.dev/renew';
 /** On a ForeignCluster that discovery made: `spec.outgoing` as it was made, where that is not Auto. What differs is a person's. */
 export const ANNOTATION_OUTGOING = 'tributary.dev/discovered-outgoing';
+/**
+ * On the ConfigMap of the gateway's facts, set by people: whenever its text is another one, the gateway makes itself a
+ * new WireGuard key. On a Tunnel: our half of its preshared key is made anew.
+ */
+export const ANNOTATION_ROTATE = 'tributary.dev/rotate';

@@ -11,6 +11,14 @@ export interface NamespaceOffer {
   tenantNamespace: string;
 }
 
+/** A home namespace that has no tenant, and why. */
+export interface WithheldNamespace {
+  homeNamespace: string;
+  /** NameTaken: it may be had later. NamingNotAllowed: never under the name that was asked for. */
+  reason: 'NameTaken' | 'NamingNotAllowed';
+  message?: string;
+}
+
 /** Nodes of the provider that look the same to a scheduler. No pod larger than one of them runs anywhere. */
 export interface NodeShape {
   /** How many such nodes there are. */

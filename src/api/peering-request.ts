@@ -1,5 +1,5 @@
 import type { PeeringPhase } from './foreign-cluster.ts';
-import type { NamespaceOffer, Offer, SignedContract } from './offer.ts';
+import type { NamespaceOffer, Offer, SignedContract, WithheldNamespace } from './offer.ts';
 import { defineResource } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList } from './wire.ts';
@@ -10,6 +10,8 @@ export interface PeeringRequestSpec {
   clusterName?: string;
   /** Its namespaces that it wants to offload to us. */
   namespaces: string[];
+  /** Of those, the ones whose tenant must have a certain name, or there shall be none. */
+  tenantNames?: NamespaceOffer[];
   /** A person's word, where the policy is Manual; Denied also revokes what was granted. */
   approval?: 'Approved' | 'Denied';
 }
@@ -36,6 +38,8 @@ export interface PeeringRequestStatus {
   /** Used of it, over all tenant namespaces. */
   used?: ResourceList;
   tenantNamespaces?: NamespaceOffer[];
+  /** Those that have no tenant, and why. */
+  withheld?: WithheldNamespace[];
   /** End of the last token that was handed out. */
   credentialExpires?: string;
   conditions?: Condition[];
@@ -61,11 +65,27 @@ export const PEERING_REQUEST_CONDITIONS = {
   tenant: 'TenantReady',
   /** Use stays within the contract. */
   withinContract: 'WithinContract',
+  /** The peer may bring all kinds that its policy names (`reflectableKinds`); only there where it names any. */
+  kinds: 'KindsReflectable',
+  /** The home renews its Lease; while it does not, the guardian looks after its pods. */
+  home: 'HomePresent',
 } as const;
 
 export const PEERING_REQUEST_REASONS = {
   ok: 'AsExpected',
+  /** Nothing was heard from the home for longer than its Lease lasts. */
+  homeAway: 'HomeAway',
+  /** It was away for longer than the contract keeps its pods; they were ended. */
+  homeGone: 'HomeGone',
   exceeded: 'ContractExceeded',
   namespaceTaken: 'NamespaceTaken',
   stuck: 'NamespaceStuck',
+  /** No peer may ever bring this kind. */
+  kindRefused: 'KindRefused',
+  /** This cluster knows no namespaced kind of that name, or not yet. */
+  kindNotServed: 'KindNotServed',
+  /** We do not hold the rights to a kind ourselves, and so cannot pass them on. */
+  rightsMissing: 'RightsMissing',
+  /** The runtime class that a SharingPolicy forces on pods of peers is not there. */
+  runtimeClassMissing: 'RuntimeClassMissing',
 } as const;

@@ -30,7 +30,7 @@ export interface Right {
   readonly verbs: readonly Verb[];
   /**
    * Where given, these objects only. A name may hold a placeholder, see `named`. `create` cannot be narrowed
-   * this way: the API server authorises it before it knows the name.
+   * this way, except where server-side apply makes the object: the API server authorises a POST before it knows the name.
    */
   readonly names?: readonly string[];
   /** One phrase for a person who asks why. */
@@ -94,6 +94,22 @@ export function forgeGrant(grant: Grant): [ManifestOf<Role>, ManifestOf<RoleBind
     forgeBinding({ kind, name: grant.name }, grant),
   ];
 }
+
+/** On a ClusterRole, `true`: its rules become rights of the role `cluster`, which passes them on to tenants. */
+export const LABEL_AGGREGATE_LENDING = 'tributary.dev/aggregate-to-lending';
+/** On a ClusterRole, `true`: its rules become rights of agents in each offloaded namespace. */
+export const LABEL_AGGREGATE_AGENTS = 'tributary.dev/aggregate-to-agents';
+
+/** A ClusterRole whose rules are those of all ClusterRoles that bear this label with the value `true`; its own are none. */
+export const forgeAggregate = (
+  name: string,
+  { labels, label }: { labels: Record<string, string>; label: string },
+): ManifestOf<Stored<models.V1ClusterRole>> => ({
+  apiVersion: RBAC_VERSION,
+  kind: 'ClusterRole',
+  metadata: { name, labels },
+  aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [label]: 'true' } }] },
+});
 
 /** Binds the account to a role that exists; by itself, to one that Kubernetes ships. */
 export function forgeBinding(

@@ -2,6 +2,8 @@ import type * as models from '@kubernetes/client-node';
 import type {
   CertificateSigningRequest,
   ConfigMap,
+  EndpointSlice,
+  Ingress,
   KubeEvent,
   KubeObject,
   Lease,
@@ -9,6 +11,8 @@ import type {
   Node,
   Pod,
   Secret,
+  Service,
+  ServiceCidr,
   Stored,
   SubjectAccessReview,
   TokenRequest,
@@ -75,18 +79,19 @@ export const subjectAccessReviews: ResourceType<SubjectAccessReview> = resource(
   'subjectaccessreviews',
   'Cluster',
 );
+export const selfSubjectRulesReviews: ResourceType<Stored<models.V1SelfSubjectRulesReview>> = resource(
+  'authorization.k8s.io/v1',
+  'SelfSubjectRulesReview',
+  'selfsubjectrulesreviews',
+  'Cluster',
+);
 export const serviceAccounts: ResourceType<Stored<models.V1ServiceAccount>> = resource(
   '/v1',
   'ServiceAccount',
   'serviceaccounts',
   'Namespaced',
 );
-export const services: ResourceType<Stored<models.V1Service>> = resource(
-  '/v1',
-  'Service',
-  'services',
-  'Namespaced',
-);
+export const services: ResourceType<Service> = resource('/v1', 'Service', 'services', 'Namespaced');
 export const resourceQuotas: ResourceType<Stored<models.V1ResourceQuota>> = resource(
   '/v1',
   'ResourceQuota',
@@ -161,15 +166,51 @@ export const storageClasses: ResourceType<Stored<models.V1StorageClass>> = resou
   'storageclasses',
   'Cluster',
 );
+export const persistentVolumeClaims: ResourceType<Stored<models.V1PersistentVolumeClaim>> = resource(
+  '/v1',
+  'PersistentVolumeClaim',
+  'persistentvolumeclaims',
+  'Namespaced',
+);
+export const persistentVolumes: ResourceType<Stored<models.V1PersistentVolume>> = resource(
+  '/v1',
+  'PersistentVolume',
+  'persistentvolumes',
+  'Cluster',
+);
+export const networkPolicies: ResourceType<Stored<models.V1NetworkPolicy>> = resource(
+  'networking.k8s.io/v1',
+  'NetworkPolicy',
+  'networkpolicies',
+  'Namespaced',
+);
+export const runtimeClasses: ResourceType<Stored<models.V1RuntimeClass>> = resource(
+  'node.k8s.io/v1',
+  'RuntimeClass',
+  'runtimeclasses',
+  'Cluster',
+);
 export const ingressClasses: ResourceType<Stored<models.V1IngressClass>> = resource(
   'networking.k8s.io/v1',
   'IngressClass',
   'ingressclasses',
   'Cluster',
 );
-export const endpointSlices: ResourceType<Stored<models.V1EndpointSlice>> = resource(
+export const endpointSlices: ResourceType<EndpointSlice> = resource(
   'discovery.k8s.io/v1',
   'EndpointSlice',
   'endpointslices',
   'Namespaced',
+);
+export const ingresses: ResourceType<Ingress> = resource(
+  'networking.k8s.io/v1',
+  'Ingress',
+  'ingresses',
+  'Namespaced',
+);
+export const serviceCidrs: ResourceType<ServiceCidr> = resource(
+  'networking.k8s.io/v1',
+  'ServiceCIDR',
+  'servicecidrs',
+  'Cluster',
 );

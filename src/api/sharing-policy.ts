@@ -1,11 +1,27 @@
+import type { LabelSelector } from './label-selector.ts';
+import type { ReflectableKind } from './reflection.ts';
 import type { PodSecurityLevel, Price } from './offer.ts';
 import type { PeerSelector } from './peer-selector.ts';
 import { defineResource } from './resources.ts';
 import type { ResourceType } from './resources.ts';
-import type { Condition, KubeObject, ResourceList } from './wire.ts';
+import type { Condition, KubeObject, ResourceList, Toleration } from './wire.ts';
 
 /** Automatic: at once. Manual: a person decides on the PeeringRequest. Token: who brings a join token. */
 export type JoinApproval = 'Automatic' | 'Manual' | 'Token';
+
+/**
+ * How tenant namespaces are called. Suffixed: after the home namespace and the peer, whatever it asks for. SameIfFree: as
+ * the peer asks, or else as the home namespace, where no other namespace has that name, so that DNS names
+ * (`web.shop.svc`) mean the same in both clusters. A peer that insists on a name gets that or none.
+ */
+export type NamespaceNaming = 'Suffixed' | 'SameIfFree';
+
+/** Services of one namespace. */
+export interface OfferedServices {
+  namespace: string;
+  /** By labels of the Services; an empty one selects all of the namespace. */
+  selector: LabelSelector;
+}
 
 export interface SharingPolicySpec {
   /** Who may ask. */
@@ -24,8 +40,15 @@ export interface SharingPolicySpec {
   nodeSelector?: Record<string, string>;
   /** Default baseline. */
   podSecurity?: PodSecurityLevel;
-  /** For pods of peers; written on tenant namespaces, and not enforced by us yet. */
+  /** Of every pod of a peer, whatever it asks for. */
   runtimeClassName?: string;
+  /** Given to every pod of a peer, with `nodeSelector`: for nodes that are kept for guests by a taint. */
+  tolerations?: Toleration[];
+  /**
+   * Tenant: a NetworkPolicy lets pods of a peer talk to each other, their home, DNS and the outside, but to no pod of ours or of
+   * other peers, and lets no pod of other peers in. None: no NetworkPolicy is made. Default Tenant.
+   */
+  isolation?: 'Tenant' | 'None';
   /** Highest priority of peers' pods; default 0. */
   maxPriority?: number;
   /** By resource, per unit and hour. */
@@ -38,10 +61,21 @@ export interface SharingPolicySpec {
   shareImages?: boolean;
   storageClasses?: string[];
   ingressClasses?: string[];
+  /**
+   * Hosts that peers' Ingresses may name: each stands for itself and all names below it, `*` for any. Default: none, since
+   * whoever names a host takes its traffic.
+   */
+  ingressHosts?: string[];
   loadBalancerClasses?: string[];
+  /** Default Suffixed. */
+  namespaceNaming?: NamespaceNaming;
+  /** Services of ours that peers may use; each entry adds to them. */
+  services?: OfferedServices[];
+  /** Kinds beside those that every tenant may have; the role `cluster` must hold the rights that it passes on. */
+  reflectableKinds?: ReflectableKind[];
   /** What becomes of a peer's pods when it is revoked or its contract ends: Delete at once, or Keep them for `keepForSeconds`. Default Delete. */
   onEnd?: 'Delete' | 'Keep';
-  /** Default 3600. */
+  /** Also how long they outlive a home that does not come back. Default 86400. */
   keepForSeconds?: number;
   /** Validity of an offer; renewed at two thirds. Default 3600. */
   offerSeconds?: number;
@@ -57,6 +91,13 @@ export interface SharingPolicyStatus {
   free?: ResourceList;
   conditions?: Condition[];
 }
+
+export const SHARING_POLICY_CONDITIONS = {
+  /** Peers may bring all of `reflectableKinds`; only there where the policy names any. */
+  kinds: 'KindsReflectable',
+  /** `runtimeClassName` is there; only where the policy names one. Without it every pod of a peer is refused. */
+  runtimeClass: 'RuntimeClassFound',
+} as const;
 
 /** What this cluster lends, how much and to whom. */
 export interface SharingPolicy extends KubeObject {

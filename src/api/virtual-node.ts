@@ -1,3 +1,4 @@
+import type { ReflectionRule } from './reflection.ts';
 import { defineResource } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList, Taint } from './wire.ts';
@@ -17,6 +18,8 @@ export interface KubeconfigSecretRef {
 export interface NamespaceMapping {
   homeNamespace: string;
   tenantNamespace: string;
+  /** Which objects travel beside what is carried across by default. */
+  reflection?: ReflectionRule[];
 }
 
 /** Where offloaded pods reach the home API server; without it they get no token for it. */
@@ -39,6 +42,12 @@ export interface VirtualNodeSpec {
   /** Only pods of these namespaces are offloaded. */
   namespaces?: NamespaceMapping[];
   homeApiServer?: HomeApiServer;
+  /** Classes of Ingresses here, and what they become over there. An Ingress of another class stays home. */
+  ingressClasses?: Record<string, string>;
+  /** StorageClasses here and what they become over there; before the parameter `foreignClass` of the class. */
+  storageClasses?: Record<string, string>;
+  /** Classes that the provider lends, where it has said; others are refused here already. */
+  offeredStorageClasses?: string[];
   /** The runtime's features that all nodes over there declare; decides what the scheduler lets in (KEP-5328). */
   declaredFeatures?: string[];
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../lib/clock.ts';
+import type { ErrorCode } from '../lib/errors.ts';
 
 /** What we know of our line to an API server. */
 export interface ContactState {
@@ -8,6 +9,10 @@ export interface ContactState {
   readonly failingSince: number | undefined;
   /** Why, in one line. */
   readonly error: string | undefined;
+  /** Of that error; undefined as well where it is not one of ours. */
+  readonly code?: ErrorCode | undefined;
+  /** HTTP status, where there was an answer. Of a group that nobody serves it is a bare 404, which is no NotFound. */
+  readonly status?: number | undefined;
 }
 
 /** Turns single outcomes into a state, and tells listeners when it turns from good to bad or back. */
@@ -35,9 +40,12 @@ export class Contact {
     if (failingSince !== undefined || lastOkAt === -Infinity) this.#tell();
   }
 
-  failed(error: string): void {
+  failed(
+    error: string,
+    { code, status }: { code?: ErrorCode | undefined; status?: number | undefined } = {},
+  ): void {
     const { lastOkAt, failingSince, error: before } = this.#state;
-    this.#state = { lastOkAt, failingSince: failingSince ?? this.#clock.monotonic(), error };
+    this.#state = { lastOkAt, failingSince: failingSince ?? this.#clock.monotonic(), error, code, status };
     if (failingSince === undefined || before !== error) this.#tell();
   }
 

@@ -4,7 +4,7 @@ import type { KubeObject } from '../api/wire.ts';
 import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
-import { TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
+import { TributaryError, errorCode, errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
@@ -173,7 +173,8 @@ export class Informer<T extends KubeObject> implements Component {
       return pauseMs + this.#backoff.next();
     }
     const message = errorMessage(error);
-    this.#contact.failed(message);
+    const { status } = error as { status?: number };
+    this.#contact.failed(message, { code: errorCode(error), status });
     const delayMs = Math.max(this.#backoff.next(), (error as { retryAfterMs?: number }).retryAfterMs ?? 0);
     const fields = { error: message, failures: this.#backoff.failures, retryInMs: Math.round(delayMs) };
     // Once loudly; then contact and metrics tell the rest.

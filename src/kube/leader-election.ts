@@ -12,6 +12,18 @@ export interface LeaderElectionOptions extends LeaseOptions {
   /** Between attempts; default a seventh of the duration. */
   retryMs?: number;
   random?: Random;
+  /**
+   * Whether `stop` gives up the lease, so that a successor need not wait for it to lapse; default true. Without it a
+   * program that starts again under the same identity finds itself leader still.
+   */
+  releaseOnStop?: boolean;
+  /**
+   * Whether a leader that could not renew in time waits, with `leading` false, until it can or somebody else has taken the
+   * lease; default false: it has lost. For those who ask `leading` before each act.
+   */
+  outlastsSilence?: boolean;
+  /** Called when the lease is seen in somebody else's hands, before `onLost`; again when that is another one. */
+  onTaken?: (holder: string) => void;
   /** Called once, when leadership is lost after it was had, or could not be kept. The program then ends. */
   onLost: (reason: string) => void;
 }
@@ -33,6 +45,7 @@ export class LeaderElection implements Component {
   readonly #elected = Promise.withResolvers<void>();
   #running: Promise<void> = Promise.resolve();
   #termEndsAt = -Infinity;
+  #holder: string | undefined;
 
   constructor(options: LeaderElectionOptions) {
     this.name = `leader election ${options.namespace}/${options.name}`;
@@ -71,13 +84,13 @@ export class LeaderElection implements Component {
 
   /** Ends the term first, then gives up the lease. */
   async stop(): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log, releaseOnStop = true } = this.#options;
     const led = this.leading;
     this.#termEndsAt = -Infinity;
     this.#abort.abort(new TributaryError('Aborted', 'stopped'));
     this.#term.abort(new TributaryError('Aborted', 'stopped'));
     await this.#running;
-    if (!led) return;
+    if (!led || !releaseOnStop) return;
     const deadline = startDeadline(clock, 3000, this.name);
     try {
       await this.#record.release(deadline.signal);
@@ -89,7 +102,8 @@ export class LeaderElection implements Component {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock, durationMs, log, retryMs = durationMs / 7, random = systemRandom } = this.#options;
+    const { clock, durationMs, log, outlastsSilence = false } = this.#options;
+    const { retryMs = durationMs / 7, random = systemRandom } = this.#options;
     while (!signal.aborted && !this.#term.signal.aborted) {
       const had = this.#termEndsAt !== -Infinity;
       try {
@@ -98,7 +112,7 @@ export class LeaderElection implements Component {
         if (signal.aborted) return;
         log.debug('lease not renewed', { error: errorMessage(error) });
       }
-      if (had && !this.leading) this.#lose('the lease could not be renewed in time');
+      if (had && !this.leading && !outlastsSilence) this.#lose('the lease could not be renewed in time');
       else await clock.sleep(spreadMs(retryMs, random), signal).catch(() => undefined);
     }
   }
@@ -111,10 +125,9 @@ export class LeaderElection implements Component {
     const deadline = startDeadline(clock, left, this.name, signal);
     try {
       const known = this.#record.view();
-      const { state } =
-        this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
-      if (state === 'taken') {
-        if (this.#termEndsAt !== -Infinity) this.#lose('somebody else holds the lease');
+      const view = this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
+      if (view.state === 'taken') {
+        this.#taken(view.holder, 'somebody else holds the lease');
         return;
       }
       await this.#record.write(deadline.signal);
@@ -125,14 +138,22 @@ export class LeaderElection implements Component {
       this.#elected.resolve();
     } catch (error) {
       if (hasCode(error, 'Conflict', 'AlreadyExists', 'NotFound')) {
-        const { state } = await this.#record.look(deadline.signal);
-        if (state === 'taken' && this.#termEndsAt !== -Infinity) this.#lose('somebody else took the lease');
+        const view = await this.#record.look(deadline.signal);
+        if (view.state === 'taken') this.#taken(view.holder, 'somebody else took the lease');
       } else {
         throw error;
       }
     } finally {
       deadline.dispose();
     }
+  }
+
+  #taken(holder: string, reason: string): void {
+    if (holder !== this.#holder) {
+      this.#holder = holder;
+      this.#options.onTaken?.(holder);
+    }
+    if (this.#termEndsAt !== -Infinity) this.#lose(reason);
   }
 
   #lose(reason: string): void {

@@ -51,12 +51,14 @@ export class LeaseRecord {
 
   /** The same from memory. */
   view(): LeaseView {
-    const { identity, clock } = this.#options;
+    const { identity, clock, durationMs: ownMs } = this.#options;
     const spec = this.#known?.spec;
     const holder = spec?.holderIdentity;
     if (holder === undefined || holder === '') return { state: 'free' };
     if (holder === identity) return { state: 'held' };
-    const durationMs = (spec?.leaseDurationSeconds ?? 0) * 1000;
+    const seconds = spec?.leaseDurationSeconds ?? 0;
+    // A Lease knows whole seconds only. Where they are ours, rounded, the holder goes by the same finer duration.
+    const durationMs = seconds === Math.ceil(ownMs / 1000) ? ownMs : seconds * 1000;
     const lapsed = clock.monotonic() - this.#seenAt >= durationMs;
     return lapsed ? { state: 'free' } : { state: 'taken', holder };
   }
@@ -109,4 +111,4 @@ export class LeaseRecord {
 }
 
 /** `metav1.MicroTime`; we know milliseconds only. */
-const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
+export const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');

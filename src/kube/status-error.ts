@@ -1,11 +1,11 @@
-import { type ErrorCode, type ErrorDetails, TributaryError } from '../lib/errors.ts';
+import { type ErrorCause, type ErrorCode, type ErrorDetails, TributaryError } from '../lib/errors.ts';
 
 /** The `metav1.Status` of a failed request, as far as we read it. */
 interface Status {
   message?: unknown;
   reason?: unknown;
   code?: unknown;
-  details?: { retryAfterSeconds?: unknown } | null;
+  details?: { retryAfterSeconds?: unknown; causes?: unknown } | null;
 }
 
 const CODES: Readonly<Record<number, ErrorCode>> = {
@@ -21,6 +21,8 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
 
 /** Longer texts come from no API server, or from a hostile one. */
 const MAX_MESSAGE = 2000;
+const MAX_CAUSES = 8;
+const MAX_CAUSE = 500;
 
 /** The error for an answer with this status; `body` is a Status, or anything that a proxy put there. */
 export function statusError(
@@ -33,6 +35,8 @@ export function statusError(
   if (typeof reason === 'string') info.reason = reason.slice(0, 100);
   const seconds = retryAfter !== undefined ? Number(retryAfter) : details?.retryAfterSeconds;
   if (typeof seconds === 'number' && seconds >= 0 && seconds < 1e6) info.retryAfterMs = seconds * 1000;
+  const causes = causesOf(details?.causes);
+  if (causes.length > 0) info.causes = causes;
   const text = typeof message === 'string' && message !== '' ? message : `HTTP ${status}`;
   return new TributaryError(codeOf(status, reason), `${what}: ${text.slice(0, MAX_MESSAGE)}`, info);
 }
@@ -52,6 +56,16 @@ export function parseStatus(body: Buffer): unknown {
     return { message: text.replaceAll(/\s+/g, ' ').trim().slice(0, 300) };
   }
 }
+
+function causesOf(causes: unknown): ErrorCause[] {
+  if (!Array.isArray(causes)) return [];
+  return causes.slice(0, MAX_CAUSES).map((cause: { reason?: unknown; message?: unknown } | null) => ({
+    reason: textOf(cause?.reason),
+    message: textOf(cause?.message),
+  }));
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_CAUSE) : '');
 
 function asStatus(body: unknown): Status {
   return typeof body === 'object' && body !== null ? body : {};

@@ -29,6 +29,12 @@ export type ErrorCode =
   | 'Unreachable'
   | 'Aborted';
 
+/** One of several things that a server named: a field, a budget. */
+export interface ErrorCause {
+  reason: string;
+  message: string;
+}
+
 export interface ErrorDetails {
   cause?: unknown;
   /** HTTP status, where there was an answer. */
@@ -37,6 +43,8 @@ export interface ErrorDetails {
   reason?: string;
   /** From Retry-After or `details.retryAfterSeconds`. */
   retryAfterMs?: number;
+  /** From `details.causes`. */
+  causes?: readonly ErrorCause[];
 }
 
 export class TributaryError extends Error {
@@ -45,6 +53,7 @@ export class TributaryError extends Error {
   readonly status: number | undefined;
   readonly reason: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly causes: readonly ErrorCause[] | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? {} : { cause: details.cause });
@@ -52,6 +61,7 @@ export class TributaryError extends Error {
     this.status = details.status;
     this.reason = details.reason;
     this.retryAfterMs = details.retryAfterMs;
+    this.causes = details.causes;
   }
 }
 

@@ -2,7 +2,9 @@ import {
   acceptancePolicies,
   type AcceptancePolicySpec,
   type AcceptancePolicyStatus,
+  type AcceptedService,
 } from '../acceptance-policy.ts';
+import { MAX_POLICY_ENTRIES } from '../limits.ts';
 import {
   AGE,
   clusterIDs,
@@ -16,7 +18,7 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { peerSelector } from './peer-selector.ts';
-import { conditions, type Schema, type SchemaOf } from './schema.ts';
+import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
 
 const spec: Schema = {
   type: 'object',
@@ -40,6 +42,41 @@ const spec: Schema = {
     ),
     requiredLabels: labels('Labels that the offer must bear.'),
     namespaces: homeNamespaces('Namespaces of this cluster whose pods may run over there.'),
+    ingressClasses: {
+      type: 'object',
+      description:
+        'Classes of Ingresses here, and what they become over there. A class that is not named stays what it is where ' +
+        'the provider offers one of that name; else the Ingress stays home, and an event says so.',
+      maxProperties: MAX_POLICY_ENTRIES,
+      additionalProperties: dnsName('Class over there.'),
+    },
+    storageClasses: {
+      type: 'object',
+      description:
+        'StorageClasses here, of provisioner tributary.dev/storage, and the classes that they become over there; goes before the ' +
+        'parameter foreignClass of the class. A claim whose class neither names stays Pending, and an event says so.',
+      maxProperties: MAX_POLICY_ENTRIES,
+      additionalProperties: dnsName('Class over there.'),
+    },
+    services: {
+      type: 'array',
+      description:
+        'Services that the provider offers (status of its Advertisement lists them), to be used here as our own: each ' +
+        'becomes a Service with the endpoints over there.',
+      maxItems: MAX_POLICY_ENTRIES,
+      'x-kubernetes-list-type': 'atomic',
+      items: {
+        type: 'object',
+        description: 'One Service.',
+        required: ['namespace', 'name', 'homeNamespace'],
+        properties: {
+          namespace: dnsLabel('Its namespace over there.'),
+          name: dnsLabel('Its name over there.'),
+          homeNamespace: dnsLabel('Namespace of the Service here. It must exist.'),
+          homeName: dnsLabel('Name of the Service here; default: as over there.'),
+        } satisfies SchemaOf<AcceptedService>,
+      },
+    },
     shape: {
       type: 'string',
       description:

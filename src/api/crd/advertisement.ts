@@ -3,6 +3,7 @@ import {
   advertisements,
   type AdvertisementSpec,
   type AdvertisementStatus,
+  type ServiceStanding,
 } from '../advertisement.ts';
 import {
   AGE,
@@ -19,7 +20,8 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { offer, signature, signedContract } from './offer.ts';
-import { conditions, type Schema, type SchemaOf } from './schema.ts';
+import { MAX_POLICY_ENTRIES, SERVICES_LIMITS } from '../limits.ts';
+import { conditions, dnsLabel, type Schema, type SchemaOf } from './schema.ts';
 
 const spec: Schema = {
   type: 'object',
@@ -32,6 +34,55 @@ const spec: Schema = {
     signature: signature("The provider's signature over the canonical bytes of the offer: Ed25519, base64."),
     approval: approval('Your word, where the AcceptancePolicy leaves it to a person.'),
   } satisfies SchemaOf<AdvertisementSpec>,
+};
+
+const services: Schema = {
+  type: 'array',
+  description: 'Services that the provider offers, and those that a policy here accepts.',
+  maxItems: SERVICES_LIMITS.services + MAX_POLICY_ENTRIES,
+  'x-kubernetes-list-type': 'atomic',
+  items: {
+    type: 'object',
+    description: 'One Service over there.',
+    required: ['namespace', 'name', 'state'],
+    properties: {
+      namespace: dnsLabel('Its namespace over there.'),
+      name: dnsLabel('Its name over there.'),
+      ports: {
+        type: 'array',
+        description: 'Its ports.',
+        maxItems: SERVICES_LIMITS.ports,
+        'x-kubernetes-list-type': 'atomic',
+        items: {
+          type: 'object',
+          description: 'One port.',
+          required: ['protocol', 'port'],
+          properties: {
+            name: { type: 'string', description: 'Its name, where it has one.', maxLength: 63 },
+            protocol: { type: 'string', description: 'Of the transport.', enum: ['TCP', 'UDP', 'SCTP'] },
+            port: {
+              type: 'integer',
+              format: 'int32',
+              description: 'Its number.',
+              minimum: 1,
+              maximum: 65_535,
+            },
+          },
+        },
+      },
+      state: {
+        type: 'string',
+        description:
+          'Offered: not accepted here. Used: a home Service stands for it. Failed: accepted, but there can be none. ' +
+          'NotOffered: accepted, but not on offer.',
+        enum: ['Offered', 'Used', 'Failed', 'NotOffered'],
+      },
+      homeNamespace: dnsLabel('Namespace of the home Service.'),
+      homeName: dnsLabel('Name of the home Service.'),
+      reason,
+      message,
+    } satisfies SchemaOf<ServiceStanding>,
+  },
 };
 
 const status: Schema = {
@@ -57,6 +108,7 @@ const status: Schema = {
     },
     credentialExpires: time('End of the token in use.'),
     virtualNodes: names('VirtualNodes made from it.', 'Name of a VirtualNode.', 256),
+    services,
     conditions: conditions(Object.values(ADVERTISEMENT_CONDITIONS).join(', ')),
   } satisfies SchemaOf<AdvertisementStatus>,
 };

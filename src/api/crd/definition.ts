@@ -6,7 +6,7 @@ import type { Schema } from './schema.ts';
 
 export interface PrinterColumn {
   name: string;
-  type: 'string' | 'integer' | 'boolean' | 'date';
+  type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   jsonPath: string;
   description: string;
   /** 0 shows in `kubectl get`, 1 only with `-o wide`. */

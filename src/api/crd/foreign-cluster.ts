@@ -1,6 +1,7 @@
 import {
   FOREIGN_CLUSTER_CONDITIONS,
   foreignClusters,
+  type ForeignClusterNetwork,
   type ForeignClusterSpec,
   type ForeignClusterStatus,
   type LinkState,
@@ -45,6 +46,24 @@ export const peeringWish = (description: string): Schema => ({
   enum: ['Auto', 'Enabled', 'Disabled'],
 });
 
+/** Also of a Tunnel. */
+export const networkAccess: Schema = {
+  type: 'string',
+  description:
+    'Which connections it may open to here. OffloadedPods: those of our pods that run over there reach our pods, and its ' +
+    'pods reach those of its pods that run here. AllPods: every pod over there reaches every pod here. None: nothing. ' +
+    'Nodes and Services are reached in no case.',
+  default: 'OffloadedPods',
+  enum: ['OffloadedPods', 'AllPods', 'None'],
+};
+
+export const networkTransit: Schema = {
+  type: 'string',
+  description: 'Whether our pods over there reach, through this cluster, our pods in other foreign clusters.',
+  default: 'OffloadedPods',
+  enum: ['OffloadedPods', 'None'],
+};
+
 const spec: Schema = {
   type: 'object',
   description: 'Which cluster is meant and what is wanted of it.',
@@ -64,6 +83,15 @@ const spec: Schema = {
       'A Secret with a one-time token of the other cluster, where that one asks for it.',
       'token',
     ),
+    network: {
+      type: 'object',
+      description: 'What it reaches here by the network, where tunnels are built.',
+      default: {},
+      properties: {
+        access: networkAccess,
+        transit: networkTransit,
+      } satisfies SchemaOf<ForeignClusterNetwork>,
+    },
   } satisfies SchemaOf<ForeignClusterSpec>,
   'x-kubernetes-validations': [
     {

@@ -8,9 +8,11 @@ import { advertisementDefinition } from './advertisement.ts';
 import type { CustomResourceDefinition, Definition } from './definition.ts';
 import { forgeDefinition } from './definition.ts';
 import { foreignClusterDefinition } from './foreign-cluster.ts';
+import { namespaceOffloadingDefinition } from './namespace-offloading.ts';
 import { peeringRequestDefinition } from './peering-request.ts';
 import { searchDomainDefinition } from './search-domain.ts';
 import { sharingPolicyDefinition } from './sharing-policy.ts';
+import { tunnelDefinition } from './tunnel.ts';
 import { virtualNodeDefinition } from './virtual-node.ts';
 
 export type { CustomResourceDefinition } from './definition.ts';
@@ -24,6 +26,8 @@ export const DEFINITIONS: readonly Definition[] = [
   acceptancePolicyDefinition,
   peeringRequestDefinition,
   advertisementDefinition,
+  tunnelDefinition,
+  namespaceOffloadingDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => DEFINITIONS.map(forgeDefinition);

@@ -6,6 +6,7 @@ import type {
   ServiceClasses,
   SignedContract,
   StorageClassOffer,
+  WithheldNamespace,
 } from '../offer.ts';
 import { clusterID, labels, names, prices, resourceList, time } from './common.ts';
 import { dnsLabel, type Schema, type SchemaOf } from './schema.ts';
@@ -44,6 +45,28 @@ export const namespaceOffers = (description: string): Schema => ({
       homeNamespace: dnsLabel('A namespace of the cluster that borrows.'),
       tenantNamespace: dnsLabel('The namespace that the cluster that lends has chosen for it.'),
     } satisfies SchemaOf<NamespaceOffer>,
+  },
+});
+
+export const withheldNamespaces = (description: string): Schema => ({
+  type: 'array',
+  description,
+  maxItems: MAX_NAMESPACES,
+  'x-kubernetes-list-type': 'atomic',
+  items: {
+    type: 'object',
+    description: 'One namespace.',
+    required: ['homeNamespace', 'reason'],
+    properties: {
+      homeNamespace: dnsLabel('A namespace of the cluster that borrows.'),
+      reason: {
+        type: 'string',
+        description:
+          'NameTaken: it may be had later. NamingNotAllowed: never under the name that was asked for.',
+        enum: ['NameTaken', 'NamingNotAllowed'],
+      },
+      message: { type: 'string', description: 'What is in the way, for people.', maxLength: 1024 },
+    } satisfies SchemaOf<WithheldNamespace>,
   },
 });
 

@@ -20,7 +20,7 @@ import {
   time,
 } from './common.ts';
 import type { Definition } from './definition.ts';
-import { namespaceOffers, offer, signature, signedContract } from './offer.ts';
+import { namespaceOffers, offer, signature, signedContract, withheldNamespaces } from './offer.ts';
 import { conditions, type Schema, type SchemaOf } from './schema.ts';
 
 const spec: Schema = {
@@ -31,6 +31,9 @@ const spec: Schema = {
     clusterID: clusterID('The cluster that asks; also the name of this object. It has proved this identity.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     namespaces: homeNamespaces('Its namespaces whose pods it wants to run here.'),
+    tenantNames: namespaceOffers(
+      'Of those, the ones that it wants under a certain name here, or not at all.',
+    ),
     approval: approval(
       'Your word, where the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
     ),
@@ -63,6 +66,7 @@ const status: Schema = {
     promised: resourceList('What the contract promises.'),
     used: resourceList('What is used of it, over all tenant namespaces.'),
     tenantNamespaces: namespaceOffers('Namespaces made for it.'),
+    withheld: withheldNamespaces('Its namespaces that have no tenant here, and why.'),
     credentialExpires: time('End of the last token that was handed out.'),
     conditions: conditions(Object.values(PEERING_REQUEST_CONDITIONS).join(', ')),
   } satisfies SchemaOf<PeeringRequestStatus>,
@@ -80,6 +84,11 @@ export const peeringRequestDefinition: Definition = {
       'Approved',
       '.status.conditions[?(@.type=="Approved")].status',
       'Whether a policy, a token or a person has let it in.',
+    ),
+    column(
+      'Home',
+      '.status.conditions[?(@.type=="HomePresent")].status',
+      'Whether its home is there; while it is not, its pods are looked after.',
     ),
     AGE,
     column('Policy', '.status.policy', 'SharingPolicy that decided.', { priority: 1 }),

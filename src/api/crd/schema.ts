@@ -3,7 +3,7 @@
  * what we use. A description is not optional: it is what `kubectl explain` shows.
  */
 export interface Schema {
-  type?: 'object' | 'array' | 'string' | 'integer' | 'boolean';
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   description: string;
   format?: 'date-time' | 'int32' | 'int64';
   default?: unknown;

@@ -1,4 +1,11 @@
-import { sharingPolicies, type SharingPolicySpec, type SharingPolicyStatus } from '../sharing-policy.ts';
+import { MAX_POLICY_ENTRIES } from '../limits.ts';
+import type { ReflectableKind } from '../reflection.ts';
+import {
+  sharingPolicies,
+  type OfferedServices,
+  type SharingPolicySpec,
+  type SharingPolicyStatus,
+} from '../sharing-policy.ts';
 import {
   AGE,
   clusterIDs,
@@ -12,8 +19,11 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { keepForSeconds, podSecurity } from './offer.ts';
+import { labelSelector } from './label-selector.ts';
 import { peerSelector } from './peer-selector.ts';
-import { conditions, dnsName, type Schema, type SchemaOf } from './schema.ts';
+import { apiGroup, apiResource } from './reflection.ts';
+import type { Toleration } from '../wire.ts';
+import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
 
 const CLASS = 'Name of a class.';
 
@@ -34,7 +44,9 @@ const amounts = {
       'storage.',
   ),
   withhold: names('Resources that are never offered.', 'Name of a resource.', 64),
-  nodeSelector: labels('Only nodes with all these labels lend; without it all real, schedulable nodes do.'),
+  nodeSelector: labels(
+    'Only nodes with all these labels lend, and pods of peers run on no others; without it all real, schedulable nodes do.',
+  ),
   thresholdPercent: percent('Percent by which a free amount must move before a new offer goes out.', 10),
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
 
@@ -45,8 +57,45 @@ const rules = {
     default: 'baseline',
   },
   runtimeClassName: dnsName(
-    'RuntimeClass for pods of peers, a hardened one for example. Written on tenant namespaces as tributary.dev/runtime-class; whoever relies on it must have an admission policy of their own enforce it.',
+    'RuntimeClass of every pod of a peer, a hardened one for example, whatever the pod asks for; pods with any other are refused.',
   ),
+  tolerations: {
+    type: 'array',
+    description:
+      'Given to every pod of a peer; together with nodeSelector for nodes that a taint keeps for guests.',
+    maxItems: 16,
+    'x-kubernetes-list-type': 'atomic',
+    items: {
+      type: 'object',
+      description: 'As in a pod.',
+      required: ['key'],
+      properties: {
+        key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
+        operator: { type: 'string', description: 'Default Equal.', enum: ['Exists', 'Equal'] },
+        value: { type: 'string', description: 'Value of the taint, for Equal.', maxLength: 63 },
+        effect: {
+          type: 'string',
+          description: 'Effect of the taint; without it, all effects.',
+          enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
+        },
+        tolerationSeconds: {
+          type: 'integer',
+          format: 'int64',
+          description: 'For NoExecute: how long the taint is tolerated, in seconds.',
+          minimum: 0,
+        },
+      } satisfies SchemaOf<Toleration>,
+    },
+  },
+  isolation: {
+    type: 'string',
+    description:
+      'Tenant: a NetworkPolicy lets pods of a peer reach each other, their home, DNS and addresses outside this cluster, but ' +
+      'no pod of ours or of another peer, and lets no pod of another peer in. None: none is made. Either needs a network ' +
+      'plug-in that enforces NetworkPolicies.',
+    default: 'Tenant',
+    enum: ['Tenant', 'None'],
+  },
   maxPriority: {
     type: 'integer',
     format: 'int32',
@@ -54,6 +103,50 @@ const rules = {
     default: 0,
     minimum: -2_147_483_648,
     maximum: 1_000_000_000,
+  },
+  namespaceNaming: {
+    type: 'string',
+    description:
+      'How tenant namespaces are called. Suffixed: after the home namespace and the peer, whatever it asks for. ' +
+      'SameIfFree: as the peer asks, or else as the home namespace, where that name is free, so that names of Services ' +
+      'mean the same in both clusters; a peer then chooses names here. Tenants that are there keep theirs.',
+    default: 'Suffixed',
+    enum: ['Suffixed', 'SameIfFree'],
+  },
+  services: {
+    type: 'array',
+    description:
+      'Services of this cluster that peers may use: their pods, at the ports of the Service, can then be reached from ' +
+      "the peer's network.",
+    maxItems: MAX_POLICY_ENTRIES,
+    'x-kubernetes-list-type': 'atomic',
+    items: {
+      type: 'object',
+      description: 'Services of one namespace.',
+      required: ['namespace', 'selector'],
+      properties: {
+        namespace: dnsLabel('Namespace of the Services.'),
+        selector: labelSelector('Labels of the Services; an empty selector means all of the namespace.'),
+      } satisfies SchemaOf<OfferedServices>,
+    },
+  },
+  reflectableKinds: {
+    type: 'array',
+    description:
+      'Kinds that peers may bring into their tenant namespaces, beside pods and what belongs to them. Tributary can pass ' +
+      'on no right that it does not hold: give it a ClusterRole with the label tributary.dev/aggregate-to-lending: "true".',
+    maxItems: MAX_POLICY_ENTRIES,
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['group', 'resource'],
+    items: {
+      type: 'object',
+      description: 'One kind.',
+      required: ['group', 'resource'],
+      properties: {
+        group: apiGroup('API group, for example stable.example.com.'),
+        resource: apiResource('Plural name, for example crontabs.'),
+      } satisfies SchemaOf<ReflectableKind>,
+    },
   },
   onEnd: {
     type: 'string',
@@ -65,7 +158,7 @@ const rules = {
   },
   keepForSeconds: {
     ...keepForSeconds('How long pods outlive a home that does not come back, in seconds.'),
-    default: 3600,
+    default: 86_400,
   },
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
 
@@ -100,6 +193,20 @@ const spec: Schema = {
     },
     storageClasses: names('Storage classes that peers may use.', CLASS, 64),
     ingressClasses: names('Ingress classes that peers may use.', CLASS, 64),
+    ingressHosts: {
+      type: 'array',
+      description:
+        'Hosts that peers\' Ingresses may name. Each stands for itself and all names below it; "*" for any host. Without ' +
+        'it they may name none: whoever names a host takes its traffic.',
+      maxItems: MAX_POLICY_ENTRIES,
+      'x-kubernetes-list-type': 'set',
+      items: {
+        type: 'string',
+        description: 'A host, for example peers.example.com.',
+        maxLength: 253,
+        pattern: '^(\\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$',
+      },
+    },
     loadBalancerClasses: names('Load-balancer classes that peers may use.', CLASS, 64),
     offerSeconds: {
       type: 'integer',

@@ -11,6 +11,7 @@ import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
 import { resourceList } from './common.ts';
 import type { Definition } from './definition.ts';
+import { reflectionRules } from './reflection.ts';
 import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
 
 const kubeconfigSecretRef: Schema = {
@@ -67,6 +68,13 @@ const taints: Schema = {
   },
 };
 
+/** NamespaceOffloadings have been checked; once more for each of them would be over the budget of CEL. */
+function unvalidated({ items, ...schema }: Schema): Schema {
+  if (items === undefined) return schema;
+  const { 'x-kubernetes-validations': _validations, ...rest } = items;
+  return { ...schema, items: rest };
+}
+
 const namespaceMapping: Schema = {
   type: 'object',
   description: 'Pods of the home namespace run in the tenant namespace.',
@@ -77,6 +85,7 @@ const namespaceMapping: Schema = {
       'A namespace of the foreign cluster, made for us by its administrator; each at most once, since two home ' +
         'namespaces in one would mix objects of the same name.',
     ),
+    reflection: unvalidated(reflectionRules),
   } satisfies SchemaOf<NamespaceMapping>,
 };
 
@@ -155,6 +164,29 @@ const spec: Schema = {
     taints,
     namespaces,
     homeApiServer,
+    ingressClasses: {
+      type: 'object',
+      description:
+        'Classes of Ingresses here, and what they become over there. An Ingress of another class stays home.',
+      maxProperties: 64,
+      additionalProperties: dnsName('Class over there.'),
+    },
+    storageClasses: {
+      type: 'object',
+      description:
+        'StorageClasses here, of provisioner tributary.dev/storage, and the classes that they become over there; goes before the ' +
+        'parameter foreignClass of the class. A claim whose class neither names is not made over there.',
+      maxProperties: 64,
+      additionalProperties: dnsName('Class over there.'),
+    },
+    offeredStorageClasses: {
+      type: 'array',
+      description:
+        'Classes that the provider lends, where it has said so; claims that become others are refused here.',
+      maxItems: 64,
+      'x-kubernetes-list-type': 'set',
+      items: dnsName('Class over there.'),
+    },
     declaredFeatures: {
       type: 'array',
       description:

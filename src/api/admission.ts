@@ -1,0 +1,51 @@
+import type * as models from '@kubernetes/client-node';
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Stored, Wire } from './wire.ts';
+
+export type MutatingWebhookConfiguration = Stored<models.V1MutatingWebhookConfiguration>;
+export type MutatingWebhook = Wire<models.V1MutatingWebhook>;
+
+export const mutatingWebhookConfigurations: ResourceType<MutatingWebhookConfiguration> = defineResource(
+  'admissionregistration.k8s.io/v1',
+  'MutatingWebhookConfiguration',
+  'mutatingwebhookconfigurations',
+  'Cluster',
+);
+
+export type ValidatingWebhookConfiguration = Stored<models.V1ValidatingWebhookConfiguration>;
+export type ValidatingWebhook = Wire<models.V1ValidatingWebhook>;
+
+export const validatingWebhookConfigurations: ResourceType<ValidatingWebhookConfiguration> = defineResource(
+  'admissionregistration.k8s.io/v1',
+  'ValidatingWebhookConfiguration',
+  'validatingwebhookconfigurations',
+  'Cluster',
+);
+
+/** Name of the MutatingWebhookConfiguration for the home side: pods of offloaded namespaces. */
+export const WEBHOOK_CONFIGURATION = 'tributary';
+/** Name of both configurations for the provider's side: pods in tenant namespaces. */
+export const GUESTS_CONFIGURATION = 'tributary-guests';
+/** Name of the Service in front of the webhook, and of the Secret with its certificates. */
+export const WEBHOOK_SERVICE = 'tributary-webhook';
+/** On which the program listens; the Service's own is 443. */
+export const WEBHOOK_PORT = 9443;
+export const WEBHOOK_PATH = '/mutate-pods';
+
+/** One operation of a JSON Patch (RFC 6902). */
+export interface JsonPatchOperation {
+  op: 'add';
+  path: string;
+  value: unknown;
+}
+
+/** What is done to an object that comes. */
+export interface Admission {
+  /** Why it is not let in; undefined: it is. */
+  refusal?: string;
+  /** Empty: it stays as it is. */
+  patch: JsonPatchOperation[];
+  /** For whoever makes the object; kubectl shows them. */
+  warnings: string[];
+}

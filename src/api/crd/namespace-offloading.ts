@@ -1,0 +1,184 @@
+import { MAX_NAMESPACES } from '../limits.ts';
+import {
+  NAMESPACE_OFFLOADING_CONDITIONS,
+  namespaceOffloadings,
+  OFFLOADING_NAME,
+  type HeldOff,
+  type NamespaceOffloadingSpec,
+  type NamespaceOffloadingStatus,
+  type OffloadedCluster,
+} from '../namespace-offloading.ts';
+import { AGE, clusterName, column, message, observedGeneration, reason, time } from './common.ts';
+import type { Definition } from './definition.ts';
+import { labelSelector } from './label-selector.ts';
+import { reflectionRules } from './reflection.ts';
+import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+
+const seconds = (description: string, fallback: number, maximum: number): Schema => ({
+  type: 'integer',
+  format: 'int32',
+  description,
+  default: fallback,
+  minimum: 0,
+  maximum,
+});
+
+const DAY = 86_400;
+
+const spec = {
+  clusterSelector: labelSelector(
+    'Which virtual nodes, by the labels of their Node; without it all. `kubectl get nodes -l ' +
+      'tributary.dev/node-type=virtual-node --show-labels` shows them.',
+  ),
+  podStrategy: {
+    type: 'string',
+    description:
+      'Local: pods stay on real nodes; what they need is replicated all the same. Remote: pods run on virtual nodes ' +
+      'only. LocalAndRemote: wherever the scheduler finds place. A change holds for pods that are made from then on.',
+    default: 'LocalAndRemote',
+    enum: ['Local', 'Remote', 'LocalAndRemote'],
+  },
+  naming: {
+    type: 'string',
+    description:
+      'How the namespace is called over there. Suffixed: its name and part of our ClusterID, or what else the provider ' +
+      'chooses. Same: its own name; where another has that, the cluster is not used. Selected: remoteName, likewise. ' +
+      'Providers whose policy chooses names refuse Same and Selected. Cannot be changed.',
+    default: 'Suffixed',
+    enum: ['Suffixed', 'Same', 'Selected'],
+  },
+  remoteName: dnsLabel('Name over there, with naming: Selected. Cannot be changed.'),
+  reflection: reflectionRules,
+  onRemoval: {
+    type: 'string',
+    description:
+      'What becomes of pods that run over there when this object is deleted. All of them end there, and those with an ' +
+      'owner (a Deployment, a Job) are replaced by it. Return: those without one are made anew here. End: they are not.',
+    default: 'Return',
+    enum: ['Return', 'End'],
+  },
+  releaseAfterSeconds: seconds(
+    'A pod that the foreign cluster cannot place for so long is released to run elsewhere. 0: it waits for ever.',
+    60,
+    DAY,
+  ),
+  holdOffSeconds: seconds(
+    'Pods of the same owner are kept off the virtual node that could not place one of them, for so long.',
+    600,
+    DAY,
+  ),
+} satisfies SchemaOf<NamespaceOffloadingSpec>;
+
+const cluster: Schema = {
+  type: 'object',
+  description: 'The namespace in one foreign cluster.',
+  required: ['cluster', 'virtualNodes', 'phase', 'reason'],
+  properties: {
+    cluster: {
+      type: 'string',
+      description: 'ClusterID; of a VirtualNode made by hand, its name.',
+      maxLength: 253,
+    },
+    clusterName: clusterName('What the cluster calls itself.'),
+    virtualNodes: {
+      type: 'array',
+      description: 'Virtual nodes of that cluster that are selected.',
+      maxItems: 256,
+      'x-kubernetes-list-type': 'set',
+      items: dnsName('Name of a VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
+    },
+    remoteNamespace: dnsLabel('Name of the namespace over there.'),
+    phase: {
+      type: 'string',
+      description:
+        'Pending: being set up. Ready: pods can run there. Failed: they cannot, for the reason given. Ending: being ' +
+        'taken down.',
+      enum: ['Pending', 'Ready', 'Failed', 'Ending'],
+    },
+    reason,
+    message,
+  } satisfies SchemaOf<OffloadedCluster>,
+};
+
+const heldOff: Schema = {
+  type: 'object',
+  description: 'Pods of one owner that one virtual node could not place.',
+  required: ['owner', 'virtualNode', 'until'],
+  properties: {
+    owner: { type: 'string', description: 'Kind/name of the owner.', maxLength: 317 },
+    virtualNode: dnsName('Name of the VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
+    until: time('From then on the virtual node is tried again.'),
+  } satisfies SchemaOf<HeldOff>,
+};
+
+const status = {
+  observedGeneration,
+  clusters: {
+    type: 'array',
+    description: 'Every foreign cluster that is selected, or still has the namespace.',
+    maxItems: MAX_NAMESPACES,
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['cluster'],
+    items: cluster,
+  },
+  heldOff: {
+    type: 'array',
+    description: 'What was released, and is kept off a virtual node for a while.',
+    maxItems: 64,
+    'x-kubernetes-list-type': 'atomic',
+    items: heldOff,
+  },
+  conditions: conditions(Object.values(NAMESPACE_OFFLOADING_CONDITIONS).join(', ')),
+} satisfies SchemaOf<NamespaceOffloadingStatus>;
+
+export const namespaceOffloadingDefinition: Definition = {
+  type: namespaceOffloadings,
+  singular: 'namespaceoffloading',
+  shortNames: ['nso'],
+  columns: [
+    column('Strategy', '.spec.podStrategy', 'Where pods may run.'),
+    column(
+      'Ready',
+      '.status.conditions[?(@.type=="Ready")].status',
+      'Whether all selected clusters have it.',
+    ),
+    column('Reason', '.status.conditions[?(@.type=="Ready")].reason', 'Why.'),
+    // A printer column shows the first of several values only, so no list of clusters.
+    column('Message', '.status.conditions[?(@.type=="Ready")].message', 'Where it is, or why not.'),
+    AGE,
+  ],
+  schema: {
+    type: 'object',
+    description:
+      'Stretches the namespace that it is in over foreign clusters. Its name is "offloading"; there is one for each ' +
+      'namespace. The label tributary.dev/offload on the namespace makes one with defaults.',
+    required: ['spec'],
+    properties: {
+      spec: {
+        type: 'object',
+        description: 'What is wanted.',
+        properties: spec,
+        'x-kubernetes-validations': [
+          {
+            rule: "(self.naming == 'Selected') == has(self.remoteName)",
+            message: 'remoteName goes with naming: Selected, and only with that',
+            reason: 'FieldValueInvalid',
+          },
+          {
+            rule: 'self.naming == oldSelf.naming && has(self.remoteName) == has(oldSelf.remoteName) && (!has(self.remoteName) || self.remoteName == oldSelf.remoteName)',
+            message: 'naming and remoteName cannot be changed: delete the object and make another',
+            reason: 'FieldValueForbidden',
+          },
+        ],
+      },
+      status: { type: 'object', description: 'What was found.', properties: status },
+    },
+    'x-kubernetes-validations': [
+      {
+        rule: `self.metadata.name == '${OFFLOADING_NAME}'`,
+        message: `the name must be "${OFFLOADING_NAME}": there is one for each namespace`,
+        reason: 'FieldValueInvalid',
+      },
+    ],
+  },
+};

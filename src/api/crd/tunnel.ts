@@ -1,0 +1,264 @@
+import {
+  CIDR_PATTERN,
+  MAX_CIDR_LENGTH,
+  MAX_ENDPOINT_LENGTH,
+  NETWORK_KEY_PATTERN,
+  TUNNEL_LIMITS,
+} from '../limits.ts';
+import {
+  TUNNEL_CONDITIONS,
+  tunnels,
+  type AddressPort,
+  type PeerView,
+  type PrefixView,
+  type TunnelConnection,
+  type TunnelPeer,
+  type TunnelSpec,
+  type TunnelStatus,
+} from '../tunnel.ts';
+import {
+  AGE,
+  clusterID,
+  clusterName,
+  column,
+  endpoints,
+  observedGeneration,
+  reason,
+  time,
+} from './common.ts';
+import type { Definition } from './definition.ts';
+import { networkAccess, networkTransit } from './foreign-cluster.ts';
+import { conditions, type Schema, type SchemaOf } from './schema.ts';
+
+const cidr = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 3,
+  maxLength: MAX_CIDR_LENGTH,
+  pattern: CIDR_PATTERN,
+});
+
+const cidrs = (description: string, maxItems: number): Schema => ({
+  type: 'array',
+  description,
+  maxItems,
+  'x-kubernetes-list-type': 'atomic',
+  items: cidr('A CIDR without host bits, for example 10.244.0.0/16.'),
+});
+
+const peer: Schema = {
+  type: 'object',
+  description: 'What the peer says of its end; absent until it has told.',
+  required: ['publicKey', 'endpoints', 'pods', 'external'],
+  properties: {
+    publicKey: {
+      type: 'string',
+      description: 'WireGuard public key of its gateway, base64.',
+      minLength: 44,
+      maxLength: 44,
+      pattern: NETWORK_KEY_PATTERN,
+    },
+    endpoints: endpoints('Where its gateway can be dialled over UDP; empty where it cannot.'),
+    pods: cidrs('Where its pods are, in its own addresses.', TUNNEL_LIMITS.pods),
+    external: cidrs(
+      'Its range for its nodes and for what it maps there, in its own addresses.',
+      TUNNEL_LIMITS.external,
+    ),
+    transit: cidrs(
+      'Where it forwards to third clusters for us, in its own addresses.',
+      TUNNEL_LIMITS.transit,
+    ),
+  } satisfies SchemaOf<TunnelPeer>,
+};
+
+const addressPorts = (description: string): Schema => ({
+  type: 'array',
+  description,
+  maxItems: TUNNEL_LIMITS.offered,
+  'x-kubernetes-list-type': 'atomic',
+  items: {
+    type: 'object',
+    description: 'Where one endpoint of a Service is.',
+    required: ['address', 'protocol', 'port'],
+    properties: {
+      address: {
+        type: 'string',
+        description: 'Of a pod, as it is written here.',
+        minLength: 2,
+        maxLength: 45,
+        pattern: '^[0-9A-Fa-f.:]+$',
+      },
+      protocol: { type: 'string', description: 'Of the transport.', enum: ['TCP', 'UDP', 'SCTP'] },
+      port: {
+        type: 'integer',
+        format: 'int32',
+        description: 'Of the pod, not of the Service.',
+        minimum: 1,
+        maximum: 65_535,
+      },
+    } satisfies SchemaOf<AddressPort>,
+  },
+});
+
+const spec: Schema = {
+  type: 'object',
+  description:
+    'What both ends have agreed on. Written by Tributary; what a person may want is in the ForeignCluster.',
+  required: ['clusterID'],
+  properties: {
+    clusterID: clusterID('The peer; also the name of this object.'),
+    clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
+    peer,
+    seenAs: {
+      type: 'array',
+      description: 'How the peer sees the prefixes that it is told of; the rest of ours it does not see.',
+      maxItems: TUNNEL_LIMITS.seenAs,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['prefix'],
+      items: {
+        type: 'object',
+        description: 'One prefix under two addresses, of the same length.',
+        required: ['prefix', 'as'],
+        properties: {
+          prefix: cidr('As it is here.'),
+          as: cidr('As the peer sees it.'),
+        } satisfies SchemaOf<PrefixView>,
+      },
+    },
+    access: networkAccess,
+    transit: networkTransit,
+    offered: addressPorts(
+      'Endpoints of Services here that the peer is offered: any of its pods reaches them, unless access is None.',
+    ),
+    used: addressPorts(
+      'Endpoints of its Services that are used here, as they are seen here: our pods in third clusters reach them through us.',
+    ),
+  } satisfies SchemaOf<TunnelSpec>,
+};
+
+const views: Schema = {
+  type: 'array',
+  description: 'As what we see the prefixes of the peer. Chosen here, and kept for the life of the tunnel.',
+  maxItems: TUNNEL_LIMITS.views,
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': ['prefix'],
+  items: {
+    type: 'object',
+    description: 'One prefix under two addresses, of the same length.',
+    required: ['prefix', 'as', 'use'],
+    properties: {
+      prefix: cidr('As the peer writes it.'),
+      as: cidr('As it is seen here; the same where nothing overlaps.'),
+      use: {
+        type: 'string',
+        description:
+          'Pods: of its pods. External: of its nodes and what it maps there. Transit: of a third cluster, through it.',
+        enum: ['Pods', 'External', 'Transit'],
+      },
+    } satisfies SchemaOf<PeerView>,
+  },
+};
+
+const refused: Schema = {
+  type: 'array',
+  description: 'Prefixes of the peer that are not seen here, each with its cause.',
+  maxItems: TUNNEL_LIMITS.refused,
+  'x-kubernetes-list-type': 'atomic',
+  items: {
+    type: 'object',
+    description: 'One prefix.',
+    required: ['prefix', 'reason', 'message'],
+    properties: {
+      prefix: { type: 'string', description: 'As the peer writes it.', maxLength: 64 },
+      reason,
+      message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 512 },
+    },
+  },
+};
+
+const count = (description: string): Schema => ({
+  type: 'integer',
+  format: 'int64',
+  description,
+  minimum: 0,
+});
+
+const connection: Schema = {
+  type: 'object',
+  description: 'What the gateway has measured last.',
+  properties: {
+    gateway: { type: 'string', description: 'Node whose gateway is active.', maxLength: 253 },
+    endpoint: {
+      type: 'string',
+      description: 'Where packets are sent to now as host:port, learnt or configured.',
+      maxLength: MAX_ENDPOINT_LENGTH,
+    },
+    handshake: time('Last handshake of WireGuard.'),
+    rttMs: {
+      type: 'number',
+      description: 'Round-trip time through the tunnel in milliseconds, the median of the last probes.',
+      minimum: 0,
+    },
+    lossPercent: {
+      type: 'number',
+      description: 'How many of the last probes did not come back, in percent.',
+      minimum: 0,
+      maximum: 100,
+    },
+    receivedBytes: count('Bytes received from the peer since the gateway took over.'),
+    sentBytes: count('Bytes sent to the peer since the gateway took over.'),
+    mtu: {
+      type: 'integer',
+      format: 'int32',
+      description: 'Largest packet that goes through the tunnel in bytes, as probed.',
+      minimum: 0,
+      maximum: 65_535,
+    },
+  } satisfies SchemaOf<TunnelConnection>,
+};
+
+const status: Schema = {
+  type: 'object',
+  description:
+    'Addresses, written by the role cluster, and what was measured, written by the active gateway.',
+  properties: {
+    observedGeneration,
+    views,
+    refused,
+    connection,
+    conditions: conditions(Object.values(TUNNEL_CONDITIONS).join(', ')),
+  } satisfies SchemaOf<TunnelStatus>,
+};
+
+export const tunnelDefinition: Definition = {
+  type: tunnels,
+  singular: 'tunnel',
+  shortNames: ['tun'],
+  columns: [
+    column('Cluster', '.spec.clusterName', 'The name that the peer gives itself.'),
+    column('Ready', '.status.conditions[?(@.type=="Ready")].status', 'Whether packets go both ways.'),
+    column('Endpoint', '.status.connection.endpoint', 'Where packets are sent to.'),
+    column('RTT', '.status.connection.rttMs', 'Round-trip time in milliseconds.', { type: 'number' }),
+    column('Loss', '.status.connection.lossPercent', 'Lost probes in percent.', { type: 'number' }),
+    column('MTU', '.status.connection.mtu', 'Largest packet in bytes.', { type: 'integer' }),
+    AGE,
+    column('Reason', '.status.conditions[?(@.type=="Ready")].reason', 'Why it is ready, or not.', {
+      priority: 1,
+    }),
+    column('Gateway', '.status.connection.gateway', 'Node whose gateway is active.', { priority: 1 }),
+    column('Handshake', '.status.connection.handshake', 'Last handshake of WireGuard.', {
+      type: 'date',
+      priority: 1,
+    }),
+    column('Access', '.spec.access', 'What the peer reaches here.', { priority: 1 }),
+  ],
+  schema: {
+    type: 'object',
+    description: 'The network between this cluster and one peer. Made by Tributary.',
+    required: ['spec'],
+    properties: { spec, status },
+    'x-kubernetes-validations': [
+      { rule: 'self.metadata.name == self.spec.clusterID', message: 'the name must be the clusterID' },
+    ],
+  },
+};

@@ -1,0 +1,117 @@
+import type { LabelSelector } from './label-selector.ts';
+import type { ReflectionRule } from './reflection.ts';
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Condition, KubeObject } from './wire.ts';
+
+/** The only name that a NamespaceOffloading may have: there is one for each namespace. */
+export const OFFLOADING_NAME = 'offloading';
+
+/**
+ * Local: pods stay on real nodes; what they need over there is replicated all the same. Remote: pods run on virtual
+ * nodes only. LocalAndRemote: wherever the scheduler finds place.
+ */
+export type PodStrategy = 'Local' | 'Remote' | 'LocalAndRemote';
+
+/**
+ * Suffixed: as the provider calls its tenants, `<namespace>-<our ID>`. Same: as the namespace itself, or not at all.
+ * Selected: `remoteName`, or not at all.
+ */
+export type OffloadedNaming = 'Suffixed' | 'Same' | 'Selected';
+
+/** Return: pods without an owner are made anew here. End: they end. Pods with an owner are replaced by it either way. */
+export type OnRemoval = 'Return' | 'End';
+
+export interface NamespaceOffloadingSpec {
+  /** Virtual nodes by the labels of their Node; default: all. */
+  clusterSelector?: LabelSelector;
+  /** Default LocalAndRemote. */
+  podStrategy?: PodStrategy;
+  /** Default: whatever the provider chooses. Cannot be changed. */
+  naming?: OffloadedNaming;
+  /** With `naming: Selected`. Cannot be changed. */
+  remoteName?: string;
+  /** Rules for kinds of objects; each kind once. */
+  reflection?: ReflectionRule[];
+  /** Default Return. */
+  onRemoval?: OnRemoval;
+  /** A pod that the foreign cluster cannot place for so long is released to run elsewhere; 0: never. Default 60. */
+  releaseAfterSeconds?: number;
+  /** A released pod and its kind do not go to that virtual node again for so long. Default 600. */
+  holdOffSeconds?: number;
+}
+
+export type OffloadedPhase = 'Pending' | 'Ready' | 'Failed' | 'Ending';
+
+/** The namespace in one foreign cluster. */
+export interface OffloadedCluster {
+  /** ClusterID of the provider; of a VirtualNode made by hand its name. */
+  cluster: string;
+  /** What the provider calls itself. */
+  clusterName?: string;
+  virtualNodes: string[];
+  remoteNamespace?: string;
+  phase: OffloadedPhase;
+  reason: string;
+  message?: string;
+}
+
+/** Pods of that owner are kept off that virtual node until then. */
+export interface HeldOff {
+  /** `Kind/name` of the controller of released pods; of a pod without one `Pod/name`. */
+  owner: string;
+  virtualNode: string;
+  /** RFC 3339. */
+  until: string;
+}
+
+export interface NamespaceOffloadingStatus {
+  observedGeneration?: number;
+  clusters?: OffloadedCluster[];
+  heldOff?: HeldOff[];
+  conditions?: Condition[];
+}
+
+/** The namespace that it is in stretches over foreign clusters. */
+export interface NamespaceOffloading extends KubeObject {
+  spec: NamespaceOffloadingSpec;
+  status?: NamespaceOffloadingStatus;
+}
+
+export const namespaceOffloadings: ResourceType<NamespaceOffloading> = defineResource(
+  'tributary.dev/v1alpha1',
+  'NamespaceOffloading',
+  'namespaceoffloadings',
+  'Namespaced',
+);
+
+export const NAMESPACE_OFFLOADING_CONDITIONS = {
+  /** The namespace is in all selected clusters. */
+  ready: 'Ready',
+} as const;
+
+/** Of the condition, and of each cluster; a closed list. */
+export const NAMESPACE_OFFLOADING_REASONS = {
+  ok: 'AsExpected',
+  /** No virtual node has the labels. */
+  noClusterSelected: 'NoClusterSelected',
+  /** Some clusters do not have it. */
+  someFailed: 'SomeClustersFailed',
+  allFailed: 'AllClustersFailed',
+  inProgress: 'InProgress',
+  ending: 'Ending',
+  /** A namespace that holds a cluster's own parts never leaves it. */
+  systemNamespace: 'SystemNamespace',
+  /** The provider has no tenant namespace for us yet. */
+  waitingForProvider: 'WaitingForProvider',
+  /** The name that is asked for is another's over there. */
+  nameTaken: 'NameTaken',
+  /** The provider's policy chooses names itself. */
+  namingRefused: 'NamingNotAllowed',
+  /** The VirtualNode was made by hand, and does not name the namespace. */
+  notMapped: 'NotMapped',
+  /** The virtual node is not Ready. */
+  notReady: 'VirtualNodeNotReady',
+} as const;
+export type NamespaceOffloadingReason =
+  (typeof NAMESPACE_OFFLOADING_REASONS)[keyof typeof NAMESPACE_OFFLOADING_REASONS];

@@ -1,0 +1,140 @@
+import { defineResource } from './resources.ts';
+import type { ResourceType } from './resources.ts';
+import type { Condition, KubeObject } from './wire.ts';
+
+/**
+ * Two clusters see the same prefix under different addresses. Both have the same length and family; the host part of
+ * an address stays as it is.
+ */
+export interface PrefixView {
+  /** As its owner writes it. */
+  prefix: string;
+  /** As the one that looks writes it. Equal to `prefix` where nothing overlaps: then nothing is rewritten. */
+  as: string;
+}
+
+/** Pods: addresses of pods. External: an owner's range for its nodes and what it maps there. Transit: of a third cluster. */
+export type PrefixUse = 'Pods' | 'External' | 'Transit';
+
+/** As what we see a prefix of the peer: chosen here, kept for the life of the tunnel. */
+export interface PeerView extends PrefixView {
+  use: PrefixUse;
+}
+
+/** What the peer says of its end; checked in form and against our own ranges. */
+export interface TunnelPeer {
+  /** Base64 of a Curve25519 public key (WireGuard). */
+  publicKey: string;
+  /** `host:port` (UDP) at which its gateway can be dialled; empty where it cannot. */
+  endpoints: string[];
+  /** CIDRs of its pods. */
+  pods: string[];
+  /** Its external range. */
+  external: string[];
+  /** Prefixes of third clusters that it forwards for us, in its own addresses. */
+  transit?: string[];
+}
+
+/**
+ * What a peer reaches here. OffloadedPods: those of our pods that run over there reach our pods, and its pods reach those
+ * of its pods that run here. AllPods: every pod of the one, every pod of the other. None: nothing.
+ */
+export type NetworkAccess = 'OffloadedPods' | 'AllPods' | 'None';
+/** Whether the peer reaches our pods in third clusters through us. */
+export type NetworkTransit = 'OffloadedPods' | 'None';
+
+export type TransportProtocol = 'TCP' | 'UDP' | 'SCTP';
+
+/** Where one endpoint of a Service is. */
+export interface AddressPort {
+  address: string;
+  protocol: TransportProtocol;
+  port: number;
+}
+
+export interface TunnelSpec {
+  clusterID: string;
+  clusterName?: string;
+  /** Absent until the peer has told. */
+  peer?: TunnelPeer;
+  /** How the peer sees prefixes that we export to it: `prefix` is ours, `as` is the peer's. */
+  seenAs?: PrefixView[];
+  access: NetworkAccess;
+  transit: NetworkTransit;
+  /** Endpoints of our Services that the peer is offered: reached by any of its pods, unless `access` is None. */
+  offered?: AddressPort[];
+  /** Endpoints of its Services that are used here, in our addresses: our pods in third clusters reach them through us. */
+  used?: AddressPort[];
+}
+
+/** What the gateway has measured last; written when something of it changes noticeably. */
+export interface TunnelConnection {
+  /** Node whose gateway is active. */
+  gateway?: string;
+  /** `host:port` that the peer is sent to now, learnt or configured. */
+  endpoint?: string;
+  /** Last WireGuard handshake, RFC 3339. */
+  handshake?: string;
+  /** Median of the last probes through the tunnel, in milliseconds with one decimal. */
+  rttMs?: number;
+  /** Of the last probes, in percent. */
+  lossPercent?: number;
+  receivedBytes?: number;
+  sentBytes?: number;
+  /** Largest packet that goes through the tunnel, in bytes, as probed. */
+  mtu?: number;
+}
+
+export interface TunnelStatus {
+  observedGeneration?: number;
+  /** As what we see the peer's prefixes. Written by IPAM; read back when it starts. */
+  views?: PeerView[];
+  /** Why a prefix has no view; by IPAM. */
+  refused?: { prefix: string; reason: string; message: string }[];
+  connection?: TunnelConnection;
+  conditions?: Condition[];
+}
+
+/** The network between this cluster and one peer, named by the peer's ClusterID. */
+export interface Tunnel extends KubeObject {
+  spec: TunnelSpec;
+  status?: TunnelStatus;
+}
+
+export const tunnels: ResourceType<Tunnel> = defineResource(
+  'tributary.dev/v1alpha1',
+  'Tunnel',
+  'tunnels',
+  'Cluster',
+);
+
+/** Condition types of a Tunnel, written by the gateway while one runs; a closed list. */
+export const TUNNEL_CONDITIONS = {
+  /** Packets go through in both directions, and all prefixes are seen. */
+  ready: 'Ready',
+  /** Every prefix of the peer has a view, and the peer has told how it sees ours. */
+  addresses: 'AddressesAssigned',
+  /** The host's links, routes and rules are as wanted. */
+  configured: 'HostConfigured',
+  /** Probes come back. */
+  connected: 'Connected',
+} as const;
+
+/** Reasons of those conditions; a closed list. */
+export const TUNNEL_REASONS = {
+  ok: 'AsExpected',
+  peerSilent: 'PeerHasNotTold',
+  peerViews: 'PeerHasNoViewOfUs',
+  prefixRefused: 'PrefixRefused',
+  poolExhausted: 'PoolExhausted',
+  noWireGuard: 'WireGuardNotRunning',
+  hostRefused: 'HostRefused',
+  noEndpoint: 'NoEndpoint',
+  noHandshake: 'NoHandshake',
+  noAnswer: 'NoAnswer',
+  lossy: 'PacketsLost',
+  starting: 'Starting',
+  /** Written by the role `cluster`, since nobody else is there. */
+  noGateway: 'GatewayNotRunning',
+} as const;
+export type TunnelReason = (typeof TUNNEL_REASONS)[keyof typeof TUNNEL_REASONS];

@@ -1,0 +1,132 @@
+import { isOfDaemonSet } from '../api/pod.ts';
+import { pods } from '../api/resources.ts';
+import type { Node, Pod } from '../api/wire.ts';
+import type { Random } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ignoring } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import type { KubeClient } from './client.ts';
+import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
+import type { EventRecorder } from './events.ts';
+import { BUDGET_OVERRIDDEN, Evictions, type Held, overriddenText } from './evictions.ts';
+
+export interface NodeDrainOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  /** On pods whose budget was overridden. */
+  events: EventRecorder;
+  limits: DrainLimits;
+  random?: Random;
+}
+
+export interface Drained {
+  nodeName: string;
+  /** As read just now; undefined: it is not there. */
+  node: Node | undefined;
+  /** When the drain began, milliseconds since the epoch. */
+  sinceMs: number;
+  hasty: boolean;
+  /** Why, for the event on a pod whose budget does not count any more: "the peering ends". */
+  why: string;
+}
+
+const POLL_MS = 500;
+const AT_ONCE = 16;
+
+/**
+ * Ends the pods of nodes, in stages (drain-stage.ts). Each call is one look, which never waits for a pod: so the drain
+ * of one node holds up no other. Pods of DaemonSets are not waited for: they would come back at once.
+ */
+export class NodeDrain {
+  readonly #options: NodeDrainOptions;
+  readonly #evictions: Evictions;
+
+  constructor(options: NodeDrainOptions) {
+    this.#options = options;
+    this.#evictions = new Evictions(options);
+  }
+
+  /** Undefined: nothing is left to wait for. */
+  async look(drained: Drained, signal: AbortSignal): Promise<DrainState | undefined> {
+    const { client, clock, limits, log } = this.#options;
+    const { nodeName, node, sinceMs, hasty } = drained;
+    const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
+    const ending = items.filter((pod) => !isOfDaemonSet(pod));
+    if (ending.length === 0) return undefined;
+    const now = clock.now();
+    const elapsedMs = Math.abs(now - sinceMs);
+    const awayMs = awayForMs(node, now, elapsedMs);
+    const stage = stageOf({ elapsedMs, hasty, ...(awayMs !== undefined && { awayMs }) }, limits);
+    if (stage.kind === 'Force') {
+      log.warn('pods did not end in time', { node: nodeName, pods: ending.length });
+      await this.deletePods(items, signal, { force: true });
+      return undefined;
+    }
+    const fresh = ending.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const held = await this.#end(fresh, stage.kind, drained, signal);
+    return {
+      stage: stage.kind,
+      left: ending.length,
+      held,
+      untilMs: now + stage.endsInMs,
+      waitMs: Math.max(1, Math.min(POLL_MS, stage.endsInMs)),
+    };
+  }
+
+  async #end(
+    fresh: readonly Pod[],
+    stage: Stage['kind'],
+    { hasty, why }: Drained,
+    signal: AbortSignal,
+  ): Promise<Held[]> {
+    if (hasty) {
+      await this.deletePods(fresh, signal);
+      return [];
+    }
+    // Also when time is up: what a budget lets go needs no word.
+    const held = await this.#evictions.run(fresh, signal);
+    if (stage === 'Evict') return held;
+    for (const { pod, budget, message } of held) this.#tellOverridden(pod, { budget, message, why });
+    await this.deletePods(
+      held.map(({ pod }) => pod),
+      signal,
+    );
+    return [];
+  }
+
+  #tellOverridden(
+    { metadata }: Pick<Pod, 'metadata'>,
+    { budget, message, why }: { budget: string | undefined; message: string; why: string },
+  ): void {
+    const { events, limits } = this.#options;
+    if (budget === undefined) return;
+    const subject = { apiVersion: 'v1', kind: 'Pod', metadata };
+    events.event(
+      subject,
+      'Warning',
+      BUDGET_OVERRIDDEN,
+      overriddenText({ budget, message }, limits.evictMs, why),
+    );
+  }
+
+  /** What is gone, or another by now, is as good as deleted. */
+  async deletePods(
+    items: readonly Pick<Pod, 'metadata'>[],
+    signal: AbortSignal,
+    { force = false }: { force?: boolean } = {},
+  ): Promise<void> {
+    const { client } = this.#options;
+    const how = force ? { gracePeriodSeconds: 0 } : {};
+    for (let at = 0; at < items.length; at += AT_ONCE) {
+      const some = items.slice(at, at + AT_ONCE);
+      await Promise.all(
+        some.map(async ({ metadata: { name, namespace = '', uid } }) =>
+          client
+            .delete(pods, { name, namespace }, { ...how, uid, signal })
+            .catch(ignoring('NotFound', 'Conflict')),
+        ),
+      );
+    }
+  }
+}

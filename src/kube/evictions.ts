@@ -1,0 +1,121 @@
+import type { Pod } from '../api/wire.ts';
+import { type Random, fullJitterMs } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage } from '../lib/errors.ts';
+import type { KubeClient } from './client.ts';
+import { evict } from './evict.ts';
+
+export interface EvictionsOptions {
+  client: KubeClient;
+  clock: Clock;
+  random?: Random;
+}
+
+/** Why a pod is not evicted yet. */
+export interface Held {
+  pod: Pick<Pod, 'metadata'>;
+  /** `namespace/name`; absent where no budget is the reason. */
+  budget?: string;
+  message: string;
+}
+
+interface Attempt {
+  held: Held;
+  count: number;
+  /** Monotonic milliseconds: not asked again before. */
+  nextMs: number;
+}
+
+/** A budget is looked at soon after the first refusal, then ever more rarely. */
+const PATIENCE = { baseMs: 1000, capMs: 15_000 };
+const AT_ONCE = 16;
+/** Beyond this the oldest are forgotten: they are merely asked again too early. */
+const MAX_REMEMBERED = 20_000;
+
+/** Reason of the event on a pod that a budget held for too long. */
+export const BUDGET_OVERRIDDEN = 'DisruptionBudgetOverridden';
+
+/** Text of that event. `why`: what could not wait any longer. */
+export const overriddenText = (
+  held: Pick<Held, 'budget' | 'message'>,
+  afterMs: number,
+  why: string,
+): string =>
+  `deleted though it was ${heldText(held)}: that has held it for ${Math.round(afterMs / 1000)} s, and ${why}`;
+
+/** One phrase for people. */
+export const heldText = ({ budget, message }: Pick<Held, 'budget' | 'message'>): string =>
+  budget === undefined
+    ? `cannot be evicted: ${message}`
+    : `held by PodDisruptionBudget ${budget} (${message})`;
+
+/**
+ * Evicts pods, those that a budget holds again and again. What is remembered is only when to ask next; who forgets it
+ * asks at once. Never waits: whoever calls comes again.
+ */
+export class Evictions {
+  readonly #options: EvictionsOptions;
+  /** By UID. */
+  readonly #attempts = new Map<string, Attempt>();
+
+  constructor(options: EvictionsOptions) {
+    this.#options = options;
+  }
+
+  /** Asks for those whose time it is. Returns those that stay for now, each with the reason. */
+  async run(pods: readonly Pod[], signal: AbortSignal): Promise<Held[]> {
+    const held: Held[] = [];
+    for (let at = 0; at < pods.length; at += AT_ONCE) {
+      const some = pods.slice(at, at + AT_ONCE);
+      const answers = await Promise.all(some.map(async (pod) => this.one(pod, signal)));
+      held.push(...answers.filter((answer) => answer !== undefined));
+    }
+    return held;
+  }
+
+  /** Undefined: it ends, or has ended; with `dryRun`: it might. What goes wrong with one pod is a reason like another, and keeps no other. */
+  async one(
+    pod: Pod,
+    signal: AbortSignal,
+    { dryRun = false }: { dryRun?: boolean } = {},
+  ): Promise<Held | undefined> {
+    const { client, clock } = this.#options;
+    const { uid } = pod.metadata;
+    const before = this.#attempts.get(uid);
+    if (before !== undefined && clock.monotonic() < before.nextMs) return before.held;
+    try {
+      const answer = await evict(client, pod, { dryRun, signal });
+      if (answer.kind === 'Held') {
+        const { budget, message, retryAfterMs = 0 } = answer;
+        return this.#holds({ pod, budget, message }, retryAfterMs);
+      }
+      if (answer.kind === 'Misconfigured')
+        return this.#holds({ pod, message: answer.message }, PATIENCE.capMs);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      return this.#holds({ pod, message: errorMessage(error) }, 0);
+    }
+    this.#attempts.delete(uid);
+    return undefined;
+  }
+
+  #holds({ pod, ...why }: Held, atLeastMs: number): Held {
+    const { clock, random } = this.#options;
+    const { uid } = pod.metadata;
+    const { count = 0 } = this.#attempts.get(uid) ?? {};
+    const waitMs = PATIENCE.baseMs + fullJitterMs(count, { ...PATIENCE, random });
+    // A server that names an hour must not be believed.
+    const nextMs = clock.monotonic() + Math.max(waitMs, Math.min(atLeastMs, PATIENCE.capMs));
+    // Not the whole pod: it may be large.
+    const held: Held = { pod: { metadata: pod.metadata }, ...why };
+    this.#attempts.delete(uid);
+    this.#attempts.set(uid, { held, count: count + 1, nextMs });
+    if (this.#attempts.size > MAX_REMEMBERED) {
+      for (const oldest of this.#attempts.keys()) {
+        this.#attempts.delete(oldest);
+        break;
+      }
+    }
+    return held;
+  }
+}
