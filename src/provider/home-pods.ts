@@ -5,7 +5,7 @@ import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ReferenceKind } from './forge/references.ts';
-import { podReferences } from './forge/references.ts';
+import { claimNames, podReferences } from './forge/references.ts';
 
 /** Index key of an object that pods refer to. */
 export const referenceKey = (kind: ReferenceKind, namespace: string, name: string): string =>
@@ -29,6 +29,7 @@ export function homePodInformer(options: {
       uid: (pod) => [pod.metadata.uid],
       references: (pod) =>
         podReferences(pod).map(({ kind, name }) => referenceKey(kind, pod.metadata.namespace ?? '', name)),
+      claims: (pod) => claimNames(pod).map((name) => `${pod.metadata.namespace}/${name}`),
     },
   });
 }

@@ -1,33 +1,37 @@
 import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodes } from '../api/resources.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
-import { VIRTUAL_NODE_REASONS, API_VERSION, virtualNodes } from '../api/virtual-node.ts';
+import { API_VERSION, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
-import { Controller } from '../kube/controller.ts';
+import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
-import { errorMessage, hasCode } from '../lib/errors.ts';
+import { hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { type ControllerName, createControllers } from './controllers.ts';
 import type { ForgeContext } from './forge/context.ts';
-import { podReferences } from './forge/references.ts';
+import { EventsHome, type EventsHomeOptions } from './events/events-home.ts';
 import { ForeignCluster } from './foreign.ts';
+import { HomeLease } from './home-lease.ts';
 import { homePodInformer } from './home-pods.ts';
-import { effectiveMappings, includesMapping } from './mappings.ts';
+import { NO_NETWORK, type NetworkView } from './network-view.ts';
 import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
-import { nodeNameOf } from './node/forge.ts';
-import type { Obstacle } from './node/obstacle.ts';
-import { NodeReconciler } from './node/reconciler.ts';
-import { writeVirtualNodeStatus } from './node/status.ts';
-import type { ReferenceState } from './pods/decide.ts';
+import { NodeKeeper } from './node/keeper.ts';
+import { nodeNameOf } from './node/labels.ts';
+import { Readiness } from './node/readiness.ts';
+import { OffloadedNamespaces } from './offloaded-namespaces.ts';
 import { LossBudget } from './pods/losses.ts';
-import { PodReconciler } from './pods/reconciler.ts';
-import { Reflector } from './reflect/reflector.ts';
+import { PodReconciler, type PodReconcilerOptions } from './pods/reconciler.ts';
+import { MirrorTroubles } from './reflect/mirror-troubles.ts';
+import { Mirror, type MirrorOptions } from './reflect/mirror.ts';
+import { referenceState } from './reflect/reference-state.ts';
+import { Reflector, type ReflectorOptions } from './reflect/reflector.ts';
 import { TokenKeeper } from './reflect/tokens.ts';
+import { Storage, type StorageOptions } from './storage/storage.ts';
 import { Tenant } from './tenant.ts';
 import { Tenants } from './tenants.ts';
 import { connect } from './wiring.ts';
@@ -44,13 +48,14 @@ export interface ProviderOptions {
   kubeletPort: number | (() => number);
   /** Of this program. */
   version: string;
+  /** Default: none. */
+  network?: NetworkView;
+  /** Whether the home API server has answered a moment ago. Default: always. */
+  homeAnswers?: () => boolean;
   clock: Clock;
   log: Logger;
 }
 
-/** Reconciles of pods that may wait for an API server at the same time. */
-const POD_CONCURRENCY = 64;
-const REFLECT_CONCURRENCY = 8;
 const MARK_STOPPED_MS = 3_000;
 
 /** The virtual node: everything between the home cluster's API server and the foreign one's. */
@@ -58,16 +63,23 @@ export class Provider {
   readonly nodeName: string;
   readonly foreign: ForeignCluster;
   readonly contact: ForeignContact;
+  readonly homeLease: HomeLease;
   readonly homePods: Informer<Pod>;
   readonly tenants: Tenants;
-  readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'tokens', Controller>>;
+  readonly namespaces: OffloadedNamespaces;
+  readonly network: NetworkView;
+  readonly controllers: Readonly<Record<ControllerName, Controller>>;
   readonly virtualNodes: Informer<VirtualNode>;
   readonly nodes: Informer<Node>;
   readonly reflector: Reflector;
+  readonly mirror: Mirror;
+  readonly troubles: MirrorTroubles;
   readonly tokens: TokenKeeper;
+  readonly events: EventsHome;
+  readonly storage: Storage;
   readonly #options: ProviderOptions;
-  readonly #nodeReconciler: NodeReconciler;
-  #listening = false;
+  readonly #node: NodeKeeper;
+  readonly #readiness: Readiness;
   /** The VirtualNode as it was before it was deleted. */
   #known: VirtualNode;
 
@@ -76,6 +88,7 @@ export class Provider {
     const { name } = virtualNode.metadata;
     this.#options = options;
     this.#known = virtualNode;
+    this.network = options.network ?? NO_NETWORK;
     this.nodeName = nodeNameOf(virtualNode);
     const common = { client: home, clock, log };
     const only = (object: string): { fieldSelector: string } => ({
@@ -84,47 +97,47 @@ export class Provider {
     this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
     this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
-    this.#nodeReconciler = new NodeReconciler({
+    this.#node = new NodeKeeper({
       home,
+      virtualNode: name,
+      virtualNodes: this.virtualNodes,
       nodes: this.nodes,
       nodeName: this.nodeName,
       inputs: () => this.nodeInputs(),
+      mappings: () => this.mappings,
     });
-    this.foreign = new ForeignCluster({
-      home,
-      secretRef: virtualNode.spec.kubeconfigSecretRef,
-      clock,
-      log,
-    });
+    const secretRef = virtualNode.spec.kubeconfigSecretRef;
+    this.foreign = new ForeignCluster({ home, secretRef, clock, log });
     const foreign = this.foreign.client;
     // Virtual nodes of one provider share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;
     this.tenants = new Tenants(
       (mapping) => new Tenant({ mapping, virtualNode: name, copyOwner: owner, home, foreign, clock, log }),
     );
-    this.contact = new ForeignContact({
-      foreign,
-      problem: () => this.foreign.problem,
-      tenantNamespace: () => this.virtualNode?.spec.namespaces?.[0]?.tenantNamespace,
-      clock,
-      log: log.named('contact'),
+    this.namespaces = new OffloadedNamespaces({
+      virtualNode: () => this.virtualNode,
+      lastSeen: () => this.#lastSeen(),
+      tenants: this.tenants,
+      homePods: this.homePods,
     });
+    this.#readiness = new Readiness(this.tenants);
+    this.contact = this.#createContact();
+    this.homeLease = this.#createHomeLease();
     const shared = { home, foreign, homePods: this.homePods, tenants: this.tenants, clock };
     const contact = (): boolean => this.contact.state.ok;
-    this.reflector = new Reflector({
-      ...shared,
-      owner,
-      isShared: owner !== name,
-      contact,
-      wake: (keys) => keys.forEach((key) => this.controllers.pods.add(key)),
-    });
+    this.reflector = this.#createReflector(shared, owner, contact);
+    this.troubles = new MirrorTroubles({ events: options.events, virtualNode: () => this.#known });
+    this.mirror = this.#createMirror(shared, owner, contact);
     this.tokens = new TokenKeeper({
       ...shared,
       virtualNode: name,
+      isAsked: (namespace) => this.isAsked(namespace),
       contact,
       homeApiReachable: () => this.virtualNode?.spec.homeApiServer !== undefined,
       wake: (key) => this.controllers.pods.add(key),
     });
+    this.events = this.#createEvents(shared);
+    this.storage = this.#createStorage(shared, contact);
     this.controllers = this.#controllers(shared, contact);
     connect(this);
   }
@@ -135,31 +148,30 @@ export class Provider {
     return this.virtualNodes.synced ? this.virtualNodes.get(metadata.name) : this.#options.virtualNode;
   }
 
+  /** The namespaces to look after: what the status is to say. */
   get mappings(): NamespaceMapping[] {
-    const { spec, status } = this.#lastSeen();
-    // Of a VirtualNode that is gone nothing is asked any more, and all that runs is to be ended.
-    const asked = this.virtualNode === undefined ? [] : (spec.namespaces ?? []);
-    const recorded = [
-      ...(status?.namespaces ?? []),
-      ...(this.virtualNode === undefined ? (spec.namespaces ?? []) : []),
-    ];
-    return effectiveMappings(asked, recorded, (mapping) => this.#isInUse(mapping));
+    return this.namespaces.mappings;
+  }
+
+  /** Those of which is to be known whether they are still to be looked after: until the status no longer names them. */
+  get watched(): NamespaceMapping[] {
+    return this.namespaces.watched;
   }
 
   /** The Node may turn Ready only when the kubelet API answers. */
   setListening(listening: boolean): void {
-    this.#listening = listening;
+    this.#readiness.listening = listening;
     this.controllers.node.add(this.nodeName);
   }
 
   /** Says NotReady on the way out, so that nothing new is scheduled here; the Lease then lapses by itself. */
   async markStopped(): Promise<void> {
     const { clock } = this.#options;
-    this.#listening = false;
+    this.#readiness.listening = false;
     const limit = new AbortController();
     const cancel = clock.after(MARK_STOPPED_MS, () => limit.abort(new Error('took too long')));
     try {
-      await this.#reconcileNode(limit.signal);
+      await this.#node.reconcile(limit.signal);
     } catch (error) {
       // Deleted meanwhile: that is why we stop.
       if (!hasCode(error, 'NotFound')) throw error;
@@ -179,8 +191,13 @@ export class Provider {
       nodeAddress,
       tenantNamespace: mapping.tenantNamespace,
       ...(homeApiServer === undefined ? {} : { homeApiServer }),
-      homeViewOf: (address) => address,
+      network: this.network.state.kind,
+      homeViewOf: (address) => this.network.homeViewOf(address),
     };
+  }
+
+  isAsked(homeNamespace: string): boolean {
+    return this.namespaces.isAsked(homeNamespace);
   }
 
   /** What must be up before the kubelet API, in order. */
@@ -190,17 +207,28 @@ export class Provider {
 
   /** What begins to act, once the caches are there. */
   actors(): Component[] {
-    const { node, reflect, tokens, pods: podController } = this.controllers;
+    const { node, reflect, tokens, mirror, events, storage, pods: podController } = this.controllers;
     const open: Component = {
       name: 'tenants',
       start: async () => {
         this.tenants.open();
-        this.tenants.set(this.mappings);
+        this.tenants.set(this.watched);
         await Promise.resolve();
       },
       stop: async () => this.tenants.stop(),
     };
-    return [node, open, reflect, tokens, podController];
+    return [
+      node,
+      this.storage,
+      open,
+      reflect,
+      tokens,
+      mirror,
+      events,
+      storage,
+      podController,
+      this.homeLease,
+    ];
   }
 
   nodeInputs(): NodeInputs | undefined {
@@ -210,7 +238,8 @@ export class Provider {
     return {
       virtualNode,
       contact: this.contact.state,
-      notReady: this.#notReady(),
+      notReady: this.#readiness.obstacle(this.mappings, virtualNode.spec.namespaces),
+      network: this.network.state,
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
@@ -223,57 +252,95 @@ export class Provider {
     return this.#known;
   }
 
-  /**
-   * A pod may be begun only where the VirtualNode's status already names its namespace: else a namespace that is
-   * taken out again while no agent runs would leave remote pods that nobody knows of.
-   */
-  #isRecorded(homeNamespace: string): boolean {
-    const mapping = this.tenants.of(homeNamespace)?.mapping;
-    if (mapping === undefined || this.virtualNode === undefined) return true;
-    return includesMapping(this.virtualNode.status?.namespaces, mapping);
+  #createContact(): ForeignContact {
+    const { clock, log } = this.#options;
+    return new ForeignContact({
+      foreign: this.foreign.client,
+      problem: () => this.foreign.problem,
+      tenantNamespace: () => this.#readiness.probed(this.virtualNode?.spec.namespaces),
+      clock,
+      log: log.named('contact'),
+    });
   }
 
-  #notReady(): Obstacle | undefined {
-    if (!this.#listening) {
-      return { reason: VIRTUAL_NODE_REASONS.stopped, message: 'the agent is starting or has stopped' };
-    }
-    const message = this.tenants.missing;
-    return message === undefined ? undefined : { reason: VIRTUAL_NODE_REASONS.cachesNotSynced, message };
+  #createHomeLease(): HomeLease {
+    const { homeAnswers = () => true, clock, log } = this.#options;
+    return new HomeLease({
+      foreign: this.foreign.client,
+      tenantNamespaces: () => this.mappings.map(({ tenantNamespace }) => tenantNamespace),
+      identity: this.nodeName,
+      homeAnswers,
+      clock,
+      log: log.named('home-lease'),
+    });
   }
 
-  #isInUse({ homeNamespace, tenantNamespace }: NamespaceMapping): boolean {
-    const tenant = this.tenants.of(homeNamespace);
-    if (tenant?.mapping.tenantNamespace !== tenantNamespace || !tenant.synced) return true;
-    const { ConfigMap, Secret } = tenant.caches;
-    if (tenant.pods.size + ConfigMap.remote.size + Secret.remote.size > 0) return true;
-    return [...this.homePods.list()].some((pod) => pod.metadata.namespace === homeNamespace);
+  #createEvents(shared: Pick<EventsHomeOptions, 'home' | 'homePods' | 'tenants' | 'clock'>): EventsHome {
+    const { virtualNode, log } = this.#options;
+    return new EventsHome({
+      ...shared,
+      virtualNode: virtualNode.metadata.name,
+      nodeName: this.nodeName,
+      enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
+      log: log.named('events'),
+    });
   }
 
-  #references(home: Pod): ReferenceState {
-    const namespace = home.metadata.namespace ?? '';
-    const tokens = this.tokens.state(home);
-    const state: ReferenceState & { missing: unknown[]; refused: unknown[] } = {
-      missing: [],
-      refused: typeof tokens === 'object' ? [tokens] : [],
-      pending: tokens === 'pending',
-    };
-    for (const reference of podReferences(home)) {
-      const copy = this.reflector.state(reference.kind, namespace, reference.name);
-      if (copy === 'pending') state.pending = true;
-      if (typeof copy === 'object') state.refused.push(copy);
-      if (copy === 'missing' && !reference.optional) state.missing.push(reference);
-    }
-    return state;
+  #createReflector(
+    shared: Pick<ReflectorOptions, 'home' | 'foreign' | 'homePods' | 'tenants' | 'clock'>,
+    owner: string,
+    contact: () => boolean,
+  ): Reflector {
+    return new Reflector({
+      ...shared,
+      owner,
+      isShared: owner !== this.#options.virtualNode.metadata.name,
+      events: this.#options.events,
+      rules: (namespace) => this.namespaces.rulesOf(namespace),
+      isAsked: (namespace) => this.isAsked(namespace),
+      isNamed: (kind, namespace, name) => kind === 'Secret' && this.mirror.namesSecret(namespace, name),
+      contact,
+      wake: (keys) => keys.forEach((key) => this.controllers.pods.add(key)),
+    });
+  }
+
+  #createStorage(
+    shared: Pick<StorageOptions, 'home' | 'foreign' | 'tenants' | 'clock'>,
+    contact: () => boolean,
+  ): Storage {
+    const { virtualNode, events, log } = this.#options;
+    return new Storage({
+      ...shared,
+      virtualNode,
+      spec: () => this.virtualNode?.spec,
+      isAsked: (namespace) => this.isAsked(namespace),
+      isRecorded: (namespace) => this.namespaces.isRecorded(namespace),
+      contact,
+      events,
+      log,
+    });
+  }
+
+  #createMirror(
+    shared: Pick<MirrorOptions, 'home' | 'foreign' | 'tenants' | 'clock'>,
+    owner: string,
+    contact: () => boolean,
+  ): Mirror {
+    return new Mirror({
+      ...shared,
+      network: this.network,
+      owner,
+      isOffloaded: (namespace) => this.isAsked(namespace) || this.namespaces.hasPods(namespace),
+      isRecorded: (namespace, kind) => this.namespaces.recordsKind(namespace, kind),
+      ingressClasses: () => this.virtualNode?.spec.ingressClasses ?? {},
+      troubles: this.troubles,
+      contact,
+      events: this.#options.events,
+    });
   }
 
   #controllers(
-    shared: {
-      home: KubeClient;
-      foreign: KubeClient;
-      homePods: Informer<Pod>;
-      tenants: Tenants;
-      clock: Clock;
-    },
+    shared: Pick<PodReconcilerOptions, 'home' | 'foreign' | 'homePods' | 'tenants' | 'clock'>,
     contact: () => boolean,
   ): Provider['controllers'] {
     const { events, metrics, clock, log } = this.#options;
@@ -281,89 +348,32 @@ export class Provider {
       ...shared,
       contact,
       context: (namespace) => this.contextOf(namespace),
-      accepting: (namespace) => {
-        const mapping = this.tenants.of(namespace)?.mapping;
-        return mapping !== undefined && includesMapping(this.virtualNode?.spec.namespaces, mapping);
-      },
-      recorded: (namespace) => this.#isRecorded(namespace),
-      references: (pod) => this.#references(pod),
+      accepting: (namespace) => this.isAsked(namespace),
+      recorded: (namespace) => this.namespaces.isRecorded(namespace),
+      references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),
+      returnPatienceMs: () => this.homeLease.patienceMs(),
       onBurst: (message) => this.#tellBurst(message),
       events,
       log: log.named('pods'),
     });
-    const common = { clock, log, ...(metrics === undefined ? {} : { metrics }) };
-    return {
-      node: new Controller({
-        ...common,
-        name: 'node',
-        concurrency: 1,
-        reconcile: async (_key, { signal }) => this.#reconcileNode(signal),
-      }),
-      pods: new Controller({
-        ...common,
-        name: 'pods',
-        concurrency: POD_CONCURRENCY,
-        reconcile: async (key, { signal }) => podReconciler.reconcile(key, signal),
-      }),
-      reflect: new Controller({
-        ...common,
-        name: 'reflect',
-        concurrency: REFLECT_CONCURRENCY,
-        reconcile: async (key, { signal }) => this.reflector.reconcile(key, signal),
-      }),
-      tokens: new Controller({
-        ...common,
-        name: 'tokens',
-        concurrency: REFLECT_CONCURRENCY,
-        reconcile: async (key, { signal }) => this.tokens.reconcile(key, signal),
-      }),
-    };
-  }
-
-  async #reconcileNode(signal: AbortSignal): Promise<ReconcileResult> {
-    const { virtualNode } = this.#options;
-    const inputs = this.nodeInputs();
-    if (inputs === undefined) {
-      await this.#removeNode(virtualNode, signal);
-      return {};
-    }
-    let result: ReconcileResult;
-    try {
-      result = await this.#nodeReconciler.reconcile(signal);
-    } catch (error) {
-      if (hasCode(error, 'Invalid', 'Forbidden')) {
-        const notReady = { reason: VIRTUAL_NODE_REASONS.nodeRefused, message: errorMessage(error) };
-        await this.#writeStatus({ ...inputs, notReady }, signal);
-      }
-      throw error;
-    }
-    await this.#writeStatus(inputs, signal);
-    return result;
-  }
-
-  async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<void> {
-    const { home } = this.#options;
-    await writeVirtualNodeStatus(home, { ...inputs, namespaces: this.mappings }, signal);
+    const { reflector, tokens, mirror, storage, events: told } = this;
+    return createControllers(
+      {
+        node: async (_key, signal) => this.#node.reconcile(signal),
+        pods: async (...work) => podReconciler.reconcile(...work),
+        reflect: async (...work) => reflector.reconcile(...work),
+        tokens: async (...work) => tokens.reconcile(...work),
+        mirror: async (...work) => mirror.reconcile(...work),
+        events: async (...work) => told.reconcile(...work),
+        storage: async (...work) => storage.reconcile(...work),
+      },
+      { clock, log, ...(metrics !== undefined && { metrics }) },
+    );
   }
 
   #tellBurst(message: string): void {
     const { apiVersion = API_VERSION, kind = 'VirtualNode', metadata } = this.#known;
     this.#options.events.event({ apiVersion, kind, metadata }, 'Warning', OFFLOADED_REASONS.lost, message);
-  }
-
-  /** The VirtualNode is gone: its Node goes too, after a look that the cache is right. */
-  async #removeNode(virtualNode: VirtualNode, signal: AbortSignal): Promise<void> {
-    const { home } = this.#options;
-    try {
-      await home.get(virtualNodes, { name: virtualNode.metadata.name }, { signal });
-      this.virtualNodes.relist('a VirtualNode exists that the cache has lost');
-      return;
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
-    const node = this.nodes.get(this.nodeName);
-    if (node === undefined) return;
-    await home.delete(nodes, { name: this.nodeName }, { uid: node.metadata.uid, signal });
   }
 }

@@ -7,6 +7,9 @@ import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ReferenceKind } from './forge/references.ts';
+import { RemoteEvents } from './events/remote-events.ts';
+import { MirrorSides } from './reflect/mirror-sides.ts';
+import { ClaimSides } from './storage/claim-sides.ts';
 
 export interface TenantOptions {
   mapping: NamespaceMapping;
@@ -30,16 +33,22 @@ export interface ReflectedCaches {
  * of ConfigMaps and Secrets at home.
  */
 export class Tenant {
-  readonly mapping: NamespaceMapping;
+  #mapping: NamespaceMapping;
   readonly virtualNode: string;
   readonly pods: Informer<Pod>;
   readonly caches: Readonly<Record<ReferenceKind, ReflectedCaches>>;
+  /** Of Services, Ingresses and whatever else rules name; each kind opened apart. */
+  readonly mirror: MirrorSides;
+  /** What happens over there; opened apart, and no part of `synced`. */
+  readonly events: RemoteEvents;
+  /** Opened apart, where volumes are used. */
+  readonly claims: ClaimSides;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(options: TenantOptions) {
     const { mapping, virtualNode, copyOwner, home, foreign, clock, log } = options;
-    this.mapping = mapping;
+    this.#mapping = mapping;
     this.virtualNode = virtualNode;
     const ours = {
       namespace: mapping.tenantNamespace,
@@ -67,6 +76,18 @@ export class Tenant {
       }),
     });
     this.caches = { ConfigMap: caches(configMaps), Secret: caches(secrets) };
+    this.mirror = new MirrorSides({ ...common, mapping, owner: copyOwner, home, foreign });
+    this.events = new RemoteEvents({ ...common, mapping, foreign });
+    this.claims = new ClaimSides({ ...common, mapping, owner: copyOwner, home, foreign });
+  }
+
+  get mapping(): NamespaceMapping {
+    return this.#mapping;
+  }
+
+  /** The same namespaces with other rules. */
+  update(mapping: NamespaceMapping): void {
+    this.#mapping = mapping;
   }
 
   get #informers(): (Informer<Pod> | Informer<KubeObject>)[] {
@@ -77,6 +98,23 @@ export class Tenant {
   /** Whether all caches are complete: until then absence means nothing. */
   get synced(): boolean {
     return this.#informers.every((informer) => informer.synced);
+  }
+
+  /**
+   * Whether its home side may not even be looked at. A home namespace that has ended took our rights in it along; a
+   * program that starts after that never completes its caches.
+   */
+  get isForsaken(): boolean {
+    const { ConfigMap, Secret } = this.caches;
+    return [ConfigMap.home, Secret.home].every(
+      ({ synced, contact }) => !synced && contact.code === 'Forbidden',
+    );
+  }
+
+  /** Whether something of ours is over there. */
+  get holdsOurs(): boolean {
+    const { ConfigMap, Secret } = this.caches;
+    return this.pods.size + ConfigMap.remote.size + Secret.remote.size > 0 || this.mirror.holdsCopies;
   }
 
   /** What the first of the caches in trouble says. */
@@ -97,7 +135,9 @@ export class Tenant {
   async stop(): Promise<void> {
     this.#abort.abort(new Error('tenant closed'));
     await this.#running;
-    await Promise.all(this.#informers.map(async (informer) => informer.stop()));
+    await Promise.all(
+      [...this.#informers, this.mirror, this.events, this.claims].map(async (part) => part.stop()),
+    );
   }
 
   /** The remote pod that stands for the home pod of this name, whatever its UID. */

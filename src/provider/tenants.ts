@@ -1,4 +1,6 @@
 import type { NamespaceMapping } from '../api/virtual-node.ts';
+import { deepEqual } from '../lib/equality.ts';
+import type { MirrorSidesListener } from './reflect/mirror-sides.ts';
 import type { Tenant } from './tenant.ts';
 
 export interface TenantListener {
@@ -15,6 +17,12 @@ export interface TenantListener {
     homeNamespace: string,
     name: string,
   ) => void;
+  /** The namespace has been opened: its caches fill. */
+  opened: (tenant: Tenant) => void;
+  /** Its rules have changed. */
+  ruled: (tenant: Tenant) => void;
+  /** Who hears of the kinds that are mirrored. */
+  mirror: (tenant: Tenant) => MirrorSidesListener;
 }
 
 const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
@@ -80,7 +88,13 @@ export class Tenants {
       this.#closing.add(closing);
     }
     for (const [home, mapping] of wanted) {
-      if (this.#byHome.has(home)) continue;
+      const known = this.#byHome.get(home);
+      if (known !== undefined) {
+        if (deepEqual(known.mapping, mapping)) continue;
+        known.update(mapping);
+        this.#listener?.ruled(known);
+        continue;
+      }
       const tenant = this.#create(mapping);
       this.#byHome.set(home, tenant);
       this.#connect(tenant);
@@ -88,6 +102,7 @@ export class Tenants {
         onSynced: () => this.#listener?.synced(home),
         onContact: () => this.#listener?.contact(),
       });
+      this.#listener?.opened(tenant);
     }
   }
 
@@ -99,5 +114,6 @@ export class Tenants {
         tenant.caches[kind][side].onChange((key) => this.#listener?.reference(side, kind, home, nameOf(key)));
       }
     }
+    if (this.#listener !== undefined) tenant.mirror.listen(this.#listener.mirror(tenant));
   }
 }

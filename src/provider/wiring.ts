@@ -3,25 +3,37 @@ import type { Node, Pod } from '../api/wire.ts';
 import type { Controller } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
 import { deepEqual } from '../lib/equality.ts';
+import type { EventsHome } from './events/events-home.ts';
 import type { ForeignCluster } from './foreign.ts';
 import { podReferences } from './forge/references.ts';
+import type { HomeLease } from './home-lease.ts';
 import { podKey, referenceKey } from './home-pods.ts';
 import type { ForeignContact } from './node/contact.ts';
-import { homeReferenceName } from './reflect/reflector.ts';
-import type { Tenants } from './tenants.ts';
+import { connectStorage, lookAtClaims, lookAtClaimsOf, type WiredToStorage } from './storage/connect.ts';
+import type { Tenant } from './tenant.ts';
+import { homeReferenceName, type Reflector } from './reflect/reflector.ts';
+import {
+  connectNetwork,
+  enqueueMirrored,
+  mirrorListener,
+  openMirror,
+  wakeDraining,
+  type WiredToNetwork,
+} from './wiring-network.ts';
 
 /** The parts that are joined here: caches that change, and controllers that are to look. */
-export interface Wired {
-  readonly nodeName: string;
-  readonly homePods: Informer<Pod>;
+export interface Wired extends WiredToNetwork, WiredToStorage {
   readonly nodes: Informer<Node>;
-  readonly virtualNodes: Informer<VirtualNode>;
-  readonly tenants: Tenants;
   readonly contact: ForeignContact;
+  readonly homeLease: Pick<HomeLease, 'wake'>;
   readonly foreign: ForeignCluster;
-  readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'tokens', Controller>>;
-  /** The namespaces to look after now. */
-  readonly mappings: NamespaceMapping[];
+  readonly reflector: Pick<Reflector, 'concerns'>;
+  readonly events: Pick<EventsHome, 'follow'>;
+  readonly controllers: Readonly<
+    Record<'node' | 'pods' | 'reflect' | 'tokens' | 'mirror' | 'storage', Controller>
+  >;
+  /** The namespaces to watch now. */
+  readonly watched: NamespaceMapping[];
 }
 
 const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
@@ -31,6 +43,8 @@ export function connect(provider: Wired): void {
   connectHomePods(provider);
   connectTenants(provider);
   connectNode(provider);
+  connectNetwork(provider);
+  connectStorage(provider);
 }
 
 function connectHomePods({ homePods, controllers }: Wired): void {
@@ -56,15 +70,27 @@ function addDependents({ controllers }: Pick<Wired, 'controllers'>, pod: Pod): v
 }
 
 function connectTenants(provider: Wired): void {
-  const { tenants, homePods, controllers, nodeName } = provider;
+  const { tenants, homePods, controllers, nodeName, reflector } = provider;
+  const mirrored = mirrorListener(provider);
   tenants.listen({
-    pod: (homeKey) => controllers.pods.add(homeKey),
+    ...mirrored,
+    opened: (tenant) => {
+      mirrored.opened(tenant);
+      provider.events.follow(tenant);
+      lookAtClaimsOf(provider, tenant);
+    },
+    pod: (homeKey) => {
+      controllers.pods.add(homeKey);
+      wakeDraining(provider, homeKey);
+    },
     contact: () => controllers.node.add(nodeName),
     synced: (homeNamespace) => {
       controllers.node.add(nodeName);
       enqueueNamespace(provider, homeNamespace);
     },
     reference: (side, kind, homeNamespace, name) => {
+      // Perhaps the last thing that kept a namespace that is being taken out.
+      if (side === 'remote' && !provider.isAsked(homeNamespace)) controllers.node.add(nodeName);
       const uid = side === 'remote' && kind === 'Secret' ? TOKEN_SECRET.exec(name)?.[1] : undefined;
       if (uid !== undefined) {
         controllers.tokens.add(`${homeNamespace}/${uid}`);
@@ -76,13 +102,15 @@ function connectTenants(provider: Wired): void {
       const users = homePods.byIndex('references', key);
       // At home most objects are nobody's reference; over there each is a copy of ours.
       if (users.length > 0 || side === 'remote') controllers.reflect.add(key);
+      else if (reflector.concerns(key)) controllers.reflect.addSlow(key);
       for (const pod of users) controllers.pods.add(podKey(pod));
     },
   });
 }
 
 /** Everything of one namespace, in the slow lane: the caches have just become complete, or contact is back. */
-function enqueueNamespace({ tenants, homePods, controllers }: Wired, homeNamespace: string): void {
+function enqueueNamespace(provider: Wired, homeNamespace: string): void {
+  const { tenants, homePods, controllers } = provider;
   for (const pod of homePods.list()) {
     if (pod.metadata.namespace !== homeNamespace) continue;
     controllers.pods.addSlow(podKey(pod));
@@ -90,15 +118,33 @@ function enqueueNamespace({ tenants, homePods, controllers }: Wired, homeNamespa
   }
   const tenant = tenants.of(homeNamespace);
   if (tenant === undefined) return;
+  enqueueMirrored({ controllers }, tenant);
+  enqueueSelected(provider, tenant);
   const nameOf = (object: { metadata: { name: string } }): string => object.metadata.name;
   for (const pod of tenant.pods.list()) controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`);
+  enqueueCopies(provider, tenant);
+}
+
+/** Whatever of ours is over there for pods. */
+function enqueueCopies({ controllers }: Pick<Wired, 'controllers'>, { mapping, caches }: Tenant): void {
+  const { homeNamespace } = mapping;
   for (const kind of ['ConfigMap', 'Secret'] as const) {
-    for (const copy of tenant.caches[kind].remote.list()) {
-      const uid = TOKEN_SECRET.exec(nameOf(copy))?.[1];
+    for (const { metadata } of caches[kind].remote.list()) {
+      const uid = TOKEN_SECRET.exec(metadata.name)?.[1];
       if (uid === undefined) {
-        const name = homeReferenceName(kind, nameOf(copy));
+        const name = homeReferenceName(kind, metadata.name);
         controllers.reflect.add(referenceKey(kind, homeNamespace, name));
       } else controllers.tokens.add(`${homeNamespace}/${uid}`);
+    }
+  }
+}
+
+/** ConfigMaps and Secrets that a rule takes along, behind those that pods wait for. */
+function enqueueSelected({ controllers, reflector }: Wired, { mapping, caches }: Tenant): void {
+  for (const kind of ['ConfigMap', 'Secret'] as const) {
+    for (const { metadata } of caches[kind].home.list()) {
+      const key = referenceKey(kind, mapping.homeNamespace, metadata.name);
+      if (reflector.concerns(key)) controllers.reflect.addSlow(key);
     }
   }
 }
@@ -106,22 +152,32 @@ function enqueueNamespace({ tenants, homePods, controllers }: Wired, homeNamespa
 const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
   virtualNode?.spec.namespaces,
   virtualNode?.status?.namespaces,
+  virtualNode?.spec.ingressClasses,
 ];
 
 function connectNode(provider: Wired): void {
-  const { nodes, virtualNodes, contact, foreign, tenants, controllers, nodeName } = provider;
+  const { nodes, virtualNodes, contact, homeLease, foreign, tenants, controllers, nodeName } = provider;
   nodes.onChange(() => controllers.node.add(nodeName));
   virtualNodes.onChange((_key, current, previous) => {
-    tenants.set(provider.mappings);
+    tenants.set(provider.watched);
     controllers.node.add(nodeName);
     // What is asked for, and what is recorded, decides whether pods may be begun.
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
+    homeLease.wake();
     for (const pod of provider.homePods.list()) controllers.pods.addSlow(podKey(pod));
+    for (const tenant of tenants.all()) {
+      openMirror(provider, tenant);
+      enqueueSelected(provider, tenant);
+      // What was kept for later is not kept any more.
+      if (!provider.isAsked(tenant.mapping.homeNamespace)) enqueueCopies(provider, tenant);
+    }
   });
   foreign.onChange(() => contact.probe());
   contact.onChange(() => {
     controllers.node.add(nodeName);
     if (!contact.state.ok) return;
+    homeLease.wake();
     for (const tenant of tenants.all()) enqueueNamespace(provider, tenant.mapping.homeNamespace);
+    lookAtClaims(provider);
   });
 }

@@ -2,16 +2,12 @@
  * What agents that the `cluster` role starts stand on, applied once by people: their namespace, their roles, and one
  * fence around them all. So the `cluster` role needs no right to make ClusterRoles, ClusterRoleBindings or policies.
  */
-import {
-  AGENT_NAME_PREFIX,
-  APP_NAME,
-  LABEL_APP_NAME,
-  type Manifest,
-  type ManifestOf,
-} from '../../api/manifest.ts';
+import { isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
+import { forgeFence, isAccount, isAccountOf, writes } from '../../api/fence.ts';
+import { AGENT_NAME_PREFIX, APP_NAME, LABEL_APP_NAME, type Manifest } from '../../api/manifest.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
-import { forgeBinding, forgeGrant, rulesOf } from '../../api/rbac.ts';
-import type { Stored } from '../../api/wire.ts';
+import { LABEL_AGGREGATE_AGENTS, forgeAggregate, forgeBinding, forgeGrant, rulesOf } from '../../api/rbac.ts';
+import { IS_STORAGE, storageValidations } from './fence-storage.ts';
 import { SYSTEM_NAMESPACE } from './manifests.ts';
 import {
   LAUNCHED_CLUSTER_RIGHTS,
@@ -19,10 +15,6 @@ import {
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_NAMESPACE_RIGHTS,
 } from './rights-launched.ts';
-import type * as models from '@kubernetes/client-node';
-
-export type AdmissionPolicy = Stored<models.V1ValidatingAdmissionPolicy>;
-export type AdmissionPolicyBinding = Stored<models.V1ValidatingAdmissionPolicyBinding>;
 
 /** Where started agents run, and their accounts are; nothing else may be here. */
 export const AGENTS_NAMESPACE = 'tributary-agents';
@@ -30,10 +22,11 @@ export const AGENTS_NAMESPACE = 'tributary-agents';
 export const AGENTS_ROLE = 'tributary-agents';
 /** Bound in each offloaded namespace. */
 export const AGENT_NAMESPACE_ROLE = 'tributary-agent-namespace';
+/** Likewise, beside it: rights to further kinds, from ClusterRoles with LABEL_AGGREGATE_AGENTS. */
+export const AGENT_KINDS_ROLE = 'tributary-agent-kinds';
 /** Of those bindings, followed by the provider's ClusterID. */
 export const AGENT_BINDING_PREFIX = 'tributary-agent-';
 
-const ADMISSION_VERSION = 'admissionregistration.k8s.io/v1';
 const labels = { [LABEL_APP_NAME]: APP_NAME };
 
 /** In the order in which they must be applied. */
@@ -65,6 +58,7 @@ export function forgeAgentStatics(): Manifest[] {
       { ...grant, namespace: 'kube-system' },
     ),
     namespaceRole,
+    forgeAggregate(AGENT_KINDS_ROLE, { labels, label: LABEL_AGGREGATE_AGENTS }),
   ];
 }
 
@@ -75,23 +69,33 @@ export function forgeAgentStatics(): Manifest[] {
 function forgeAgentsFence(): Manifest[] {
   const isPod = "request.resource.resource == 'pods'";
   const kind = "(request.resource.resource == 'virtualnodes' ? 'virtualnodes' : 'nodes')";
-  return forgeFencePolicy({
+  const serves = (resource: string, name: string): string =>
+    `authorizer.group('tributary.dev').resource(${resource}).namespace('${SYSTEM_NAMESPACE}').name(${name})` +
+    `.check('serve').allowed()`;
+  return forgeFence({
     name: AGENTS_ROLE,
-    user: `request.userInfo.username.startsWith('system:serviceaccount:${AGENTS_NAMESPACE}:')`,
+    user: isAccountOf(AGENTS_NAMESPACE),
     rules: [
       writes('', ['pods'], 'DELETE'),
       writes('', ['pods/status'], 'UPDATE'),
       writes('', ['nodes', 'nodes/status'], 'CREATE', 'UPDATE', 'DELETE'),
       writes('coordination.k8s.io', ['leases'], 'CREATE', 'UPDATE', 'DELETE'),
       writes('tributary.dev', ['virtualnodes', 'virtualnodes/status'], 'CREATE', 'UPDATE', 'DELETE'),
+      writes('', ['persistentvolumes'], 'CREATE', 'UPDATE', 'DELETE'),
+      writes('', ['persistentvolumeclaims'], 'UPDATE'),
     ],
     variables: { subject: `${isPod} ? oldObject.?spec.?nodeName.orValue('') : request.name` },
     validations: [
       [
-        `variables.subject != '' && authorizer.group('tributary.dev').resource(${kind})` +
-          `.namespace('${SYSTEM_NAMESPACE}').name(variables.subject).check('serve').allowed()`,
+        `${IS_STORAGE} || (variables.subject != '' && ${serves(kind, 'variables.subject')})`,
         'an agent may write to the Nodes that it serves, their Leases and pods, and their VirtualNodes only',
       ],
+      ...storageValidations({
+        isNode: (name) => serves("'nodes'", name),
+        isVirtualNode: (name) => serves("'virtualnodes'", name),
+        isProvider: (clusterID) =>
+          `request.userInfo.username == 'system:serviceaccount:${AGENTS_NAMESPACE}:${AGENT_NAME_PREFIX}' + ${clusterID}`,
+      }),
     ],
   });
 }
@@ -109,10 +113,11 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
   const isIn = (namespace: string): string => `request.namespace == '${namespace}'`;
   const isHome = `!(request.namespace in ['${AGENTS_NAMESPACE}', '${SYSTEM_NAMESPACE}'])`;
   const bound = "has(object.subjects) && object.subjects.all(s, s.kind == 'ServiceAccount' && ";
+  const namespaceRoles = `['${AGENT_NAMESPACE_ROLE}', '${AGENT_KINDS_ROLE}']`;
   const ofAgents = `s.?namespace.orValue('') == '${AGENTS_NAMESPACE}'`;
-  return forgeFencePolicy({
+  return forgeFence({
     name: 'tributary-launching',
-    user: `request.userInfo.username == 'system:serviceaccount:${account.namespace}:${account.name}'`,
+    user: isAccount(account),
     when: IS_LAUNCHING,
     rules: [
       writes('', ['serviceaccounts'], 'CREATE', 'UPDATE', 'DELETE'),
@@ -142,16 +147,16 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
       ],
       [
         `!(${of('rolebindings')}) || !(${isHome}) || object == null || (object.roleRef.kind == 'ClusterRole' && ` +
-          `object.roleRef.name == '${AGENT_NAMESPACE_ROLE}' && ${bound}${ofAgents}))`,
-        `in offloaded namespaces ${AGENT_NAMESPACE_ROLE} may be bound, to agents, and nothing else`,
+          `object.roleRef.name in ${namespaceRoles} && ${bound}${ofAgents}))`,
+        `in offloaded namespaces ${AGENT_NAMESPACE_ROLE} and ${AGENT_KINDS_ROLE} may be bound, to agents, and nothing else`,
       ],
       [
         `!(${of('rolebindings')}) || !(${isHome}) || oldObject == null || ` +
-          `oldObject.roleRef.name == '${AGENT_NAMESPACE_ROLE}'`,
-        `a binding of another role than ${AGENT_NAMESPACE_ROLE} is not an agent's`,
+          `oldObject.roleRef.name in ${namespaceRoles}`,
+        `a binding of another role than ${AGENT_NAMESPACE_ROLE} and ${AGENT_KINDS_ROLE} is not an agent's`,
       ],
       [
-        `!(${isHome}) || !request.namespace.matches('^(kube-|tributary-)')`,
+        `!(${isHome}) || !${isClusterNamespaceIn('request.namespace')}`,
         "the cluster's own namespaces are not offloaded",
       ],
       [
@@ -165,9 +170,9 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
 
 /** The `cluster` role removes the Node of a peering that has ended where its agent did not, and no real one. */
 export function forgeNodeFence(account: { namespace: string; name: string }): Manifest[] {
-  return forgeFencePolicy({
+  return forgeFence({
     name: 'tributary-borrowing',
-    user: `request.userInfo.username == 'system:serviceaccount:${account.namespace}:${account.name}'`,
+    user: isAccount(account),
     rules: [writes('', ['nodes'], 'DELETE')],
     validations: [
       [
@@ -177,55 +182,3 @@ export function forgeNodeFence(account: { namespace: string; name: string }): Ma
     ],
   });
 }
-
-interface FencePolicy {
-  name: string;
-  /** CEL: whose requests are looked at. */
-  user: string;
-  /** CEL: which of them; default all. */
-  when?: string;
-  rules: models.V1NamedRuleWithOperations[];
-  variables?: Record<string, string>;
-  /** Expression and what is said where it does not hold. */
-  validations: [expression: string, message: string][];
-}
-
-export function forgeFencePolicy(
-  fence: FencePolicy,
-): [ManifestOf<AdmissionPolicy>, ManifestOf<AdmissionPolicyBinding>] {
-  const { name, user, when, rules, variables = {}, validations } = fence;
-  return [
-    {
-      apiVersion: ADMISSION_VERSION,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata: { name, labels },
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: { resourceRules: rules },
-        matchConditions: [
-          { name: 'who', expression: user },
-          ...(when === undefined ? [] : [{ name: 'what', expression: when }]),
-        ],
-        variables: Object.entries(variables).map(([name, expression]) => ({ name, expression })),
-        validations: validations.map(([expression, message]) => ({ expression, message })),
-      },
-    },
-    {
-      apiVersion: ADMISSION_VERSION,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: { name, labels },
-      spec: { policyName: name, validationActions: ['Deny'] },
-    },
-  ];
-}
-
-const writes = (
-  apiGroup: string,
-  resources: string[],
-  ...operations: string[]
-): models.V1NamedRuleWithOperations => ({
-  apiGroups: [apiGroup],
-  apiVersions: ['*'],
-  resources,
-  operations,
-});

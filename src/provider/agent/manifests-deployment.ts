@@ -54,7 +54,8 @@ const ON_THE_HOST: Partial<PodSpec> = {
   ],
 };
 
-function forgePodSpec(program: Program): PodSpec {
+/** Of one container. */
+export function forgePodSpec(program: Program): PodSpec {
   return {
     serviceAccountName: program.account.name,
     ...(program.hostNetwork === true && ON_THE_HOST),
@@ -103,6 +104,9 @@ function forgeContainer({ image, args, ports, memoryLimit }: Program): Container
     ports: Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort })),
     // No CPU limit: throttled, an agent would renew its node's Lease too late, and pods would be evicted for it.
     resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: memoryLimit } },
+    // On a busy node the request above is all that it gets: seconds of work at the start take minutes then, and one that is
+    // killed for it begins anew, for ever.
+    startupProbe: probe('/livez', 5, 60),
     livenessProbe: probe('/livez', 10, 6),
     readinessProbe: probe('/readyz', 5, 2),
     securityContext: {

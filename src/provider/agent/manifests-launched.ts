@@ -11,7 +11,12 @@ import {
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { forgeBinding, forgeGrant, rulesOf, type Right } from '../../api/rbac.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { AGENTS_NAMESPACE, AGENT_BINDING_PREFIX, AGENT_NAMESPACE_ROLE } from './manifests-agents.ts';
+import {
+  AGENTS_NAMESPACE,
+  AGENT_BINDING_PREFIX,
+  AGENT_KINDS_ROLE,
+  AGENT_NAMESPACE_ROLE,
+} from './manifests-agents.ts';
 import { KUBELET_PORT, OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
 import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
 import { LAUNCHED_OWN_RIGHTS } from './rights-launched.ts';
@@ -29,10 +34,15 @@ export interface LaunchedAgent {
 }
 
 export const agentName = (clusterID: string): string => `${AGENT_NAME_PREFIX}${clusterID}`;
-export const agentBindingName = (clusterID: string): string => `${AGENT_BINDING_PREFIX}${clusterID}`;
+/** Of its bindings in each offloaded namespace, by the ClusterRole. */
+const bindingsOf = (clusterID: string): Record<string, string> => ({
+  [AGENT_NAMESPACE_ROLE]: `${AGENT_BINDING_PREFIX}${clusterID}`,
+  [AGENT_KINDS_ROLE]: `${AGENT_BINDING_PREFIX}${clusterID}-kinds`,
+});
+export const agentBindingNames = (clusterID: string): string[] => Object.values(bindingsOf(clusterID));
 
 /** On all of its objects. */
-export const agentLabels = (clusterID: string): Record<string, string> => ({
+const agentLabels = (clusterID: string): Record<string, string> => ({
   [LABEL_APP_NAME]: APP_NAME,
   [LABEL_APP_INSTANCE]: agentName(clusterID),
   [LABEL_PROVIDER]: clusterID,
@@ -52,10 +62,9 @@ export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
       account,
       rules: rulesOf(ownRights(agent)),
     }),
-    ...agent.namespaces.map((namespace) =>
-      forgeBinding(
-        { kind: 'ClusterRole', name: AGENT_NAMESPACE_ROLE },
-        { name: agentBindingName(clusterID), namespace, labels, account },
+    ...agent.namespaces.flatMap((namespace) =>
+      Object.entries(bindingsOf(clusterID)).map(([role, name]) =>
+        forgeBinding({ kind: 'ClusterRole', name: role }, { name, namespace, labels, account }),
       ),
     ),
     forgeDeployment({

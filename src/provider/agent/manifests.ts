@@ -2,6 +2,7 @@
  * The home side of one virtual node, as objects to apply: an account with no more rights than its table says, the
  * fence around them, and the agent's Deployment. Pure functions; `tributary manifests peer` prints what they make.
  */
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import {
   AGENT_NAME_PREFIX,
   APP_NAME,
@@ -14,11 +15,19 @@ import {
   type Manifest,
 } from '../../api/manifest.ts';
 import { LABEL_VIRTUAL_NODE } from '../../api/names.ts';
-import { forgeBinding, forgeGrant, rulesOf, type AccountRef, type Right } from '../../api/rbac.ts';
+import {
+  LABEL_AGGREGATE_AGENTS,
+  forgeAggregate,
+  forgeBinding,
+  forgeGrant,
+  rulesOf,
+  type AccountRef,
+  type Right,
+} from '../../api/rbac.ts';
 import type { KubeconfigSecretRef } from '../../api/virtual-node.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { KUBELET_PORT, OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
-import { forgeFence } from './manifests-fence.ts';
+import { forgeAgentFence } from './manifests-fence.ts';
 import {
   AGENT_CLUSTER_RIGHTS,
   AGENT_KUBECONFIG_RIGHTS,
@@ -52,7 +61,7 @@ export function forgeAgent(options: AgentOptions): Manifest[] {
       kind: 'ServiceAccount',
       metadata: { ...names.account, labels: names.labels },
     },
-    ...forgeFence({ name: names.account.name, ...names }),
+    ...forgeAgentFence({ name: names.account.name, ...names }),
     ...forgeAgentGrants(names),
     forgeDeployment({
       ...names,
@@ -70,7 +79,7 @@ function checkedNames(options: AgentOptions): Names {
   checkedSubdomain('kubeconfig Secret', options.kubeconfigSecret.name, 253);
   for (const namespace of checkedUnique('namespace', options.namespaces)) {
     checkedLabel('namespace', namespace);
-    if (namespace.startsWith('kube-') || namespace === SYSTEM_NAMESPACE) {
+    if (isClusterNamespace(namespace)) {
       throw new TributaryError(
         'Invalid',
         `namespace "${namespace}" is the cluster's own and cannot be offloaded`,
@@ -100,6 +109,7 @@ export function checkedImage(image: string): string {
 /** Narrow rights in many places rather than wide ones in one: each namespace can be taken back by itself. */
 function forgeAgentGrants(names: Names): Manifest[] {
   const { account, labels, node, virtualNode, kubeconfigSecret } = names;
+  const kinds = `${account.name}-kinds`;
   const placeholders = { node, 'virtual-node': virtualNode, secret: kubeconfigSecret.name };
   const grant = (rights: readonly Right[], namespace?: string, suffix = ''): Manifest[] =>
     forgeGrant({
@@ -120,5 +130,10 @@ function forgeAgentGrants(names: Names): Manifest[] {
     ...grant(AGENT_KUBECONFIG_RIGHTS, kubeconfigSecret.namespace, '-kubeconfig'),
     ...grant(AGENT_NODE_EVENT_RIGHTS, 'default', '-events'),
     ...names.namespaces.flatMap((namespace) => grant(AGENT_NAMESPACE_RIGHTS, namespace)),
+    // One for each agent, so that it goes with it.
+    forgeAggregate(kinds, { labels, label: LABEL_AGGREGATE_AGENTS }),
+    ...names.namespaces.map((namespace) =>
+      forgeBinding({ kind: 'ClusterRole', name: kinds }, { name: kinds, namespace, labels, account }),
+    ),
   ];
 }

@@ -26,7 +26,15 @@ const unnamed = (rights: readonly Right[]): Right[] =>
   });
 
 /** Of every account in `tributary-agents`, cluster-wide. */
-export const LAUNCHED_CLUSTER_RIGHTS: readonly Right[] = unnamed(AGENT_CLUSTER_RIGHTS);
+export const LAUNCHED_CLUSTER_RIGHTS: readonly Right[] = [
+  ...unnamed(AGENT_CLUSTER_RIGHTS),
+  {
+    group: 'tributary.dev',
+    resource: 'tunnels',
+    verbs: ['get', 'list', 'watch'],
+    why: 'how addresses translate between the two clusters, and whether packets get through; they hold no secret',
+  },
+];
 /** Likewise, in kube-node-lease. */
 export const LAUNCHED_LEASE_RIGHTS: readonly Right[] = unnamed(AGENT_LEASE_RIGHTS);
 /** Likewise, in `default`. */

@@ -52,6 +52,24 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
     why: 'says how a pod fares over there, or why it does not run; fenced to pods on `<node>`',
   },
   {
+    group: 'storage.k8s.io',
+    resource: 'storageclasses',
+    verbs: ['list', 'watch'],
+    why: 'classes of provisioner tributary.dev/storage, and what they are over there; they hold no secret',
+  },
+  {
+    group: '',
+    resource: 'persistentvolumes',
+    verbs: ['get', 'list', 'watch'],
+    why: 'its volumes, found by their label; get: one is believed gone only after a read',
+  },
+  {
+    group: '',
+    resource: 'persistentvolumes',
+    verbs: ['create', 'update', 'delete'],
+    why: 'one for each claim that has its data over there; fenced to volumes of tributary.dev/storage whose only place is `<node>`',
+  },
+  {
     group: 'tributary.dev',
     resource: 'virtualnodes',
     names: ['<virtual-node>'],
@@ -119,13 +137,43 @@ export const AGENT_NAMESPACE_RIGHTS: readonly Right[] = [
     group: '',
     resource: 'configmaps',
     verbs: ['get', 'list', 'watch'],
-    why: 'what pods mount is copied across and kept up to date',
+    why: 'what pods mount, and what the rules of the namespace take along, is copied across and kept up to date',
   },
   {
     group: '',
     resource: 'secrets',
     verbs: ['get', 'list', 'watch'],
     why: 'likewise; the foreign cluster can read what is copied, so offload no namespace whose Secrets it must not see',
+  },
+  {
+    group: '',
+    resource: 'services',
+    verbs: ['get', 'list', 'watch'],
+    why: 'every Service is reflected while a network joins the clusters; get: one is believed gone only after a read',
+  },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['get', 'list', 'watch'],
+    why: 'likewise, with addresses as the foreign cluster sees them',
+  },
+  {
+    group: 'networking.k8s.io',
+    resource: 'ingresses',
+    verbs: ['get', 'list', 'watch'],
+    why: 'those of a class that is mapped are reflected, unless a rule says otherwise; get: one is believed gone only after a read',
+  },
+  {
+    group: '',
+    resource: 'persistentvolumeclaims',
+    verbs: ['get', 'list', 'watch'],
+    why: 'claims for which the scheduler has chosen its node; get: one is believed gone only after a read',
+  },
+  {
+    group: '',
+    resource: 'persistentvolumeclaims',
+    verbs: ['update'],
+    why: 'gives a claim back to the scheduler when no volume can be made for it; fenced to that annotation',
   },
   {
     group: '',
@@ -137,7 +185,7 @@ export const AGENT_NAMESPACE_RIGHTS: readonly Right[] = [
     group: '',
     resource: 'events',
     verbs: ['create', 'patch'],
-    why: 'why a pod does not run, where `kubectl describe pod` shows it',
+    why: 'why a pod does not run, and what happens to it over there, where `kubectl describe pod` shows it; patch: it counts on',
   },
 ];
 

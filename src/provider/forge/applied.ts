@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATION_APPLIED } from '../../api/names.ts';
+import { isSteering } from '../../api/steering.ts';
 import type { Pod } from '../../api/wire.ts';
 
 /**
@@ -29,18 +30,18 @@ const MAX_REASON = 1024;
 
 /** Annotations that say something about an object at home only. */
 const HOME_ONLY_ANNOTATIONS = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
-const OWN_PREFIX = 'tributary.dev/';
+const OWN_DOMAIN = /^([^/]*\.)?tributary\.dev\//u;
+
+const travels = (key: string): boolean => !OWN_DOMAIN.test(key) && !isSteering(key);
 
 export function travellingLabels(home: Pod): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(home.metadata.labels ?? {}).filter(([key]) => !key.startsWith(OWN_PREFIX)),
-  );
+  return Object.fromEntries(Object.entries(home.metadata.labels ?? {}).filter(([key]) => travels(key)));
 }
 
 export function travellingAnnotations(home: Pod): Record<string, string> {
   return Object.fromEntries(
     Object.entries(home.metadata.annotations ?? {}).filter(
-      ([key]) => !key.startsWith(OWN_PREFIX) && !HOME_ONLY_ANNOTATIONS.has(key),
+      ([key]) => travels(key) && !HOME_ONLY_ANNOTATIONS.has(key),
     ),
   );
 }

@@ -1,4 +1,5 @@
 import type { HomeApiServer } from '../../api/virtual-node.ts';
+import type { NetworkState, NetworkView } from '../network-view.ts';
 
 /** What a translation between the two clusters needs to know beyond the pod itself. */
 export interface ForgeContext {
@@ -9,6 +10,7 @@ export interface ForgeContext {
   /** The namespace in the foreign cluster that stands for the pod's home namespace. */
   tenantNamespace: string;
   homeApiServer?: HomeApiServer;
-  /** A foreign pod's address as the home cluster sees it; the identity while no network joins the two. */
-  homeViewOf: (foreignAddress: string) => string;
+  /** Of the network between the two clusters. */
+  network: NetworkState['kind'];
+  homeViewOf: NetworkView['homeViewOf'];
 }

@@ -1,6 +1,7 @@
 import {
   ANNOTATION_APPLIED,
   ANNOTATION_HOME_NAMESPACE,
+  ANNOTATION_WHEN_LOST,
   LABEL_HOME_UID,
   LABEL_MANAGED_BY,
   TAINT_VIRTUAL_NODE,
@@ -11,6 +12,7 @@ import type { ForgeContext } from './context.ts';
 import { forgeEnvironment } from './environment.ts';
 import type { AnyContainer } from './references.ts';
 import { droppedVolumes, forgeVolumes } from './volumes.ts';
+import { whenLostOf } from './when-lost.ts';
 
 /**
  * Fields that speak of the home cluster's nodes, accounts and scheduling, and mean nothing or something else over
@@ -63,6 +65,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
         ...travellingAnnotations(home),
         [ANNOTATION_HOME_NAMESPACE]: home.metadata.namespace ?? '',
         [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)),
+        [ANNOTATION_WHEN_LOST]: whenLostOf(home),
       },
     },
     spec: {

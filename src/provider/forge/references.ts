@@ -105,3 +105,16 @@ function containerReferences(container: AnyContainer): Reference[] {
     ]),
   ];
 }
+
+/** The claims that a pod mounts, each once. Those of `ephemeral` volumes are made at home, by its controller. */
+export function claimNames(pod: Pod): string[] {
+  const names = (pod.spec?.volumes ?? []).flatMap((volume) => {
+    if (volume.ephemeral !== undefined) return [ephemeralClaimName(pod, volume)];
+    return volume.persistentVolumeClaim?.claimName ?? [];
+  });
+  return [...new Set(names)];
+}
+
+/** As the ephemeral volume controller names them (KEP-1698). */
+export const ephemeralClaimName = ({ metadata }: Pod, volume: Volume): string =>
+  `${metadata.name}-${volume.name}`;

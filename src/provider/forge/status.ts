@@ -1,9 +1,17 @@
-import { CONDITION_OFFLOADED, OFFLOADED_REASONS } from '../../api/names.ts';
+import {
+  CONDITION_OFFLOADED,
+  CONDITION_RECREATED,
+  isPlacingReason,
+  OFFLOADED_REASONS,
+} from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
+import { recreatedCondition, withFormerBodies } from './made-anew.ts';
+import { obstacleToReach, viewsOf, withNetwork } from './reach.ts';
+import { isResult } from './recreated.ts';
 
 /** Condition types that the kubelet owns: what the remote pod says of them, absence included, is what home shows. */
 const KUBELET_CONDITIONS = new Set([
@@ -16,6 +24,9 @@ const KUBELET_CONDITIONS = new Set([
   'AllContainersRestarting',
 ]);
 
+/** Conditions that follow from what is there now, absence included. */
+const SAID_BY_US = new Set<string>([CONDITION_OFFLOADED, CONDITION_RECREATED]);
+
 /** The end of an ephemeral container that never began, as containerd words it. */
 const START_ERROR = { exitCode: 128, reason: 'StartError' };
 
@@ -24,11 +35,15 @@ const START_ERROR = { exitCode: 128, reason: 'StartError' };
  * (forge/claimed-status.ts). Pure.
  */
 export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: string): PodStatus {
-  const there = claimedStatus(home, remote);
+  const there = withFormerBodies(home, remote, claimedStatus(home, remote));
   const here = home.status ?? {};
   const generation = observedGeneration(home, remote, there);
-  const conditions = forgeConditions({ home, remote, there, generation, now });
-  const podIPs = (there.podIPs ?? []).map(({ ip }) => ({ ip: context.homeViewOf(ip) }));
+  const podIPs = viewsOf(there, context);
+  const unreachable = obstacleToReach(there, podIPs, context);
+  const conditions = withNetwork(home, forgeConditions({ home, remote, there, generation, now }), {
+    unreachable,
+    now,
+  });
   // Absent over there means absent here: nothing of an earlier status may linger.
   const {
     conditions: _conditions,
@@ -124,7 +139,7 @@ function forgeConditions({ home, remote, there, generation, now }: ConditionInpu
     .map((condition) => atHomeGeneration(condition, generation));
   const fromRemote = new Set(translated.map(({ type }) => type));
   const others = here.filter(
-    ({ type }) => !fromRemote.has(type) && !KUBELET_CONDITIONS.has(type) && type !== CONDITION_OFFLOADED,
+    ({ type }) => !fromRemote.has(type) && !KUBELET_CONDITIONS.has(type) && !SAID_BY_US.has(type),
   );
   const scheduled = others.some(({ type }) => type === 'PodScheduled');
   const all = [
@@ -132,7 +147,12 @@ function forgeConditions({ home, remote, there, generation, now }: ConditionInpu
     // Pods that were given their node by name never met a scheduler; the kubelet says it of them.
     ...(scheduled ? [] : [{ type: 'PodScheduled', status: 'True', lastTransitionTime: now }]),
     ...translated,
-    ...[resize, unschedulableCondition(home, there, now)].filter((condition) => condition !== undefined),
+    ...[
+      resize,
+      // A result bears a gate so that it never runs, and needs no place.
+      isResult(remote) ? undefined : unschedulableCondition(home, there, now),
+      recreatedCondition(home, remote, now),
+    ].filter((condition) => condition !== undefined),
   ];
   return applyReadinessGates(home, all, now);
 }
@@ -160,7 +180,10 @@ function unschedulableCondition(home: Pod, there: PodStatus, now: string): PodCo
   return offloadedCondition(home, OFFLOADED_REASONS.unschedulable, message, now);
 }
 
-/** CONDITION_OFFLOADED False; the transition time stays while it was already so. */
+/**
+ * CONDITION_OFFLOADED False. The transition time says since when the provider has had no place for the pod, or since when
+ * something else has been wrong: it stays while only the words, or the reason among those of one sort, change.
+ */
 export function offloadedCondition(
   home: Pod,
   reason: OffloadedReason,
@@ -168,7 +191,8 @@ export function offloadedCondition(
   now: string,
 ): PodCondition {
   const before = home.status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
-  const lastTransitionTime = before?.status === 'False' ? (before.lastTransitionTime ?? now) : now;
+  const isSameSort = before?.status === 'False' && isPlacingReason(before.reason) === isPlacingReason(reason);
+  const lastTransitionTime = isSameSort ? (before.lastTransitionTime ?? now) : now;
   return { type: CONDITION_OFFLOADED, status: 'False', reason, message, lastTransitionTime };
 }
 
@@ -198,6 +222,21 @@ function applyReadinessGates(home: Pod, conditions: PodCondition[], now: string)
         }
       : condition,
   );
+}
+
+/**
+ * A DaemonSet's pod that is not offloaded, and for which there is nothing to do: it counts as ready, else the rollout of its
+ * DaemonSet would wait for it for ever, with the update of the pods on real nodes. It gets no address, so no Service
+ * sends anything to it; and it stays Pending, for nothing runs.
+ */
+export function stayHomeStatus(home: Pod, message: string, now: string): PodStatus {
+  const reason = OFFLOADED_REASONS.daemonSet;
+  const status = refusedStatus(home, { reason, message }, now);
+  const before = home.status?.conditions?.find(({ type }) => type === 'Ready');
+  const lastTransitionTime = before?.status === 'True' ? (before.lastTransitionTime ?? now) : now;
+  const ready = { type: 'Ready', status: 'True', reason, lastTransitionTime };
+  const others = (status.conditions ?? []).filter(({ type }) => type !== 'Ready');
+  return { ...status, conditions: [...others, ready] };
 }
 
 /** The status of a home pod that cannot be offloaded now: Pending, with the cause where `kubectl get` shows it. */
@@ -235,57 +274,6 @@ export function refusedStatus(
     message,
     conditions,
     ...(statuses.length > 0 ? { containerStatuses: statuses } : {}),
-  };
-}
-
-/** How the kubelet itself reports a container that it can no longer find (pkg/kubelet/status, exit code 137). */
-const LOST_CONTAINER = {
-  exitCode: 137,
-  reason: 'ContainerStatusUnknown',
-  message: 'The container could not be located when the pod was terminated',
-};
-
-/**
- * The end of a home pod whose remote pod was evicted or deleted over there: what a native eviction leaves behind, so
- * that its owner replaces it.
- */
-export function lostStatus(home: Pod, message: string, now: string): PodStatus {
-  const before = home.status ?? {};
-  const ended = (statuses: ContainerStatus[] | undefined): ContainerStatus[] | undefined =>
-    statuses?.map((status) =>
-      status.state?.terminated === undefined
-        ? { ...status, ready: false, started: false, state: { terminated: LOST_CONTAINER } }
-        : status,
-    );
-  const down = new Set(['Ready', 'ContainersReady']);
-  const kept = (before.conditions ?? [])
-    .filter(({ type }) => type !== 'DisruptionTarget' && type !== CONDITION_OFFLOADED)
-    .map((condition) =>
-      down.has(condition.type) && condition.status === 'True'
-        ? { ...condition, status: 'False', reason: 'PodFailed', lastTransitionTime: now }
-        : condition,
-    );
-  const containerStatuses = ended(before.containerStatuses);
-  const initContainerStatuses = ended(before.initContainerStatuses);
-  const ephemeralContainerStatuses = ended(before.ephemeralContainerStatuses);
-  return {
-    ...before,
-    phase: 'Failed',
-    reason: OFFLOADED_REASONS.lost,
-    message,
-    conditions: [
-      ...kept,
-      {
-        type: 'DisruptionTarget',
-        status: 'True',
-        reason: 'DeletionByForeignCluster',
-        message,
-        lastTransitionTime: now,
-      },
-    ],
-    ...(containerStatuses === undefined ? {} : { containerStatuses }),
-    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses }),
-    ...(ephemeralContainerStatuses === undefined ? {} : { ephemeralContainerStatuses }),
   };
 }
 

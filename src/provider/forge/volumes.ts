@@ -1,8 +1,9 @@
 import { ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
+import { isApiAccessVolume } from '../../api/pod-before-admission.ts';
 import type { Pod, Volume, VolumeProjection } from '../../api/wire.ts';
 import type { ForgeContext } from './context.ts';
-import { remoteReferenceName } from './references.ts';
-import { isApiAccessVolume, tokenKey, tokenSecretName } from './tokens.ts';
+import { ephemeralClaimName, remoteReferenceName } from './references.ts';
+import { tokenKey, tokenSecretName } from './tokens.ts';
 
 /** The pod's volumes as they are asked for over there; volumes without a meaning there are left out. */
 export function forgeVolumes(home: Pod, context: ForgeContext): Volume[] {
@@ -25,6 +26,11 @@ function forgeVolume(volume: Volume, home: Pod): Volume {
   if (volume.configMap?.name !== undefined) {
     const name = remoteReferenceName('ConfigMap', volume.configMap.name);
     return { ...volume, configMap: { ...volume.configMap, name } };
+  }
+  if (volume.ephemeral !== undefined) {
+    // Its claim is made at home, of a class here, and carried across like any other.
+    const { ephemeral: _template, ...rest } = volume;
+    return { ...rest, persistentVolumeClaim: { claimName: ephemeralClaimName(home, volume) } };
   }
   if (volume.downwardAPI?.items !== undefined) {
     return {

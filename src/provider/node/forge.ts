@@ -1,13 +1,11 @@
-import {
-  LABEL_EXCLUDE_BALANCERS,
-  LABEL_NODE_TYPE,
-  LABEL_VIRTUAL_NODE,
-  NODE_TYPE_VIRTUAL,
-  TAINT_VIRTUAL_NODE,
-} from '../../api/names.ts';
+import { TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { TUNNEL_REASONS } from '../../api/tunnel.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
+import type { NetworkState } from '../network-view.ts';
 import type { ContactState } from './contact.ts';
+import { nodeLabelsOf, nodeNameOf } from './labels.ts';
 import { obstacleOf } from './obstacle.ts';
 import type { Obstacle } from './obstacle.ts';
 
@@ -17,15 +15,13 @@ export interface NodeInputs {
   contact: ContactState;
   /** Why the node cannot serve pods yet although the foreign cluster answers; undefined when it can. */
   notReady: Obstacle | undefined;
+  network: NetworkState;
   address: string;
   kubeletPort: number;
   version: string;
   /** RFC 3339. */
   now: string;
 }
-
-export const nodeNameOf = (virtualNode: VirtualNode): string =>
-  virtualNode.spec.nodeName ?? virtualNode.metadata.name;
 
 /** Keys of labels, annotations and taints that this program put on the Node, so that it may take them off again. */
 const ANNOTATION_OWNED = 'tributary.dev/owned';
@@ -38,7 +34,7 @@ interface Owned {
 
 /** Metadata and spec of the Node: ours set, ours of before removed, everything of others left alone. */
 export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): Node {
-  const labels = forgeLabels(virtualNode);
+  const labels = nodeLabelsOf(virtualNode);
   const annotations = { ...virtualNode.spec.annotations };
   const taints: Taint[] = [
     { key: TAINT_VIRTUAL_NODE, value: virtualNode.metadata.name, effect: 'NoSchedule' },
@@ -59,9 +55,9 @@ export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): 
     ...current,
     metadata: {
       ...meta,
-      labels: { ...without(meta.labels, before.labels), ...labels },
+      labels: { ...withoutKeys(meta.labels ?? {}, before.labels), ...labels },
       annotations: {
-        ...without(meta.annotations, before.annotations),
+        ...withoutKeys(meta.annotations ?? {}, before.annotations),
         ...annotations,
         [ANNOTATION_OWNED]: JSON.stringify(owned),
       },
@@ -70,28 +66,7 @@ export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): 
   };
 }
 
-/** What the user says of the platform wins; the rest says what this node is. */
-function forgeLabels({ metadata, spec }: VirtualNode): Record<string, string> {
-  return {
-    'kubernetes.io/os': 'linux',
-    'kubernetes.io/arch': 'amd64',
-    'node.kubernetes.io/instance-type': 'tributary',
-    ...spec.labels,
-    'kubernetes.io/hostname': spec.nodeName ?? metadata.name,
-    [LABEL_NODE_TYPE]: NODE_TYPE_VIRTUAL,
-    [LABEL_VIRTUAL_NODE]: metadata.name,
-    [LABEL_EXCLUDE_BALANCERS]: 'true',
-  };
-}
-
 const taintKey = ({ key, effect }: Taint): string => `${key}:${effect}`;
-
-function without(
-  record: Record<string, string> | undefined,
-  keys: readonly string[],
-): Record<string, string> {
-  return Object.fromEntries(Object.entries(record ?? {}).filter(([key]) => !keys.includes(key)));
-}
 
 function readOwned(node: Node | undefined): Owned {
   try {
@@ -125,7 +100,10 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
       { type: 'Hostname', address: nodeNameOf(virtualNode) },
     ],
     daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },
-    conditions: [...conditions, ...(current.status?.conditions ?? []).filter(({ type }) => !ours.has(type))],
+    conditions: [
+      ...conditions,
+      ...(current.status?.conditions ?? []).filter((one) => !ours.has(one.type) && !isOfOurNetwork(one)),
+    ],
     ...declaredFeatures(spec.declaredFeatures, contact.version),
     nodeInfo: {
       ...EMPTY_NODE_INFO,
@@ -160,7 +138,27 @@ function declaredFeatures(
   return features.size === 0 ? {} : { declaredFeatures: [...features].toSorted() };
 }
 
-function ourConditions(current: Node, { contact, notReady, now }: NodeInputs): NodeCondition[] {
+/** Reason of NetworkUnavailable=False. */
+const NETWORK_UP = 'TunnelReady';
+const NETWORK_REASONS = new Set<string | undefined>([NETWORK_UP, ...Object.values(TUNNEL_REASONS)]);
+
+/** A cloud's route controller may set the same condition; only what we have set goes with the network. */
+const isOfOurNetwork = ({ type, reason }: NodeCondition): boolean =>
+  type === 'NetworkUnavailable' && NETWORK_REASONS.has(reason);
+
+/** While it is True, the control plane taints the node, so that nothing new is scheduled here. */
+function networkCondition(network: NetworkState): Verdict[] {
+  const type = 'NetworkUnavailable';
+  if (network.kind === 'Off') return [];
+  if (network.kind === 'Down') {
+    return [{ type, status: 'True', reason: network.reason, message: network.message }];
+  }
+  return [{ type, status: 'False', reason: NETWORK_UP, message: 'the tunnel to the foreign cluster works' }];
+}
+
+type Verdict = { type: string; status: string; reason: string; message: string };
+
+function ourConditions(current: Node, { contact, notReady, network, now }: NodeInputs): NodeCondition[] {
   const obstacle = obstacleOf(contact, notReady);
   const ready =
     obstacle === undefined
@@ -171,14 +169,11 @@ function ourConditions(current: Node, { contact, notReady, now }: NodeInputs): N
   return [
     { type: 'Ready', ...ready },
     ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, ...unknown })),
+    ...networkCondition(network),
   ].map((condition) => withTimes(condition, current, now));
 }
 
-function withTimes(
-  condition: { type: string; status: string; reason: string; message: string },
-  current: Node,
-  now: string,
-): NodeCondition {
+function withTimes(condition: Verdict, current: Node, now: string): NodeCondition {
   const before = current.status?.conditions?.find(({ type }) => type === condition.type);
   const isSame =
     before?.status === condition.status &&

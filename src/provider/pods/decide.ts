@@ -1,13 +1,17 @@
-import { LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
+import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { CONDITION_OFFLOADED, LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import type { PodChange } from '../forge/change.ts';
 import { nextChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { forgePod } from '../forge/pod.ts';
+import { cutOffStatus } from '../forge/reach.ts';
+import { newsOfRecreation } from '../forge/made-anew.ts';
+import { isResult, isUnfinishedResult, recreatedOf } from '../forge/recreated.ts';
 import type { Reference } from '../forge/references.ts';
 import { sameStatus } from '../forge/same-status.ts';
-import { forgeStatus, refusedStatus } from '../forge/status.ts';
+import { forgeStatus, refusedStatus, stayHomeStatus } from '../forge/status.ts';
 import type { Refusal } from './refusal.ts';
 
 /** All that a decision may know; read from caches, never remembered. */
@@ -43,7 +47,8 @@ export type Action =
   | { do: 'nothing' }
   | { do: 'create'; home: Pod; pod: Draft<Pod> }
   | { do: 'change'; home: Pod; remote: Pod; change: PodChange }
-  | { do: 'writeStatus'; home: Pod; status: PodStatus }
+  /** `news`: worth an event, once it is written. */
+  | { do: 'writeStatus'; home: Pod; status: PodStatus; news?: { reason: string; message: string } }
   | { do: 'refuse'; home: Pod; reason: OffloadedReason; message: string; status: PodStatus }
   /** The caches hold no remote pod for a home pod that had one: look before believing it. */
   | { do: 'confirmLost'; home: Pod; tenantNamespace: string }
@@ -59,9 +64,7 @@ const NOTHING: Action = { do: 'nothing' };
 export const FORCED_GRACE_SECONDS = 1;
 
 const DAEMON_SET_MESSAGE =
-  'DaemonSet pods stay on real nodes: exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])';
-
-const isTerminal = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+  'DaemonSet pods stay on real nodes, and nothing runs here; to have no such pod, exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])';
 
 /** Only a kubelet sets it; at home, then, only this agent, from a remote pod that really ran. */
 const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined;
@@ -76,7 +79,7 @@ export function decide(situation: Situation): Action {
     return action === NOTHING ? decideWaiting(situation, home) : action;
   }
   if (home.metadata.deletionTimestamp !== undefined) return decideDeletion(situation, home);
-  if (isTerminal(home)) return decideTerminal(situation, home);
+  if (isFinished(home)) return decideTerminal(situation, home);
   if (remote !== undefined) return decideRunning(situation, home, remote);
   return decideAbsent(situation, home);
 }
@@ -92,7 +95,7 @@ function decideWaiting({ now, context }: Situation, home: Pod): Action {
   if (context === undefined) return NOTHING;
   const { tenantNamespace } = context;
   if (home.metadata.deletionTimestamp !== undefined) return { do: 'finish', home, tenantNamespace };
-  if (isTerminal(home)) return NOTHING;
+  if (isFinished(home)) return NOTHING;
   if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace };
   const message = `the pod that had the name "${home.metadata.name}" before is still ending over there`;
   return refuse(home, { reason: OFFLOADED_REASONS.nameTaken, message }, now);
@@ -110,13 +113,13 @@ function decideDeletion(situation: Situation, home: Pod): Action {
   if (!isEnding || (grace !== undefined && left !== undefined && grace < left)) {
     return { do: 'deleteRemote', remote, gracePeriodSeconds: grace };
   }
-  return isTerminal(home) ? NOTHING : mirror(situation, home, remote);
+  return isFinished(home) ? NOTHING : mirror(situation, home, remote);
 }
 
 /** What has finished never runs again; its remote pod stays, for its logs, until the home pod is deleted. */
 function decideTerminal(situation: Situation, home: Pod): Action {
   const { remote, contact } = situation;
-  if (remote === undefined || !contact || isTerminal(remote)) return NOTHING;
+  if (remote === undefined || !contact || isFinished(remote) || isResult(remote)) return NOTHING;
   if (remote.metadata.deletionTimestamp !== undefined) return NOTHING;
   return {
     do: 'deleteRemote',
@@ -128,30 +131,43 @@ function decideTerminal(situation: Situation, home: Pod): Action {
 function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
   const { context, contact, held } = situation;
   // Out of contact the cached status is old news; whoever marks pods of a lost node must not be overruled.
-  if (!contact || context === undefined) return NOTHING;
-  if (!held && remote.metadata.deletionTimestamp === undefined && !isTerminal(remote)) {
+  if (!contact || context === undefined) return outOfContact(situation, home);
+  if (isUnfinishedResult(remote)) return NOTHING;
+  if (!held && remote.metadata.deletionTimestamp === undefined && !isFinished(remote)) {
     const change = nextChange(home, remote, context);
     if (change !== undefined) return { do: 'change', home, remote, change };
   }
   return mirror(situation, home, remote);
 }
 
-function mirror({ context, now }: Situation, home: Pod, remote: Pod): Action {
-  if (context === undefined || !isWorthShowing(remote)) return NOTHING;
-  const status = forgeStatus(home, remote, context, now);
-  return sameStatus(status, home.status ?? {}) ? NOTHING : { do: 'writeStatus', home, status };
+/** That packets do not get there is known here, whoever else is silent. */
+function outOfContact({ context, now }: Situation, home: Pod): Action {
+  const status = context?.network === 'Down' ? cutOffStatus(home, now) : undefined;
+  return status === undefined ? NOTHING : { do: 'writeStatus', home, status };
 }
 
-/** Until a kubelet or a scheduler has spoken, the remote pod has nothing to say that home does not know. */
-function isWorthShowing(remote: Pod): boolean {
-  return (
-    remote.status?.startTime !== undefined ||
-    isTerminal(remote) ||
-    (remote.status?.conditions ?? []).some(
-      ({ type, status }) => type === 'PodScheduled' && status === 'False',
-    )
-  );
+function mirror({ context, now }: Situation, home: Pod, remote: Pod): Action {
+  if (context === undefined || isUnfinishedResult(remote) || !isWorthShowing(home, remote)) return NOTHING;
+  const status = forgeStatus(home, remote, context, now);
+  if (sameStatus(status, home.status ?? {})) return NOTHING;
+  const news = newsOfRecreation(home, status);
+  return { do: 'writeStatus', home, status, ...(news !== undefined && { news }) };
 }
+
+/**
+ * Until a kubelet or a scheduler has spoken, the remote pod has nothing to say that home does not know. A place that was
+ * found at last is worth a word at once: home counts how long there has been none.
+ */
+function isWorthShowing(home: Pod, remote: Pod): boolean {
+  if (remote.status?.startTime !== undefined || isFinished(remote)) return true;
+  // What home shows is of a body that is no more: its address, and that it is ready.
+  if (hasRun(home) && recreatedOf(remote) !== undefined) return true;
+  const scheduled = remote.status?.conditions?.find(({ type }) => type === 'PodScheduled')?.status;
+  return scheduled === 'False' || (scheduled === 'True' && isSaidToBeRefused(home));
+}
+
+const isSaidToBeRefused = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type }) => type === CONDITION_OFFLOADED) === true;
 
 function refuse(home: Pod, refusal: Refusal & { waiting?: Map<string, string> }, now: string): Action {
   const { reason, message } = refusal;
@@ -160,9 +176,10 @@ function refuse(home: Pod, refusal: Refusal & { waiting?: Map<string, string> },
 
 function decideAbsent(situation: Situation, home: Pod): Action {
   const { context, accepting, contact, references, held, now } = situation;
-  if (home.metadata.ownerReferences?.some(({ kind, controller }) => kind === 'DaemonSet' && controller)) {
+  if (isOfDaemonSet(home)) {
     const reason = OFFLOADED_REASONS.daemonSet;
-    return refuse(home, { reason, message: DAEMON_SET_MESSAGE }, now);
+    const message = DAEMON_SET_MESSAGE;
+    return { do: 'refuse', home, reason, message, status: stayHomeStatus(home, message, now) };
   }
   if (context === undefined || (!accepting && !hasRun(home))) {
     // That the namespace is not known says nothing about a pod that runs over there.
@@ -170,7 +187,7 @@ function decideAbsent(situation: Situation, home: Pod): Action {
     const message = `namespace "${home.metadata.namespace}" is not offloaded: add it to the VirtualNode's spec.namespaces`;
     return refuse(home, { reason: OFFLOADED_REASONS.namespaceNotOffloaded, message }, now);
   }
-  if (!contact) return NOTHING;
+  if (!contact) return outOfContact(situation, home);
   if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace: context.tenantNamespace };
   const { missing, refused, pending } = references;
   if (missing.length > 0) {

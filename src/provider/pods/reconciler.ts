@@ -1,3 +1,4 @@
+import { isFinished } from '../../api/pod.ts';
 import { LABEL_HOME_UID, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
@@ -12,8 +13,9 @@ import type { Logger } from '../../lib/log.ts';
 import type { PodChange } from '../forge/change.ts';
 import { nextChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
+import { endedStatus, lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
-import { lostStatus, refusedStatus, unshowableStatus } from '../forge/status.ts';
+import { refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { podKey } from '../home-pods.ts';
 import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
@@ -39,6 +41,8 @@ export interface PodReconcilerOptions {
   contact: () => boolean;
   references: (home: Pod) => ReferenceState;
   losses: LossBudget;
+  /** How long a loss is not to be believed yet, because this cluster has been away (home-return.ts). */
+  returnPatienceMs: () => number;
   /** Losses are being held back; for people to see. */
   onBurst: (message: string) => void;
   events: EventRecorder;
@@ -110,7 +114,7 @@ export class PodReconciler {
       case 'change':
         return this.#change(action, signal);
       case 'writeStatus':
-        return this.#writeStatus(action.home, action.status, signal);
+        return this.#showStatus(action, signal);
       case 'refuse':
         return this.#refuse(action.home, action, signal);
       case 'confirmLost':
@@ -194,6 +198,16 @@ export class PodReconciler {
     return { requeueAfterMs: 1 };
   }
 
+  async #showStatus(
+    { home, status, news }: Extract<Action, { do: 'writeStatus' }>,
+    signal: AbortSignal,
+  ): Outcome {
+    const outcome = await this.#writeStatus(home, status, signal);
+    if (news !== undefined)
+      this.#options.events.event(podReference(home), 'Normal', news.reason, news.message);
+    return outcome;
+  }
+
   async #writeStatus(home: Pod, status: PodStatus, signal: AbortSignal): Outcome {
     const { events, clock } = this.#options;
     try {
@@ -235,11 +249,13 @@ export class PodReconciler {
     { home, tenantNamespace }: Extract<Action, { do: 'confirmLost' }>,
     signal: AbortSignal,
   ): Outcome {
-    const { tenants, losses, onBurst, clock, events, log } = this.#options;
+    const { tenants, losses, returnPatienceMs, onBurst, clock, events, log } = this.#options;
     const remote = await this.#remotes.live(tenantNamespace, home.metadata.name, signal);
     if (remote?.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
       return this.#reclaim(remote, tenants.of(home.metadata.namespace ?? ''), signal);
     }
+    const patienceMs = returnPatienceMs();
+    if (patienceMs > 0) return { requeueAfterMs: patienceMs };
     const waitMs = losses.take(home.metadata.uid);
     if (waitMs > 0) {
       log.debug('many remote pods are gone at once: this home pod waits', { pod: podKey(home), waitMs });
@@ -282,6 +298,10 @@ export class PodReconciler {
       if (remote?.metadata.labels?.[LABEL_HOME_UID] === uid) {
         return this.#reclaim(remote, this.#options.tenants.of(namespace ?? ''), signal);
       }
+    }
+    // Some controller counts on its end (`batch.kubernetes.io/job-tracking`): it has to be told first.
+    if ((home.metadata.finalizers ?? []).length > 0 && !isFinished(home)) {
+      return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock)), signal);
     }
     try {
       await this.#options.home.delete(

@@ -26,6 +26,11 @@ export function refusalOf(error: unknown): Refusal | undefined {
       return { reason: OFFLOADED_REASONS.invalid, message };
     case 'NotFound':
       return { reason: OFFLOADED_REASONS.tenantNamespace, message };
+    case 'Unavailable':
+      // A webhook over there that must be asked and does not answer (status 500): it may last, and its owner should know.
+      return message.includes('failed calling webhook')
+        ? { reason: OFFLOADED_REASONS.forbidden, message }
+        : undefined;
     default:
       return undefined;
   }

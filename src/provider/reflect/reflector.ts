@@ -1,7 +1,10 @@
 import { ANNOTATION_SOURCE, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { ReflectionRule } from '../../api/reflection.ts';
+import { secrets } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
@@ -13,8 +16,20 @@ import { refusalOf } from '../pods/refusal.ts';
 import { liveOrUndefined } from '../pods/remote-pods.ts';
 import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
-import { REFLECTED_KINDS, sourceVersion } from './descriptor.ts';
+import { RemoteCopies } from './copies.ts';
+import { REFLECTED_KINDS, sourceVersion, withoutDropped } from './descriptor.ts';
 import { KinUse } from './kin.ts';
+import { type KindRule, ruleFor } from './rules.ts';
+import {
+  isReserved,
+  isWanted,
+  mayBeTied,
+  mayTravelFor,
+  refusedToPod,
+  RESOURCES,
+  staysHome,
+  type Withheld,
+} from './travel.ts';
 
 export interface ReflectorOptions {
   home: KubeClient;
@@ -25,7 +40,14 @@ export interface ReflectorOptions {
   owner: string;
   /** Other virtual nodes use these copies, too. */
   isShared: boolean;
+  /** Of the namespace; undefined where the defaults hold, as they do while it is being taken out. */
+  rules: (homeNamespace: string) => readonly ReflectionRule[] | undefined;
+  /** Whether something else that goes over there names the object: an Ingress its certificate. Default: nothing does. */
+  isNamed?: (kind: ReferenceKind, homeNamespace: string, name: string) => boolean;
+  /** False of a namespace that is being taken out: nothing there is kept for later. */
+  isAsked?: (homeNamespace: string) => boolean;
   contact: () => boolean;
+  events: EventRecorder;
   clock: Clock;
   /** Pods that wait for the object are to be looked at again. */
   wake: (podKeys: string[]) => void;
@@ -41,97 +63,207 @@ export type ReflectionKey = string;
 export const KEEP_UNREFERENCED_MS = 60_000;
 
 /** Where a referenced object stands over there; a refusal says why it cannot get there. */
-export type CopyState = 'ready' | 'pending' | 'missing' | Refusal;
+export type CopyState = 'ready' | 'pending' | 'missing' | Refusal | Withheld;
 
-/** Refused again and again, an object is tried this often. */
+/** Refused again and again, an object is tried this often: with pods that wait for it, and without. */
 const REFUSED_RETRY_MS = 30_000;
+const IDLE_RETRY_MS = 5 * 60_000;
 /** A cache that a live read contradicted is listed again. */
 const RELIST_WAIT_MS = 1_000;
 
+/** One ConfigMap or Secret, as the caches have it. */
+interface Subject {
+  key: ReflectionKey;
+  kind: ReferenceKind;
+  /** At home. */
+  name: string;
+  tenant: Tenant;
+  source: KubeObject | undefined;
+  copy: KubeObject | undefined;
+  /** Whether pods over there, or what else is there, name it. */
+  isUsed: boolean;
+}
+
+/** One copy that is being written. */
+interface CopyWork {
+  key: ReflectionKey;
+  kind: ReferenceKind;
+  source: KubeObject['metadata'];
+  copy: KubeObject | undefined;
+}
+
 /**
- * Keeps, in each tenant namespace, a copy of exactly those ConfigMaps and Secrets that pods over there refer to.
- * Caches hold metadata only; an object's data is read at the moment it is copied.
+ * Keeps, in each tenant namespace, a copy of exactly those ConfigMaps and Secrets that the rules of the namespace let
+ * go there: by default those that pods over there refer to. Caches hold metadata only; an object's data is read at
+ * the moment it is copied, and only then.
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #kin: KinUse;
+  readonly #copies: RemoteCopies;
   /** Copies that exist, as a refusal to make them has shown, and that the cache should show soon. */
   readonly #awaiting = new Set<ReflectionKey>();
   /** Why a copy could not be written; forgotten as soon as a write succeeds. */
   readonly #refusals = new Map<ReflectionKey, Refusal>();
+  /** Of Secrets that may be tokens, as read. */
+  readonly #types = new Map<ReflectionKey, { uid: string; type: string | undefined }>();
   /** When a copy was first seen unreferenced, monotonic ms. */
   readonly #unreferencedSince = new Map<ReflectionKey, number>();
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
     this.#kin = new KinUse(options.foreign, options.clock);
+    this.#copies = new RemoteCopies(options.foreign, options.owner);
   }
 
-  state(kind: ReferenceKind, homeNamespace: string, name: string): CopyState {
-    const tenant = this.#options.tenants.of(homeNamespace);
-    if (tenant === undefined) return 'pending';
-    const { home, remote } = tenant.caches[kind];
-    if (home.get(`${homeNamespace}/${name}`) === undefined) return home.synced ? 'missing' : 'pending';
-    const copy = remote.get(`${tenant.mapping.tenantNamespace}/${remoteReferenceName(kind, name)}`);
-    if (copy !== undefined) return 'ready';
-    return this.#refusals.get(referenceKey(kind, homeNamespace, name)) ?? 'pending';
+  /** For this pod; the name is the object's at home. */
+  state(kind: ReferenceKind, name: string, pod: Pod): CopyState {
+    const { namespace = '' } = pod.metadata;
+    const subject = this.#subject(referenceKey(kind, namespace, name));
+    if (subject === undefined) return 'pending';
+    const { source, copy, tenant, key } = subject;
+    if (source === undefined) return tenant.caches[kind].home.synced ? 'missing' : 'pending';
+    const why = staysHome(kind, this.#rule(kind, namespace), source);
+    if (why !== undefined) return why;
+    const known = this.#typeOf(key, source);
+    if (known === undefined && mayBeTied(kind, source)) return 'pending';
+    const refused = refusedToPod(known?.type, source, pod);
+    if (refused !== undefined) return refused;
+    return copy === undefined ? (this.#refusals.get(key) ?? 'pending') : 'ready';
+  }
+
+  /** Whether there is, or is to be, a copy: false of most objects at home, which are to be left in peace. */
+  concerns(key: ReflectionKey): boolean {
+    const subject = this.#subject(key);
+    if (subject === undefined) return false;
+    const isKnown = subject.copy !== undefined || this.#types.has(key) || this.#refusals.has(key);
+    return isKnown || subject.isUsed || this.#isWanted(subject);
   }
 
   async reconcile(key: ReflectionKey, signal: AbortSignal): Promise<ReconcileResult> {
-    const { homePods, tenants, contact } = this.#options;
-    const [kind, homeNamespace, name] = key.split('/') as [ReferenceKind, string, string];
-    const tenant = tenants.of(homeNamespace);
-    if (tenant === undefined || !tenant.synced || !homePods.synced || !contact()) return {};
-    const { tenantNamespace } = tenant.mapping;
-    const source = tenant.caches[kind].home.get(`${homeNamespace}/${name}`);
-    const copy = tenant.caches[kind].remote.get(`${tenantNamespace}/${remoteReferenceName(kind, name)}`);
-    const isUsed = homePods.hasIndexed('references', key);
-    if (source !== undefined && isUsed) {
-      this.#unreferencedSince.delete(key);
-      if (copy !== undefined) this.#awaiting.delete(key);
-      if (copy !== undefined && this.#isAsWanted(copy, source)) return {};
-      return this.#copy({ key, kind, source: source.metadata, copy, tenantNamespace }, signal);
+    const { homePods, contact } = this.#options;
+    const subject = this.#subject(key);
+    if (subject?.tenant.synced !== true || !homePods.synced || !contact()) return {};
+    const { kind, name, tenant, source, copy } = subject;
+    if (isReserved(kind, name)) return {};
+    if (source === undefined) this.#types.delete(key);
+    if (source !== undefined && this.#isWanted(subject)) {
+      const type = await this.#readType({ key, kind, source }, signal);
+      if (mayTravelFor(type, source, this.#usersOf(key))) {
+        this.#unreferencedSince.delete(key);
+        if (copy !== undefined) this.#awaiting.delete(key);
+        if (copy !== undefined && this.#isAsWanted(kind, copy, source)) return {};
+        const { tenantNamespace } = tenant.mapping;
+        return this.#copy({ key, kind, source: source.metadata, copy, tenantNamespace }, signal);
+      }
     }
     this.#refusals.delete(key);
     if (copy === undefined) {
       this.#unreferencedSince.delete(key);
       return {};
     }
-    if (isUsed) return this.#sourceGone({ kind, name, tenant, copy }, signal);
-    return this.#unused({ key, kind, tenant, copy }, signal);
+    return this.#unwanted({ ...subject, copy }, signal);
+  }
+
+  /** A copy that is not to be there: some go at once, others when nobody can need them any more. */
+  async #unwanted(subject: Subject & { copy: KubeObject }, signal: AbortSignal): Promise<ReconcileResult> {
+    const { kind, tenant, source, isUsed, copy } = subject;
+    if (source === undefined) {
+      const { policy } = this.#rule(kind, tenant.mapping.homeNamespace);
+      return isUsed || policy === 'All' || policy === 'OptIn'
+        ? this.#sourceGone(subject, signal)
+        : this.#unused(subject, signal);
+    }
+    // Somebody has said so: by the rule, by the annotation, or it is a token that no pod may have.
+    if (isUsed || staysHome(kind, this.#rule(kind, tenant.mapping.homeNamespace), source) !== undefined) {
+      await this.#copies.delete(kind, copy, signal);
+      return {};
+    }
+    return this.#unused(subject, signal);
+  }
+
+  #subject(key: ReflectionKey): Subject | undefined {
+    const { tenants, homePods, isNamed } = this.#options;
+    const [kind, homeNamespace, name] = key.split('/') as [ReferenceKind, string, string];
+    const tenant = tenants.of(homeNamespace);
+    if (tenant === undefined) return undefined;
+    const { home, remote } = tenant.caches[kind];
+    return {
+      key,
+      kind,
+      name,
+      tenant,
+      source: home.get(`${homeNamespace}/${name}`),
+      copy: remote.get(`${tenant.mapping.tenantNamespace}/${remoteReferenceName(kind, name)}`),
+      isUsed: homePods.hasIndexed('references', key) || isNamed?.(kind, homeNamespace, name) === true,
+    };
+  }
+
+  #rule(kind: ReferenceKind, homeNamespace: string): KindRule {
+    return ruleFor(this.#options.rules(homeNamespace), { group: '', resource: RESOURCES[kind] });
+  }
+
+  #isWanted({ kind, source, tenant, isUsed }: Subject): boolean {
+    if (source === undefined) return false;
+    const rule = this.#rule(kind, tenant.mapping.homeNamespace);
+    return isWanted(kind, rule, { source, isReferenced: isUsed });
+  }
+
+  #usersOf(key: ReflectionKey): readonly Pod[] {
+    return this.#options.homePods.byIndex('references', key);
+  }
+
+  #typeOf(key: ReflectionKey, { metadata }: KubeObject): { type: string | undefined } | undefined {
+    const known = this.#types.get(key);
+    return known?.uid === metadata.uid ? known : undefined;
+  }
+
+  /** Of a Secret that may be a token; a Secret's type never changes. */
+  async #readType(
+    { key, kind, source }: Pick<Subject, 'key' | 'kind'> & { source: KubeObject },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const known = this.#typeOf(key, source);
+    if (known !== undefined || !mayBeTied(kind, source)) return known?.type;
+    const { name, namespace = '' } = source.metadata;
+    const live = await liveOrUndefined(this.#options.home.get(secrets, { name, namespace }, { signal }));
+    if (live !== undefined) this.#learn(key, live);
+    return live?.type;
+  }
+
+  #learn(key: ReflectionKey, { metadata: { uid }, type }: KubeObject & { type?: string }): void {
+    this.#types.set(key, { uid, type });
+    this.#wakeUsers(key);
   }
 
   async #unused(
-    {
-      key,
-      kind,
-      tenant,
-      copy,
-    }: { key: ReflectionKey; kind: ReferenceKind; tenant: Tenant; copy: KubeObject },
+    { key, kind, tenant, copy }: Subject & { copy: KubeObject },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const waitMs = this.#keepFor(key);
+    const isLeaving = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
+    const waitMs = isLeaving ? 0 : this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { name } = copy.metadata;
     // Two caches, of two clusters, must agree that nobody needs it; and whoever shares it.
     const isUsed =
       isUsedOverThere(tenant, kind, name) ||
       (this.#options.isShared && (await this.#kin.uses(tenant.mapping.tenantNamespace, kind, name)));
-    if (isUsed) return { requeueAfterMs: KEEP_UNREFERENCED_MS };
-    await this.#delete(kind, copy, signal);
+    if (isUsed) return { requeueAfterMs: isLeaving ? RELIST_WAIT_MS : KEEP_UNREFERENCED_MS };
+    await this.#copies.delete(kind, copy, signal);
     return {};
   }
 
-  #isAsWanted({ metadata }: KubeObject, source: KubeObject): boolean {
+  #isAsWanted(kind: ReferenceKind, { metadata }: KubeObject, source: KubeObject): boolean {
+    const { drop } = this.#rule(kind, source.metadata.namespace ?? '');
     return (
-      metadata.annotations?.[ANNOTATION_SOURCE] === sourceVersion(source.metadata) &&
+      metadata.annotations?.[ANNOTATION_SOURCE] === sourceVersion(source.metadata, drop) &&
       metadata.labels?.[LABEL_MANAGED_BY] === this.#options.owner
     );
   }
 
   /** Deleted at home while pods refer to it: the copy goes too, as at home, after a look that the cache is right. */
   async #sourceGone(
-    { kind, name, tenant, copy }: { kind: ReferenceKind; name: string; tenant: Tenant; copy: KubeObject },
+    { kind, name, tenant, copy }: Subject & { copy: KubeObject },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const ref = { namespace: tenant.mapping.homeNamespace, name };
@@ -140,7 +272,7 @@ export class Reflector {
       tenant.caches[kind].home.relist('an object exists that the cache has lost');
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
-    await this.#delete(kind, copy, signal);
+    await this.#copies.delete(kind, copy, signal);
     return {};
   }
 
@@ -151,30 +283,18 @@ export class Reflector {
     return Math.max(0, KEEP_UNREFERENCED_MS - (now - since));
   }
 
-  async #copy(
-    work: {
-      key: ReflectionKey;
-      kind: ReferenceKind;
-      source: KubeObject['metadata'];
-      copy: KubeObject | undefined;
-      tenantNamespace: string;
-    },
-    signal: AbortSignal,
-  ): Promise<ReconcileResult> {
-    const { home, foreign, owner } = this.#options;
+  async #copy(work: CopyWork & { tenantNamespace: string }, signal: AbortSignal): Promise<ReconcileResult> {
+    const { home, owner } = this.#options;
     const { key, kind, source, copy, tenantNamespace } = work;
     const { type, forge } = REFLECTED_KINDS[kind];
     const ref = { name: source.name, namespace: source.namespace ?? '' };
     const current = await liveOrUndefined(home.get(type, ref, { signal }));
     if (current === undefined) return {};
-    const draft = forge(current, { owner, tenantNamespace });
+    if (!this.#mayLeave(key, kind, current)) return { requeueAfterMs: RELIST_WAIT_MS };
+    const { drop } = this.#rule(kind, ref.namespace);
+    const draft = forge(withoutDropped(current, drop), { owner, tenantNamespace, drop });
     try {
-      if (copy === undefined) await foreign.create(type, draft, { signal });
-      else {
-        const { uid, resourceVersion } = copy.metadata;
-        const metadata = { ...copy.metadata, ...draft.metadata, uid, resourceVersion };
-        await foreign.replace(type, { ...draft, metadata }, { signal });
-      }
+      await this.#copies.write(kind, { draft, copy }, signal);
       this.#refusals.delete(key);
     } catch (error) {
       return this.#copyFailed(error, { ...work, draft }, signal);
@@ -182,45 +302,45 @@ export class Reflector {
     return {};
   }
 
+  /** The caches may lag behind what was read, and a token need not look like one by its metadata. */
+  #mayLeave(key: ReflectionKey, kind: ReferenceKind, current: KubeObject & { type?: string }): boolean {
+    if (staysHome(kind, this.#rule(kind, current.metadata.namespace ?? ''), current) !== undefined)
+      return false;
+    if (kind !== 'Secret' || mayTravelFor(current.type, current, this.#usersOf(key))) return true;
+    this.#learn(key, current);
+    return false;
+  }
+
   async #copyFailed(
     error: unknown,
-    work: {
-      key: ReflectionKey;
-      kind: ReferenceKind;
-      source: KubeObject['metadata'];
-      copy: KubeObject | undefined;
-      draft: { metadata: DraftMeta };
-    },
+    work: CopyWork & { draft: { metadata: DraftMeta } },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { key, kind, copy } = work;
-    if (hasCode(error, 'Invalid') && copy !== undefined && (await this.#cannotChange(work, signal))) {
+    if (
+      hasCode(error, 'Invalid') &&
+      copy !== undefined &&
+      (await this.#copies.cannotChange(kind, work.draft, signal))
+    ) {
       // A new object takes its place, as at home.
-      await this.#delete(kind, copy, signal);
+      await this.#copies.delete(kind, copy, signal);
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
-    if (hasCode(error, 'AlreadyExists') && (await this.#isOurs(work, signal))) return this.#awaited(work);
+    if (hasCode(error, 'AlreadyExists') && (await this.#copies.isOurs(kind, work.draft, signal)))
+      return this.#awaited(work);
     const refusal = hasCode(error, 'AlreadyExists') ? nameTaken(kind, work.source.name) : refusalOf(error);
     if (refusal === undefined) throw error;
     // Of a name that is taken: ours would be in the cache, and a moment later it may be (a copy just made).
     const isNew = !this.#refusals.has(key);
     this.#refusals.set(key, refusal);
     this.#wakeUsers(key);
-    return { requeueAfterMs: isNew ? RELIST_WAIT_MS : REFUSED_RETRY_MS };
+    if (isNew) this.#tell(kind, work.source, refusal);
+    if (isNew) return { requeueAfterMs: RELIST_WAIT_MS };
+    return { requeueAfterMs: this.#usersOf(key).length > 0 ? REFUSED_RETRY_MS : IDLE_RETRY_MS };
   }
 
   /** Ours, made a moment ago, perhaps by another virtual node: the watch brings it, or else the cache has lost it. */
-  #awaited({
-    key,
-    kind,
-    source,
-  }: {
-    key: ReflectionKey;
-    kind: ReferenceKind;
-    source: KubeObject['metadata'];
-  }): {
-    requeueAfterMs: number;
-  } {
+  #awaited({ key, kind, source }: CopyWork): ReconcileResult {
     const tenant = this.#options.tenants.of(source.namespace ?? '');
     if (this.#awaiting.delete(key))
       tenant?.caches[kind].remote.relist('an object exists that the cache has lost');
@@ -228,35 +348,14 @@ export class Reflector {
     return { requeueAfterMs: RELIST_WAIT_MS };
   }
 
-  async #isOurs(
-    { kind, draft }: { kind: ReferenceKind; draft: { metadata: DraftMeta } },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { name = '', namespace = '' } = draft.metadata;
-    const read = this.#options.foreign.get(REFLECTED_KINDS[kind].type, { name, namespace }, { signal });
-    const live = await liveOrUndefined(read);
-    return live?.metadata.labels?.[LABEL_MANAGED_BY] === this.#options.owner;
-  }
-
-  /** Whether the copy over there is of a kind that no update can turn into what home has now. */
-  async #cannotChange(
-    { kind, copy, draft }: { kind: ReferenceKind; copy: KubeObject | undefined; draft: object },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (copy === undefined) return false;
-    const { name, namespace = '' } = copy.metadata;
-    const read = this.#options.foreign.get(REFLECTED_KINDS[kind].type, { name, namespace }, { signal });
-    const live = (await liveOrUndefined(read)) as { immutable?: boolean; type?: string } | undefined;
-    return live !== undefined && (live.immutable === true || live.type !== (draft as { type?: string }).type);
-  }
-
-  async #delete(kind: ReferenceKind, copy: KubeObject, signal: AbortSignal): Promise<void> {
-    const { name, namespace = '', uid } = copy.metadata;
-    try {
-      await this.#options.foreign.delete(REFLECTED_KINDS[kind].type, { name, namespace }, { uid, signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+  #tell(kind: ReferenceKind, { name, namespace, uid }: KubeObject['metadata'], refusal: Refusal): void {
+    const metadata = { name, uid, ...(namespace !== undefined && { namespace }) };
+    this.#options.events.event(
+      { apiVersion: 'v1', kind, metadata },
+      'Warning',
+      refusal.reason,
+      `not brought to the foreign cluster: ${refusal.message}`,
+    );
   }
 
   #wakeUsers(key: ReflectionKey): void {

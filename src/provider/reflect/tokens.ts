@@ -1,3 +1,4 @@
+import { isFinished } from '../../api/pod.ts';
 import {
   ANNOTATION_HOME_NAMESPACE,
   LABEL_HOME_UID,
@@ -33,12 +34,16 @@ export interface TokenKeeperOptions {
   tenants: Tenants;
   virtualNode: string;
   homeApiReachable: () => boolean;
+  /** False of a namespace that is being taken out: nothing there is kept for later. */
+  isAsked?: (homeNamespace: string) => boolean;
   contact: () => boolean;
   clock: Clock;
   /** A pod that waits for its tokens is to be looked at again. */
   wake: (podKey: string) => void;
 }
 
+/** In a namespace that is being taken out, its last pods are looked for this often. */
+const LEAVING_RETRY_MS = 1_000;
 const REFUSED_RETRY_MS = 30_000;
 
 interface Work {
@@ -89,7 +94,7 @@ export class TokenKeeper {
       this.#refusals.delete(key);
       return copy === undefined ? {} : this.#remove(copy, tenant, signal);
     }
-    if (hasEnded(pod)) return {};
+    if (isFinished(pod)) return {};
     return this.#keep(key, { pod, needs, copy, tenant }, signal);
   }
 
@@ -202,14 +207,15 @@ export class TokenKeeper {
   }
 
   async #remove(copy: KubeObject, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
+    const isLeaving = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
     const age = this.#options.clock.now() - Date.parse(copy.metadata.creationTimestamp);
     // A home cache that is wrong for a moment must not cost a running pod its token.
-    if (age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };
+    if (!isLeaving && age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };
     const owner = copy.metadata.labels?.[LABEL_HOME_UID];
     const isUsed = [...tenant.pods.list()].some(
       ({ metadata }) => metadata.labels?.[LABEL_HOME_UID] === owner,
     );
-    if (isUsed) return { requeueAfterMs: KEEP_UNREFERENCED_MS };
+    if (isUsed) return { requeueAfterMs: isLeaving ? LEAVING_RETRY_MS : KEEP_UNREFERENCED_MS };
     const { name, namespace = '', uid } = copy.metadata;
     try {
       await this.#options.foreign.delete(secrets, { name, namespace }, { uid, signal });
@@ -219,5 +225,3 @@ export class TokenKeeper {
     return {};
   }
 }
-
-const hasEnded = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';

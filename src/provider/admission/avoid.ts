@@ -1,0 +1,45 @@
+import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
+import type { Pod } from '../../api/wire.ts';
+import { ownerKey } from '../offload/release/owner.ts';
+import { type VirtualPlace, virtualOnly } from './own-nodes.ts';
+
+export interface AvoidFacts {
+  offloading: NamespaceOffloading;
+  failedNodes: readonly string[];
+  /** Virtual nodes that the offloading selects. */
+  selected?: readonly VirtualPlace[];
+  nowMs: number;
+}
+
+/**
+ * Pure: virtual nodes to which this pod must not go now, each once. A pod's affinity cannot be changed later, so one
+ * that may run on virtual nodes only, by the strategy or by its own words, keeps those that are left when all are to be
+ * avoided: it would never run, not even when all is well again.
+ */
+export function nodesToAvoid(
+  pod: Pod,
+  { offloading, failedNodes, selected = [], nowMs }: AvoidFacts,
+  strategy: PodStrategy,
+): { nodes: string[]; warnings: string[] } {
+  const owner = ownerKey(pod);
+  const heldOff = (offloading.status?.heldOff ?? [])
+    .filter((entry) => entry.owner === owner && Date.parse(entry.until) > nowMs)
+    .map(({ virtualNode }) => virtualNode);
+  const nodes = [...new Set([...failedNodes, ...heldOff])];
+  if (nodes.length === 0) return { nodes, warnings: [] };
+  const known = (offloading.status?.clusters ?? []).flatMap(({ virtualNodes }) => virtualNodes);
+  if (strategy === 'Remote' && known.every((node) => nodes.includes(node)))
+    return keepAll('its strategy Remote permits no other');
+  const own = virtualOnly(pod, selected, strategy);
+  return own.length > 0 && own.every((node) => nodes.includes(node))
+    ? keepAll('its own nodeSelector or node affinity permits no other')
+    : { nodes, warnings: [] };
+}
+
+const keepAll = (why: string): { nodes: string[]; warnings: string[] } => ({
+  nodes: [],
+  warnings: [
+    `tributary: no virtual node of this namespace can take the pod now, and ${why}; ` +
+      'see kubectl get namespaceoffloading',
+  ],
+});

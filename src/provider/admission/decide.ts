@@ -1,0 +1,104 @@
+import { isOfDaemonSet } from '../../api/pod.ts';
+import type { Admission, JsonPatchOperation } from '../../api/admission.ts';
+import { ANNOTATION_STRATEGY, LABEL_OFFLOAD } from '../../api/names.ts';
+import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
+import type { Pod } from '../../api/wire.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { nodesToAvoid } from './avoid.ts';
+import { narrowed, type NodeTerm } from './node-terms.ts';
+import type { VirtualPlace } from './own-nodes.ts';
+import { termsOf } from './strategy-terms.ts';
+import { TOLERATION, toleratesAll, toleratesAny } from './tolerations.ts';
+
+export interface AdmissionFacts {
+  /** Of the pod's namespace; undefined: it is not offloaded. */
+  offloading: NamespaceOffloading | undefined;
+  /** VirtualNodes whose cluster has failed to take the namespace, or is about to lose it. */
+  failedNodes: readonly string[];
+  /** Virtual nodes that the offloading selects. */
+  selected?: readonly VirtualPlace[];
+  nowMs: number;
+}
+
+const NOTHING: Admission = { patch: [], warnings: [] };
+
+/**
+ * Pure: what has to be added to a pod that is being made, so that the scheduler follows the strategy. It only narrows: no
+ * node is permitted that the pod itself does not permit. On its own result it changes nothing.
+ */
+export function admit(pod: Pod, facts: AdmissionFacts): Admission {
+  const { offloading } = facts;
+  if (offloading === undefined || offloading.metadata.deletionTimestamp !== undefined) return NOTHING;
+  // The controller of a DaemonSet has chosen the node, by matchFields.
+  if (isPlaced(pod) || isOfDaemonSet(pod)) return NOTHING;
+  const strategy = strategyFor(pod, offloading);
+  const tolerations = pod.spec?.tolerations ?? [];
+  // The taint alone keeps all others home.
+  if (strategy === 'Local' && !toleratesAny(tolerations)) return NOTHING;
+  const away = nodesToAvoid(pod, { ...facts, offloading }, strategy);
+  const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
+  return {
+    patch: [
+      ...(strategy === 'Local' || toleratesAll(tolerations) ? [] : [tolerate(pod)]),
+      ...placement.patch,
+      ...record(pod, strategy),
+    ],
+    warnings: [...away.warnings, ...placement.warnings],
+  };
+}
+
+function strategyFor({ metadata }: Pod, { spec }: NamespaceOffloading): PodStrategy {
+  return metadata.labels?.[LABEL_OFFLOAD] === 'false' ? 'Local' : (spec.podStrategy ?? 'LocalAndRemote');
+}
+
+/** The scheduler has no say: bound by hand, or a kubelet's own, from files (it shows such pods as mirrors). */
+function isPlaced({ metadata, spec }: Pod): boolean {
+  const { 'kubernetes.io/config.mirror': mirror, 'kubernetes.io/config.source': source } =
+    metadata.annotations ?? {};
+  return (spec?.nodeName ?? '') !== '' || mirror !== undefined || (source !== undefined && source !== 'api');
+}
+
+const tolerate = ({ spec }: Pod): JsonPatchOperation =>
+  spec?.tolerations === undefined || spec.tolerations === null
+    ? { op: 'add', path: '/spec/tolerations', value: [TOLERATION] }
+    : { op: 'add', path: '/spec/tolerations/-', value: TOLERATION };
+
+function place(pod: Pod, ours: ReturnType<typeof termsOf>): Admission {
+  if (ours.length === 0) return NOTHING;
+  const own =
+    pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  const { terms, isContradiction, isSimplified } = narrowed(own, ours);
+  const warnings = [
+    ...(isContradiction ? ["the pod's own node affinity permits no node that the strategy permits"] : []),
+    ...(isSimplified ? ['too many terms of node affinity: the pod is kept on real nodes'] : []),
+  ].map((text) => `tributary: ${text}`);
+  const isAsWanted = terms === undefined || deepEqual(own, terms);
+  return { patch: isAsWanted ? [] : [require(pod, terms)], warnings };
+}
+
+/** Into the innermost object that is there; `add` replaces a member of the same name (RFC 6902, section 4.1). */
+function require({ spec }: Pod, nodeSelectorTerms: NodeTerm[]): JsonPatchOperation {
+  const required = { nodeSelectorTerms };
+  const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
+  const affinity = spec?.affinity ?? undefined;
+  if (affinity === undefined) return { op: 'add', path: '/spec/affinity', value: { nodeAffinity } };
+  if ((affinity.nodeAffinity ?? undefined) === undefined) {
+    return { op: 'add', path: '/spec/affinity/nodeAffinity', value: nodeAffinity };
+  }
+  const path = '/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution';
+  return { op: 'add', path, value: required };
+}
+
+function record({ metadata }: Pod, strategy: PodStrategy): JsonPatchOperation[] {
+  const { annotations } = metadata;
+  if (annotations?.[ANNOTATION_STRATEGY] === strategy) return [];
+  return annotations === undefined || annotations === null
+    ? [{ op: 'add', path: '/metadata/annotations', value: { [ANNOTATION_STRATEGY]: strategy } }]
+    : [
+        {
+          op: 'add',
+          path: `/metadata/annotations/${ANNOTATION_STRATEGY.replaceAll('/', '~1')}`,
+          value: strategy,
+        },
+      ];
+}

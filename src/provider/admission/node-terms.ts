@@ -1,0 +1,93 @@
+/**
+ * Required node affinity as the scheduler reads it: terms are alternatives (OR), the expressions and fields of one term
+ * must all hold (AND), and a term without any matches no node
+ * (https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/).
+ */
+import { deepEqual } from '../../lib/equality.ts';
+
+export interface NodeExpression {
+  key: string;
+  /** Gt and Lt besides those that are looked into here. */
+  operator: string;
+  values?: string[];
+}
+
+export interface NodeTerm {
+  matchExpressions?: NodeExpression[];
+  matchFields?: NodeExpression[];
+}
+
+/** As many as one pod may get. A pod with so many of its own has been made by a program; the scheduler tries each. */
+export const MAX_TERMS = 64;
+
+export interface NarrowedTerms {
+  /** Undefined: what the pod says matches no node at all, and stays. */
+  terms: NodeTerm[] | undefined;
+  /** Alternatives of ours that were left out, since there would have been too many terms. */
+  isSimplified: boolean;
+  /** No node can match. */
+  isContradiction: boolean;
+}
+
+/**
+ * `own` AND `ours`: each own term with each of ours. What cannot match is left out, and so is what is there twice, hence the
+ * same again on its own result. Above MAX_TERMS only our first alternative is kept, and so it must be one that
+ * is good by itself. `own` undefined: no wish.
+ */
+export function narrowed(
+  own: readonly NodeTerm[] | undefined,
+  ours: readonly (readonly NodeExpression[])[],
+): NarrowedTerms {
+  const wishes = own === undefined ? [{}] : own.filter((term) => !isEmpty(term));
+  if (wishes.length === 0) return { terms: undefined, isSimplified: false, isContradiction: true };
+  const product = (alternatives: typeof ours): NodeTerm[] =>
+    distinct(
+      wishes.flatMap((wish) => alternatives.map((alternative) => both(wish, alternative))).filter(isPossible),
+    );
+  const terms = product(ours);
+  const isSimplified = terms.length > Math.max(MAX_TERMS, wishes.length);
+  const kept = isSimplified ? product(ours.slice(0, 1)) : terms;
+  if (kept.length > 0) return { terms: kept, isSimplified, isContradiction: false };
+  // Terms that nothing matches, but whose words tell a person why.
+  const impossible = wishes.map((wish) => both(wish, ours[0] ?? []));
+  return { terms: distinct(impossible), isSimplified, isContradiction: true };
+}
+
+const isEmpty = ({ matchExpressions = [], matchFields = [] }: NodeTerm): boolean =>
+  matchExpressions.length === 0 && matchFields.length === 0;
+
+function both(term: NodeTerm, expressions: readonly NodeExpression[]): NodeTerm {
+  const own = term.matchExpressions ?? [];
+  const more = expressions.filter((expression) => !own.some((one) => isSame(one, expression)));
+  return more.length === 0 ? term : { ...term, matchExpressions: [...own, ...more] };
+}
+
+const isSame = (a: NodeExpression, b: NodeExpression): boolean =>
+  a.key === b.key &&
+  a.operator === b.operator &&
+  deepEqual((a.values ?? []).toSorted(), (b.values ?? []).toSorted());
+
+const distinct = (terms: readonly NodeTerm[]): NodeTerm[] => {
+  const seen = new Map(terms.map((term) => [JSON.stringify(term), term]));
+  return [...seen.values()];
+};
+
+/** Whether some node could match, as far as sets of values tell. */
+function isPossible({ matchExpressions = [] }: NodeTerm): boolean {
+  const byKey = Map.groupBy(matchExpressions, ({ key }) => key);
+  return [...byKey.values()].every(isPossibleTogether);
+}
+
+/** Expressions on one label. */
+function isPossibleTogether(expressions: readonly NodeExpression[]): boolean {
+  const has = (operator: string): boolean => expressions.some((one) => one.operator === operator);
+  const needsLabel = ['In', 'Exists', 'Gt', 'Lt'].some(has);
+  if (has('DoesNotExist')) return !needsLabel;
+  const sets = expressions.filter(({ operator }) => operator === 'In').map(({ values }) => new Set(values));
+  const [first, ...others] = sets;
+  if (first === undefined) return true;
+  const refused = new Set(
+    expressions.flatMap(({ operator, values = [] }) => (operator === 'NotIn' ? values : [])),
+  );
+  return [...first].some((value) => !refused.has(value) && others.every((set) => set.has(value)));
+}

@@ -1,0 +1,30 @@
+import { Controller, type ControllerOptions, type ReconcileResult } from '../kube/controller.ts';
+
+/** How many keys of each are looked at together: as many as may wait for an API server at the same time. */
+const CONCURRENCY = { node: 1, pods: 64, reflect: 8, tokens: 8, mirror: 8, events: 4, storage: 4 } as const;
+
+export type ControllerName = keyof typeof CONCURRENCY;
+export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
+
+/** The queues of one virtual node, each with its reconciler. */
+export function createControllers(
+  reconcilers: Readonly<Record<ControllerName, Reconcile>>,
+  common: Pick<ControllerOptions, 'clock' | 'log' | 'metrics'>,
+): Record<ControllerName, Controller> {
+  const create = (name: ControllerName): Controller =>
+    new Controller({
+      ...common,
+      name,
+      concurrency: CONCURRENCY[name],
+      reconcile: async (key, { signal }) => reconcilers[name](key, signal),
+    });
+  return {
+    node: create('node'),
+    pods: create('pods'),
+    reflect: create('reflect'),
+    tokens: create('tokens'),
+    mirror: create('mirror'),
+    events: create('events'),
+    storage: create('storage'),
+  };
+}

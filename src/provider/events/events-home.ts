@@ -1,0 +1,177 @@
+import { LABEL_HOME_UID } from '../../api/names.ts';
+import { events } from '../../api/resources.ts';
+import type { Draft, KubeEvent, Pod } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Tenant } from '../tenant.ts';
+import type { Tenants } from '../tenants.ts';
+import { Allowance } from './allowance.ts';
+import { EventInbox, type Waiting } from './inbox.ts';
+import { homeEvent, RECENT_MS, type RemoteEvent } from './remote-event.ts';
+
+export interface EventsHomeOptions {
+  home: KubeClient;
+  homePods: Informer<Pod>;
+  tenants: Tenants;
+  /** Name of the virtual node. */
+  virtualNode: string;
+  nodeName: string;
+  /** An event is to be looked at; those that were there at the start give way. */
+  enqueue: (key: string, isNew: boolean) => void;
+  clock: Clock;
+  log: Logger;
+}
+
+/** An event may come before the watch of pods shows the pod. */
+const POD_PATIENCE_MS = 15_000;
+const CACHE_WAIT_MS = 1_000;
+const HOME_RETRY_MS = 30_000;
+/** Events that are known to be at home as they are. */
+const MAX_TOLD = 4096;
+
+/**
+ * Brings events of remote pods home, as events of the home pods. Best effort: news, not state. Of a hostile provider
+ * only its own pods' events can be wrong, and never are there more than Allowance lets pass.
+ */
+export class EventsHome {
+  readonly #options: EventsHomeOptions;
+  readonly #inbox = new EventInbox();
+  readonly #allowance: Allowance;
+  /** By key, the state last told. */
+  readonly #told = new Map<string, string>();
+  #hasComplained = false;
+
+  constructor(options: EventsHomeOptions) {
+    this.#options = options;
+    this.#allowance = new Allowance(options.clock);
+  }
+
+  /** From now on until the tenant is closed. */
+  follow(tenant: Tenant): void {
+    const { enqueue, clock, log } = this.#options;
+    const { homeNamespace } = tenant.mapping;
+    tenant.events.open((event, isNew) => {
+      const key = `${homeNamespace}/${event.uid}`;
+      if (this.#told.get(key) === stateOf(event)) return;
+      if (this.#inbox.offer(key, event, clock.monotonic())) enqueue(key, isNew);
+      else if (!this.#hasComplained) {
+        this.#hasComplained = true;
+        log.warn('more events come from the foreign cluster than are told at home', {
+          namespace: homeNamespace,
+        });
+      }
+    });
+  }
+
+  /** @param key `homeNamespace/UID of the event over there` */
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const waiting = this.#inbox.get(key);
+    if (waiting === undefined) return {};
+    const { homePods, tenants, clock } = this.#options;
+    const [homeNamespace = ''] = key.split('/');
+    const tenant = tenants.of(homeNamespace);
+    if (tenant === undefined || clock.now() - waiting.event.lastAt >= RECENT_MS) return this.#drop(key);
+    if (!tenant.synced || !homePods.synced) return { requeueAfterMs: CACHE_WAIT_MS };
+    const pods = this.#podsOf(waiting.event, tenant);
+    if (pods === undefined) {
+      const ageMs = clock.monotonic() - waiting.receivedAt;
+      if (ageMs >= POD_PATIENCE_MS) return this.#drop(key);
+      // Soon, and once more: thousands may name pods that do not exist.
+      return { requeueAfterMs: ageMs < CACHE_WAIT_MS ? CACHE_WAIT_MS : POD_PATIENCE_MS - ageMs };
+    }
+    const waitMs = this.#turnOf(waiting, pods.home);
+    if (waitMs === undefined) return this.#drop(key);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    return this.#tell(key, { waiting, pods }, signal);
+  }
+
+  #drop(key: string): ReconcileResult {
+    this.#inbox.remove(key);
+    return {};
+  }
+
+  /** The pods on both sides: only if it is a body of ours, of this namespace, and the very one that is meant. */
+  #podsOf({ podName, podUid }: RemoteEvent, tenant: Tenant): { home: Pod; remote: Pod } | undefined {
+    const remote = tenant.remotePod(podName);
+    if (remote?.metadata.uid !== podUid) return undefined;
+    const home = this.#options.homePods.get(`${tenant.mapping.homeNamespace}/${podName}`);
+    if (home === undefined || home.metadata.uid !== remote.metadata.labels?.[LABEL_HOME_UID])
+      return undefined;
+    return { home, remote };
+  }
+
+  #turnOf(waiting: Waiting, home: Pod): number | undefined {
+    const now = this.#options.clock.monotonic();
+    if (waiting.dueAt === undefined) {
+      const waitMs = this.#allowance.turn(home.metadata.uid);
+      if (waitMs === undefined) return undefined;
+      waiting.dueAt = now + waitMs;
+    }
+    return Math.max(0, waiting.dueAt - now);
+  }
+
+  async #tell(
+    key: string,
+    { waiting, pods }: { waiting: Waiting; pods: { home: Pod; remote: Pod } },
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { virtualNode, nodeName, clock, log } = this.#options;
+    const { event } = waiting;
+    const draft = homeEvent(event, { ...pods, virtualNode, nodeName, nowMs: clock.now() });
+    // What comes from here on is another state, with a turn of its own.
+    this.#inbox.remove(key);
+    try {
+      await this.#write(draft, this.#told.has(key), signal);
+      this.#remember(key, stateOf(event));
+    } catch (error) {
+      log.debug('event not told at home', { key, error: errorMessage(error) });
+      // Its namespace is ending, or home does not take it: it is not worth more.
+      if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return {};
+      return this.#inbox.putBack(key, waiting) ? { requeueAfterMs: HOME_RETRY_MS } : {};
+    }
+    return {};
+  }
+
+  /** At home perhaps already: told by this agent, or by one before it. */
+  async #write(draft: Draft<KubeEvent>, isTold: boolean, signal: AbortSignal): Promise<void> {
+    const { home } = this.#options;
+    const isThere = isTold && (await this.#count(draft, signal));
+    if (isThere) return;
+    try {
+      await home.create(events, draft, { signal });
+    } catch (error) {
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+      await this.#count(draft, signal);
+    }
+  }
+
+  /** False if it has expired. What is the same already is no write to the API server. */
+  async #count(draft: Draft<KubeEvent>, signal: AbortSignal): Promise<boolean> {
+    const { count, lastTimestamp, message } = draft;
+    const { name = '', namespace = '' } = draft.metadata;
+    const body = { count, lastTimestamp, message };
+    try {
+      await this.#options.home.patch(events, { name, namespace }, { type: 'merge', body }, { signal });
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) return false;
+      throw error;
+    }
+  }
+
+  #remember(key: string, state: string): void {
+    this.#told.delete(key);
+    this.#told.set(key, state);
+    if (this.#told.size <= MAX_TOLD) return;
+    for (const oldest of this.#told.keys()) {
+      this.#told.delete(oldest);
+      return;
+    }
+  }
+}
+
+const stateOf = ({ count, lastAt }: RemoteEvent): string => `${count}/${lastAt}`;

@@ -1,0 +1,70 @@
+import type { RemoteEvent } from './remote-event.ts';
+
+/** An event that is to be told. */
+export interface Waiting {
+  readonly event: RemoteEvent;
+  /** Monotonic ms. */
+  readonly receivedAt: number;
+  /** When its turn comes, monotonic ms; undefined while none has been asked for. */
+  dueAt: number | undefined;
+}
+
+/** Of one pod at a time; a well-behaved kubelet has less than ten. */
+const MAX_PER_POD = 32;
+/** Of one virtual node; at 1 KiB each some megabytes, whatever a provider sends. */
+const MAX_WAITING = 4096;
+
+/** Events that wait to be told, by key, the latest state of each; what does not fit is not told. */
+export class EventInbox {
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #perPod = new Map<string, number>();
+  /** Events that did not fit. */
+  dropped = 0;
+
+  get(key: string): Waiting | undefined {
+    return this.#waiting.get(key);
+  }
+
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** Returns whether it is taken in. An earlier state of the same event gives way, and its turn is kept. */
+  offer(key: string, event: RemoteEvent, nowMs: number): boolean {
+    const known = this.#waiting.get(key);
+    if (known === undefined && !this.#hasRoom(event.podUid)) {
+      this.dropped++;
+      return false;
+    }
+    this.remove(key);
+    this.#put(key, { event, receivedAt: known?.receivedAt ?? nowMs, dueAt: known?.dueAt });
+    return true;
+  }
+
+  /** Could not be told: it waits again, unless a later state has come meanwhile. */
+  putBack(key: string, waiting: Waiting): boolean {
+    if (this.#waiting.has(key) || !this.#hasRoom(waiting.event.podUid)) return this.#waiting.has(key);
+    this.#put(key, waiting);
+    return true;
+  }
+
+  remove(key: string): void {
+    const known = this.#waiting.get(key);
+    if (known === undefined) return;
+    this.#waiting.delete(key);
+    const { podUid } = known.event;
+    const left = (this.#perPod.get(podUid) ?? 1) - 1;
+    if (left > 0) this.#perPod.set(podUid, left);
+    else this.#perPod.delete(podUid);
+  }
+
+  #put(key: string, waiting: Waiting): void {
+    const { podUid } = waiting.event;
+    this.#waiting.set(key, waiting);
+    this.#perPod.set(podUid, (this.#perPod.get(podUid) ?? 0) + 1);
+  }
+
+  #hasRoom(podUid: string): boolean {
+    return this.#waiting.size < MAX_WAITING && (this.#perPod.get(podUid) ?? 0) < MAX_PER_POD;
+  }
+}

@@ -1,0 +1,60 @@
+import { CONDITION_OFFLOADED, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../../api/wire.ts';
+
+/** How the kubelet itself reports a container that it can no longer find (pkg/kubelet/status, exit code 137). */
+const LOST_CONTAINER = {
+  exitCode: 137,
+  reason: 'ContainerStatusUnknown',
+  message: 'The container could not be located when the pod was terminated',
+};
+const DOWN: ReadonlySet<string> = new Set(['Ready', 'ContainersReady']);
+
+/**
+ * The end of a home pod whose remote pod was evicted or deleted over there: what a native eviction leaves behind, so
+ * that its owner replaces it.
+ */
+export function lostStatus(home: Pod, message: string, now: string): PodStatus {
+  const ended = endedStatus(home, now);
+  const disruption = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'DeletionByForeignCluster',
+    message,
+    lastTransitionTime: now,
+  };
+  const kept = (ended.conditions ?? []).filter(({ type }) => type !== disruption.type);
+  return { ...ended, reason: OFFLOADED_REASONS.lost, message, conditions: [...kept, disruption] };
+}
+
+/**
+ * Failed, with nothing running: what a kubelet makes of each pod that it has ended before it lets go of the object. Who
+ * counts pods by finalizers, such as the Job controller, waits for it.
+ */
+export function endedStatus(home: Pod, now: string): PodStatus {
+  const { reason: _reason, message: _message, ...before } = home.status ?? {};
+  const conditions = (before.conditions ?? [])
+    .filter(({ type }) => type !== CONDITION_OFFLOADED)
+    .map((condition) =>
+      DOWN.has(condition.type) && condition.status === 'True'
+        ? { ...condition, status: 'False', reason: 'PodFailed', lastTransitionTime: now }
+        : condition,
+    );
+  const containerStatuses = withoutRunning(before.containerStatuses);
+  const initContainerStatuses = withoutRunning(before.initContainerStatuses);
+  const ephemeralContainerStatuses = withoutRunning(before.ephemeralContainerStatuses);
+  return {
+    ...before,
+    phase: 'Failed',
+    conditions,
+    ...(containerStatuses === undefined ? {} : { containerStatuses }),
+    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses }),
+    ...(ephemeralContainerStatuses === undefined ? {} : { ephemeralContainerStatuses }),
+  };
+}
+
+const withoutRunning = (statuses: ContainerStatus[] | undefined): ContainerStatus[] | undefined =>
+  statuses?.map((status) =>
+    status.state?.terminated === undefined
+      ? { ...status, ready: false, started: false, state: { terminated: LOST_CONTAINER } }
+      : status,
+  );

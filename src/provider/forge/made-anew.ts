@@ -1,0 +1,85 @@
+import { CONDITION_RECREATED, RECREATED_REASON } from '../../api/names.ts';
+import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { endedStatus } from './ended-status.ts';
+import { isResult, recreatedOf } from './recreated.ts';
+
+/**
+ * A home pod may have had several bodies: while this cluster was away, the provider's guardian makes anew what it has
+ * lost. The home pod is one pod all the while, so its status is that of one whose containers were restarted.
+ */
+
+const MAX_INT32 = 2 ** 31 - 1;
+
+/**
+ * What the body says, with the lives of those before it: restarts are added up, and a pod has started once. The start is
+ * also how this program knows that there has been a body, so it is never taken back. Pure.
+ */
+export function withFormerBodies(home: Pod, remote: Pod, there: PodStatus): PodStatus {
+  const startTime = home.status?.startTime ?? there.startTime;
+  const status = { ...there, ...(startTime === undefined ? {} : { startTime }) };
+  if (isResult(remote) && there.containerStatuses === undefined) return withoutContainers(home, status);
+  const recreated = recreatedOf(remote);
+  if (recreated === undefined) return status;
+  const lists = ['containerStatuses', 'initContainerStatuses'] as const;
+  for (const list of lists) {
+    const statuses = there[list];
+    if (statuses === undefined) continue;
+    status[list] = statuses.map((one) => withEnd(home, list, withRestarts(one, recreated.restarts)));
+  }
+  return status;
+}
+
+/** The end of a pod that is lost, of which nobody saw the containers end: as after a native eviction. */
+function withoutContainers(home: Pod, status: PodStatus): PodStatus {
+  const { containerStatuses, initContainerStatuses } = endedStatus(home, '');
+  return {
+    ...status,
+    ...(containerStatuses === undefined ? {} : { containerStatuses }),
+    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses }),
+  };
+}
+
+const withRestarts = (one: ContainerStatus, before: ReadonlyMap<string, number>): ContainerStatus => ({
+  ...one,
+  restartCount: Math.min(MAX_INT32, one.restartCount + (before.get(one.name) ?? 0)),
+});
+
+/**
+ * A container that has ended for good at home may not be shown as living again: the API server refuses such a status
+ * (pkg/apis/core/validation ValidateContainerStateTransition). Until it has ended anew, its first end stands.
+ */
+function withEnd(
+  home: Pod,
+  list: 'containerStatuses' | 'initContainerStatuses',
+  one: ContainerStatus,
+): ContainerStatus {
+  const ended = home.status?.[list]?.find(({ name }) => name === one.name)?.state?.terminated;
+  if (ended === undefined || one.state?.terminated !== undefined) return one;
+  const policy = home.spec?.restartPolicy ?? 'Always';
+  if (policy === 'Always' || (policy === 'OnFailure' && ended.exitCode !== 0)) return one;
+  return { ...one, state: { terminated: ended } };
+}
+
+/** CONDITION_RECREATED, where the body is not the first. Pure. */
+export function recreatedCondition(home: Pod, remote: Pod, now: string): PodCondition | undefined {
+  const recreated = recreatedOf(remote);
+  if (recreated === undefined) return undefined;
+  const times = recreated.count === 1 ? 'once' : `${recreated.count} times`;
+  const message = `made anew by the provider while this cluster was away (${times})`;
+  const before = shownIn(home.status);
+  const lastTransitionTime = before?.message === message ? (before.lastTransitionTime ?? now) : now;
+  return { type: CONDITION_RECREATED, status: 'True', reason: RECREATED_REASON, message, lastTransitionTime };
+}
+
+/** Worth an event: home has not shown it before. Pure. */
+export function newsOfRecreation(
+  home: Pod,
+  status: PodStatus,
+): { reason: string; message: string } | undefined {
+  const message = shownIn(status)?.message;
+  if (message === undefined || message === shownIn(home.status)?.message) return undefined;
+  return { reason: RECREATED_REASON, message };
+}
+
+const shownIn = (status: PodStatus | undefined): PodCondition | undefined =>
+  status?.conditions?.find(({ type }) => type === CONDITION_RECREATED);

@@ -1,0 +1,69 @@
+/** What the network between the clusters does to the status of a home pod. Pure. */
+import { REACH_REASONS } from '../../api/names.ts';
+import type { Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import type { ForgeContext } from './context.ts';
+
+export interface Unreachable {
+  reason: string;
+  message: string;
+}
+
+/** Fixed, so that a tunnel whose troubles change does not rewrite every pod; the Node's condition tells them. */
+const TUNNEL_DOWN: Unreachable = {
+  reason: REACH_REASONS.tunnelDown,
+  message:
+    'the pod runs, but the tunnel to its cluster does not carry packets; see the condition of the node',
+};
+
+/** Addresses of the remote pod as home sees them, in their order; those without a view are left out. */
+export function viewsOf(there: PodStatus, { homeViewOf }: ForgeContext): { ip: string }[] {
+  return (there.podIPs ?? []).flatMap(({ ip }) => {
+    const view = homeViewOf(ip);
+    return view === undefined ? [] : [{ ip: view }];
+  });
+}
+
+/**
+ * Why nobody at home can reach the pod; undefined where it can be reached, has no address yet, or is not meant to be
+ * reached, since no network joins the two clusters.
+ */
+export function obstacleToReach(
+  there: PodStatus,
+  podIPs: readonly { ip: string }[],
+  { network }: ForgeContext,
+): Unreachable | undefined {
+  if (network === 'Off') return undefined;
+  if (network === 'Down') return TUNNEL_DOWN;
+  const [first] = there.podIPs ?? [];
+  if (first === undefined || podIPs.length > 0) return undefined;
+  return {
+    reason: REACH_REASONS.noView,
+    message: `home has no view of the pod's address ${first.ip} yet`,
+  };
+}
+
+/** A pod that cannot be reached is not Ready, so that Services leave it out; what its containers do stays as it is. */
+export function withNetwork(
+  home: Pod,
+  conditions: PodCondition[],
+  { unreachable, now }: { unreachable: Unreachable | undefined; now: string },
+): PodCondition[] {
+  if (unreachable === undefined) return conditions;
+  const before = home.status?.conditions?.find(({ type }) => type === 'Ready');
+  const lastTransitionTime = before?.status === 'False' ? (before.lastTransitionTime ?? now) : now;
+  return conditions.map((condition) =>
+    condition.type === 'Ready' && condition.status === 'True'
+      ? { ...condition, status: 'False', ...unreachable, lastTransitionTime }
+      : condition,
+  );
+}
+
+/**
+ * The last known status with Ready taken back: for when nothing is heard from the foreign cluster either. Undefined
+ * where that changes nothing. Never the other way round: who marks pods of a lost node must not be overruled.
+ */
+export function cutOffStatus(home: Pod, now: string): PodStatus | undefined {
+  const conditions = home.status?.conditions ?? [];
+  if (!conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return undefined;
+  return { ...home.status, conditions: withNetwork(home, conditions, { unreachable: TUNNEL_DOWN, now }) };
+}

@@ -1,0 +1,26 @@
+import { ANNOTATION_WHEN_LOST, type WhenLost } from '../../api/names.ts';
+import { controllerOf } from '../../api/pod.ts';
+import type { Pod } from '../../api/wire.ts';
+
+const CHOICES = new Set<string>(['Replace', 'WhenFenced', 'Leave'] satisfies WhenLost[]);
+const isChoice = (value: string | undefined): value is WhenLost => value !== undefined && CHOICES.has(value);
+
+/**
+ * What the provider may do when it loses the pod while this cluster is away: what the pod's controller would do. A
+ * ReplicaSet starts another without asking what became of the first; a StatefulSet, a Job, and every controller that we do
+ * not know, may count on there being one at most. A bare pod that is to run always comes back where it is certain
+ * that the old one has ended; one that runs once is never run twice. The pod's own annotation, set at home before the
+ * pod leaves, goes before all that. Pure.
+ */
+export function whenLostOf(home: Pod): WhenLost {
+  const chosen = home.metadata.annotations?.[ANNOTATION_WHEN_LOST];
+  if (isChoice(chosen)) return chosen;
+  const owner = controllerOf(home);
+  if (owner === undefined) {
+    return (home.spec?.restartPolicy ?? 'Always') === 'Always' ? 'WhenFenced' : 'Leave';
+  }
+  const isStateless =
+    (owner.kind === 'ReplicaSet' && owner.apiVersion.startsWith('apps/')) ||
+    (owner.kind === 'ReplicationController' && owner.apiVersion === 'v1');
+  return isStateless ? 'Replace' : 'WhenFenced';
+}

@@ -1,0 +1,28 @@
+/** Off: nobody joins the two clusters' networks. Down: something does, but packets do not go through at the moment. */
+export type NetworkState =
+  { kind: 'Off' } | { kind: 'Up' } | { kind: 'Down'; reason: string; message: string };
+
+/** The network between the home cluster and the foreign one, as far as addresses and their reach are concerned. */
+export interface NetworkView {
+  readonly state: NetworkState;
+  /**
+   * A foreign address as home sees it; undefined where home has no view of it (yet). While Off: the address itself where
+   * home has no network either, undefined where it has one, in which a foreign address may mean another pod.
+   */
+  homeViewOf(foreignAddress: string): string | undefined;
+  /** An address as home writes it, as the foreign cluster sees it; undefined where it is not exported there. */
+  foreignViewOf(homeAddress: string): string | undefined;
+  /** Whether an address as home writes it is that of a pod of the foreign cluster itself: native there. */
+  isTheirs(homeAddress: string): boolean;
+  /** Calls back after any of the answers may have changed; the returned function ends that. */
+  onChange(listener: () => void): () => void;
+}
+
+/** Without a network each cluster keeps its addresses to itself: foreign ones are shown as they are. */
+export const NO_NETWORK: NetworkView = {
+  state: { kind: 'Off' },
+  homeViewOf: (address) => address,
+  foreignViewOf: () => undefined,
+  isTheirs: () => false,
+  onChange: () => () => undefined,
+};

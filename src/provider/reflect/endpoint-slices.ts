@@ -1,0 +1,150 @@
+/** How an EndpointSlice (KEP-752) of home is kept in the tenant namespace. Pure. */
+import {
+  ANNOTATION_WITHHELD,
+  LABEL_SERVICE_NAME,
+  LABEL_SLICE_MANAGED_BY,
+  SLICE_MANAGER,
+} from '../../api/names.ts';
+import { endpointSlices } from '../../api/resources.ts';
+import type { Endpoint, EndpointSlice } from '../../api/wire.ts';
+import { podAddressFamily } from '../pod-address.ts';
+import type { Forged, MirrorContext, MirroredKind } from './mirrored-kind.ts';
+import { isReflection, mergedMeta, mirroredMeta } from './mirrored-meta.ts';
+import { serviceKind } from './services.ts';
+
+/** The provider's own controller names slices after their Service: ours must never meet them. */
+const NAME_PREFIX = 'tributary-';
+const MAX_NAME = 253;
+/** Tells proxies that no virtual address leads here. */
+const LABEL_HEADLESS = 'service.kubernetes.io/headless';
+const FAMILIES: Readonly<Record<string, 4 | 6>> = { IPv4: 4, IPv6: 6 };
+
+export const serviceOf = ({ metadata }: EndpointSlice): string | undefined =>
+  metadata.labels?.[LABEL_SERVICE_NAME];
+
+export const endpointSliceKind: MirroredKind<EndpointSlice> = {
+  kind: 'endpointslices.discovery.k8s.io',
+  type: endpointSlices,
+  ruledBy: serviceKind.ruledBy,
+  follows: serviceKind.kind,
+  needsNetwork: true,
+  remoteName: (name) => `${NAME_PREFIX}${name}`,
+  homeName: (name) => (name.startsWith(NAME_PREFIX) ? name.slice(NAME_PREFIX.length) : undefined),
+  select: (source, { isReflected }) => {
+    const service = serviceOf(source);
+    return (
+      !isReflection(source) &&
+      source.metadata.deletionTimestamp === undefined &&
+      source.metadata.name.length + NAME_PREFIX.length <= MAX_NAME &&
+      // Names instead of addresses are deprecated, and nobody can say where they lead.
+      FAMILIES[source.addressType] !== undefined &&
+      service !== undefined &&
+      // Under a Service of somebody else over there, the endpoints would become that one's.
+      isReflected(serviceKind.kind, service)
+    );
+  },
+  forge: forgeSlice,
+  mustReplace: (copy, wanted) => copy.addressType !== wanted.addressType,
+  merge: (copy, wanted) => ({
+    ...wanted,
+    ...copy,
+    metadata: mergedMeta(copy.metadata, wanted.metadata, []),
+    endpoints: wanted.endpoints ?? [],
+    ...portsOf(isNone(copy.ports) && isNone(wanted.ports) ? copy.ports : wanted.ports),
+  }),
+};
+
+type Ports = EndpointSlice['ports'];
+const portsOf = (ports: Ports): { ports?: NonNullable<Ports> } => (ports === undefined ? {} : { ports });
+/** The API server stores an empty list as null. */
+const isNone = (ports: Ports | null): boolean => (ports ?? []).length === 0;
+
+function forgeSlice(
+  source: EndpointSlice,
+  context: MirrorContext,
+  copy: EndpointSlice | undefined,
+): Forged<EndpointSlice> | undefined {
+  const { network } = context;
+  if (network.state.kind === 'Off') return undefined;
+  // What the provider withholds stays so until it says otherwise: each would undo the other's writes for ever.
+  const isWithheld = copy?.metadata.annotations?.[ANNOTATION_WITHHELD] !== undefined;
+  const isUnreachable = network.state.kind === 'Down' || isWithheld;
+  const crossings = (source.endpoints ?? []).map((endpoint) => cross(endpoint, source.addressType, context));
+  const endpoints = crossings.flatMap((crossing) =>
+    typeof crossing === 'string' ? [] : [isUnreachable ? unreachable(crossing) : crossing],
+  );
+  // Until the tunnel works, the peer may not have told yet what it sees.
+  const leftOut = network.state.kind === 'Up' ? leftOutOf(source, crossings) : undefined;
+  // Of a Service whose pods are all native over there, nothing is left to say.
+  if (endpoints.length === 0) return leftOut && { leftOut };
+  const headless = source.metadata.labels?.[LABEL_HEADLESS];
+  const labels = {
+    [LABEL_SERVICE_NAME]: serviceOf(source) ?? '',
+    [LABEL_SLICE_MANAGED_BY]: SLICE_MANAGER,
+    ...(headless !== undefined && { [LABEL_HEADLESS]: headless }),
+  };
+  const name = `${NAME_PREFIX}${source.metadata.name}`;
+  return {
+    object: {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: mirroredMeta(name, context, { labels, annotations: {} }),
+      addressType: source.addressType,
+      endpoints,
+      ports: source.ports ?? [],
+    },
+    ...(leftOut && { leftOut }),
+  };
+}
+
+/** Why an endpoint does not cross. Native: the provider's own controller speaks of it. */
+type Stays = 'Native' | 'NotAPod' | 'NotExported';
+
+/** The endpoint as the provider sees it. What names things of home (its node, zone, object) means nothing there. */
+function cross(
+  { addresses, conditions, hostname }: Endpoint,
+  addressType: string,
+  { network }: MirrorContext,
+): Endpoint | Stays {
+  // By the API, consumers use the first address only; all must cross all the same, or none does.
+  const translated: string[] = [];
+  for (const address of addresses) {
+    if (podAddressFamily(address) !== FAMILIES[addressType]) return 'NotAPod';
+    if (network.isTheirs(address)) return 'Native';
+    const view = network.foreignViewOf(address);
+    if (view === undefined || podAddressFamily(view) === 0) return 'NotExported';
+    translated.push(view);
+  }
+  return {
+    addresses: translated,
+    ...(conditions !== undefined && { conditions }),
+    ...(hostname !== undefined && { hostname }),
+  };
+}
+
+/** Nothing may be sent there, not even what is only terminating and would serve as a last resort. */
+const unreachable = ({ conditions, ...endpoint }: Endpoint): Endpoint => ({
+  ...endpoint,
+  conditions: { ...conditions, ready: false, serving: false },
+});
+
+function leftOutOf(
+  { endpoints }: EndpointSlice,
+  crossings: readonly (Endpoint | Stays)[],
+): Forged<EndpointSlice>['leftOut'] {
+  const stays = crossings.flatMap((crossing, index) =>
+    crossing === 'NotAPod' || crossing === 'NotExported' ? [{ crossing, index }] : [],
+  );
+  const [first] = stays;
+  if (first === undefined) return undefined;
+  const address = endpoints?.[first.index]?.addresses[0] ?? '';
+  const others = stays.length === 1 ? '' : ` and ${stays.length - 1} more`;
+  const why =
+    first.crossing === 'NotAPod'
+      ? 'no other cluster may be sent to such an address'
+      : 'it is in no prefix that the foreign cluster has a view of';
+  return {
+    reason: 'EndpointNotReflected',
+    message: `${address}${others} cannot be reached from the foreign cluster: ${why}`,
+  };
+}

@@ -1,0 +1,112 @@
+import { API_VERSION } from '../../api/virtual-node.ts';
+import type { EventRecorder, EventSubject } from '../../kube/events.ts';
+import type { Tenant } from '../tenant.ts';
+import type { MirroredKindName } from './mirrored-kind.ts';
+import type { OpenKind, Side } from './mirror-sides.ts';
+
+const KIND_REASONS = {
+  /** One of the two clusters does not know the kind. */
+  notServed: 'KindNotServed',
+  /** We may not read or write it. */
+  forbidden: 'KindForbidden',
+  /** The rule can have no effect. */
+  badRule: 'InvalidReflectionRule',
+} as const;
+
+export interface MirrorTroublesOptions {
+  events: EventRecorder;
+  /** What people look at first: events of namespaces are easily overlooked. */
+  virtualNode: () => EventSubject;
+}
+
+interface News {
+  reason: string;
+  message: string;
+}
+
+/**
+ * Tells people of kinds that cannot be mirrored: which, on which side, and what to do. Once for each, until it works and
+ * fails again; other kinds go on undisturbed.
+ */
+export class MirrorTroubles {
+  readonly #options: MirrorTroublesOptions;
+  /** By namespace, kind and side: what was said last. */
+  readonly #told = new Map<string, string>();
+
+  constructor(options: MirrorTroublesOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at one kind of a namespace; for a kind that nobody has asked for by name, only if there is some of it at home. */
+  look(tenant: Tenant, name: MirroredKindName): void {
+    const open = tenant.mirror.of(name);
+    if (open === undefined) return;
+    for (const side of ['home', 'remote'] as const) {
+      const key = `${tenant.mapping.homeNamespace}/${name}/${side}`;
+      const { status, error } = open[side].contact;
+      if (error === undefined) this.#told.delete(key);
+      else if (isMatter(tenant, open)) this.#tell(tenant, key, newsOf(open, side, status));
+    }
+  }
+
+  /** Rules of the namespace that can have no effect. */
+  lookAtRules(tenant: Tenant): void {
+    const prefix = `${tenant.mapping.homeNamespace}/`;
+    const bad = new Map(
+      tenant.mirror.bad.map(({ kind, problem }) => [`${prefix}${kind}/rule`, { kind, problem }]),
+    );
+    for (const key of this.#told.keys()) {
+      if (key.startsWith(prefix) && key.endsWith('/rule') && !bad.has(key)) this.#told.delete(key);
+    }
+    for (const [key, { kind, problem }] of bad) {
+      const message = `the reflection rule for ${kind} has no effect, and none of it travels: ${problem}`;
+      this.#tell(tenant, key, { reason: KIND_REASONS.badRule, message });
+    }
+  }
+
+  #tell({ mapping }: Tenant, key: string, news: News | undefined): void {
+    if (news === undefined || this.#told.get(key) === news.reason) return;
+    this.#told.set(key, news.reason);
+    const { events, virtualNode } = this.#options;
+    const { homeNamespace: name } = mapping;
+    // Bears a namespace, so that `kubectl get events -n` shows it where the objects are.
+    const namespace: EventSubject = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, namespace: name },
+    };
+    events.event(namespace, 'Warning', news.reason, news.message);
+    const subject = { apiVersion: API_VERSION, kind: 'VirtualNode', ...virtualNode() };
+    events.event(subject, 'Warning', news.reason, `namespace ${name}: ${news.message}`);
+  }
+}
+
+function isMatter({ mapping }: Tenant, { ruled, home }: OpenKind): boolean {
+  const { group, resource } = ruled.kind.ruledBy;
+  if (ruled.rule.policy === 'None') return false;
+  const isNamed = mapping.reflection?.some(
+    (rule) => (rule.group ?? '') === group && rule.resource === resource,
+  );
+  return isNamed === true || home.size > 0;
+}
+
+function newsOf({ ruled }: OpenKind, side: Side, status: number | undefined): News | undefined {
+  const { group, version, plural } = ruled.kind.type;
+  const what = group === '' ? `${plural} (${version})` : `${plural}.${group} (${version})`;
+  const others = 'what else travels is not affected, and it is tried again';
+  if (status === 404) {
+    const where = side === 'home' ? 'this cluster does' : 'the foreign cluster does';
+    const todo =
+      side === 'home'
+        ? 'install its CustomResourceDefinition, namespaced and of that version, or take the rule away'
+        : 'its administrator must install the CustomResourceDefinition, namespaced and of that version';
+    return { reason: KIND_REASONS.notServed, message: `${where} not know ${what}: ${todo}; ${others}` };
+  }
+  if (status !== 403) return undefined;
+  const todo =
+    side === 'home'
+      ? 'the agent may not read it here: make a ClusterRole with the label tributary.dev/aggregate-to-agents: "true" ' +
+        'that allows get, list and watch'
+      : 'the foreign cluster does not let us: its administrator must name the kind in the SharingPolicy, under reflectableKinds';
+  return { reason: KIND_REASONS.forbidden, message: `${what} cannot be reflected: ${todo}; ${others}` };
+}

@@ -1,0 +1,296 @@
+import { LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { KubeObject } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { NetworkView } from '../network-view.ts';
+import { refusalOf } from '../pods/refusal.ts';
+import { liveOrUndefined } from '../pods/remote-pods.ts';
+import type { Tenant } from '../tenant.ts';
+import type { Tenants } from '../tenants.ts';
+import { withoutPaths } from './custom-paths.ts';
+import { ingressKind } from './ingresses.ts';
+import { saysTheSame, SettledCopies } from './mirror-settled.ts';
+import type { OpenKind } from './mirror-sides.ts';
+import type { MirrorTroubles } from './mirror-troubles.ts';
+import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } from './mirrored-kind.ts';
+import type { RuledKind } from './mirrored-kinds.ts';
+import { isSelected, type GroupResource } from './rules.ts';
+
+export interface MirrorOptions {
+  home: KubeClient;
+  foreign: KubeClient;
+  tenants: Tenants;
+  network: NetworkView;
+  /** Name under which reflections are known as ours; see ReflectorOptions. */
+  owner: string;
+  /** Whether the namespace is offloaded, or something of it still runs over there. */
+  isOffloaded: (homeNamespace: string) => boolean;
+  /** Whether the rules of the kind are on record, so that they are known even if they are taken away while no agent runs. */
+  isRecorded: (homeNamespace: string, kind: GroupResource) => boolean;
+  /** See VirtualNodeSpec. */
+  ingressClasses: () => Readonly<Record<string, string>>;
+  contact: () => boolean;
+  clock: Clock;
+  events: EventRecorder;
+  troubles: Pick<MirrorTroubles, 'look'>;
+}
+
+/** `kind/homeNamespace/name`, the name as at home. */
+export type MirrorKey = string;
+
+export const mirrorKey = (kind: MirroredKindName, homeNamespace: string, name: string): MirrorKey =>
+  `${kind}/${homeNamespace}/${name}`;
+
+/** A cache that a live read contradicted is listed again; until then the key waits this long. */
+const RELIST_WAIT_MS = 1_000;
+/** Refused again and again, an object is tried this often. */
+const REFUSED_RETRY_MS = 30_000;
+
+interface Work extends OpenKind {
+  key: MirrorKey;
+  kind: MirroredKind;
+  tenant: Tenant;
+  /** Whether any of the kind is to be over there. */
+  isWanted: boolean;
+  source: KubeObject | undefined;
+  copy: KubeObject | undefined;
+}
+
+/**
+ * Keeps in each tenant namespace a reflection of those objects of some kinds that the rules select, as their descriptors
+ * want it, and removes it when home has none any more. One write for each object that differs; who else has the name is
+ * left alone.
+ */
+export class Mirror {
+  readonly #options: MirrorOptions;
+  readonly #settled = new SettledCopies();
+  /** What people were told last of a key, so that it is told once. */
+  readonly #told = new Map<MirrorKey, string>();
+  /** Reflections that exist, as a refusal to make them has shown, and that the cache should show soon. */
+  readonly #awaiting = new Set<MirrorKey>();
+  /** When a reflection was made that the cache does not show yet, monotonic ms: no second one is tried meanwhile. */
+  readonly #madeAt = new Map<MirrorKey, number>();
+
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: MirrorKey, signal: AbortSignal): Promise<ReconcileResult> {
+    const work = this.#work(key);
+    if (work === undefined || !this.#options.contact() || !this.#isKnown(work)) return {};
+    if (work.copy !== undefined) {
+      this.#awaiting.delete(key);
+      this.#madeAt.delete(key);
+    }
+    const forged = this.#forge(work);
+    try {
+      const result = await (forged?.object === undefined
+        ? this.#remove(work, signal)
+        : this.#put(work, forged.object, signal));
+      this.#tell(work, forged?.leftOut);
+      return result;
+    } catch (error) {
+      return this.#refused(work, error, signal);
+    }
+  }
+
+  /** Whether an Ingress that travels names the Secret: its certificate has to travel, too. */
+  namesSecret(homeNamespace: string, secret: string): boolean {
+    const tenant = this.#options.tenants.of(homeNamespace);
+    const open = tenant?.mirror.of(ingressKind.kind);
+    if (tenant === undefined || open === undefined) return false;
+    return tenant.mirror.ingressesWith(secret).some((ingress) => {
+      const work = this.#work(mirrorKey(ingressKind.kind, homeNamespace, ingress.metadata.name));
+      return work !== undefined && this.#forge(work)?.object !== undefined;
+    });
+  }
+
+  #work(key: MirrorKey): Work | undefined {
+    const [name, homeNamespace, objectName] = key.split('/') as [MirroredKindName, string, string];
+    const tenant = this.#options.tenants.of(homeNamespace);
+    const open = tenant?.mirror.of(name);
+    if (tenant === undefined || open === undefined) return undefined;
+    const { kind } = open.ruled;
+    return {
+      ...open,
+      key,
+      kind,
+      tenant,
+      isWanted: this.#isWanted(tenant, open),
+      source: open.home.get(`${homeNamespace}/${objectName}`),
+      copy: open.remote.get(`${tenant.mapping.tenantNamespace}/${kind.remoteName(objectName)}`),
+    };
+  }
+
+  #isWanted({ mapping }: Tenant, { ruled }: OpenKind): boolean {
+    const { network, isOffloaded } = this.#options;
+    const { rule, kind } = ruled;
+    if (rule.policy === 'None' || !isOffloaded(mapping.homeNamespace)) return false;
+    return !kind.needsNetwork || network.state.kind !== 'Off';
+  }
+
+  /** Of what is to be there both sides must be complete before absence means anything; else ours over there is enough. */
+  #isKnown({ home, remote, isWanted, kind, tenant, source }: Work): boolean {
+    if (isWanted && source !== undefined && !remote.synced) {
+      this.#options.troubles.look(tenant, kind.kind);
+    }
+    if (!remote.synced) return false;
+    if (!isWanted) return true;
+    const followed = kind.follows === undefined ? undefined : tenant.mirror.of(kind.follows);
+    return home.synced && (followed === undefined || (followed.home.synced && followed.remote.synced));
+  }
+
+  #forge({ kind, ruled, tenant, source, copy, isWanted }: Work): Forged<KubeObject> | undefined {
+    if (source === undefined || !isWanted) return undefined;
+    const context = this.#context(tenant);
+    if (!isTravelling(ruled, source, context)) return undefined;
+    return kind.forge(withoutPaths(source, ruled.drop), context, copy);
+  }
+
+  #context(tenant: Tenant): MirrorContext {
+    const { owner, network, ingressClasses } = this.#options;
+    const { homeNamespace, tenantNamespace } = tenant.mapping;
+    const isSelected: MirrorContext['isSelected'] = (name, objectName) => {
+      const open = tenant.mirror.of(name);
+      const object = open?.home.get(`${homeNamespace}/${objectName}`);
+      if (open === undefined || object === undefined || !this.#isWanted(tenant, open)) return false;
+      return isTravelling(open.ruled, object, context);
+    };
+    const context: MirrorContext = {
+      owner,
+      homeNamespace,
+      tenantNamespace,
+      network,
+      ingressClasses: ingressClasses(),
+      isSelected,
+      isReflected: (name, objectName) => {
+        if (!isSelected(name, objectName)) return false;
+        const open = tenant.mirror.of(name);
+        const remoteName = open?.ruled.kind.remoteName(objectName);
+        return open?.remote.get(`${tenantNamespace}/${remoteName}`) !== undefined;
+      },
+    };
+    return context;
+  }
+
+  async #put(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<ReconcileResult> {
+    const { foreign } = this.#options;
+    const { key, kind, copy } = work;
+    if (copy === undefined) return this.#make(work, wanted, signal);
+    // On its way out; when it is gone, another one is made.
+    if (copy.metadata.deletionTimestamp !== undefined) return {};
+    if (kind.mustReplace(copy, wanted)) {
+      await this.#delete(work, copy, signal);
+      return {};
+    }
+    const merged = kind.merge(copy, wanted);
+    if (saysTheSame(merged, copy) || this.#settled.isAsWritten(key, merged, copy)) return {};
+    const written = await foreign.replace(kind.type, merged, { signal });
+    this.#settled.wrote(key, kind, { wanted, copy: written });
+    return {};
+  }
+
+  async #make(
+    { key, kind, tenant }: Work,
+    wanted: Wanted<KubeObject>,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { foreign, isRecorded, clock } = this.#options;
+    // The change of the status brings the key back.
+    if (!isRecorded(tenant.mapping.homeNamespace, kind.ruledBy)) return {};
+    const sinceMs = clock.monotonic() - (this.#madeAt.get(key) ?? -Infinity);
+    if (sinceMs < RELIST_WAIT_MS) return { requeueAfterMs: RELIST_WAIT_MS - sinceMs };
+    const made = await foreign.create(kind.type, wanted, { signal });
+    this.#madeAt.set(key, clock.monotonic());
+    this.#settled.wrote(key, kind, { wanted, copy: made });
+    return {};
+  }
+
+  async #refused(work: Work, error: unknown, signal: AbortSignal): Promise<ReconcileResult> {
+    const { kind, copy, source } = work;
+    if (source === undefined) throw error;
+    // Gone meanwhile: the watch brings that, and then it is made again.
+    if (copy !== undefined && hasCode(error, 'NotFound')) return { requeueAfterMs: RELIST_WAIT_MS };
+    if (hasCode(error, 'AlreadyExists')) {
+      if (await this.#isOurs(work, signal)) return this.#awaited(work);
+      const message = `${source.kind ?? kind.type.kind} "${kind.remoteName(source.metadata.name)}" exists in the tenant namespace and is not ours`;
+      this.#tell(work, { reason: OFFLOADED_REASONS.nameTaken, message });
+      return { requeueAfterMs: REFUSED_RETRY_MS };
+    }
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    this.#tell(work, refusal);
+    return { requeueAfterMs: REFUSED_RETRY_MS };
+  }
+
+  /** Made a moment ago, perhaps by another virtual node: the watch brings it, or else the cache has lost it. */
+  #awaited({ key, remote }: Work): ReconcileResult {
+    if (this.#awaiting.delete(key)) {
+      remote.relist('an object exists that the cache has lost');
+    } else this.#awaiting.add(key);
+    return { requeueAfterMs: RELIST_WAIT_MS };
+  }
+
+  /** Past all caches, by a list, since a peer may not `get`. */
+  async #isOurs({ kind, tenant, source }: Work, signal: AbortSignal): Promise<boolean> {
+    const { foreign, owner } = this.#options;
+    const { items } = await foreign.list(kind.type, {
+      namespace: tenant.mapping.tenantNamespace,
+      fieldSelector: `metadata.name=${kind.remoteName(source?.metadata.name ?? '')}`,
+      metadataOnly: true,
+      signal,
+    });
+    return items.some(({ metadata }) => metadata.labels?.[LABEL_MANAGED_BY] === owner);
+  }
+
+  /** Home has none any more, or it is not to travel; what the cache says of its absence is checked first. */
+  async #remove(work: Work, signal: AbortSignal): Promise<ReconcileResult> {
+    const { kind, tenant, source, copy, key, home, isWanted } = work;
+    this.#settled.forget(key);
+    if (copy === undefined) {
+      this.#madeAt.delete(key);
+      return {};
+    }
+    if (source === undefined && isWanted) {
+      const { homeNamespace } = tenant.mapping;
+      const [, , name = ''] = key.split('/');
+      const read = this.#options.home.get(kind.type, { namespace: homeNamespace, name }, { signal });
+      if ((await liveOrUndefined(read)) !== undefined) {
+        home.relist('an object exists that the cache has lost');
+        return { requeueAfterMs: RELIST_WAIT_MS };
+      }
+    }
+    await this.#delete(work, copy, signal);
+    return {};
+  }
+
+  async #delete({ kind }: Work, { metadata }: KubeObject, signal: AbortSignal): Promise<void> {
+    const { name, namespace = '', uid, deletionTimestamp } = metadata;
+    if (deletionTimestamp !== undefined) return;
+    try {
+      await this.#options.foreign.delete(kind.type, { name, namespace }, { uid, signal });
+    } catch (error) {
+      // Gone, or another object by now: the watch tells the rest.
+      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
+    }
+  }
+
+  #tell({ key, source, kind }: Work, news: { reason: string; message: string } | undefined): void {
+    const said = news && `${news.reason}: ${news.message}`;
+    if (news === undefined || source === undefined) this.#told.delete(key);
+    else if (this.#told.get(key) !== said && said !== undefined) {
+      this.#told.set(key, said);
+      const { group, version } = kind.type;
+      const apiVersion = group === '' ? version : `${group}/${version}`;
+      const subject = { apiVersion, kind: source.kind ?? kind.type.kind, metadata: source.metadata };
+      this.#options.events.event(subject, 'Warning', news.reason, news.message);
+    }
+  }
+}
+
+/** By the rule, and by what the kind allows; what follows another kind asks for that one's. */
+const isTravelling = ({ kind, rule }: RuledKind, source: KubeObject, context: MirrorContext): boolean =>
+  (kind.follows !== undefined || isSelected(rule, source)) && kind.select(source, context);

@@ -1,0 +1,108 @@
+/** How a Service of home is kept in the tenant namespace. Pure. */
+import { services } from '../../api/resources.ts';
+import type { Service } from '../../api/wire.ts';
+import type { MirroredKind } from './mirrored-kind.ts';
+import { isReflection, mergedMeta, mirroredMeta, travellingLabels } from './mirrored-meta.ts';
+
+type ServiceSpec = NonNullable<Service['spec']>;
+
+/**
+ * Fields that travel. All others stay at home: its addresses and node ports mean nothing over there, and external IPs
+ * and load balancers would draw the provider's own traffic (CVE-2020-8554). Fields that Kubernetes may add later
+ * stay, too, until somebody has thought about them.
+ */
+const PLAIN_FIELDS = [
+  'selector',
+  'sessionAffinity',
+  'sessionAffinityConfig',
+  'publishNotReadyAddresses',
+  'internalTrafficPolicy',
+] as const satisfies readonly (keyof ServiceSpec)[];
+
+/** All that is ours to say; what the API server over there adds (addresses, families) is not among them. */
+const OWNED_FIELDS: ReadonlySet<string> = new Set<keyof ServiceSpec>([
+  ...PLAIN_FIELDS,
+  'type',
+  'ports',
+  'externalName',
+  'ipFamilyPolicy',
+]);
+
+/** Annotations steer controllers, whose owners have not asked for that; this one steers kube-proxy's hints only. */
+const HARMLESS_ANNOTATIONS = ['service.kubernetes.io/topology-mode'];
+/** Would hand the Service to a proxy that the provider may not have. */
+const LABEL_PROXY = 'service.kubernetes.io/service-proxy-name';
+
+export const isHeadless = (spec: Pick<ServiceSpec, 'clusterIP'> | undefined): boolean =>
+  spec?.clusterIP === 'None';
+
+const isExternalName = (spec: Pick<ServiceSpec, 'type'> | undefined): boolean =>
+  spec?.type === 'ExternalName';
+
+export const serviceKind: MirroredKind<Service> = {
+  kind: 'services',
+  type: services,
+  ruledBy: { group: '', resource: 'services' },
+  needsNetwork: true,
+  remoteName: (name) => name,
+  homeName: (name) => name,
+  select: (source) =>
+    !isReflection(source) &&
+    source.metadata.deletionTimestamp === undefined &&
+    // The API server's own, which every cluster has.
+    !(source.metadata.namespace === 'default' && source.metadata.name === 'kubernetes'),
+  forge: (source, context) => {
+    const { [LABEL_PROXY]: _proxy, ...labels } = travellingLabels(source.metadata.labels);
+    return {
+      object: {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: mirroredMeta(source.metadata.name, context, { labels, annotations: harmless(source) }),
+        spec: forgeSpec(source.spec ?? {}),
+      },
+    };
+  },
+  mustReplace: ({ spec: before }, { spec: wanted }) =>
+    isHeadless(before) !== isHeadless(wanted) || isExternalName(before) !== isExternalName(wanted),
+  merge: (copy, wanted) => ({
+    ...wanted,
+    ...copy,
+    metadata: mergedMeta(copy.metadata, wanted.metadata, HARMLESS_ANNOTATIONS),
+    spec: {
+      ...Object.fromEntries(Object.entries(copy.spec ?? {}).filter(([key]) => !OWNED_FIELDS.has(key))),
+      ...wanted.spec,
+    },
+  }),
+};
+
+const harmless = ({ metadata }: Service): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(metadata.annotations ?? {}).filter(([key]) => HARMLESS_ANNOTATIONS.includes(key)),
+  );
+
+function forgeSpec(spec: ServiceSpec): ServiceSpec {
+  const plain = Object.fromEntries(
+    PLAIN_FIELDS.filter((key) => spec[key] !== undefined).map((key) => [key, spec[key]]),
+  );
+  const ports = spec.ports?.map(({ nodePort: _nodePort, ...port }) => port);
+  const common = { ...plain, ...(ports !== undefined && { ports }) };
+  if (isExternalName(spec)) {
+    return {
+      ...common,
+      type: 'ExternalName',
+      ...(spec.externalName !== undefined && { externalName: spec.externalName }),
+    };
+  }
+  return {
+    ...common,
+    type: 'ClusterIP',
+    ...(isHeadless(spec) && { clusterIP: 'None' }),
+    ...families(spec),
+  };
+}
+
+/** The provider may have fewer families: nothing is required of it. */
+function families({ ipFamilyPolicy }: ServiceSpec): Pick<ServiceSpec, 'ipFamilyPolicy'> {
+  if (ipFamilyPolicy === undefined) return {};
+  return { ipFamilyPolicy: ipFamilyPolicy === 'SingleStack' ? 'SingleStack' : 'PreferDualStack' };
+}

@@ -1,0 +1,134 @@
+import { LABEL_MANAGED_BY } from '../../api/names.ts';
+import { events, persistentVolumeClaims } from '../../api/resources.ts';
+import type { NamespaceMapping } from '../../api/virtual-node.ts';
+import type { KubeEvent } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { type RemoteEvent, readEvent } from '../events/remote-event.ts';
+import type { Claim } from './claims.ts';
+import { claimKey } from './claims.ts';
+
+export interface ClaimSidesOptions {
+  mapping: NamespaceMapping;
+  /** On what is ours over there. */
+  owner: string;
+  home: KubeClient;
+  foreign: KubeClient;
+  clock: Clock;
+  log: Logger;
+}
+
+export interface ClaimListener {
+  /** A claim of that name changed, here or over there. */
+  claim: (homeNamespace: string, name: string) => void;
+  synced: (homeNamespace: string) => void;
+  /** Of a claim over there. `isNew`: it has happened just now. */
+  event: (homeNamespace: string, event: RemoteEvent, isNew: boolean) => void;
+}
+
+/**
+ * The claims of one offloaded namespace, here and over there. Opened only where somebody needs volumes, so that others
+ * pay nothing, and no part of what makes a tenant complete: an earlier provider does not let claims be read.
+ */
+export class ClaimSides {
+  readonly #options: ClaimSidesOptions;
+  readonly #abort = new AbortController();
+  #open: { home: Informer<Claim>; remote: Informer<Claim>; events: Informer<KubeEvent> } | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ClaimSidesOptions) {
+    this.#options = options;
+  }
+
+  /** Returns at once; a second time does nothing. */
+  open(listener: ClaimListener): void {
+    if (this.#open !== undefined || this.#abort.signal.aborted) return;
+    const { mapping, owner, home, foreign, clock, log } = this.#options;
+    const { homeNamespace, tenantNamespace } = mapping;
+    const common = { clock, log: log.named('claims'), type: persistentVolumeClaims };
+    const sides = {
+      home: new Informer<Claim>({ ...common, client: home, list: { namespace: homeNamespace } }),
+      remote: new Informer<Claim>({
+        ...common,
+        client: foreign,
+        list: { namespace: tenantNamespace, labelSelector: `${LABEL_MANAGED_BY}=${owner}` },
+      }),
+    };
+    const told = this.#events((...news) => listener.event(homeNamespace, ...news));
+    this.#open = { ...sides, events: told };
+    const { signal } = this.#abort;
+    for (const side of Object.values(sides)) {
+      side.onChange((key) => listener.claim(homeNamespace, key.slice(key.indexOf('/') + 1)));
+      side.onContact(() => {
+        if (side.contact.code === 'Forbidden') listener.synced(homeNamespace);
+      });
+    }
+    const syncs = Promise.all([sides.home.start(signal), sides.remote.start(signal)]).then(() =>
+      listener.synced(homeNamespace),
+    );
+    this.#running = Promise.allSettled([syncs, told.start(signal)]);
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  get synced(): boolean {
+    return this.#open !== undefined && this.#open.home.synced && this.#open.remote.synced;
+  }
+
+  /** Why claims cannot be looked after at all; undefined while it is only a matter of time. */
+  get forbidden(): string | undefined {
+    if (this.#open === undefined || this.synced) return undefined;
+    return [this.#open.home, this.#open.remote]
+      .map(({ contact }) => contact)
+      .find(({ code }) => code === 'Forbidden')?.error;
+  }
+
+  home(name: string): Claim | undefined {
+    return this.#open?.home.get(claimKey(this.#options.mapping.homeNamespace, name));
+  }
+
+  remote(name: string): Claim | undefined {
+    return this.#open?.remote.get(claimKey(this.#options.mapping.tenantNamespace, name));
+  }
+
+  /** Of both sides. */
+  names(): Set<string> {
+    if (this.#open === undefined) return new Set();
+    const { home, remote } = this.#open;
+    return new Set([...home.list(), ...remote.list()].map(({ metadata }) => metadata.name));
+  }
+
+  relist(reason: string): void {
+    this.#open?.home.relist(reason);
+    this.#open?.remote.relist(reason);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('tenant closed'));
+    await this.#running;
+    await Promise.all(Object.values(this.#open ?? {}).map(async (informer) => informer.stop()));
+  }
+
+  /** None is kept, as with those of pods. */
+  #events(tell: (event: RemoteEvent, isNew: boolean) => void): Informer<KubeEvent> {
+    const { mapping, foreign, clock, log } = this.#options;
+    const kind = 'PersistentVolumeClaim';
+    const informer = new Informer<KubeEvent>({
+      client: foreign,
+      type: events,
+      list: { namespace: mapping.tenantNamespace, fieldSelector: `involvedObject.kind=${kind}` },
+      clock,
+      log: log.named('claim-events'),
+      transform: (object) => {
+        const event = readEvent(object, clock.now(), kind);
+        if (event !== undefined) tell(event, informer.synced);
+        return undefined;
+      },
+    });
+    return informer;
+  }
+}

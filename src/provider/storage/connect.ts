@@ -1,0 +1,89 @@
+import type { VirtualNode } from '../../api/virtual-node.ts';
+import type { Pod } from '../../api/wire.ts';
+import type { Controller } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { claimNames } from '../forge/references.ts';
+import { podKey } from '../home-pods.ts';
+import type { Tenant } from '../tenant.ts';
+import type { Tenants } from '../tenants.ts';
+import { claimKey, claimKeyOf } from './claims.ts';
+import type { Storage } from './storage.ts';
+
+/** What volumes have to do with. */
+export interface WiredToStorage {
+  readonly homePods: Informer<Pod>;
+  readonly virtualNodes: Informer<VirtualNode>;
+  readonly tenants: Tenants;
+  readonly storage: Storage;
+  readonly controllers: Readonly<Record<'pods' | 'storage', Controller>>;
+}
+
+const mappingOf = (virtualNode: VirtualNode | undefined): unknown => [
+  virtualNode?.spec.storageClasses,
+  virtualNode?.spec.offeredStorageClasses,
+  virtualNode?.spec.namespaces,
+];
+
+/** Which change of which cache concerns which claim. */
+export function connectStorage(provider: WiredToStorage): void {
+  const { storage, virtualNodes, homePods } = provider;
+  storage.classes.onChange(() => lookAtClaims(provider));
+  storage.volumes.onChange((_key, current, previous) => {
+    for (const volume of [current, previous]) {
+      const key = volume === undefined ? undefined : claimKeyOf(volume);
+      if (key === undefined) continue;
+      const tenant = provider.tenants.of(key.slice(0, key.indexOf('/')));
+      if (tenant !== undefined) openClaims(provider, tenant);
+      wake(provider, key);
+    }
+  });
+  storage.onSynced(() => lookAtClaims(provider));
+  virtualNodes.onChange((_key, current, previous) => {
+    if (!deepEqual(mappingOf(current), mappingOf(previous))) lookAtClaims(provider);
+  });
+  homePods.onChange((_key, current) => {
+    if (current === undefined || claimNames(current).length === 0) return;
+    const tenant = provider.tenants.of(current.metadata.namespace ?? '');
+    if (tenant !== undefined) openClaims(provider, tenant);
+  });
+}
+
+/** Opens what is needed by now, and looks at all claims that are known. */
+export function lookAtClaims(provider: WiredToStorage): void {
+  for (const tenant of provider.tenants.all()) lookAtClaimsOf(provider, tenant);
+}
+
+export function lookAtClaimsOf(provider: WiredToStorage, tenant: Tenant): void {
+  openClaims(provider, tenant);
+  const { homeNamespace } = tenant.mapping;
+  for (const name of tenant.claims.names()) wake(provider, claimKey(homeNamespace, name));
+}
+
+/** Claims are followed where a class of ours exists, a volume of ours, or a pod that mounts one. */
+function openClaims(provider: WiredToStorage, tenant: Tenant): void {
+  const { storage, controllers, homePods } = provider;
+  const { homeNamespace } = tenant.mapping;
+  const mounts = (pod: Pod): boolean =>
+    pod.metadata.namespace === homeNamespace && claimNames(pod).length > 0;
+  const isNeeded = (): boolean => storage.concerns(tenant) || [...homePods.list()].some(mounts);
+  if (tenant.claims.isOpen || !isNeeded()) return;
+  tenant.claims.open({
+    claim: (namespace, name) => wake(provider, claimKey(namespace, name)),
+    synced: (namespace) => {
+      for (const name of tenant.claims.names()) wake(provider, claimKey(namespace, name));
+      for (const pod of homePods.list()) {
+        if (mounts(pod)) controllers.pods.add(podKey(pod));
+      }
+    },
+    event: (namespace, event, isNew) => {
+      storage.heard(namespace, event, isNew);
+      controllers.storage.add(claimKey(namespace, event.podName));
+    },
+  });
+}
+
+function wake({ controllers, homePods }: WiredToStorage, key: string): void {
+  controllers.storage.add(key);
+  for (const pod of homePods.byIndex('claims', key)) controllers.pods.add(podKey(pod));
+}

@@ -1,0 +1,56 @@
+import type { RemoteEvent } from '../events/remote-event.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Outlook } from './decide.ts';
+
+/** A class that binds at once has bound by then, or has said why not; one that waits says so at once. */
+const PATIENCE_MS = 5_000;
+const MAX_REMEMBERED = 4096;
+
+const FAILED = 'ProvisioningFailed';
+const WAITS = 'WaitForFirstConsumer';
+
+/**
+ * How remote claims that are not bound yet fare. A peer cannot read the provider's classes; what it sees is what the
+ * provider's volume controller says of the claim, and that nothing happens. Forgotten, it is found out again.
+ */
+export class Outlooks {
+  readonly #clock: Clock;
+  /** By the UID of the remote claim, the oldest first. */
+  readonly #known = new Map<string, { since: number; said?: Outlook }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  heard({ podUid: uid, reason }: RemoteEvent): void {
+    const said = reason === FAILED ? 'failed' : reason === WAITS ? 'waits' : undefined;
+    if (said !== undefined) this.#remember(uid, { ...this.#since(uid), said });
+  }
+
+  of(uid: string): Outlook {
+    const { since, said } = this.#since(uid);
+    if (said !== undefined) return said;
+    return this.#clock.monotonic() - since >= PATIENCE_MS ? 'waits' : 'unknown';
+  }
+
+  /** Until there is something to say at the latest. */
+  waitMs(uid: string): number {
+    return Math.max(1, this.#since(uid).since + PATIENCE_MS - this.#clock.monotonic());
+  }
+
+  #since(uid: string): { since: number; said?: Outlook } {
+    const known = this.#known.get(uid);
+    return known ?? this.#remember(uid, { since: this.#clock.monotonic() });
+  }
+
+  #remember<T extends { since: number; said?: Outlook }>(uid: string, what: T): T {
+    this.#known.set(uid, what);
+    if (this.#known.size > MAX_REMEMBERED) {
+      for (const oldest of this.#known.keys()) {
+        this.#known.delete(oldest);
+        break;
+      }
+    }
+    return what;
+  }
+}

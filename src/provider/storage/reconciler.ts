@@ -1,0 +1,235 @@
+import { persistentVolumeClaims, persistentVolumes } from '../../api/resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder, EventSubject } from '../../kube/events.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { refusalOf } from '../pods/refusal.ts';
+import { liveOrUndefined } from '../pods/remote-pods.ts';
+import type { ClaimSides } from './claim-sides.ts';
+import type { Claim, Volume } from './claims.ts';
+import { ANNOTATION_SELECTED_NODE, homeUidOf, isOf, volumeName } from './claims.ts';
+import type { ClaimAction, ClaimSituation } from './decide.ts';
+import { CLAIM_REASONS, decideClaim, mayDeleteRemote } from './decide.ts';
+
+/** What the caches say of one claim. */
+export interface Known {
+  situation: ClaimSituation;
+  sides: ClaimSides;
+}
+
+export interface ClaimReconcilerOptions {
+  home: KubeClient;
+  foreign: KubeClient;
+  owner: string;
+  /** Undefined where nothing is known of the namespace's claims. */
+  situation: (
+    namespace: string,
+    name: string,
+  ) => { situation: ClaimSituation; sides: ClaimSides } | undefined;
+  /** Until the outlook of a remote claim is clear at the latest. */
+  waitMs: (remote: Claim) => number;
+  relistVolumes: (reason: string) => void;
+  events: EventRecorder;
+}
+
+type Outcome = Promise<ReconcileResult>;
+type Act<K extends ClaimAction['do']> = Extract<ClaimAction, { do: K }>;
+const DONE: ReconcileResult = {};
+/** A cache contradicted by a live read is listed again; until then the key waits this long. */
+const RELIST_WAIT_MS = 1_000;
+/** What the provider has refused, and no watch would show that it does no longer. */
+const REFUSED_WAIT_MS = 60_000;
+
+/** The shell around `decideClaim`: gathers the situation, performs the one step. */
+export class ClaimReconciler {
+  readonly #options: ClaimReconcilerOptions;
+
+  constructor(options: ClaimReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Outcome {
+    const [namespace = '', name = ''] = key.split('/');
+    const known = this.#options.situation(namespace, name);
+    if (known === undefined) return DONE;
+    return this.#act(decideClaim(known.situation), known, signal);
+  }
+
+  async #act(action: ClaimAction, known: Known, signal: AbortSignal): Outcome {
+    switch (action.do) {
+      case 'nothing':
+        return DONE;
+      case 'wait':
+        return { requeueAfterMs: this.#options.waitMs(action.remote) };
+      case 'createRemote':
+        return this.#createRemote(action, known.sides, signal);
+      case 'createVolume':
+        return this.#createVolume(action, signal);
+      case 'updateVolume':
+        return this.#updateVolume(action, signal);
+      case 'refuse':
+        return this.#refuse(action, signal);
+      case 'deleteRemote':
+        return this.#deleteRemote(action.remote, known, signal);
+      case 'deleteVolume':
+        return this.#deleteVolume(action.volume, known, signal);
+      case 'tell':
+        this.#tell(action.home, action);
+        return DONE;
+      case 'confirmLost':
+        return this.#confirmLost(action.home, known, signal);
+      default:
+        return unreachable(action);
+    }
+  }
+
+  async #createRemote({ home, claim }: Act<'createRemote'>, sides: ClaimSides, signal: AbortSignal): Outcome {
+    const { foreign, owner } = this.#options;
+    try {
+      await foreign.create(persistentVolumeClaims, claim, { signal });
+      return DONE;
+    } catch (error) {
+      if (hasCode(error, 'AlreadyExists')) {
+        const { name, namespace } = claim.metadata;
+        const holder = await this.#remote({ name: name ?? '', namespace: namespace ?? '' }, signal);
+        if (holder === undefined || isOf(holder, owner)) {
+          sides.relist('a claim exists that the watch has not shown');
+          return { requeueAfterMs: RELIST_WAIT_MS };
+        }
+        const message = `claim "${name}" exists in tenant namespace "${namespace}" and is not ours; it is left alone`;
+        return this.#refuse({ home, reason: CLAIM_REASONS.nameTaken, message, unselect: true }, signal);
+      }
+      const refusal = refusalOf(error);
+      if (refusal === undefined) throw error;
+      const message = `the foreign cluster refuses the claim: ${refusal.message}`;
+      return this.#refuse({ home, reason: refusal.reason, message, unselect: true }, signal);
+    }
+  }
+
+  async #createVolume({ volume, home }: Act<'createVolume'>, signal: AbortSignal): Outcome {
+    const { owner } = this.#options;
+    try {
+      await this.#options.home.create(persistentVolumes, volume, { signal });
+    } catch (error) {
+      if (hasCode(error, 'Forbidden', 'Invalid')) {
+        this.#tell(home, { reason: CLAIM_REASONS.failed, message: errorMessage(error) });
+      }
+      if (!hasCode(error, 'AlreadyExists')) throw error;
+      const holder = await this.#volume(home.metadata.uid, signal);
+      // Another provider's agent was chosen, and quicker: the claim will be bound to that, and ours over there goes.
+      if (holder !== undefined && !isOf(holder, owner)) return DONE;
+      this.#options.relistVolumes('a volume exists that the watch has not shown');
+      return { requeueAfterMs: RELIST_WAIT_MS };
+    }
+    return DONE;
+  }
+
+  async #updateVolume({ volume }: Act<'updateVolume'>, signal: AbortSignal): Outcome {
+    try {
+      await this.#options.home.replace(persistentVolumes, volume, { signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    return DONE;
+  }
+
+  /** Told first: killed in between, it is told twice, and not never. */
+  async #refuse({ home, unselect, ...why }: Omit<Act<'refuse'>, 'do'>, signal: AbortSignal): Outcome {
+    this.#tell(home, why);
+    if (!unselect) return { requeueAfterMs: REFUSED_WAIT_MS };
+    const { [ANNOTATION_SELECTED_NODE]: _node, ...annotations } = home.metadata.annotations ?? {};
+    const desired = { ...KIND, ...home, metadata: { ...home.metadata, annotations } };
+    try {
+      await this.#options.home.replace(persistentVolumeClaims, desired, { signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    return DONE;
+  }
+
+  async #deleteRemote(remote: Claim, known: Known, signal: AbortSignal): Outcome {
+    const { owner, foreign } = this.#options;
+    const uid = homeUidOf(remote) ?? '';
+    const home = await this.#homeClaim(known.situation, remote.metadata.name, signal);
+    const volume = await this.#volume(uid, signal);
+    const isOurs = volume !== undefined && isOf(volume, owner);
+    if (!isOf(remote, owner) || !mayDeleteRemote(remote, { home, volume, isOurs })) {
+      return this.#doubt(known, 'a claim or volume is not as the cache has it');
+    }
+    try {
+      const { uid: own, resourceVersion } = remote.metadata;
+      // Nothing may have happened to it since it was looked at: it may have been bound.
+      await foreign.delete(persistentVolumeClaims, remote.metadata, { uid: own, resourceVersion, signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    return DONE;
+  }
+
+  async #deleteVolume(volume: Volume, known: Known, signal: AbortSignal): Outcome {
+    const { place } = known.situation;
+    const { name = '', uid: claimUid } = volume.spec?.claimRef ?? {};
+    const remote = await this.#remote({ namespace: place.tenantNamespace, name }, signal);
+    const home = await this.#homeClaim(known.situation, name, signal);
+    if ((remote !== undefined && homeUidOf(remote) === claimUid) || home?.metadata.uid === claimUid) {
+      return this.#doubt(known, 'a claim is not as the cache has it');
+    }
+    try {
+      const { uid, resourceVersion } = volume.metadata;
+      // Nobody may have said Retain meanwhile.
+      await this.#options.home.delete(persistentVolumes, volume.metadata, { uid, resourceVersion, signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+    }
+    return DONE;
+  }
+
+  async #confirmLost(home: Claim, known: Known, signal: AbortSignal): Outcome {
+    const { place } = known.situation;
+    const { name, uid } = home.metadata;
+    const remote = await this.#remote({ namespace: place.tenantNamespace, name }, signal);
+    if (remote !== undefined && homeUidOf(remote) === uid) {
+      return this.#doubt(known, 'a claim exists that the watch has not shown');
+    }
+    const message = `claim "${name}" in tenant namespace "${place.tenantNamespace}", where the data were, is gone; no other is made in its place`;
+    this.#tell(home, { reason: CLAIM_REASONS.lost, message });
+    return DONE;
+  }
+
+  #doubt({ sides }: Known, reason: string): ReconcileResult {
+    sides.relist(reason);
+    this.#options.relistVolumes(reason);
+    return { requeueAfterMs: REFUSED_WAIT_MS };
+  }
+
+  #tell(home: Claim, { reason, message }: { reason: string; message: string }): void {
+    this.#options.events.event(claimSubject(home), 'Warning', reason, message);
+  }
+
+  async #homeClaim(
+    { home, namespace }: ClaimSituation,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<Claim | undefined> {
+    const ref = home?.metadata ?? { namespace, name };
+    return liveOrUndefined(this.#options.home.get(persistentVolumeClaims, ref, { signal }));
+  }
+
+  async #remote(ref: { namespace: string; name: string }, signal: AbortSignal): Promise<Claim | undefined> {
+    return liveOrUndefined(this.#options.foreign.get(persistentVolumeClaims, ref, { signal }));
+  }
+
+  async #volume(claimUid: string, signal: AbortSignal): Promise<Volume | undefined> {
+    const ref = { name: volumeName(claimUid) };
+    return liveOrUndefined(this.#options.home.get(persistentVolumes, ref, { signal }));
+  }
+}
+
+/** Of objects that were listed, the API server leaves this out. */
+const KIND = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
+
+export const claimSubject = ({ metadata }: Claim): EventSubject => ({ ...KIND, metadata });
+
+const unreachable = (action: never): never => {
+  throw new Error(`no such action: ${JSON.stringify(action)}`);
+};

@@ -1,0 +1,215 @@
+import { LABEL_MANAGED_BY, LABEL_PROVIDER, LABEL_VIRTUAL_NODE, OFFLOADED_REASONS } from '../../api/names.ts';
+import { persistentVolumes, storageClasses } from '../../api/resources.ts';
+import type { VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
+import type { Pod } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { RemoteEvent } from '../events/remote-event.ts';
+import { claimNames } from '../forge/references.ts';
+import { nodeNameOf } from '../node/labels.ts';
+import type { Refusal } from '../pods/refusal.ts';
+import type { Tenant } from '../tenant.ts';
+import type { Tenants } from '../tenants.ts';
+import type { ClaimSides } from './claim-sides.ts';
+import type { StorageClass, Volume } from './claims.ts';
+import { claimKey, claimKeyOf, homeUidOf, isOurClass, volumeName } from './claims.ts';
+import type { StoragePlace } from './forge.ts';
+import { Outlooks } from './outlooks.ts';
+import { claimRefusal } from './pod-claims.ts';
+import { ClaimReconciler, type Known, claimSubject } from './reconciler.ts';
+
+export interface StorageOptions {
+  /** As read at start. */
+  virtualNode: VirtualNode;
+  home: KubeClient;
+  foreign: KubeClient;
+  tenants: Tenants;
+  /** As it is now. */
+  spec: () => VirtualNodeSpec | undefined;
+  isAsked: (homeNamespace: string) => boolean;
+  /** False until the VirtualNode's status names the namespace: before that nothing may be done there. */
+  isRecorded: (homeNamespace: string) => boolean;
+  /** Whether the foreign cluster answers. */
+  contact: () => boolean;
+  events: EventRecorder;
+  clock: Clock;
+  log: Logger;
+}
+
+/** Of events over there, those that are worth a word here beside all warnings. */
+const WORTH_TELLING = 'ProvisioningSucceeded';
+
+/**
+ * Volumes in the foreign cluster for claims here: the provisioner of StorageClasses `tributary.dev/storage`. Watches a
+ * handful of classes and its own volumes; claims only where somebody uses such a class, or a pod here mounts one.
+ */
+export class Storage implements Component {
+  readonly name = 'storage';
+  /** Those with our provisioner. */
+  readonly classes: Informer<StorageClass>;
+  /** Those of ours, of all namespaces. */
+  readonly volumes: Informer<Volume>;
+  readonly #options: StorageOptions;
+  readonly #outlooks: Outlooks;
+  readonly #reconciler: ClaimReconciler;
+  readonly #nodeName: string;
+  readonly #owner: string;
+  readonly #nodeLabel: StoragePlace['nodeLabel'];
+  readonly #abort = new AbortController();
+  #listener: (() => void) | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(options: StorageOptions) {
+    const { virtualNode, home, foreign, events, clock, log } = options;
+    const { name, labels } = virtualNode.metadata;
+    this.#options = options;
+    this.#nodeName = nodeNameOf(virtualNode);
+    const provider = labels?.[LABEL_PROVIDER];
+    this.#owner = provider ?? name;
+    // Virtual nodes of one provider come and go with its offers; a volume is within reach of each of them.
+    this.#nodeLabel =
+      provider === undefined
+        ? { key: LABEL_VIRTUAL_NODE, value: name }
+        : { key: LABEL_PROVIDER, value: provider };
+    const common = { client: home, clock, log: log.named('storage') };
+    this.classes = new Informer<StorageClass>({
+      ...common,
+      type: storageClasses,
+      list: {},
+      transform: (one) => (isOurClass(one) ? one : undefined),
+    });
+    this.volumes = new Informer<Volume>({
+      ...common,
+      type: persistentVolumes,
+      list: { labelSelector: `${LABEL_MANAGED_BY}=${this.#owner}` },
+      indexes: { claim: (volume) => [claimKeyOf(volume) ?? ''] },
+    });
+    this.#outlooks = new Outlooks(clock);
+    this.#reconciler = new ClaimReconciler({
+      home,
+      foreign,
+      owner: this.#owner,
+      events,
+      situation: (namespace, claim) => this.#situation(namespace, claim),
+      waitMs: ({ metadata }) => this.#outlooks.waitMs(metadata.uid),
+      relistVolumes: (reason) => this.volumes.relist(reason),
+    });
+  }
+
+  /** Does not wait: without the rights to it (an agent set up by an earlier version), all but volumes goes on. */
+  async start(): Promise<void> {
+    const { signal } = this.#abort;
+    const caches = [this.classes.start(signal), this.volumes.start(signal)];
+    this.#running = Promise.all(caches).then(
+      () => this.#listener?.(),
+      // Stopped before that.
+      () => undefined,
+    );
+    await Promise.resolve();
+  }
+
+  /** All that is known of classes and volumes is complete for the first time. */
+  onSynced(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+    await Promise.all([this.classes.stop(), this.volumes.stop()]);
+  }
+
+  /** Whether claims of that namespace are to be followed, whatever its pods mount. */
+  concerns({ mapping }: Tenant): boolean {
+    if (this.classes.size > 0) return true;
+    return [...this.volumes.list()].some(({ spec }) => spec?.claimRef?.namespace === mapping.homeNamespace);
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    return this.#reconciler.reconcile(key, signal);
+  }
+
+  /** What the pod's claims keep it from, or `pending`: not known yet. */
+  state(pod: Pod): readonly Refusal[] | 'pending' {
+    const names = claimNames(pod);
+    if (names.length === 0) return [];
+    const sides = this.#options.tenants.of(pod.metadata.namespace ?? '')?.claims;
+    const why = sides?.forbidden ?? this.#forbidden;
+    if (why !== undefined) {
+      const message = `claims cannot be looked after, the rights to it are missing (made by an earlier version?): ${why}`;
+      return [{ reason: OFFLOADED_REASONS.missingReference, message }];
+    }
+    if (sides === undefined || !this.#isSynced(sides)) return 'pending';
+    return names.flatMap((name) => this.#refusal(pod, name, sides) ?? []);
+  }
+
+  /** What was said of a claim over there; returns whether that may change what is to be done. */
+  heard(homeNamespace: string, event: RemoteEvent, isNew: boolean): void {
+    this.#outlooks.heard(event);
+    const sides = this.#options.tenants.of(homeNamespace)?.claims;
+    const remote = sides?.remote(event.podName);
+    const home = sides?.home(event.podName);
+    const isAbout = remote?.metadata.uid === event.podUid && homeUidOf(remote) === home?.metadata.uid;
+    if (!isNew || home === undefined || !isAbout) return;
+    if (event.type !== 'Warning' && event.reason !== WORTH_TELLING) return;
+    const message = `${event.component} over there: ${event.message}`;
+    this.#options.events.event(claimSubject(home), event.type, event.reason, message);
+  }
+
+  get #forbidden(): string | undefined {
+    return [this.classes, this.volumes]
+      .filter(({ synced, contact }) => !synced && contact.code === 'Forbidden')
+      .map(({ contact }) => contact.error)[0];
+  }
+
+  #isSynced(sides: ClaimSides): boolean {
+    return this.classes.synced && this.volumes.synced && sides.synced;
+  }
+
+  #refusal(pod: Pod, name: string, sides: ClaimSides): Refusal | undefined {
+    const home = sides.home(name);
+    const homeClass = home?.spec?.storageClassName;
+    const volume = home === undefined ? undefined : this.volumes.get(volumeName(home.metadata.uid));
+    return claimRefusal({
+      name,
+      home,
+      remote: sides.remote(name),
+      volume,
+      isOurClass: homeClass === undefined ? undefined : this.classes.get(homeClass) !== undefined,
+      nodeName: pod.spec?.nodeName ?? this.#nodeName,
+    });
+  }
+
+  #situation(namespace: string, name: string): Known | undefined {
+    const { tenants, spec, isAsked, isRecorded, contact, virtualNode } = this.#options;
+    const tenant = tenants.of(namespace);
+    if (tenant === undefined) return undefined;
+    const sides = tenant.claims;
+    const home = sides.home(name);
+    const remote = sides.remote(name);
+    const situation: Known['situation'] = {
+      namespace,
+      home,
+      homeClass: this.classes.get(home?.spec?.storageClassName ?? ''),
+      remote,
+      outlook: remote === undefined ? 'unknown' : this.#outlooks.of(remote.metadata.uid),
+      volumes: this.volumes.byIndex('claim', claimKey(namespace, name)),
+      virtualNode: virtualNode.metadata.name,
+      nodeName: this.#nodeName,
+      mapping: spec() ?? {},
+      place: {
+        tenantNamespace: tenant.mapping.tenantNamespace,
+        owner: this.#owner,
+        nodeLabel: this.#nodeLabel,
+      },
+      accepting: isAsked(namespace),
+      contact: contact() && isRecorded(namespace) && this.#isSynced(sides),
+    };
+    return { situation, sides };
+  }
+}

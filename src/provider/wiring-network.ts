@@ -1,0 +1,142 @@
+import type { VirtualNode } from '../api/virtual-node.ts';
+import type { Controller } from '../kube/controller.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { Ingress, Pod } from '../api/wire.ts';
+import { podKey, referenceKey } from './home-pods.ts';
+import type { NetworkView } from './network-view.ts';
+import { endpointSliceKind } from './reflect/endpoint-slices.ts';
+import { ingressKind, ingressReferences } from './reflect/ingresses.ts';
+import type { OpenKind } from './reflect/mirror-sides.ts';
+import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
+import { mirrorKey } from './reflect/mirror.ts';
+import { serviceKind } from './reflect/services.ts';
+import type { Tenant } from './tenant.ts';
+import type { TenantListener, Tenants } from './tenants.ts';
+
+/** What the network between the clusters has to do with. */
+export interface WiredToNetwork {
+  readonly nodeName: string;
+  readonly homePods: Informer<Pod>;
+  readonly virtualNodes: Informer<VirtualNode>;
+  readonly tenants: Tenants;
+  readonly network: NetworkView;
+  /** Whether the namespace is offloaded and not being taken out. */
+  isAsked(homeNamespace: string): boolean;
+  readonly troubles: Pick<MirrorTroubles, 'look' | 'lookAtRules'>;
+  readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'mirror', Controller>>;
+}
+
+/** When the network changes, so do addresses and readiness: of pods, of the Node, and of what is mirrored. */
+export function connectNetwork(provider: WiredToNetwork): void {
+  const { network, controllers, homePods, tenants, nodeName } = provider;
+  homePods.onChange((key, current) => {
+    if (current === undefined) wakeDraining(provider, key);
+  });
+  network.onChange(() => {
+    controllers.node.add(nodeName);
+    for (const pod of homePods.list()) controllers.pods.add(podKey(pod));
+    for (const tenant of tenants.all()) openMirror(provider, tenant);
+  });
+}
+
+/** What is mirrored stays until the last pod of a namespace that is being taken out has gone. */
+export function wakeDraining(provider: WiredToNetwork, podKeyAtHome: string): void {
+  const [homeNamespace = ''] = podKeyAtHome.split('/');
+  if (provider.isAsked(homeNamespace)) return;
+  const tenant = provider.tenants.of(homeNamespace);
+  if (tenant !== undefined) enqueueMirrored(provider, tenant);
+}
+
+export const mirrorListener = (
+  provider: WiredToNetwork,
+): Pick<TenantListener, 'opened' | 'ruled' | 'mirror'> => ({
+  opened: (tenant) => openMirror(provider, tenant),
+  ruled: (tenant) => openMirror(provider, tenant),
+  mirror: (tenant) => {
+    const { homeNamespace } = tenant.mapping;
+    return {
+      changed: (side, name, objectName, states) => {
+        const open = tenant.mirror.of(name);
+        if (open === undefined) return;
+        if (side === 'remote') settle(provider, tenant);
+        const homeName = side === 'home' ? objectName : open.ruled.kind.homeName(objectName);
+        if (homeName === undefined) return;
+        provider.controllers.mirror.add(mirrorKey(name, homeNamespace, homeName));
+        if (name === serviceKind.kind) enqueueSlices(provider, tenant, homeName);
+        if (name === ingressKind.kind) enqueueSecrets(provider, tenant, states);
+      },
+      synced: (name) => {
+        settle(provider, tenant);
+        for (const open of tenant.mirror.open()) {
+          const { kind } = open.ruled;
+          if (kind.kind === name || kind.follows === name) enqueueKind(provider, tenant, open);
+        }
+        if (name === ingressKind.kind) enqueueAllSecrets(provider, tenant);
+      },
+      contact: (name) => {
+        provider.troubles.look(tenant, name);
+        settle(provider, tenant);
+      },
+    };
+  },
+});
+
+/** Opens what the rules and the network ask for now, and looks at everything that they may concern. */
+export function openMirror(provider: WiredToNetwork, tenant: Tenant): void {
+  const hasNetwork = provider.network.state.kind !== 'Off';
+  tenant.mirror.set({ rules: tenant.mapping.reflection, hasNetwork });
+  provider.troubles.lookAtRules(tenant);
+  enqueueMirrored(provider, tenant);
+  enqueueAllSecrets(provider, tenant);
+}
+
+/** The last copy that kept a kind open, or a namespace that is being taken out. */
+function settle(provider: WiredToNetwork, { mirror, mapping }: Tenant): void {
+  const isLast = !provider.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
+  if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
+}
+
+/** They come and go with their Service, and Ingresses say whether theirs is there. */
+function enqueueSlices({ controllers }: WiredToNetwork, { mirror, mapping }: Tenant, service: string): void {
+  for (const { metadata } of mirror.slicesOf(service)) {
+    controllers.mirror.add(mirrorKey(endpointSliceKind.kind, mapping.homeNamespace, metadata.name));
+  }
+  for (const { metadata } of mirror.ingressesTo(service)) {
+    controllers.mirror.add(mirrorKey(ingressKind.kind, mapping.homeNamespace, metadata.name));
+  }
+}
+
+/** Certificates travel with the Ingresses that name them. */
+function enqueueSecrets(
+  { controllers }: WiredToNetwork,
+  { mapping }: Tenant,
+  ingresses: readonly Ingress[],
+): void {
+  for (const { kind, name } of ingresses.flatMap(ingressReferences)) {
+    controllers.reflect.add(referenceKey(kind, mapping.homeNamespace, name));
+  }
+}
+
+function enqueueAllSecrets(provider: WiredToNetwork, tenant: Tenant): void {
+  const ingresses = tenant.mirror.of(ingressKind.kind)?.home.list() ?? [];
+  enqueueSecrets(provider, tenant, [...ingresses]);
+}
+
+/** Everything mirrored of one namespace: Services first, since slices follow them. */
+export function enqueueMirrored(provider: Pick<WiredToNetwork, 'controllers'>, tenant: Tenant): void {
+  for (const open of tenant.mirror.open()) enqueueKind(provider, tenant, open);
+}
+
+function enqueueKind(
+  { controllers }: Pick<WiredToNetwork, 'controllers'>,
+  { mapping }: Tenant,
+  { ruled, home, remote }: OpenKind,
+): void {
+  const { kind } = ruled;
+  const names = new Set<string | undefined>();
+  for (const { metadata } of home.list()) names.add(metadata.name);
+  for (const { metadata } of remote.list()) names.add(kind.homeName(metadata.name));
+  for (const name of names) {
+    if (name !== undefined) controllers.mirror.add(mirrorKey(kind.kind, mapping.homeNamespace, name));
+  }
+}
