@@ -1,5 +1,4 @@
-/** On everything that is made here for a peer: which one. */
-export const LABEL_PEER = 'tributary.dev/peer';
+export { LABEL_PEER } from '../api/names.ts';
 /**
  * On what lending made because of a contract, with the value `contract`. Only such objects are changed or deleted by
  * it: a tenant that people made with `tributary tenant` bears LABEL_PEER too, and is theirs.

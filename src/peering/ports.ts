@@ -7,7 +7,15 @@
  *     clusters: ForeignCluster objects; whom to dial, what is wanted, what people see
  */
 import type { LinkState } from '../api/foreign-cluster.ts';
-import type { CallMethod, Calls, DocumentChanges, Documents, Credential } from './protocol/documents.ts';
+import type { ReflectionRule } from '../api/reflection.ts';
+import type {
+  CallMethod,
+  Calls,
+  DocumentChanges,
+  Documents,
+  Credential,
+  WithheldNamespace,
+} from './protocol/documents.ts';
 
 /** A cluster that has proved its identity by TLS. */
 export interface PeerIdentity {
@@ -94,6 +102,50 @@ export interface BorrowingSide {
   documents(clusterID: string): Pick<Documents, Requests>;
   received(peer: PeerIdentity, changes: Pick<DocumentChanges, Answers>): Promise<void>;
 }
+
+/** The network between the two, towards the link. What we are told of it says nothing of a peering. */
+export interface NetworkSide {
+  /** From caches, without waiting. */
+  documents(clusterID: string): Pick<Documents, 'network'>;
+  received(peer: PeerIdentity, changes: Pick<DocumentChanges, 'network'>): Promise<void>;
+}
+
+/** Services of the one that the other uses, towards the link: we are both provider and consumer. */
+export interface ServicesSide {
+  /** From caches, without waiting. */
+  documents(clusterID: string): Pick<Documents, 'services'>;
+  received(peer: PeerIdentity, changes: Pick<DocumentChanges, 'services'>): Promise<void>;
+}
+
+/** A home namespace that a NamespaceOffloading stretches to a provider. */
+export interface OffloadedNamespace {
+  homeNamespace: string;
+  /** The name that its tenant must have, or there shall be none; undefined: as the provider likes. */
+  remoteName?: string;
+  reflection: readonly ReflectionRule[];
+}
+
+/** What NamespaceOffloadings want, towards borrowing. */
+export interface NamespaceOffloadings {
+  /** False: what is missing is not absent yet; nothing is taken out on its account. Default true. */
+  readonly synced?: boolean;
+  /** From caches, without waiting; by the labels of the provider's VirtualNodes as they are now. */
+  of(clusterID: string): readonly OffloadedNamespace[];
+  /** Calls back after any answer may have changed; the returned function ends that. */
+  onChange(listener: () => void): () => void;
+}
+
+/** What borrowing knows of the namespaces that it was asked to bring to a provider. */
+export interface OffloadedStanding {
+  /** Undefined: no word of it from the provider yet. */
+  standing(clusterID: string, homeNamespace: string): NamespaceStanding | undefined;
+  /** Whether an AcceptancePolicy or ForeignCluster names it, so that it is wanted there without a NamespaceOffloading, too. */
+  isNamed(clusterID: string, homeNamespace: string): boolean;
+  onChange(listener: () => void): () => void;
+}
+export type NamespaceStanding =
+  | { state: 'Mapped'; tenantNamespace: string }
+  | { state: 'Withheld'; reason: WithheldNamespace['reason']; message: string };
 
 /** Where borrowing stands with one provider, for the ForeignCluster. */
 export interface PeeringReport {

@@ -8,8 +8,12 @@ import type { Right } from '../api/rbac.ts';
  * - `pods/eviction`, `pods/binding`, `deletecollection`: `delete`, one pod at a time, is all that a home needs, and
  *   our own scheduler places pods;
  * - `serviceaccounts` and `serviceaccounts/token`: offloaded pods run as nobody here, their tokens come from home;
- * - `services`, `endpointslices`, `ingresses`, `persistentvolumeclaims`: not carried across by this version;
- * - `events`, `resourcequotas`, `namespaces`, `nodes`: a refusal comes back as the answer to the write.
+ * - `ingresses/status`: our ingress controllers say where an Ingress is reached;
+ * - `endpoints`: an older way to say the same as EndpointSlices, which the tenant policy could be bypassed by;
+ * - events in `events.k8s.io`: the same objects as in the core group, and nothing more;
+ * - `resourcequotas`, `namespaces`, `nodes`: a refusal comes back as the answer to the write.
+ *
+ * Further kinds, which a SharingPolicy names, are in a Role of their own (tenant-kinds.ts).
  */
 export const PEER_RIGHTS: readonly Right[] = [
   {
@@ -71,6 +75,53 @@ export const PEER_RIGHTS: readonly Right[] = [
     why:
       'as ConfigMaps, and tokens of home service accounts; who may list can read, so keep no Secret of your own in ' +
       'a tenant namespace',
+  },
+  {
+    group: '',
+    resource: 'services',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'its Services, so that its pods here find each other and those at home by name; the tenant policy holds them to ' +
+      'ClusterIP and ExternalName, without addresses of their own choice',
+  },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'endpoints of its Services outside this cluster; the tenant policy holds them to the prefixes under which this ' +
+      'cluster sees the peer, so that none can name an address of ours',
+  },
+  {
+    group: 'networking.k8s.io',
+    resource: 'ingresses',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'its Ingresses, of the classes that the SharingPolicy offers; the tenant policy holds them to the hosts of that ' +
+      'policy and to annotations that steer nothing but themselves',
+  },
+  {
+    group: '',
+    resource: 'persistentvolumeclaims',
+    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+    why:
+      'its volumes, of the classes and up to the storage that the SharingPolicy lends; the tenant policy holds them to ' +
+      'that; none can be changed once made; get: a claim is believed gone only after a read',
+  },
+  {
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    names: ['tributary-home'],
+    verbs: ['get', 'update'],
+    why: 'shows that the home is there, by one Lease that we make; while it is not renewed, our guardian keeps its pods',
+  },
+  {
+    group: '',
+    resource: 'events',
+    verbs: ['list', 'watch'],
+    why:
+      'why a pod of its does not start, said by our scheduler and kubelets, is shown at home; of tenant namespaces ' +
+      'only, and none can be made',
   },
   {
     group: 'metrics.k8s.io',

@@ -2,13 +2,12 @@
  * What neither RBAC nor Pod Security says about pods of peers, as a ValidatingAdmissionPolicy (KEP-3488): it runs in
  * the API server itself, so no webhook has to be up for it to hold. One policy serves all tenants.
  */
-import { APP_NAME, LABEL_APP_NAME, type ManifestOf } from '../api/manifest.ts';
-import type { ResourceList, Stored } from '../api/wire.ts';
-import { LABEL_PEER } from './labels.ts';
-import type * as models from '@kubernetes/client-node';
-
-type Policy = Stored<models.V1ValidatingAdmissionPolicy>;
-type PolicyBinding = Stored<models.V1ValidatingAdmissionPolicyBinding>;
+import type { PolicyPair } from '../api/fence.ts';
+import { LABEL_HOME_UID } from '../api/names.ts';
+import type { ResourceList } from '../api/wire.ts';
+import { ANNOTATION_TOLERATIONS } from './tenant-annotations.ts';
+import { forgeTenantAdmission, listedOn, saidOn } from './tenant-admission.ts';
+import type { TenantAdmission } from './tenant-admission.ts';
 
 /** On a tenant namespace: the highest priority that pods there may have. */
 export const ANNOTATION_MAX_PRIORITY = 'tributary.dev/max-priority';
@@ -17,7 +16,6 @@ export const ANNOTATION_MAX_PRIORITY = 'tributary.dev/max-priority';
 export const ANNOTATION_EXTENDED = 'tributary.dev/extended-resources';
 
 const NAME = 'tributary-tenants';
-const ADMISSION_VERSION = 'admissionregistration.k8s.io/v1';
 
 /** Not cpu, memory and the like: what a quota bounds only where it names it, such as a GPU, or huge pages. */
 const isExtended = (resource: string): boolean => resource.includes('/') || resource.startsWith('hugepages-');
@@ -32,7 +30,15 @@ const asksForGranted = (list: 'containers' | 'initContainers'): string =>
   `c.resources.requests.all(r, !(r.contains('/') || r.startsWith('hugepages-')) || ` +
   `r in namespaceObject.metadata.?annotations[?'${ANNOTATION_EXTENDED}'].orValue('').split(','))))`;
 
-const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
+/** What a pod asks for as a whole (KEP-2837) may only be what quotas count anyway, and huge pages. */
+const asksForGrantedAsWhole =
+  'object.spec.?resources.?requests.orValue({}).all(r, ' +
+  `!r.startsWith('hugepages-') || r in ${listedOn(ANNOTATION_EXTENDED)})`;
+
+/** Whether `object` or `oldObject` bears the label by which the gateway finds pods of peers. */
+const isMarked = (pod: string): string => `${pod}.metadata.?labels[?'${LABEL_HOME_UID}'].hasValue()`;
+
+const validations: TenantAdmission['validations'] = [
   {
     // A pod created with a node name never meets the scheduler, and so no taint, no affinity, no free room.
     expression: "oldObject != null || !has(object.spec.nodeName) || object.spec.nodeName == ''",
@@ -47,43 +53,32 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
     message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
   },
   {
-    // An empty key tolerates everything, the control plane's taint included.
+    // An empty key tolerates everything, the control plane's taint included. What the provider itself gives may be that.
     expression:
-      "!has(object.spec.tolerations) || object.spec.tolerations.all(t, has(t.key) && t.key != '' && " +
-      "!t.key.startsWith('node-role.kubernetes.io/'))",
-    message: 'pods of peers may not tolerate the taints of control-plane nodes, nor all taints',
+      "object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') != '' && " +
+      "((!t.key.startsWith('node-role.kubernetes.io/') && t.key != 'node.kubernetes.io/unschedulable') || " +
+      `${saidOn(ANNOTATION_TOLERATIONS)}.replace(' ', '').contains('"key":"' + t.key + '"')))`,
+    message: 'pods of peers may not tolerate the taints of control-plane and cordoned nodes, nor all taints',
   },
   {
     // A quota says nothing of a resource that it does not name, and would let all GPUs go to a peer with none.
-    expression: `oldObject != null || (${asksForGranted('containers')} && ${asksForGranted('initContainers')})`,
+    expression:
+      `oldObject != null || (${asksForGranted('containers')} && ${asksForGranted('initContainers')} && ` +
+      `${asksForGrantedAsWhole})`,
     message: `pods of peers may ask for the extended resources of the annotation ${ANNOTATION_EXTENDED} only`,
+  },
+  {
+    // Without it the gateway takes the pod for one of ours, and so do other peers. Pods from before can still end.
+    expression: `${isMarked('object')} || (oldObject != null && !${isMarked('oldObject')})`,
+    message: `pods of peers bear the label ${LABEL_HOME_UID}`,
   },
 ];
 
 /** The policy and what puts it in force for every namespace that belongs to a peer. */
-export function forgeTenantPolicy(): [ManifestOf<Policy>, ManifestOf<PolicyBinding>] {
-  const metadata = { name: NAME, labels: { [LABEL_APP_NAME]: APP_NAME } };
-  return [
-    {
-      apiVersion: ADMISSION_VERSION,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata,
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }] },
-          resourceRules: [
-            { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] },
-          ],
-        },
-        validations,
-      },
-    },
-    {
-      apiVersion: ADMISSION_VERSION,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata,
-      spec: { policyName: NAME, validationActions: ['Deny'] },
-    },
-  ];
-}
+export const forgeTenantPolicy = (): PolicyPair =>
+  forgeTenantAdmission(NAME, {
+    resourceRules: [
+      { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] },
+    ],
+    validations,
+  });

@@ -1,4 +1,5 @@
 import type { Manifest, ManifestOf } from '../api/manifest.ts';
+import type { ReflectableKind } from '../api/reflection.ts';
 import type { ResourceList, Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { parseQuantity } from '../lib/quantity.ts';
@@ -21,12 +22,18 @@ export const DEFAULT_QUOTA: Readonly<ResourceList> = { cpu: '4', memory: '8Gi', 
 const BOUNDS: Readonly<ResourceList> = {
   configmaps: '500',
   secrets: '500',
-  services: '0',
+  services: '250',
+  // Those of our own controller count, too.
+  'count/endpointslices.discovery.k8s.io': '1000',
+  'count/ingresses.networking.k8s.io': '100',
   'services.loadbalancers': '0',
   'services.nodeports': '0',
   persistentvolumeclaims: '0',
   'requests.storage': '0',
 };
+
+/** Where storage is lent at all. */
+const MOST_CLAIMS = '100';
 
 /** Requests of a container that names none, else a quota on requests would refuse its pod. */
 const DEFAULT_REQUESTS: Readonly<ResourceList> = {
@@ -70,6 +77,13 @@ function quotaKey(resource: string): string {
   return isRequest || isExtended ? `requests.${resource}` : resource;
 }
 
+/** Objects of a kind that only the SharingPolicy lets in. */
+export const FURTHER_OBJECTS = '500';
+
+/** So many objects of each further kind. */
+export const boundsOfKinds = (kinds: readonly ReflectableKind[]): ResourceList =>
+  Object.fromEntries(kinds.map(({ group, resource }) => [`count/${resource}.${group}`, FURTHER_OBJECTS]));
+
 /** Of the ResourceQuota in each tenant namespace. */
 export const QUOTA_NAME = 'tributary';
 
@@ -79,6 +93,7 @@ export function forgeQuota(
   quota: ResourceList,
 ): ManifestOf<ResourceQuota> {
   const agreed = Object.fromEntries(Object.entries(quota).map(([key, amount]) => [quotaKey(key), amount]));
+  const claims = 'requests.storage' in agreed ? { persistentvolumeclaims: MOST_CLAIMS } : {};
   return {
     apiVersion: 'v1',
     kind: 'ResourceQuota',
@@ -87,6 +102,7 @@ export function forgeQuota(
       hard: {
         ...BOUNDS,
         'count/pods': String(Math.floor(parseQuantity(quota['pods'] ?? '0')) * FINISHED_POD_FACTOR),
+        ...claims,
         ...agreed,
       },
     },

@@ -3,6 +3,7 @@
  * pods in namespaces of this cluster, within a quota and under Pod Security. Pure functions; `tributary tenant`
  * prints what they make, and `kubectl apply` puts it in place.
  */
+import { isClusterNamespace } from '../api/cluster-namespaces.ts';
 import {
   APP_NAME,
   LABEL_APP_NAME,
@@ -16,13 +17,12 @@ import { forgeGrant, rulesOf } from '../api/rbac.ts';
 import type { Namespace, ResourceList, Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { PEER_RIGHTS } from './rights.ts';
+import { ANNOTATION_KEEP_FOR } from './tenant-annotations.ts';
+import { forgeIsolation, type Isolation, type IsolationFacts } from './tenant-isolation.ts';
 import { DEFAULT_QUOTA, forgeLimits, forgeQuota } from './tenant-quota.ts';
-import {
-  ANNOTATION_EXTENDED,
-  ANNOTATION_MAX_PRIORITY,
-  extendedResources,
-  forgeTenantPolicy,
-} from './tenant-policy.ts';
+import { DEFAULT_KEEP_FOR_SECONDS, annotationsOfTerms, type TenantTerms } from './tenant-terms.ts';
+import { forgeTenantPolicies } from './tenant-policies.ts';
+import { ANNOTATION_EXTENDED, ANNOTATION_MAX_PRIORITY, extendedResources } from './tenant-policy.ts';
 import { LABEL_PEER } from './labels.ts';
 import type * as models from '@kubernetes/client-node';
 
@@ -34,7 +34,7 @@ export const PEERS_NAMESPACE = 'tributary-peers';
 
 export type { PodSecurityLevel };
 
-export interface Tenant {
+export interface Tenant extends TenantTerms {
   /** What we call the peer; names its account. */
   peer: string;
   /** Made for this peer alone. */
@@ -43,12 +43,16 @@ export interface Tenant {
   quota?: ResourceList;
   /** Default `baseline`: no privileges, no host access. `restricted` also asks for non-root. */
   podSecurity?: PodSecurityLevel;
+  /** How long its pods outlive a home that does not come back. Default: a day. */
+  keepForSeconds?: number;
+  /** Default `Tenant`: a NetworkPolicy keeps its pods apart from ours and those of other peers. */
+  isolation?: Isolation;
+  /** Addresses of this cluster, which its pods do not reach; without them every private range is taken for ours. */
+  ownCidrs?: readonly string[];
 }
 
 /** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
-const RESERVED = /^(kube-.*|default|tributary-(system|peers|agents|network))$/;
-
-export const isReservedNamespace = (name: string): boolean => RESERVED.test(name);
+export const isReservedNamespace = (name: string): boolean => name === 'default' || isClusterNamespace(name);
 
 /** All objects of one tenant, in the order in which they must be applied. */
 export function forgeTenant(tenant: Tenant): Manifest[] {
@@ -58,10 +62,16 @@ export function forgeTenant(tenant: Tenant): Manifest[] {
   }
   if (tenant.namespaces.length === 0) throw new TributaryError('Invalid', 'no tenant namespace is given');
   checkedUnique('tenant namespace', tenant.namespaces);
+  if ((tenant.storageClasses ?? []).length > 0 && tenant.quota?.['requests.storage'] === undefined) {
+    throw new TributaryError(
+      'Invalid',
+      'storage classes are lent but no storage: say how much by requests.storage in the quota, as in requests.storage=10Gi',
+    );
+  }
   return [
     forgePeersNamespace(),
     forgePeerAccount(peer, labelsOf(peer)),
-    ...forgeTenantPolicy(),
+    ...forgeTenantPolicies(),
     ...tenant.namespaces.flatMap((namespace) => forgeTenantNamespace(namespace, { ...tenant, peer })),
   ];
 }
@@ -80,14 +90,27 @@ function forgeTenantNamespace(name: string, tenant: Tenant): Manifest[] {
   return [
     forgeNamespace(name, labels, {
       podSecurity: tenant.podSecurity ?? 'baseline',
-      annotations: { [ANNOTATION_MAX_PRIORITY]: '0', [ANNOTATION_EXTENDED]: extendedResources(quota) },
+      annotations: {
+        [ANNOTATION_MAX_PRIORITY]: '0',
+        [ANNOTATION_EXTENDED]: extendedResources(quota),
+        ...annotationsOfTerms(tenant),
+        [ANNOTATION_KEEP_FOR]: String(tenant.keepForSeconds ?? DEFAULT_KEEP_FOR_SECONDS),
+      },
     }),
     forgeQuota(name, labels, quota),
     forgeLimits(name, labels, quota),
     forgeDefaultAccount(name, labels),
+    ...(tenant.isolation === 'None' ? [] : [forgeIsolation(name, labels, isolationFacts(tenant))]),
     ...forgeGrant({ name: 'tributary-peer', namespace: name, labels, account, rules: rulesOf(PEER_RIGHTS) }),
   ];
 }
+
+/** A tenant made by hand has no tunnel, and so no prefixes of its home. */
+const isolationFacts = ({ peer, ownCidrs }: Tenant): IsolationFacts => ({
+  peer,
+  prefixes: [],
+  own: ownCidrs && { inside: ownCidrs, nodes: [] },
+});
 
 const labelsOf = (peer: string): Record<string, string> => ({
   [LABEL_APP_NAME]: APP_NAME,

@@ -1,3 +1,4 @@
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import type { SignedContract } from '../../api/offer.ts';
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import { Controller } from '../../kube/controller.ts';
@@ -9,13 +10,19 @@ import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract/contract.ts';
 import { checkOffer } from '../offer/check.ts';
 import type { PolicyEffect } from '../policy/policy-status.ts';
-import type { BorrowingSide, PeerIdentity, PeeringReport } from '../ports.ts';
+import type {
+  BorrowingSide,
+  NamespaceStanding,
+  OffloadedStanding,
+  PeerIdentity,
+  PeeringReport,
+} from '../ports.ts';
 import type { DocumentChanges, Documents, GrantDocument, OfferDocument } from '../protocol/documents.ts';
 import { AccessKeeper } from './access.ts';
 import { AgentSetup } from './agent-setup.ts';
 import { Caches } from './caches.ts';
 import { CredentialKeeper } from './credentials.ts';
-import { decide } from './decide.ts';
+import { decide, readContract } from './decide.ts';
 import type { Facts } from './facts.ts';
 import { Hearing } from './heard.ts';
 import { BORROWING_EVENTS } from './names.ts';
@@ -24,16 +31,18 @@ import type { BorrowingOptions } from './ports.ts';
 import { probe } from './probe.ts';
 import { Reconciler } from './reconciler.ts';
 import { reportOf } from './report.ts';
-import { documentsOf, isOffloadable, leftOutOf, namespacesOf } from './request.ts';
+import { documentsOf } from './request.ts';
 import { Setup } from './setup.ts';
+import { standingOf, standingsOf } from './standing.ts';
 import { Teardown } from './teardown.ts';
+import { isNamed, wantedNamespaces } from './wanted.ts';
 
 /** Providers that are worked on at the same time. */
 const CONCURRENCY = 8;
-const DEFAULT_DRAIN_MS = 30_000;
+const DEFAULT_LIMITS = { evictMs: 300_000, endMs: 30_000 };
 
 /** We as consumer: from an offer to a virtual node, and back. */
-export class Borrowing implements BorrowingSide {
+export class Borrowing implements BorrowingSide, OffloadedStanding {
   readonly #options: BorrowingOptions;
   readonly #log: Logger;
   readonly #caches: Caches;
@@ -42,7 +51,7 @@ export class Borrowing implements BorrowingSide {
   readonly #credentials: CredentialKeeper;
   readonly #controller: Controller;
   readonly #listeners = new Set<(clusterID: string) => void>();
-  readonly #told = new Map<string, PeeringReport>();
+  readonly #told = new Map<string, Told>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: BorrowingOptions) {
@@ -63,7 +72,10 @@ export class Borrowing implements BorrowingSide {
     this.#controller = new Controller({
       name: 'borrowing',
       concurrency: CONCURRENCY,
-      reconcile: async (clusterID, { signal }) => reconciler.reconcile(clusterID, signal),
+      reconcile: async (clusterID, { signal }) => {
+        if (!this.#isRead) throw notRead();
+        return reconciler.reconcile(clusterID, signal);
+      },
       clock,
       log,
       random,
@@ -101,9 +113,9 @@ export class Borrowing implements BorrowingSide {
   /** Throws while our own state is not read yet: to say nothing is right, to say that there is nothing is not. */
   documents(clusterID: string): Pick<Documents, 'request' | 'acceptance'> {
     const { clusterName } = this.#options;
-    if (!this.#caches.synced)
-      throw new TributaryError('Unavailable', 'not all that was agreed on is read yet');
-    return documentsOf(this.#facts(clusterID), { clusterName, mayOffload: this.#mayOffload });
+    if (!this.#isRead) throw new TributaryError('Unavailable', 'not all that was agreed on is read yet');
+    const virtualNodes = this.#caches.virtualNodesOf(clusterID);
+    return documentsOf(this.#facts(clusterID), { clusterName, virtualNodes });
   }
 
   async received(peer: PeerIdentity, changes: Pick<DocumentChanges, 'offer' | 'grant'>): Promise<void> {
@@ -135,7 +147,16 @@ export class Borrowing implements BorrowingSide {
   report(clusterID: string): PeeringReport {
     if (!this.#caches.synced) return { phase: 'None', message: 'not read yet' };
     const facts = this.#facts(clusterID);
-    return reportOf(facts, decide(facts), leftOutOf(facts.wish, this.#mayOffload));
+    return reportOf(facts, decide(facts), facts.wanted.leftOut);
+  }
+
+  standing(clusterID: string, homeNamespace: string): NamespaceStanding | undefined {
+    if (!this.#isRead) return undefined;
+    return standingOf(this.#facts(clusterID), homeNamespace, this.#caches.virtualNodesOf(clusterID));
+  }
+
+  isNamed(clusterID: string, homeNamespace: string): boolean {
+    return isNamed(this.#options.wishes.wish(clusterID), homeNamespace) && this.#mayOffload(homeNamespace);
   }
 
   /** What a policy does today. */
@@ -144,23 +165,36 @@ export class Borrowing implements BorrowingSide {
     return { peers: under.map(({ metadata }) => metadata.name) };
   }
 
+  /** Calls back after the report about a provider, or where a namespace stands with it, has changed. */
   onChange(listener: (clusterID: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** Else what is missing is not absent: nothing may be taken back because of it. */
+  get #isRead(): boolean {
+    return this.#caches.synced && this.#options.offloadings?.synced !== false;
+  }
+
   readonly #mayOffload = (namespace: string): boolean =>
-    isOffloadable(namespace, this.#options.systemNamespace) && this.#caches.hasNamespace(namespace);
+    !isClusterNamespace(namespace, this.#options.systemNamespace) && this.#caches.hasNamespace(namespace);
 
   #facts(clusterID: string): Facts {
-    const { wishes, clock } = this.#options;
+    const { wishes, clock, offloadings } = this.#options;
+    const wish = wishes.wish(clusterID);
     const heard = this.#hearing.of(clusterID);
     const advertisement = this.#caches.advertisements.get(clusterID);
     const { contract, virtualNodes = [] } = advertisement?.status ?? {};
     const proved = this.#proved(clusterID, contract);
     return {
       nowMs: clock.now(),
-      wish: wishes.wish(clusterID),
+      wish,
+      wanted: wantedNamespaces({
+        wish,
+        offloaded: offloadings?.of(clusterID) ?? [],
+        mayOffload: this.#mayOffload,
+        agreed: readContract(contract)?.namespaces ?? [],
+      }),
       heard,
       isLinked: this.#options.links().view(clusterID) !== undefined,
       advertisement,
@@ -217,19 +251,19 @@ export class Borrowing implements BorrowingSide {
   }
 
   #connect(): void {
-    const { wishes, links } = this.#options;
+    const { wishes, links, offloadings } = this.#options;
     const changed = (clusterID: string): void => this.#changed(clusterID);
     this.#caches.onChange(changed);
+    const allChanged = (): void => this.#known().forEach(changed);
     this.#unsubscribe = [
       wishes.onChange(changed),
+      offloadings?.onChange(allChanged) ?? NOTHING,
       links().onChange(({ clusterID }) => {
         if (clusterID !== undefined) this.#linkChanged(clusterID);
       }),
-      this.#caches.namespaces.onChange(() => {
-        for (const clusterID of this.#known()) changed(clusterID);
-      }),
+      this.#caches.namespaces.onChange(allChanged),
     ];
-    for (const clusterID of this.#known()) changed(clusterID);
+    allChanged();
   }
 
   #known(): Set<string> {
@@ -252,18 +286,25 @@ export class Borrowing implements BorrowingSide {
   #changed(clusterID: string): void {
     this.#controller.add(clusterID);
     this.#options.links().publish(clusterID);
-    const report = this.report(clusterID);
-    if (deepEqual(report, this.#told.get(clusterID))) return;
-    this.#told.set(clusterID, report);
+    const told = this.#tell(clusterID);
+    if (deepEqual(told, this.#told.get(clusterID))) return;
+    this.#told.set(clusterID, told);
     for (const listener of this.#listeners) listener(clusterID);
+  }
+
+  #tell(clusterID: string): Told {
+    const report = this.report(clusterID);
+    if (!this.#isRead) return { report, standings: {} };
+    const standings = standingsOf(this.#facts(clusterID), this.#caches.virtualNodesOf(clusterID));
+    return { report, standings: Object.fromEntries(standings) };
   }
 
   #reconciler(): Reconciler {
     const { client, identity, launcher, systemNamespace, homeApiServer, events, clock } = this.#options;
-    const { drainMs = DEFAULT_DRAIN_MS } = this.#options;
+    const limits = { ...DEFAULT_LIMITS, ...this.#options.drain };
     const [caches, access, credentials, log] = [this.#caches, this.#access, this.#credentials, this.#log];
     const agents = new AgentSetup({ launcher, clock, log });
-    const teardown = new Teardown({ client, clock, log, drainMs });
+    const teardown = new Teardown({ client, clock, log, events, limits });
     const nodes = new NodeSetup({
       client,
       caches,
@@ -295,10 +336,16 @@ export class Borrowing implements BorrowingSide {
       clock,
       facts: (clusterID) => this.#facts(clusterID),
       clusterNameOf: (clusterID) => this.#options.links().view(clusterID)?.clusterName,
-      namespacesOf: ({ wish }) => namespacesOf(wish, this.#mayOffload),
     });
   }
 }
+
+interface Told {
+  report: PeeringReport;
+  standings: Record<string, NamespaceStanding>;
+}
+
+const NOTHING = (): void => undefined;
 
 const notRead = (): TributaryError =>
   new TributaryError('Unavailable', 'what was agreed on before is not read yet');

@@ -59,10 +59,9 @@ export class Caches {
     return secret !== undefined && providerOf(secret).includes(clusterID) ? secret : undefined;
   }
 
-  /** Whether it exists and is not about to go. */
+  /** One that is about to go still counts: its pods over there have to be ended, and the provider keeps them until then. */
   hasNamespace(name: string): boolean {
-    const namespace = this.namespaces.get(name);
-    return namespace !== undefined && namespace.metadata.deletionTimestamp === undefined;
+    return this.namespaces.get(name) !== undefined;
   }
 
   hasBelongings(clusterID: string): boolean {

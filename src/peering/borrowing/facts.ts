@@ -1,11 +1,13 @@
 import type { Advertisement } from '../../api/advertisement.ts';
 import type { Heard } from './heard.ts';
 import type { BorrowingWish } from './ports.ts';
+import type { WantedNamespaces } from './wanted.ts';
 
 /** All that is known of one provider, at one moment. */
 export interface Facts {
   nowMs: number;
   wish: BorrowingWish;
+  wanted: WantedNamespaces;
   heard: Heard;
   /** It is at the other end of a link now. */
   isLinked: boolean;

@@ -1,4 +1,5 @@
 import { isConditionTrue } from '../../api/conditions.ts';
+import { LABEL_CLUSTER } from '../../api/names.ts';
 import type { HomeApiServer, VirtualNode } from '../../api/virtual-node.ts';
 import { VIRTUAL_NODE_CONDITIONS, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -8,9 +9,11 @@ import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
 import type { Caches } from './caches.ts';
 import { ANNOTATION_NODE_NAME, nodeNameOf, secretName } from './names.ts';
 import { recordName, whoHas } from './naming.ts';
-import { usedNamespaces } from './request.ts';
 import type { NodesState } from './status.ts';
 import type { Teardown } from './teardown.ts';
+import { clusterLabel } from './cluster-label.ts';
+import { ingressClassesOf, offeredStorageClassesOf, storageClassesOf } from './classes.ts';
+import { mappingsOf, usedNamespaces } from './wanted.ts';
 import type { WantedVirtualNode } from './virtual-node.ts';
 import { draftVirtualNode, isOf, wantedVirtualNode } from './virtual-node.ts';
 import type { Work } from './work.ts';
@@ -78,16 +81,23 @@ export class NodeSetup {
     }
   }
 
-  #wanted({ clusterID, course, facts, namespaces }: Work, plan: NamedPlan): WantedVirtualNode {
+  #wanted({ clusterID, course, facts, advertisement }: Work, plan: NamedPlan): WantedVirtualNode {
     const { systemNamespace, homeApiServer } = this.#options;
+    const { wish, wanted } = facts;
+    const { clusterName, offer } = advertisement.spec;
+    const base = advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME];
+    const { nodeLabels, ingressClasses, storageClasses } = wish.policy?.spec ?? {};
     const { name, resources, labels, declaredFeatures } = plan;
     return {
       name,
       provider: clusterID,
       kubeconfigSecretRef: { namespace: systemNamespace, name: secretName(clusterID) },
       resources,
-      labels: { ...labels, ...facts.wish.policy?.spec.nodeLabels },
-      namespaces: usedNamespaces(course.terms?.namespaces ?? [], namespaces),
+      labels: { ...labels, [LABEL_CLUSTER]: clusterLabel(clusterName, clusterID, base), ...nodeLabels },
+      namespaces: mappingsOf(usedNamespaces(course.terms?.namespaces ?? [], wanted), wanted),
+      ingressClasses: ingressClassesOf(ingressClasses, offer.classes.ingress),
+      storageClasses: storageClassesOf(storageClasses),
+      offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
       closed: course.closed !== undefined,
       ...(homeApiServer !== undefined && { homeApiServer }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),

@@ -2,11 +2,12 @@ import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { HomeApiServer } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
+import type { DrainLimits } from '../../kube/drain-stage.ts';
 import type { EventRecorder, EventSubject } from '../../kube/events.ts';
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { AgentLauncher, ApiReach, OwnIdentity, PeerLinks } from '../ports.ts';
+import type { AgentLauncher, ApiReach, NamespaceOffloadings, OwnIdentity, PeerLinks } from '../ports.ts';
 
 /** What people and policies here want of one provider. */
 export interface BorrowingWish {
@@ -35,6 +36,8 @@ export interface BorrowingOptions {
   /** Of this cluster, for people over there. */
   clusterName: string;
   wishes: BorrowingWishes;
+  /** Namespaces that are wanted over there besides; default: none. */
+  offloadings?: NamespaceOffloadings;
   /** Late bound: the registry of links needs us, too. */
   links: () => Pick<PeerLinks, 'view' | 'publish' | 'call' | 'onChange'>;
   reach: ApiReach;
@@ -49,8 +52,8 @@ export interface BorrowingOptions {
   ownApiServers?: readonly string[];
   /** For development: a provider's API server on this machine's loopback may be dialled. Default false. */
   allowLoopback?: boolean;
-  /** How long pods may take to end when a peering ends. Default 30 000. */
-  drainMs?: number;
+  /** How long pods may take to leave when a peering ends. Default 300 000 as budgets allow, 30 000 to end then. */
+  drain?: Partial<DrainLimits>;
   events: EventRecorder;
   metrics?: ControllerMetrics;
   clock: Clock;

@@ -2,7 +2,7 @@ import { ADVERTISEMENT_REASONS, advertisements } from '../../api/advertisement.t
 import { isClusterName } from '../../api/forms.ts';
 import { FINALIZER_PEERING } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
-import { API_VERSION } from '../../api/virtual-node.ts';
+import { API_VERSION, type VirtualNode } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -24,7 +24,7 @@ import { chooseName, recordName } from './naming.ts';
 import { newsOf } from './news.ts';
 import type { Again, Setup } from './setup.ts';
 import { type Progress, type StatusInputs, forgeStatus } from './status.ts';
-import type { Teardown } from './teardown.ts';
+import type { Draining, Teardown } from './teardown.ts';
 import { isOf } from './virtual-node.ts';
 import type { Work } from './work.ts';
 
@@ -35,7 +35,6 @@ export interface ReconcilerOptions {
   facts: (clusterID: string) => Facts;
   /** How a provider calls itself, as far as is known. */
   clusterNameOf: (clusterID: string) => string | undefined;
-  namespacesOf: (facts: Facts) => string[];
   setup: Setup;
   teardown: Teardown;
   agents: AgentSetup;
@@ -136,7 +135,7 @@ export class Reconciler {
     facts: Facts,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { caches, client, setup, clock, namespacesOf } = this.#options;
+    const { caches, client, setup, clock } = this.#options;
     const { advertisement } = facts;
     if (advertisement === undefined) return {};
     if (advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME] === undefined) {
@@ -153,7 +152,6 @@ export class Reconciler {
       advertisement,
       ours,
       signal,
-      namespaces: namespacesOf(facts),
     };
     let so: { progress?: Progress; again: Again } = { again: {} };
     const tell = (progress: Progress, again: Again): void => {
@@ -184,10 +182,13 @@ export class Reconciler {
     const recorded = facts.advertisement?.status?.virtualNodes ?? [];
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
     const isLast = ours.length === 0 && facts.advertisement?.metadata.deletionTimestamp !== undefined;
-    // Nobody will read it.
-    if (!isLast) await this.#write(facts, this.#endingStatus(course, names), signal);
     const hasty = course.revoked || facts.wish.force === true;
-    const wait = await this.#takeDown(clusterID, { names, hasty }, signal);
+    const draining = await this.#drain(ours, hasty, signal);
+    // Nobody will read it.
+    if (!isLast) await this.#write(facts, this.#endingStatus(course, names, draining.message), signal);
+    if (draining.error !== undefined) throw draining.error;
+    if (draining.waitMs !== undefined) return { requeueAfterMs: draining.waitMs };
+    const wait = await this.#takeDown(clusterID, names, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };
     if (course.forget) await this.#forget(facts, signal);
     // All that it names is gone for sure.
@@ -195,16 +196,28 @@ export class Reconciler {
     return {};
   }
 
-  /** Undefined when nothing is left, else the milliseconds after which to look again. */
+  /** What goes wrong is told, too, before it is thrown. */
+  async #drain(
+    ours: readonly VirtualNode[],
+    hasty: boolean,
+    signal: AbortSignal,
+  ): Promise<Partial<Draining> & { error?: Error }> {
+    try {
+      return (await this.#options.teardown.drain(ours, { hasty }, signal)) ?? {};
+    } catch (caught) {
+      const error = caught as Error;
+      return hasCode(error, 'Conflict', 'Aborted') ? { error } : { error, message: errorMessage(error) };
+    }
+  }
+
+  /** Of drained nodes. Undefined when nothing is left, else the milliseconds after which to look again. */
   async #takeDown(
     clusterID: string,
-    { names, hasty }: { names: readonly string[]; hasty: boolean },
+    names: readonly string[],
     signal: AbortSignal,
   ): Promise<number | undefined> {
     const { caches, teardown, agents, access, credentials } = this.#options;
     const ours = caches.virtualNodesOf(clusterID);
-    const wait = await teardown.drain(ours, { hasty }, signal);
-    if (wait !== undefined) return wait;
     for (const one of ours) await teardown.removeVirtualNode(one, signal);
     await agents.remove(clusterID, signal);
     for (const name of names) {
@@ -222,8 +235,9 @@ export class Reconciler {
   #endingStatus(
     { verdict, contract, report }: Extract<Course, { kind: 'end' }>,
     names: string[],
+    draining?: string,
   ): Omit<StatusInputs, 'advertisement' | 'nowMs'> {
-    const message = report.message ?? '';
+    const message = draining ?? report.message ?? '';
     const obstacle = { reason: ADVERTISEMENT_REASONS.ending, message };
     const nodes = { complete: false, ready: 0, message };
     return { verdict, contract, progress: { names, nodes, obstacle } };

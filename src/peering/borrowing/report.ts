@@ -101,9 +101,19 @@ export function usedReport({ advertisement }: Facts): PeeringReport {
   return { phase: 'Established', reason: REASONS.ok, message: node.message };
 }
 
+/** While it is taken down, the Advertisement says what is waited for. */
+function endingReport(report: PeeringReport, { advertisement }: Facts): PeeringReport {
+  const conditions = advertisement?.status?.conditions ?? [];
+  const { reason, message } =
+    conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode) ?? {};
+  const isNews = reason === ADVERTISEMENT_REASONS.ending && message !== report.message;
+  return isNews ? { ...report, message: `${report.message ?? 'it ends'}; ${message}` } : report;
+}
+
 /** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see leftOutOf. */
 export function reportOf(facts: Facts, course: Course, leftOut: readonly string[] = []): PeeringReport {
-  const report = 'report' in course ? course.report : usedReport(facts);
+  const said = 'report' in course ? course.report : usedReport(facts);
+  const report = course.kind === 'end' ? endingReport(said, facts) : said;
   if (leftOut.length === 0 || !facts.wish.wanted || report.message === undefined) return report;
   const shown = leftOut.slice(0, MAX_LEFT_OUT).join(', ');
   const more = leftOut.length > MAX_LEFT_OUT ? ', ...' : '';

@@ -38,6 +38,12 @@ export const BORROWING_CLUSTER_RIGHTS: readonly Right[] = [
     verbs: ['list', 'delete'],
     why: 'ends the pods on the Nodes of a peering that ends, whatever their namespace (RBAC cannot say "pods on these nodes"); asked for by node name only',
   },
+  {
+    group: '',
+    resource: 'pods/eviction',
+    verbs: ['create'],
+    why: 'asks PodDisruptionBudgets before a pod on such a Node is ended; less than the deletion above',
+  },
 ];
 
 /** In the namespace that the agents run in. */

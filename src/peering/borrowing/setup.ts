@@ -10,7 +10,7 @@ import type { Caches } from './caches.ts';
 import type { CredentialKeeper, CredentialState } from './credentials.ts';
 import type { NodeSetup } from './node-setup.ts';
 import { secretName } from './names.ts';
-import { usedNamespaces } from './request.ts';
+import { usedNamespaces } from './wanted.ts';
 import { type Access, type StoredAccess, forgeSecret, readSecret } from './secret.ts';
 import type { Progress } from './status.ts';
 import { type Work, hasReason } from './work.ts';
@@ -138,14 +138,14 @@ export class Setup {
 
   async #agent(work: Work, names: readonly string[]): Promise<void> {
     const { agents, systemNamespace } = this.#options;
-    const { clusterID, course, ours, namespaces, signal } = work;
+    const { clusterID, course, ours, facts, signal } = work;
     // While a newer contract waits, what the VirtualNodes say is what holds.
     const offered = course.terms?.namespaces ?? ours[0]?.spec.namespaces ?? [];
     await agents.ensure(
       {
         clusterID,
         virtualNodes: names.toSorted().map((name) => ({ name, nodeName: name })),
-        namespaces: usedNamespaces(offered, namespaces)
+        namespaces: usedNamespaces(offered, facts.wanted)
           .map(({ homeNamespace }) => homeNamespace)
           .toSorted(),
         kubeconfigSecret: { namespace: systemNamespace, name: secretName(clusterID) },

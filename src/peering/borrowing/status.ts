@@ -57,6 +57,8 @@ export function forgeStatus(inputs: StatusInputs): AdvertisementStatus {
     ...(verdict === undefined ? decisionIn(before) : decisionOf(verdict)),
     ...(contract && { contract }),
     ...(goesOn ? placesIn(before) : placesOf(progress)),
+    // Written by those who keep the Services (src/peering/services).
+    ...(before.services && { services: before.services }),
     conditions: [...conditionsOf(inputs)],
   };
 }

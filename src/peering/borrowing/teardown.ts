@@ -1,10 +1,14 @@
+import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import { LABEL_PROVIDER, LABEL_VIRTUAL_NODE } from '../../api/names.ts';
 import { leases, nodes, pods } from '../../api/resources.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
-import type { KubeObject, Node, Pod } from '../../api/wire.ts';
+import type { KubeObject, Node } from '../../api/wire.ts';
 import type { DeleteOptions, KubeClient } from '../../kube/client.ts';
+import { NodeDrain } from '../../kube/drain.ts';
+import { type DrainLimits, drainText } from '../../kube/drain-stage.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
@@ -15,41 +19,51 @@ export interface TeardownOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
-  /** How long pods may take to end. */
-  drainMs: number;
+  events: EventRecorder;
+  limits: DrainLimits;
 }
 
 const LEASE_NAMESPACE = 'kube-node-lease';
-/** Where the agent can do nothing over there, or a person will not wait. */
-const HASTY_MS = 5000;
 /** The agent closes its Node within this; a dead one never does. */
 const CLOSING_MS = 3000;
 const CLOSING_POLL_MS = 100;
 const POLL_MS = 500;
 /** Pods that nobody ends may run for long. */
 const VACANCY_POLL_MS = 5000;
-const CONCURRENCY = 16;
+
+/** What is waited for: milliseconds after which to look again, and a word for people, where there is one. */
+export interface Draining {
+  waitMs: number;
+  message?: string;
+}
 
 /** Ends pods on virtual nodes, and what is left of the nodes. Every step may be repeated. */
 export class Teardown {
   readonly #options: TeardownOptions;
+  readonly #drain: NodeDrain;
 
   constructor(options: TeardownOptions) {
     this.#options = options;
+    this.#drain = new NodeDrain(options);
   }
 
   /**
-   * Ends the pods on these: no new ones, then each with its own grace, and by force once the time is over. Undefined
-   * when done, else the milliseconds after which to look again.
+   * Ends the pods on these: no new ones, then as their budgets allow, then all the same, and by force once the time is
+   * over (kube/drain-stage.ts). One look, which waits for nobody. Undefined when done.
    */
   async drain(
     ours: readonly VirtualNode[],
     { hasty }: { hasty: boolean },
     signal: AbortSignal,
-  ): Promise<number | undefined> {
-    const waits = await Promise.all(ours.map(async (one) => this.#drainOne(one, hasty, signal)));
-    const left = waits.filter((wait) => wait !== undefined);
-    return left.length === 0 ? undefined : Math.min(...left);
+  ): Promise<Draining | undefined> {
+    const all = await Promise.all(ours.map(async (one) => this.#drainOne(one, hasty, signal)));
+    const left = all.filter((one) => one !== undefined);
+    if (left.length === 0) return undefined;
+    const messages = left.flatMap(({ message }) => message ?? []);
+    return {
+      waitMs: Math.min(...left.map(({ waitMs }) => waitMs)),
+      ...(messages.length > 0 && { message: messages.join('; ') }),
+    };
   }
 
   /**
@@ -68,33 +82,21 @@ export class Teardown {
     return items.some((pod) => !isOfDaemonSet(pod) && !isFinished(pod)) ? VACANCY_POLL_MS : undefined;
   }
 
-  async #drainOne(current: VirtualNode, hasty: boolean, signal: AbortSignal): Promise<number | undefined> {
+  async #drainOne(current: VirtualNode, hasty: boolean, signal: AbortSignal): Promise<Draining | undefined> {
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
-    const { client, clock, drainMs, log } = this.#options;
+    const { client, clock } = this.#options;
     const now = clock.now();
     const desired = endingVirtualNode(current, new Date(now).toISOString());
     const { name } = await replaceOrGone(client, current, desired, signal);
-    const elapsedMs = Math.abs(now - (endingSince(desired) ?? now));
-    const deadlineMs = hasty ? Math.min(HASTY_MS, drainMs) : drainMs;
+    const sinceMs = endingSince(desired) ?? now;
     const node = await readOrGone(client, nodes, { name }, signal);
     // A Node that is not ours took the name: its pods are none of our business.
     if (node !== undefined && !isNodeOf(node, current)) return undefined;
     const isOpen = node !== undefined && !isClosed(node.spec?.taints ?? []);
-    if (isOpen && elapsedMs < Math.min(CLOSING_MS, deadlineMs)) return CLOSING_POLL_MS;
-    const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
-    const ending = items.filter((pod) => !isOfDaemonSet(pod));
-    if (ending.length === 0) return undefined;
-    if (elapsedMs >= deadlineMs) {
-      log.warn('pods did not end in time', { virtualNode: name, pods: ending.length });
-      await this.#deletePods(items, { gracePeriodSeconds: 0 }, signal);
-      return undefined;
-    }
-    await this.#deletePods(
-      ending.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-      {},
-      signal,
-    );
-    return Math.min(POLL_MS, deadlineMs - elapsedMs);
+    if (isOpen && Math.abs(now - sinceMs) < CLOSING_MS) return { waitMs: CLOSING_POLL_MS };
+    const drained = { nodeName: name, node, sinceMs, hasty, why: 'the peering ends' };
+    const state = await this.#drain.look(drained, signal);
+    return state && { waitMs: state.waitMs, message: `${name}: ${drainText(state)}` };
   }
 
   async removeVirtualNode({ metadata }: VirtualNode, signal: AbortSignal): Promise<void> {
@@ -109,21 +111,8 @@ export class Teardown {
     if (node !== undefined && node.metadata.labels?.[LABEL_PROVIDER] !== provider) return;
     if (node !== undefined) await this.#delete(nodes, { name }, { uid: node.metadata.uid, signal });
     const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
-    await this.#deletePods(items, { gracePeriodSeconds: 0 }, signal);
+    await this.#drain.deletePods(items, signal, { force: true });
     await this.#delete(leases, { name, namespace: LEASE_NAMESPACE }, { signal });
-  }
-
-  async #deletePods(
-    items: readonly Pod[],
-    how: Pick<DeleteOptions, 'gracePeriodSeconds'>,
-    signal: AbortSignal,
-  ): Promise<void> {
-    for (let at = 0; at < items.length; at += CONCURRENCY) {
-      const some = items.slice(at, at + CONCURRENCY);
-      await Promise.all(
-        some.map(async ({ metadata }) => this.#delete(pods, metadata, { ...how, uid: metadata.uid, signal })),
-      );
-    }
   }
 
   /** What is gone, or another by now, is as good as deleted. */
@@ -160,10 +149,3 @@ async function readOrGone<T extends KubeObject>(
 
 const isNodeOf = ({ metadata }: Node, { metadata: of }: VirtualNode): boolean =>
   metadata.labels?.[LABEL_VIRTUAL_NODE] === of.name || isOf({ metadata }, of.labels?.[LABEL_PROVIDER] ?? '');
-
-const isFinished = ({ status }: Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
-
-/** Its controller makes it again as long as the Node is there. */
-const isOfDaemonSet = ({ metadata }: Pod): boolean =>
-  metadata.ownerReferences?.some(({ kind, controller }) => kind === 'DaemonSet' && controller === true) ??
-  false;

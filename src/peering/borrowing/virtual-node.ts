@@ -14,6 +14,9 @@ export interface WantedVirtualNode extends Pick<
   provider: string;
   labels: Record<string, string>;
   namespaces: NamespaceMapping[];
+  ingressClasses: Record<string, string>;
+  storageClasses: Record<string, string>;
+  offeredStorageClasses: string[];
   /** Nothing new is to be placed there. */
   closed: boolean;
 }
@@ -49,8 +52,9 @@ function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualN
   const before = new Set(readOwned(current).labels);
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
   const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
-  const { homeApiServer, declaredFeatures } = wanted;
-  const { declaredFeatures: _declared, taints: _taints, ...rest } = spec;
+  const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = wanted;
+  const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
+  const { ingressClasses: _ingress, storageClasses: _storage, ...rest } = kept;
   const taints = withClosed(spec.taints ?? [], wanted.closed);
   return {
     ...current,
@@ -62,6 +66,9 @@ function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualN
       labels: { ...Object.fromEntries(others), ...labels },
       ...(taints.length > 0 && { taints }),
       namespaces: movable(spec.namespaces ?? [], wanted.namespaces),
+      ...(Object.keys(ingressClasses).length > 0 && { ingressClasses }),
+      ...(Object.keys(storageClasses).length > 0 && { storageClasses }),
+      offeredStorageClasses,
       ...(homeApiServer !== undefined && { homeApiServer }),
       ...(declaredFeatures !== undefined && declaredFeatures.length > 0 && { declaredFeatures }),
     },

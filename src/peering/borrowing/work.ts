@@ -11,8 +11,6 @@ export interface Work {
   advertisement: Advertisement;
   /** VirtualNodes that were made because of it. */
   ours: readonly VirtualNode[];
-  /** Home namespaces that people here want over there. */
-  namespaces: readonly string[];
   signal: AbortSignal;
 }
 

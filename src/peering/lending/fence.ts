@@ -1,20 +1,17 @@
 /**
  * What RBAC cannot say about the account that lends: it writes to tenants that it made itself and to nothing else.
- * A ValidatingAdmissionPolicy (KEP-3488); the API server runs it, no webhook is needed.
  */
-import { APP_NAME, LABEL_APP_NAME, type ManifestOf } from '../../api/manifest.ts';
+import { isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
+import { type PolicyPair, type PolicySpec, forgePolicy, isAccount, writes } from '../../api/fence.ts';
+import { LABEL_SLICE_MANAGED_BY, SLICE_MANAGER } from '../../api/names.ts';
 import type { AccountRef } from '../../api/rbac.ts';
-import type { Stored } from '../../api/wire.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
 import { PEERS_NAMESPACE } from '../tenant.ts';
-import { FLOW_SCHEMA_PREFIX, PEERS_PRIORITY_LEVEL, TENANT_ROLE } from './tenancy.ts';
-import type * as models from '@kubernetes/client-node';
-
-type Policy = Stored<models.V1ValidatingAdmissionPolicy>;
-type PolicyBinding = Stored<models.V1ValidatingAdmissionPolicyBinding>;
+import { ISOLATION_NAME } from '../tenant-isolation.ts';
+import { KIND_VERBS, isReflectableGroup } from '../tenant-kinds.ts';
+import { FLOW_SCHEMA_PREFIX, PEERS_PRIORITY_LEVEL, TENANT_KINDS_ROLE, TENANT_ROLE } from './tenancy.ts';
 
 const NAME = 'tributary-lending';
-const VERSION = 'admissionregistration.k8s.io/v1';
 
 /** CEL: whether these labels mark a tenant that lending has made. */
 const isTenant = (labels: string): string =>
@@ -27,7 +24,7 @@ const isInside = `!(${isNamespace}) && !(${kind('flowschemas')})`;
 /** The peer of the namespace in which a write takes place. */
 const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
 
-const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
+const validations: NonNullable<PolicySpec['validations']> = [
   {
     expression: `!(${isNamespace}) || oldObject == null || ${isTenant(labelsOf('oldObject'))}`,
     message: 'lending may change and delete namespaces of tenants that it has made only',
@@ -45,8 +42,8 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
   },
   {
     expression:
-      `!(${isNamespace}) || object == null || !(object.metadata.name.startsWith('kube-') || ` +
-      `object.metadata.name in ['default', 'tributary-system', 'tributary-agents', 'tributary-network', '${PEERS_NAMESPACE}'])`,
+      `!(${isNamespace}) || object == null || !(object.metadata.name == 'default' || ` +
+      `${isClusterNamespaceIn('object.metadata.name')})`,
     message: "names of the cluster's own namespaces are not for tenants",
   },
   {
@@ -56,11 +53,32 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
     message: 'lending may write in namespaces of tenants that it has made only',
   },
   {
+    // Those of people in a tenant namespace are theirs: allowances add up.
+    expression: `!(${kind('networkpolicies')}) || request.name == '${ISOLATION_NAME}'`,
+    message: `lending may make the NetworkPolicy ${ISOLATION_NAME} only`,
+  },
+  {
     expression:
-      `!(${kind('rolebindings')}) || object == null || (object.roleRef.kind == 'ClusterRole' && ` +
-      `object.roleRef.name == '${TENANT_ROLE}' && has(object.subjects) && object.subjects.all(s, ` +
+      `!(${kind('rolebindings')}) || object == null || (((object.roleRef.kind == 'ClusterRole' && ` +
+      `object.roleRef.name == '${TENANT_ROLE}') || (object.roleRef.kind == 'Role' && ` +
+      `object.roleRef.name == '${TENANT_KINDS_ROLE}')) && has(object.subjects) && object.subjects.all(s, ` +
       `s.kind == 'ServiceAccount' && s.?namespace.orValue('') == '${PEERS_NAMESPACE}' && s.name == ${peerHere}))`,
-    message: `lending may bind ${TENANT_ROLE} to the peer of the namespace only`,
+    message: `lending may bind ${TENANT_ROLE} and ${TENANT_KINDS_ROLE} to the peer of the namespace only`,
+  },
+  {
+    expression:
+      `!(${kind('roles')}) || (request.name == '${TENANT_KINDS_ROLE}' && (object == null || ` +
+      'object.?rules.orValue([]).all(r, r.verbs.all(v, v in ' +
+      `[${KIND_VERBS.map((verb) => `'${verb}'`).join(', ')}]) && !has(r.nonResourceURLs) && ` +
+      "r.?resources.orValue([]).all(n, !n.contains('*') && !n.contains('/')) && " +
+      `r.?apiGroups.orValue([]).all(g, ${isReflectableGroup('g')}))))`,
+    message: `lending may make the Role ${TENANT_KINDS_ROLE} only, for kinds by which no cluster is governed`,
+  },
+  {
+    expression:
+      `!(${kind('endpointslices')}) || oldObject == null || ` +
+      `${labelsOf('oldObject')}[?'${LABEL_SLICE_MANAGED_BY}'].orValue('') == '${SLICE_MANAGER}'`,
+    message: 'lending may withhold endpoints that a peer has made, and change no others',
   },
   {
     expression:
@@ -70,48 +88,23 @@ const validations: NonNullable<NonNullable<Policy['spec']>['validations']> = [
   },
 ];
 
-const rule = (apiGroup: string, ...resources: string[]): models.V1NamedRuleWithOperations => ({
-  apiGroups: [apiGroup],
-  apiVersions: ['*'],
-  resources,
-  operations: ['CREATE', 'UPDATE', 'DELETE'],
-});
+const ALL = ['CREATE', 'UPDATE', 'DELETE'];
 
 /** `elsewhere`: CEL for writes of the same account that another fence holds to their bounds. */
-export function forgeLendingFence(
-  account: AccountRef,
-  elsewhere?: string,
-): [ManifestOf<Policy>, ManifestOf<PolicyBinding>] {
-  const metadata = { name: NAME, labels: { [LABEL_APP_NAME]: APP_NAME } };
-  return [
-    {
-      apiVersion: VERSION,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata,
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
-            rule('', 'namespaces', 'serviceaccounts', 'resourcequotas', 'limitranges'),
-            rule('rbac.authorization.k8s.io', 'rolebindings'),
-            rule('flowcontrol.apiserver.k8s.io', 'flowschemas'),
-          ],
-        },
-        matchConditions: [
-          {
-            name: 'lending',
-            expression: `request.userInfo.username == 'system:serviceaccount:${account.namespace}:${account.name}'`,
-          },
-          ...(elsewhere === undefined ? [] : [{ name: 'not-elsewhere', expression: `!${elsewhere}` }]),
-        ],
-        validations,
-      },
+export const forgeLendingFence = (account: AccountRef, elsewhere?: string): PolicyPair =>
+  forgePolicy(NAME, {
+    matchConstraints: {
+      resourceRules: [
+        writes('', ['namespaces', 'serviceaccounts', 'resourcequotas', 'limitranges'], ...ALL),
+        writes('networking.k8s.io', ['networkpolicies'], ...ALL),
+        writes('rbac.authorization.k8s.io', ['roles', 'rolebindings'], ...ALL),
+        writes('flowcontrol.apiserver.k8s.io', ['flowschemas'], ...ALL),
+        writes('discovery.k8s.io', ['endpointslices'], ...ALL),
+      ],
     },
-    {
-      apiVersion: VERSION,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata,
-      spec: { policyName: NAME, validationActions: ['Deny'] },
-    },
-  ];
-}
+    matchConditions: [
+      { name: 'lending', expression: isAccount(account) },
+      ...(elsewhere === undefined ? [] : [{ name: 'not-elsewhere', expression: `!${elsewhere}` }]),
+    ],
+    validations,
+  });

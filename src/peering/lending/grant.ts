@@ -11,7 +11,7 @@ const MAX_MESSAGE = 1000;
 /** What we say to the one who asks, from what is stored about it. */
 export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): GrantDocument {
   const { status = {}, metadata } = request;
-  const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract } = status;
+  const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract, withheld } = status;
   const why = {
     reason,
     ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
@@ -21,19 +21,30 @@ export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): Gr
   if (phase === 'Denied') return { state: 'Denied', ...why };
   // Denied, but what was made for it is not gone yet.
   if (phase === 'Ending') return { state: 'Ended', ...why };
+  const without = withheld === undefined ? {} : { withheld };
   if (phase !== 'Established' || contract?.providerSignature === undefined)
-    return { state: 'Pending', ...why };
+    return { state: 'Pending', ...why, ...without };
   if (api === undefined) {
     const message = 'it is not known yet where our API server is';
-    return { state: 'Pending', reason: FOREIGN_CLUSTER_REASONS.settingUp, message };
+    return { state: 'Pending', reason: FOREIGN_CLUSTER_REASONS.settingUp, message, ...without };
   }
   const { text, providerSignature: signature } = contract;
-  return { state: 'Active', ...why, contract: { text, signature }, api };
+  return { state: 'Active', ...why, ...without, contract: { text, signature }, api };
 }
 
 /** Whether a peer may ask for credentials now. */
 export const isActive = ({ status, metadata }: PeeringRequest): boolean =>
   metadata.deletionTimestamp === undefined && status?.phase === 'Established';
+
+/**
+ * Whether what comes with a contract is given: also while another one is being set up, as it is for each namespace that
+ * comes or goes. `tenantNamespaces` are there from the first that was in force.
+ */
+export const isInForce = (request: PeeringRequest): boolean => {
+  const { phase, tenantNamespaces } = request.status ?? {};
+  const isRevised = phase === 'Accepted' && tenantNamespaces !== undefined;
+  return isActive(request) || (isRevised && request.metadata.deletionTimestamp === undefined);
+};
 
 /** Only what we have signed as it stands: a status that somebody edited is not sent. */
 export function offerDocumentOf(request: PeeringRequest, own: PeerIdentity): OfferDocument | undefined {

@@ -1,10 +1,10 @@
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import { isConditionTrue } from '../../api/conditions.ts';
 import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peering-request.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
-import { isReservedNamespace } from '../tenant.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import type { Inbox } from './inbox.ts';
 
@@ -124,8 +124,7 @@ export class Intake {
 /** Names that would be reserved here as well, whatever is put behind them. */
 function checkHomeNamespace(namespace: string): void {
   const isName = namespace.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace);
-  const isForeign = namespace === 'default' || !isReservedNamespace(namespace);
-  if (isName && isForeign) return;
+  if (isName && !isClusterNamespace(namespace)) return;
   throw new TributaryError(
     'Invalid',
     `namespace ${JSON.stringify(namespace.slice(0, 80))} is not one that can be offloaded`,

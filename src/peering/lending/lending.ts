@@ -1,5 +1,7 @@
 import { peeringRequests, type PeeringRequest } from '../../api/peering-request.ts';
+import { runtimeClasses } from '../../api/resources.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
+import type { KubeObject } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -19,9 +21,12 @@ import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport }
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
-import { grantOf, isActive, offerDocumentOf, reportOf } from './grant.ts';
+import { TenantBook } from './guest-tenants.ts';
+import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Intake } from './intake.ts';
+import { Offers } from './offers.ts';
+import { OwnRangesCache } from './own-ranges.ts';
 import { PolicyStatus } from './policy-status.ts';
 import { promisesOf } from './promises.ts';
 import { Reconciler, type LendingWish } from './reconciler.ts';
@@ -63,12 +68,17 @@ const CONCURRENCY = 4;
 /** We as provider: who may use us, what is offered, tenants, tokens, and the end of all that. */
 export class Lending implements LendingSide {
   readonly tokens: JoinTokens;
+  /** For admission over pods of peers; filled when the components have started. */
+  readonly guests: TenantBook;
   readonly #options: LendingOptions;
   readonly #log: Logger;
   readonly #requests: Informer<PeeringRequest>;
   readonly #policies: Informer<SharingPolicy>;
+  readonly #runtimeClasses: Informer<KubeObject>;
+  readonly #ranges: OwnRangesCache;
   readonly #tenants: Tenants;
-  readonly #offers: StockOffers;
+  readonly #stock: StockOffers;
+  readonly #offers: Offers;
   readonly #api: ApiAccessFinder;
   readonly #credentials: Credentials;
   readonly #inbox = new Inbox();
@@ -86,7 +96,16 @@ export class Lending implements LendingSide {
     const common = { client, clock, log, ...(random && { random }) };
     this.#requests = new Informer({ ...common, type: peeringRequests, list: {} });
     this.#policies = new Informer({ ...common, type: sharingPolicies, list: {} });
-    this.#tenants = new Tenants({ ...common, ...(quotaPatienceMs !== undefined && { quotaPatienceMs }) });
+    const list = { metadataOnly: true };
+    this.#runtimeClasses = new Informer<KubeObject>({ ...common, type: runtimeClasses, list });
+    this.#ranges = new OwnRangesCache({ ...common, namespace: systemNamespace });
+    this.#tenants = new Tenants({
+      ...common,
+      ...(quotaPatienceMs !== undefined && { quotaPatienceMs }),
+      ownRanges: () => this.#ranges.current,
+    });
+    const request = (peer: string): PeeringRequest | undefined => this.#requests.get(peer);
+    this.guests = new TenantBook({ tenants: this.#tenants, request });
     const { clusterID } = identity;
     this.#intake = new Intake({
       clock,
@@ -97,12 +116,13 @@ export class Lending implements LendingSide {
       heard: (peer) => this.#controller.add(peer),
     });
     this.tokens = new JoinTokens({ ...common, namespace: systemNamespace, clusterID });
-    this.#offers = new StockOffers({
+    this.#stock = new StockOffers({
       stockkeeper,
       provider: clusterID,
       promised: () =>
-        promisesOf(this.#requests.list(), this.#policies.list(), (peer) => reconciler.offered(peer)),
+        promisesOf(this.#requests.list(), this.#policies.list(), (peer) => this.#offers.last(peer)),
     });
+    this.#offers = this.#makeOffers();
     this.#credentials = new Credentials(options);
     const { api: given, ownApi: own } = options;
     this.#api = new ApiAccessFinder({
@@ -119,19 +139,33 @@ export class Lending implements LendingSide {
       reconcile: async (key, context) => reconciler.reconcile(key, context),
       ...(metrics && { metrics }),
     });
+    this.#policyStatus = this.#makePolicyStatus();
+  }
+
+  #makePolicyStatus(): Controller {
+    const { client, clock, random } = this.#options;
     const policyStatus = new PolicyStatus({
       client,
       clock,
       policy: (name) => this.#policies.get(name),
       requests: () => this.#requests.list(),
-      free: (policy) => this.#offers.free(policy),
+      free: (policy) => this.#stock.free(policy),
+      hasRuntimeClass: (name) => this.#runtimeClasses.get(name) !== undefined,
     });
-    this.#policyStatus = new Controller({
-      ...common,
+    return new Controller({
+      clock,
+      log: this.#log,
+      ...(random && { random }),
       name: 'sharing policy status',
       concurrency: 1,
       reconcile: async (key, context) => policyStatus.reconcile(key, context),
     });
+  }
+
+  #makeOffers(): Offers {
+    const { identity } = this.#options;
+    const requests = (): Iterable<PeeringRequest> => this.#requests.list();
+    return new Offers({ identity, offers: this.#stock, tenants: this.#tenants, requests });
   }
 
   #reconciler(): Reconciler {
@@ -146,6 +180,7 @@ export class Lending implements LendingSide {
       ...(withdrawalGraceMs !== undefined && { withdrawalGraceMs }),
       tenants: this.#tenants,
       offers: this.#offers,
+      used: (clusterID) => this.#stock.used(clusterID),
       request: (clusterID) => this.#requests.get(clusterID),
       policies: () => this.#policies.list(),
       wish: (clusterID) => wishes.wish(clusterID),
@@ -163,6 +198,8 @@ export class Lending implements LendingSide {
     return [
       this.#requests,
       this.#policies,
+      this.#runtimeClasses,
+      this.#ranges.informer,
       ...this.#tenants.components(),
       this.#api,
       this.tokens.janitor(),
@@ -185,7 +222,13 @@ export class Lending implements LendingSide {
             this.#policyStatus.add(key);
           }),
           this.#tenants.onChange((peer) => this.#add(peer)),
-          this.#offers.onChange(() => {
+          this.#tenants.onFreed(() => this.#addWithheld()),
+          this.#ranges.onChange(() => this.#addAll()),
+          this.#runtimeClasses.onChange((_key, current, previous) => {
+            if ((current === undefined) === (previous === undefined)) return;
+            for (const { metadata } of this.#policies.list()) this.#policyStatus.add(metadata.name);
+          }),
+          this.#stock.onChange(() => {
             this.#addAll();
             for (const { metadata } of this.#policies.list()) this.#policyStatus.addSlow(metadata.name);
           }),
@@ -221,6 +264,13 @@ export class Lending implements LendingSide {
 
   #addAll(): void {
     for (const { metadata } of this.#requests.list()) this.#add(metadata.name);
+  }
+
+  /** A name may have become free for them. */
+  #addWithheld(): void {
+    for (const { metadata, status } of this.#requests.list()) {
+      if (status?.withheld !== undefined) this.#add(metadata.name);
+    }
   }
 
   /** Objects of another name are not ours: the API server refuses a PeeringRequest that is not named by its ID. */
@@ -263,6 +313,14 @@ export class Lending implements LendingSide {
     return credential;
   }
 
+  /** The policy that decides about a peer whose contract is in force. */
+  policyOf(clusterID: string): SharingPolicy | undefined {
+    const request = this.#requests.get(clusterID);
+    const { policy } = request?.status ?? {};
+    if (request === undefined || policy === undefined || !isInForce(request)) return undefined;
+    return this.#policies.get(policy);
+  }
+
   report(clusterID: string): PeeringReport {
     return reportOf(this.#requests.get(clusterID));
   }
@@ -276,7 +334,7 @@ export class Lending implements LendingSide {
   effectOf(policy: SharingPolicy): PolicyEffect {
     const { name } = policy.metadata;
     const under = [...this.#requests.list()].filter(({ status }) => status?.policy === name);
-    return { peers: under.map(({ metadata }) => metadata.name), free: this.#offers.free(policy) };
+    return { peers: under.map(({ metadata }) => metadata.name), free: this.#stock.free(policy) };
   }
 
   /** Calls back when documents or report of that peer may have changed; the returned function ends that. */
@@ -289,4 +347,5 @@ export class Lending implements LendingSide {
 const promiseOf = (request: PeeringRequest | undefined): readonly unknown[] => [
   request?.status?.promised,
   request?.status?.contract?.text,
+  request?.status?.offer?.namespaces,
 ];

@@ -1,11 +1,12 @@
-import { sharingPolicies, type SharingPolicy, type SharingPolicyStatus } from '../../api/sharing-policy.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
+import { sharingPolicies, type SharingPolicy, type SharingPolicyStatus } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
+import { policyConditions } from './policy-conditions.ts';
 
 /** What is free moves with every pod; it is written at most this often. */
 const FREE_INTERVAL_MS = 30_000;
@@ -18,6 +19,7 @@ export interface PolicyStatusOptions {
   policy: (name: string) => SharingPolicy | undefined;
   requests: () => Iterable<PeeringRequest>;
   free: (policy: SharingPolicy) => ResourceList;
+  hasRuntimeClass: (name: string) => boolean;
 }
 
 /** Shows on each SharingPolicy about whom it decides and what is free; nothing depends on it. */
@@ -50,8 +52,12 @@ export class PolicyStatus {
   #statusOf(policy: SharingPolicy): SharingPolicyStatus {
     const { name, generation } = policy.metadata;
     const peers = [...this.#options.requests()].filter(({ status }) => status?.policy === name);
+    const { clock, hasRuntimeClass } = this.#options;
+    const conditions = policyConditions(policy, { peers, hasRuntimeClass }, clock.now());
+    const { conditions: _before, ...status } = policy.status ?? {};
     return {
-      ...policy.status,
+      ...status,
+      ...(conditions.length > 0 && { conditions: [...conditions] }),
       ...(generation !== undefined && { observedGeneration: generation }),
       peers: peers
         .map(({ metadata }) => metadata.name)

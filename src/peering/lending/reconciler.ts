@@ -1,7 +1,7 @@
 import { FINALIZER_PEERING } from '../../api/names.ts';
 import { isClusterName } from '../../api/forms.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
-import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
+import type { Contract, NamespaceOffer, SignedContract } from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS,
@@ -27,12 +27,11 @@ import type { OwnIdentity } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
 import { contractOf, judgeAcceptance } from './acceptance.ts';
 import { decide, policyFor, type Decision } from './decide.ts';
-import { offerDocumentOf } from './grant.ts';
 import type { Heard, Inbox } from './inbox.ts';
-import { amountsOf, isEmpty, nextOffer, renewalOf, type OfferSource } from './offering.ts';
+import { amountsOf, isEmpty, renewalOf, type OfferSource } from './offering.ts';
+import type { Offers } from './offers.ts';
 import { endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
 import { StatusRecorder } from './recorder.ts';
-import { chooseTenantNames } from './tenant-names.ts';
 import type { Remains, Tenants } from './tenants.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
@@ -50,7 +49,8 @@ export interface ReconcilerOptions {
   identity: OwnIdentity;
   inbox: Inbox;
   tenants: Tenants;
-  offers: OfferSource;
+  offers: Offers;
+  used: OfferSource['used'];
   request: (clusterID: string) => PeeringRequest | undefined;
   policies: () => Iterable<SharingPolicy>;
   wish: (clusterID: string) => LendingWish;
@@ -94,8 +94,6 @@ const CREDENTIAL_STEP_MS = 5 * 60_000;
 export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #recorder: StatusRecorder;
-  /** The offers made last, by peer: the cache learns of them later. */
-  readonly #offered = new Map<string, Offer>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -121,19 +119,14 @@ export class Reconciler {
     return againMs === Infinity ? undefined : { requeueAfterMs: againMs };
   }
 
-  /** The offer made last to that peer, whether or not it is stored yet. */
-  offered(clusterID: string): Offer | undefined {
-    return this.#offered.get(clusterID);
-  }
-
   async #withoutRequest(
     clusterID: string,
     heard: Heard,
     signal: AbortSignal,
   ): Promise<ReconcileResult | void> {
-    const { client, inbox, tenants } = this.#options;
+    const { client, inbox, tenants, offers } = this.#options;
     this.#recorder.forget(clusterID);
-    this.#offered.delete(clusterID);
+    offers.forget(clusterID);
     if (heard.request) {
       const metadata = { name: clusterID, finalizers: [FINALIZER_PEERING] };
       const spec = { clusterID, ...specOf(heard.request) };
@@ -202,11 +195,16 @@ export class Reconciler {
       return true;
     if (document === undefined) return false;
     const wanted = specOf(document);
-    const { clusterName, namespaces } = request.spec;
-    if (deepEqual(wanted, { clusterName, namespaces })) return false;
+    const { clusterName, namespaces, tenantNames } = request.spec;
+    if (deepEqual(wanted, { clusterName, namespaces, tenantNames })) return false;
     const { name, uid } = request.metadata;
     // What the peer says and nothing else: `approval` is a person's.
-    const body = { metadata: { uid }, spec: { ...wanted, clusterName: wanted.clusterName ?? null } };
+    const spec = {
+      ...wanted,
+      clusterName: wanted.clusterName ?? null,
+      tenantNames: wanted.tenantNames ?? null,
+    };
+    const body = { metadata: { uid }, spec };
     await client.patch(peeringRequests, { name }, { type: 'merge', body }, { signal });
     return true;
   }
@@ -261,10 +259,10 @@ export class Reconciler {
     { decision, heard }: { decision: Approval; heard: Heard },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, identity, offers } = this.#options;
+    const { clock, identity, offers, used } = this.#options;
     const { status = {}, metadata } = request;
     const nowMs = clock.now();
-    const { offer, taken } = this.#offer(request, decision, nowMs);
+    const { offer, taken, withheld } = offers.make(request, decision.policy, nowMs);
     const contract = this.#contract(request, heard, nowMs);
     const agreed = contractOf(contract);
     const promised = agreed && amountsOf(agreed.resources, offer.resources);
@@ -282,10 +280,12 @@ export class Reconciler {
       offerSignature: isSame ? status.offerSignature : identity.sign('offer', canonicalText(offer)),
       contract,
       promised,
-      used: offers.used(metadata.name),
+      used: used(metadata.name),
       isSetUp: setUp.isDone,
       waitsFor: setUp.waitsFor,
+      kinds: this.#options.tenants.kinds(metadata.name),
       taken,
+      withheld,
       credentialExpires: credentialEnd(status.credentialExpires, heard.credentialExpires),
       nowMs,
     });
@@ -318,36 +318,18 @@ export class Reconciler {
       return { isDone: false, lookAgainMs: requeueAfterMs };
     }
     if (isNew) return { isDone: false, lookAgainMs: Infinity };
+    // Somebody was faster: the next offer goes without it.
+    const lost = contract.namespaces.find(({ tenantNamespace: name }) => tenants.isTaken(name, consumer));
+    if (lost !== undefined) {
+      const waitsFor = `namespace ${lost.tenantNamespace} is somebody else's by now`;
+      return { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
+    }
     const waitsFor = await tenants
       .ensure({ consumer, contract, amounts, policy }, signal)
       .catch((error: unknown) => refusalOf(error));
     return waitsFor === undefined
-      ? { isDone: true, lookAgainMs: Infinity }
+      ? { isDone: true, lookAgainMs: tenants.lookAgainMs(consumer) }
       : { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
-  }
-
-  #offer(
-    request: PeeringRequest,
-    { policy }: Approval,
-    nowMs: number,
-  ): { offer: Offer; taken: readonly string[] } {
-    const { identity, offers, tenants } = this.#options;
-    const { status = {}, spec, metadata } = request;
-    const consumer = metadata.name;
-    const before = offerDocumentOf(request, identity)?.offer;
-    const names = chooseTenantNames(spec.namespaces, {
-      consumer,
-      before: [...(before?.namespaces ?? []), ...(contractOf(status.contract)?.namespaces ?? [])],
-      isTaken: (name) => tenants.isTaken(name, consumer),
-    });
-    const draft = offers.terms(consumer, policy, names.namespaces);
-    const { name, generation } = policy.metadata;
-    const policyChanged =
-      status.policy !== name ||
-      (status.policyGeneration !== undefined && status.policyGeneration !== generation);
-    const offer = nextOffer(offers, { before, draft, policy, policyChanged, nowMs });
-    this.#offered.set(consumer, offer);
-    return { offer, taken: names.taken };
   }
 
   /** The contract in force: the one just accepted, with our signature, else the stored one. */
@@ -375,10 +357,15 @@ export class Reconciler {
 function specOf({
   clusterName,
   namespaces,
-}: RequestDocument): Pick<PeeringRequestSpec, 'clusterName' | 'namespaces'> {
+  names = {},
+}: RequestDocument): Pick<PeeringRequestSpec, 'clusterName' | 'namespaces' | 'tenantNames'> {
+  const tenantNames = Object.entries(names)
+    .map(([homeNamespace, tenantNamespace]): NamespaceOffer => ({ homeNamespace, tenantNamespace }))
+    .toSorted((a, b) => (a.homeNamespace < b.homeNamespace ? -1 : 1));
   return {
     ...(isClusterName(clusterName) && { clusterName }),
     namespaces: [...new Set(namespaces)].toSorted(),
+    ...(tenantNames.length > 0 && { tenantNames }),
   };
 }
 

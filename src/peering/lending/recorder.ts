@@ -15,8 +15,8 @@ import type { Logger } from '../../lib/log.ts';
 const USE_INTERVAL_MS = 10_000;
 
 /** Worth an event of their own. */
-const { exceeded, namespaceTaken, stuck } = PEERING_REQUEST_REASONS;
-const PROBLEMS: ReadonlySet<string> = new Set([exceeded, namespaceTaken, stuck]);
+const { exceeded, namespaceTaken, stuck, kindRefused, rightsMissing } = PEERING_REQUEST_REASONS;
+const PROBLEMS: ReadonlySet<string> = new Set([exceeded, namespaceTaken, stuck, kindRefused, rightsMissing]);
 
 export interface StatusRecorderOptions {
   client: KubeClient;

@@ -1,5 +1,5 @@
 import type { Right } from '../../api/rbac.ts';
-import { TENANT_ROLE } from './tenancy.ts';
+import { TENANT_KINDS_ROLE, TENANT_ROLE } from './tenancy.ts';
 
 /**
  * What lending may do in its own cluster, beside what the offer needs to know of nodes and pods. Writes to
@@ -39,6 +39,12 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
   },
   {
     group: '',
+    resource: 'pods',
+    verbs: ['list', 'delete'],
+    why: 'ends by force what is left in a tenant namespace a minute after its deletion, whatever grace a peer has asked for',
+  },
+  {
+    group: '',
     resource: 'resourcequotas',
     verbs: ['list', 'watch', 'create', 'patch'],
     why: 'the contract, as a quota; fenced to tenants',
@@ -56,6 +62,18 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
     why: "takes the token from a tenant's default account, and makes the account of a peer; fenced to tenants and tributary-peers",
   },
   {
+    group: 'networking.k8s.io',
+    resource: 'networkpolicies',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'keeps the pods of a tenant apart from ours and those of other peers; delete: where the policy wants none; fenced to tenants and to that one name',
+  },
+  {
+    group: 'node.k8s.io',
+    resource: 'runtimeclasses',
+    verbs: ['list', 'watch'],
+    why: 'says on a SharingPolicy that the runtime class it forces on pods is not there',
+  },
+  {
     group: 'rbac.authorization.k8s.io',
     resource: 'rolebindings',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
@@ -67,6 +85,37 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
     names: [TENANT_ROLE],
     verbs: ['bind'],
     why: 'this one role and no other may be given away',
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'roles',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'further kinds that a SharingPolicy lets a peer bring; fenced to tenants and to what no cluster is governed by. The API server itself refuses rights that this role does not hold',
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'roles',
+    names: [TENANT_KINDS_ROLE],
+    verbs: ['bind'],
+    why: 'gives a peer that Role of its tenant',
+  },
+  {
+    group: 'authorization.k8s.io',
+    resource: 'selfsubjectrulesreviews',
+    verbs: ['create'],
+    why: 'which rights to further kinds people have given it to pass on',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'tunnels',
+    verbs: ['list', 'watch'],
+    why: "as what we see a peer's addresses, and whether packets get through to it",
+  },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['list', 'watch', 'update'],
+    why: "withholds a peer's endpoints while its tunnel is down; writes are fenced to those that peers have made, in tenants",
   },
   {
     group: 'flowcontrol.apiserver.k8s.io',

@@ -1,15 +1,24 @@
 /** What lending needs before there is any peer: applied by people, with the `cluster` role. */
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
-import { rulesOf, type AccountRef } from '../../api/rbac.ts';
+import {
+  LABEL_AGGREGATE_LENDING,
+  forgeAggregate,
+  forgeBinding,
+  rulesOf,
+  type AccountRef,
+} from '../../api/rbac.ts';
 import type { Stored } from '../../api/wire.ts';
 import { PEER_RIGHTS } from '../rights.ts';
-import { forgeTenantPolicy } from '../tenant-policy.ts';
+import { forgeTenantPolicies } from '../tenant-policies.ts';
 import { forgePeersNamespace } from '../tenant.ts';
 import { forgeLendingFence } from './fence.ts';
 import { PEERS_PRIORITY_LEVEL, TENANT_ROLE } from './tenancy.ts';
 import type * as models from '@kubernetes/client-node';
 
 type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;
+
+/** Rights to further kinds, which lending only passes on; people fill it by ClusterRoles with LABEL_AGGREGATE_LENDING. */
+const LENDING_KINDS_ROLE = 'tributary-lending-kinds';
 
 const labels = { [LABEL_APP_NAME]: APP_NAME };
 
@@ -26,8 +35,13 @@ export function forgeLendingStatics(account: AccountRef, elsewhere?: string): Ma
       metadata: { name: TENANT_ROLE, labels },
       rules: rulesOf(PEER_RIGHTS),
     } as Manifest,
-    ...forgeTenantPolicy(),
+    ...forgeTenantPolicies(),
     ...forgeLendingFence(account, elsewhere),
+    forgeAggregate(LENDING_KINDS_ROLE, { labels, label: LABEL_AGGREGATE_LENDING }),
+    forgeBinding(
+      { kind: 'ClusterRole', name: LENDING_KINDS_ROLE },
+      { name: LENDING_KINDS_ROLE, labels, account },
+    ),
     forgePriorityLevel(),
   ];
 }

@@ -2,7 +2,7 @@
 import { withCondition, type WantedCondition } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
-import type { NamespaceOffer, Offer, SignedContract } from '../../api/offer.ts';
+import type { NamespaceOffer, Offer, SignedContract, WithheldNamespace } from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS as CONDITIONS,
   PEERING_REQUEST_REASONS as REASONS,
@@ -13,6 +13,7 @@ import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
 import { contractOf } from './acceptance.ts';
 import type { Decision } from './decide.ts';
 import { breachOf } from './offering.ts';
+import type { KindsReport } from './kinds-report.ts';
 
 type Refusal = Exclude<Decision, { state: 'Approved' }>;
 type Approval = Extract<Decision, { state: 'Approved' }>;
@@ -99,8 +100,11 @@ export interface Lent {
   isSetUp: boolean;
   /** What setting up waits for. */
   waitsFor: string | undefined;
+  kinds: KindsReport | undefined;
   /** Home namespaces for which there is no free name. */
   taken: readonly string[];
+  /** All that have none, and why. */
+  withheld: WithheldNamespace[];
   credentialExpires: string | undefined;
   nowMs: number;
 }
@@ -118,6 +122,7 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
     policy: metadata.name,
     ...present({ policyGeneration: metadata.generation, token: decision.token ?? status.token }),
     ...(offer !== undefined && present({ offer, offerSignature })),
+    ...(lent.withheld.length > 0 && { withheld: lent.withheld }),
     ...(contract !== undefined && {
       contract,
       used: lent.used,
@@ -156,7 +161,7 @@ function phaseOf({ decision, offer, contract, waitsFor }: Lent, isUp: boolean): 
 }
 
 function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
-  const { decision, contract, promised = {}, used, taken, waitsFor } = lent;
+  const { decision, contract, promised = {}, used, taken, waitsFor, kinds } = lent;
   const conditions = [condition(CONDITIONS.approved, true, REASONS.ok, decision.message)];
   if (taken.length > 0) {
     const message = `no free name for a tenant of ${taken.join(', ')}: other namespaces bear them`;
@@ -168,6 +173,9 @@ function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
       : (waitsFor ?? 'being set up');
     const reason = isReady ? REASONS.ok : FOREIGN_CLUSTER_REASONS.settingUp;
     conditions.push(condition(CONDITIONS.tenant, isReady, reason, message));
+  }
+  if (contract !== undefined && kinds !== undefined) {
+    conditions.push(condition(CONDITIONS.kinds, kinds.state === REASONS.ok, kinds.state, kinds.message));
   }
   if (contract !== undefined) {
     const breach = breachOf(used, promised);
@@ -208,7 +216,10 @@ function conditionsOf(
   nowMs: number,
   wanted: readonly WantedCondition[],
 ): Condition[] {
-  const kept = (request.status?.conditions ?? []).filter(({ type }) => wanted.some((it) => it.type === type));
+  // HomePresent is the guardian's.
+  const kept = (request.status?.conditions ?? []).filter(
+    ({ type }) => type === CONDITIONS.home || wanted.some((it) => it.type === type),
+  );
   const observedGeneration = request.metadata.generation;
   return [
     ...wanted.reduce<readonly Condition[]>(

@@ -1,11 +1,14 @@
 import { timestamp } from '../../api/conditions.ts';
 import type { Manifest } from '../../api/manifest.ts';
+import { ANNOTATION_PEER_PREFIXES } from '../../api/names.ts';
 import {
   flowSchemas,
   limitRanges,
   namespaces,
+  networkPolicies,
   resourceQuotas,
   roleBindings,
+  roles,
   serviceAccounts,
   type ResourceType,
 } from '../../api/resources.ts';
@@ -14,26 +17,45 @@ import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
+import { NO_KINDS, judgeKinds, type KindsStanding } from '../tenant-kinds.ts';
+import type { OwnRanges } from '../tenant-isolation.ts';
 import { QUOTA_NAME } from '../tenant-quota.ts';
 import { PEERS_NAMESPACE } from '../tenant.ts';
 import { covers } from './covers.ts';
+import { HeldRights } from './held-rights.ts';
+import { kindsReport, type KindsReport } from './kinds-report.ts';
+import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
+import { Recounts, type ResourceQuota } from './recounts.ts';
 import {
   ANNOTATIONS_OF_POLICY,
   ANNOTATION_KEEP_UNTIL,
   ANNOTATION_ON_END,
+  TENANT_KINDS_ROLE,
   forgeTenancy,
+  isIsolated,
   type Tenancy,
 } from './tenancy.ts';
 
 /** Kinds of which tenants consist; whose they are is found by label, never remembered. */
-const KINDS = [namespaces, serviceAccounts, resourceQuotas, limitRanges, roleBindings, flowSchemas];
+const KINDS = [
+  namespaces,
+  serviceAccounts,
+  resourceQuotas,
+  limitRanges,
+  networkPolicies,
+  roles,
+  roleBindings,
+  flowSchemas,
+];
 const BY_PEER = 'peer';
 const QUOTA_PATIENCE_MS = 5000;
 const NAMESPACES_AT_ONCE = 8;
+/** So soon it is looked whether people have given us the rights that were missing. */
+const MISSING_RIGHTS_MS = 20_000;
 
 export interface TenantsOptions {
   client: KubeClient;
@@ -41,6 +63,8 @@ export interface TenantsOptions {
   log: Logger;
   /** How long a new quota may take to be in force, milliseconds; 0: it is not looked at. Default 5000. */
   quotaPatienceMs?: number;
+  /** Addresses of this cluster; undefined while nobody knows them. */
+  ownRanges?: () => OwnRanges | undefined;
 }
 
 /** What of a tenant is still there. */
@@ -55,10 +79,16 @@ export interface Remains {
 export class Tenants {
   readonly #options: TenantsOptions;
   readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #held: HeldRights;
+  readonly #recounts: Recounts;
+  /** As found when the tenant was last looked at. */
+  readonly #kinds = new Map<string, KindsReport>();
 
   constructor(options: TenantsOptions) {
     this.#options = options;
     const { client, clock, log } = options;
+    this.#held = new HeldRights(options);
+    this.#recounts = new Recounts(clock);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
       // All namespaces: a name may be somebody else's.
       const list =
@@ -84,6 +114,13 @@ export class Tenants {
     return () => ends.forEach((end) => end());
   }
 
+  /** Calls back after a namespace is gone, whoever's it was; the returned function ends that. */
+  onFreed(listener: () => void): () => void {
+    return this.#informer(namespaces).onChange((_key, current) => {
+      if (current === undefined) listener();
+    });
+  }
+
   /** Peers of which anything is there. */
   peers(): Set<string> {
     return new Set(
@@ -95,6 +132,11 @@ export class Tenants {
   isTaken(name: string, consumer: string): boolean {
     const namespace = this.#informer(namespaces).get(name);
     return namespace !== undefined && !(peerOf(namespace)?.includes(consumer) ?? false);
+  }
+
+  /** All namespaces of the cluster. */
+  get namespaces(): Informer<Namespace> {
+    return this.#informer(namespaces);
   }
 
   namespacesOf(consumer: string): readonly Namespace[] {
@@ -114,7 +156,11 @@ export class Tenants {
         return `waits for namespace ${namespace.metadata.name} of an earlier contract to end`;
       } else await this.#keepNoLonger(namespace, signal);
     }
-    await this.#apply(tenancy, signal);
+    const kinds = await this.#judgeKinds(tenancy.policy.reflectableKinds ?? [], signal);
+    const whole = { ...tenancy, kinds: kinds.granted, network: this.#network(consumer) };
+    await this.#apply(whole, signal);
+    if (!isIsolated(tenancy.policy)) await this.#openNetwork(consumer, signal);
+    await this.#grantKinds(whole, kinds, signal);
     const uncounted = [...agreed].find((name) => !this.#isCounted(name));
     return uncounted && `waits for the quota of namespace ${uncounted} to be in force`;
   }
@@ -125,7 +171,9 @@ export class Tenants {
     const missing = (manifests: readonly Manifest[]): Manifest[] =>
       manifests.filter((manifest) => !this.#isAsWanted(manifest));
     await applyManifests(client, missing(shared), { signal });
-    const waiting = tenants.map(missing).filter(({ length }) => length > 0);
+    const adapt = (manifest: Manifest): Manifest =>
+      this.#recounts.adapt(manifest, this.#quotaOf(manifest.metadata.namespace), tenancy.kinds ?? []);
+    const waiting = tenants.map((tenant) => missing(tenant.map(adapt))).filter(({ length }) => length > 0);
     const work = async (): Promise<void> => {
       for (let tenant = waiting.shift(); tenant !== undefined; tenant = waiting.shift()) {
         await applyManifests(client, tenant, { signal });
@@ -135,6 +183,74 @@ export class Tenants {
     await applyManifests(client, missing(account), { signal });
   }
 
+  /** As TenantNetwork has written it on the peer's namespaces, which is what admission goes by as well. */
+  #network(consumer: string): NonNullable<Tenancy['network']> {
+    const said = this.namespacesOf(consumer).map((it) => it.metadata.annotations?.[ANNOTATION_PEER_PREFIXES]);
+    const prefixes = new Set(said.flatMap((text) => text?.split(',') ?? []));
+    return { prefixes: [...prefixes].toSorted(), own: this.#options.ownRanges?.() };
+  }
+
+  /** The policy wants no NetworkPolicy: those that lending has made go, those of people stay. */
+  async #openNetwork(consumer: string, signal: AbortSignal): Promise<void> {
+    for (const policy of this.#of(networkPolicies, consumer)) {
+      await this.#delete(networkPolicies, policy, signal);
+    }
+  }
+
+  /** Of the last `ensure`. */
+  kinds(consumer: string): KindsReport | undefined {
+    return this.#kinds.get(consumer);
+  }
+
+  /** When to look again though nothing here has changed, milliseconds. */
+  lookAgainMs(consumer: string): number {
+    const all = this.namespacesOf(consumer);
+    const countedMs = this.#recounts.waitMs(all.map(({ metadata }) => metadata.name));
+    const isMissing = this.#kinds.get(consumer)?.state === 'RightsMissing';
+    return Math.min(countedMs, lookAtEndingMs(all), isMissing ? MISSING_RIGHTS_MS : Infinity);
+  }
+
+  async #judgeKinds(
+    wanted: NonNullable<Tenancy['policy']['reflectableKinds']>,
+    signal: AbortSignal,
+  ): Promise<KindsStanding> {
+    if (wanted.length === 0) return NO_KINDS;
+    // Where we may not even ask, we know of no right to pass on.
+    const held = await this.#held.rules(signal).catch(ignoring('Forbidden', 'NotFound'));
+    return judgeKinds(wanted, held ?? []);
+  }
+
+  /** Rights to further kinds. That we may not give them is no reason to give nothing else. */
+  async #grantKinds(tenancy: Tenancy, standing: KindsStanding, signal: AbortSignal): Promise<void> {
+    const { consumer, policy } = tenancy;
+    const { kinds } = forgeTenancy(tenancy);
+    if (kinds.length === 0) await this.#takeKinds(consumer, signal);
+    const problem = await applyManifests(
+      this.#options.client,
+      kinds.filter((manifest) => !this.#isAsWanted(manifest)),
+      { signal },
+    ).then(
+      () => undefined,
+      (error: unknown) => {
+        if (hasCode(error, 'Forbidden', 'Invalid')) return errorMessage(error);
+        throw error;
+      },
+    );
+    const quotas = this.namespacesOf(consumer).map(({ metadata }) => this.#quotaOf(metadata.name));
+    const report = kindsReport(standing, problem, Recounts.uncounted(quotas, standing.granted));
+    if ((policy.reflectableKinds ?? []).length === 0) this.#kinds.delete(consumer);
+    else this.#kinds.set(consumer, report);
+  }
+
+  /** First the binding: the Role alone gives nobody anything. */
+  async #takeKinds(consumer: string, signal: AbortSignal): Promise<void> {
+    for (const type of [roleBindings, roles] as const) {
+      for (const object of this.#of<KubeObject>(type, consumer)) {
+        if (object.metadata.name === TENANT_KINDS_ROLE) await this.#delete(type, object, signal);
+      }
+    }
+  }
+
   /**
    * A quota refuses every pod until the controller manager has counted what is there, a moment after it was made. A
    * peer that came sooner would be refused for nothing. Not waited for long: that controller may be out of order.
@@ -142,11 +258,15 @@ export class Tenants {
   #isCounted(namespace: string): boolean {
     const { clock, quotaPatienceMs = QUOTA_PATIENCE_MS } = this.#options;
     if (quotaPatienceMs === 0) return true;
-    const quota = this.#informer(resourceQuotas).get(`${namespace}/${QUOTA_NAME}`);
+    const quota = this.#quotaOf(namespace);
     if (quota === undefined) return false;
     const { hard = {} } = quota.status ?? {};
     const ageMs = clock.now() - Date.parse(quota.metadata.creationTimestamp);
     return ageMs > quotaPatienceMs || Object.keys(quota.spec?.hard ?? {}).every((key) => key in hard);
+  }
+
+  #quotaOf(namespace = ''): ResourceQuota | undefined {
+    return this.#informer(resourceQuotas).get(`${namespace}/${QUOTA_NAME}`);
   }
 
   /**
@@ -154,6 +274,7 @@ export class Tenants {
    * not even a cached authentication is of use; then its namespaces, by the policy that was written on them.
    */
   async end(consumer: string, signal: AbortSignal): Promise<Remains> {
+    this.#kinds.delete(consumer);
     for (const account of this.#of(serviceAccounts, consumer)) {
       if (account.metadata.namespace === PEERS_NAMESPACE)
         await this.#delete(serviceAccounts, account, signal);
@@ -176,7 +297,8 @@ export class Tenants {
     signal: AbortSignal,
   ): Promise<number | undefined> {
     const { name, annotations = {}, deletionTimestamp } = namespace.metadata;
-    if (deletionTimestamp !== undefined) return undefined;
+    this.#recounts.forget(name);
+    if (deletionTimestamp !== undefined) return endOverduePods(this.#options, namespace, signal);
     for (const binding of this.#of(roleBindings, consumer)) {
       if (binding.metadata.namespace === name) await this.#delete(roleBindings, binding, signal);
     }
@@ -233,8 +355,9 @@ export class Tenants {
 /** Lists of a store say nothing of kind and version, so those are passed over. */
 function isAsManifest(actual: KubeObject, { apiVersion: _version, kind, ...wanted }: Manifest): boolean {
   if (!covers(actual, wanted)) return false;
-  // What has been taken out of a manifest has to go as well; in these two it would go on bounding or allowing.
-  if (kind === 'ResourceQuota') return covers(wanted, { spec: (actual as { spec?: unknown }).spec });
+  // What has been taken out of a manifest has to go as well; in these it would go on bounding or allowing.
+  if (kind === 'ResourceQuota' || kind === 'NetworkPolicy')
+    return covers(wanted, { spec: (actual as { spec?: unknown }).spec });
   if (kind !== 'Namespace') return true;
   const { annotations = {} } = wanted.metadata;
   return ANNOTATIONS_OF_POLICY.every(

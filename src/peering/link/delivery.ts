@@ -3,7 +3,7 @@ import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { BorrowingSide, LendingSide, PeerIdentity } from '../ports.ts';
+import type { BorrowingSide, LendingSide, NetworkSide, PeerIdentity, ServicesSide } from '../ports.ts';
 import type { DocumentChanges } from '../protocol/documents.ts';
 
 export interface DeliveryOptions {
@@ -12,6 +12,10 @@ export interface DeliveryOptions {
   isPresent: () => boolean;
   lending: Pick<LendingSide, 'received'>;
   borrowing: Pick<BorrowingSide, 'received'>;
+  /** Absent: what is said of the network is passed over. */
+  network?: Pick<NetworkSide, 'received'>;
+  /** Likewise. */
+  services?: Pick<ServicesSide, 'received'>;
   clock: Clock;
   random: Random;
   log: Logger;
@@ -20,16 +24,22 @@ export interface DeliveryOptions {
 /** Tells the sender that its words have arrived, and what is wrong with them. */
 export type Acknowledge = (problem: string | undefined) => void;
 
-type Side = 'lending' | 'borrowing';
-const SIDES: readonly Side[] = ['lending', 'borrowing'];
-const KINDS = { lending: ['request', 'acceptance'], borrowing: ['offer', 'grant'] } as const;
+type Side = 'lending' | 'borrowing' | 'network' | 'services';
+/** What makes a peering before what comes with it. */
+const SIDES: readonly Side[] = ['lending', 'borrowing', 'network', 'services'];
+const KINDS = {
+  lending: ['request', 'acceptance'],
+  borrowing: ['offer', 'grant'],
+  network: ['network'],
+  services: ['services'],
+} as const;
 const RETRY_BASE_MS = 500;
 const RETRY_CAP_MS = 60_000;
 const MAX_ACKNOWLEDGES = 4;
 const MIN_RETRY_MS = 50;
 
 /**
- * Hands what one peer has said to lending and borrowing, in order, one batch at a time, whatever link it came by.
+ * Hands what one peer has said to lending, borrowing and the network, in order, one batch at a time, whatever link it came by.
  * While one is at work newer words replace older ones of their kind. Where the trouble is ours (the API server is
  * away) it tries again by itself until it succeeds or something newer comes. Of a peer that has gone since only
  * withdrawals are kept, which must not be lost; the rest it says again when it comes back, and strangers who come
@@ -96,7 +106,7 @@ export class Delivery {
       const part = pick(changes, side);
       if (Object.keys(part).length === 0) continue;
       try {
-        await this.#options[side].received(this.#options.peer, part);
+        await this.#options[side]?.received(this.#options.peer, part);
       } catch (error) {
         problems.push(toldOf(error));
         if (!isTheirs(error)) again = { ...again, ...this.#worthAnother(part) };

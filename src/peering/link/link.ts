@@ -4,7 +4,7 @@ import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LinkView, PeerIdentity } from '../ports.ts';
 import type { CallMethod, Calls, DocumentChanges, Documents, Hello } from '../protocol/documents.ts';
-import { DOCUMENT_KINDS } from '../protocol/documents.ts';
+import { BINDING_KINDS } from '../protocol/documents.ts';
 import { Answers } from './answers.ts';
 import type { CallHandlers } from './answers.ts';
 import { OutgoingCalls } from './calls.ts';
@@ -107,7 +107,7 @@ export class Link {
   /** Words that came before it was sure that this link stays. */
   #early: { changes: DocumentChanges; acknowledge: Acknowledge } | undefined;
   #owesAck = false;
-  /** Kinds of which the peer has something in force. */
+  /** Binding kinds of which the peer has something in force. */
   readonly #theirs = new Set<string>();
   #heard = false;
   #end: Omit<LinkEnd, 'code'> | undefined;
@@ -309,7 +309,7 @@ export class Link {
     this.#owesAck = true;
     this.#heard = true;
     this.#throttle.took(0, WEIGHTS.state);
-    for (const kind of DOCUMENT_KINDS) {
+    for (const kind of BINDING_KINDS) {
       if (documents[kind] === null) this.#theirs.delete(kind);
       else if (documents[kind] !== undefined) this.#theirs.add(kind);
     }

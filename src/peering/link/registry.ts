@@ -12,9 +12,11 @@ import type {
   DialTarget,
   LendingSide,
   LinkView,
+  NetworkSide,
   OwnIdentity,
   PeerIdentity,
   PeerLinks,
+  ServicesSide,
 } from '../ports.ts';
 import type { CallMethod, Calls } from '../protocol/documents.ts';
 import { callHandlers } from './answers.ts';
@@ -41,6 +43,10 @@ export interface LinkRegistryOptions extends HelloOptions {
   certificate: Source<KeyPair>;
   lending: LendingSide;
   borrowing: BorrowingSide;
+  /** Absent: nothing is said of the network, and nothing heard. */
+  network?: NetworkSide;
+  /** Absent: no Services are offered, and none heard of. */
+  services?: ServicesSide;
   /** Call `dial` of a consumer: open `/v1/streams/<stream>` there and join it to our API server. */
   dialBack: DialBack;
   clock: Clock;
@@ -58,8 +64,8 @@ export const LINK_PATH = '/v1/link';
 const REAP_MS = 5_000;
 
 /**
- * All links to peers, at most one for each; dials those that are to be dialled. Start it when lending and borrowing
- * know what they have to say: a document that is missing takes back what was granted.
+ * All links to peers, at most one for each; dials those that are to be dialled. Start it when lending, borrowing
+ * and the network know what they have to say: a document that is missing takes back what was granted.
  */
 export class LinkRegistry implements PeerLinks, Component {
   readonly name = 'peering links';
@@ -206,7 +212,7 @@ export class LinkRegistry implements PeerLinks, Component {
     peer: PeerIdentity,
     { dialledBy, endpoint }: { dialledBy: Dialler; endpoint: string },
   ): Link | undefined {
-    const { identity, lending, borrowing, clock, rates } = this.#options;
+    const { identity, lending, borrowing, network, services, clock, rates } = this.#options;
     const own = identity.clusterID;
     const { clusterID } = peer;
     const slot = this.#slot(peer);
@@ -222,7 +228,12 @@ export class LinkRegistry implements PeerLinks, Component {
       dialledBy,
       endpoint,
       hello: () => helloTo(clusterID, own, this.#options),
-      documents: () => ({ ...lending.documents(clusterID), ...borrowing.documents(clusterID) }),
+      documents: () => ({
+        ...lending.documents(clusterID),
+        ...borrowing.documents(clusterID),
+        ...network?.documents(clusterID),
+        ...services?.documents(clusterID),
+      }),
       handlers: this.#handlers,
       events: this.#events(slot),
       clock,
@@ -247,12 +258,20 @@ export class LinkRegistry implements PeerLinks, Component {
     const { clusterID } = peer;
     const found = this.#slots.get(clusterID);
     if (found !== undefined) return found;
-    const { identity, clock, random, lending, borrowing } = this.#options;
+    const { identity, clock, random, lending, borrowing, network, services } = this.#options;
     const log = this.#quiet.logger(clusterID, 'link', { peer: clusterID });
     const slot = new PeerSlot({
       peer,
       own: identity.clusterID,
-      delivery: { lending, borrowing, clock, random, log },
+      delivery: {
+        lending,
+        borrowing,
+        ...(network && { network }),
+        ...(services && { services }),
+        clock,
+        random,
+        log,
+      },
       changed: () => this.#changed(slot),
     });
     this.#slots.set(clusterID, slot);

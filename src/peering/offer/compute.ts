@@ -36,7 +36,7 @@ export interface OfferFor {
 }
 
 const DEFAULT_SHARE_PERCENT = 50;
-const DEFAULT_KEEP_SECONDS = 3600;
+const DEFAULT_KEEP_SECONDS = 86_400;
 
 /**
  * What this policy lends to one peer out of what there is: its share of what is free, within the policy's limits,

@@ -2,6 +2,8 @@ import type { Container, ContainerStatus, Pod } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import { MILLI, addTo, raiseTo, type Sums } from './amounts.ts';
 
+export type ReadAmounts = (list: Readonly<Record<string, string | number>> | undefined) => Sums;
+
 /** What counts at the level of the pod (KEP-2837). */
 const isPodLevel = (resource: string): boolean =>
   resource === 'cpu' || resource === 'memory' || resource.startsWith('hugepages-');
@@ -9,9 +11,10 @@ const isPodLevel = (resource: string): boolean =>
 /**
  * What the scheduler sets aside for a pod, and one of `pods`. Init containers run one after the other, beside the
  * sidecars that were started before them (KEP-753); requests of the pod as a whole stand in for the sum of its
- * containers' (KEP-2837); a resize under way holds the larger of what was and what is wanted (KEP-1287).
+ * containers' (KEP-2837); a resize under way holds the larger of what was and what is wanted (KEP-1287). `read` may throw what
+ * it finds wrong.
  */
-export function podRequests(pod: Pod): Sums {
+export function podRequests(pod: Pod, read: ReadAmounts = tolerantly): Sums {
   const { spec, status } = pod;
   const statuses = new Map(
     [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [
@@ -20,13 +23,13 @@ export function podRequests(pod: Pod): Sums {
     ]),
   );
   const requestsOf = (container: Container): Sums =>
-    containerRequests(container, statuses.get(container.name));
+    containerRequests(container, statuses.get(container.name), read);
   const [starting, sidecars] = initRequests(spec?.initContainers ?? [], requestsOf);
   const total: Sums = new Map(sidecars);
   for (const container of spec?.containers ?? []) addTo(total, requestsOf(container));
   raiseTo(total, starting);
-  for (const [resource, milli] of podLevelRequests(pod)) total.set(resource, milli);
-  addTo(total, tolerantly(spec?.overhead));
+  for (const [resource, milli] of podLevelRequests(pod, read)) total.set(resource, milli);
+  addTo(total, read(spec?.overhead));
   return total.set('pods', MILLI);
 }
 
@@ -49,17 +52,21 @@ function initRequests(
   return [starting, sidecars];
 }
 
-function containerRequests({ resources }: Container, status: ContainerStatus | undefined): Sums {
-  const requests = tolerantly(resources?.requests);
-  raiseTo(requests, tolerantly(status?.allocatedResources));
-  raiseTo(requests, tolerantly(status?.resources?.requests));
+function containerRequests(
+  { resources }: Container,
+  status: ContainerStatus | undefined,
+  read: ReadAmounts,
+): Sums {
+  const requests = read(resources?.requests);
+  raiseTo(requests, read(status?.allocatedResources));
+  raiseTo(requests, read(status?.resources?.requests));
   return requests;
 }
 
-function podLevelRequests({ spec, status }: Pod): Sums {
-  const requests = tolerantly(spec?.resources?.requests);
+function podLevelRequests({ spec, status }: Pod, read: ReadAmounts): Sums {
+  const requests = read(spec?.resources?.requests);
   if (requests.size === 0) return requests;
-  raiseTo(requests, tolerantly(status?.allocatedResources));
+  raiseTo(requests, read(status?.allocatedResources));
   for (const resource of requests.keys()) if (!isPodLevel(resource)) requests.delete(resource);
   return requests;
 }

@@ -1,23 +1,36 @@
+import { isFinished } from '../../api/pod.ts';
 import type { StorageClassOffer } from '../../api/offer.ts';
 import { defineResource } from '../../api/resources.ts';
 import type { ResourceType, storageClasses } from '../../api/resources.ts';
 import type { KubeObject, Node, ObjectMeta, Pod } from '../../api/wire.ts';
 import { podRequests } from './pod-requests.ts';
-import type { BoundPod } from './stock.ts';
+import type { StockPod } from './stock.ts';
 
 /** Objects as the stock keeps them: what counts, and nothing else, since a cluster has very many pods. */
 
-/** Bound and not ended, by the API server's choice. */
-export const BOUND_PODS = 'spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed';
+/** Not ended, by the API server's choice. */
+export const LIVE_PODS = 'status.phase!=Succeeded,status.phase!=Failed';
 
-export const boundPods: ResourceType<BoundPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
+export const livePods: ResourceType<StockPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
 
-/** Reads the pod that the wire brought; undefined for one that sets nothing aside. */
-export function keepPod(object: BoundPod): BoundPod | undefined {
+/** Reads the pod that the wire brought; undefined for one that has ended. */
+export function keepPod(object: StockPod): StockPod | undefined {
   const pod = object as unknown as Pod;
-  const [node, phase] = [pod.spec?.nodeName, pod.status?.phase];
-  if (node === undefined || node === '' || phase === 'Succeeded' || phase === 'Failed') return undefined;
-  return { metadata: keepMeta(pod.metadata), node, requests: [...podRequests(pod)] };
+  if (isFinished(pod)) return undefined;
+  const overdueMs = overdueOf(pod.metadata);
+  return {
+    metadata: keepMeta(pod.metadata),
+    node: pod.spec?.nodeName ?? '',
+    requests: [...podRequests(pod)],
+    ...(overdueMs !== undefined && { overdueMs }),
+  };
+}
+
+/** From then on a ResourceQuota does not count it (QuotaV1Pod in pkg/quota/v1/evaluator/core/pods.go). */
+function overdueOf({ deletionTimestamp, deletionGracePeriodSeconds }: ObjectMeta): number | undefined {
+  const due = Date.parse(deletionTimestamp ?? '');
+  if (Number.isNaN(due) || deletionGracePeriodSeconds === undefined) return undefined;
+  return due + deletionGracePeriodSeconds * 1000;
 }
 
 export function keepNode({ metadata, spec, status }: Node): Node {

@@ -31,16 +31,19 @@ export interface StockNode {
   peers: ReadonlyMap<string, Amounts>;
 }
 
-/** A pod that is bound and has not ended, as much of it as counts. */
-export interface BoundPod extends KubeObject {
+/** A pod that has not ended, as much of it as counts. */
+export interface StockPod extends KubeObject {
+  /** Empty: it waits for the scheduler, and takes nothing of any node. */
   node: string;
   /** Amounts as pairs, which take little room and compare as JSON does. */
   requests: readonly (readonly [resource: string, milli: bigint])[];
+  /** Of one that is being deleted: when it should have been gone for as long again, milliseconds since the epoch. */
+  overdueMs?: number;
 }
 
 export interface StockParts {
   nodes: Iterable<Node>;
-  pods: Iterable<BoundPod>;
+  pods: Iterable<StockPod>;
   /** Whose pods run in a namespace; undefined: our own. */
   peerOf: (namespace: string) => string | undefined;
   storageClasses: readonly StorageClassOffer[];
@@ -56,6 +59,7 @@ export function takeStock({ nodes, pods, peerOf, storageClasses, ingressClasses 
   const byNode = new Map<string, Use>();
   const used = new Map<string, Sums>();
   for (const { node, requests, metadata } of pods) {
+    if (node === '') continue;
     const use = entryOf(byNode, node, () => ({ own: new Map(), peers: new Map() }));
     const peer = peerOf(metadata.namespace ?? '');
     addTo(peer === undefined ? use.own : entryOf(use.peers, peer, emptySums), requests);

@@ -11,8 +11,8 @@ import type { Logger } from '../../lib/log.ts';
 import { LABEL_PEER } from '../labels.ts';
 import { formatAmounts } from './amounts.ts';
 import { Coalescer } from './coalescer.ts';
-import { BOUND_PODS, boundPods, keepBare, keepNode, keepPod, storageClassOffer } from './stock-objects.ts';
-import { takeStock, type BoundPod, type Stock } from './stock.ts';
+import { LIVE_PODS, livePods, keepBare, keepNode, keepPod, storageClassOffer } from './stock-objects.ts';
+import { takeStock, type Stock, type StockPod } from './stock.ts';
 
 export interface StockkeeperOptions {
   client: KubeClient;
@@ -32,9 +32,10 @@ type IngressClass = NonNullable<(typeof ingressClasses)['__object']>;
 /** Knows at any time what this cluster could lend and what its peers use; from caches. */
 export class Stockkeeper implements Component {
   readonly name = 'stock';
+  /** Of the whole cluster; it has very many, so they are kept once. */
+  readonly pods: Informer<StockPod>;
   readonly #options: StockkeeperOptions;
   readonly #nodes: Informer<Node>;
-  readonly #pods: Informer<BoundPod>;
   readonly #tenants: Informer<Namespace>;
   readonly #storage: Informer<StorageClass>;
   readonly #ingress: Informer<IngressClass>;
@@ -48,13 +49,16 @@ export class Stockkeeper implements Component {
     const { client, clock, log, random } = options;
     const common = { client, clock, log, ...(random && { random }) };
     this.#nodes = this.#follow({ ...common, type: nodes, list: {}, transform: keepNode });
-    this.#pods = this.#follow({
-      ...common,
-      type: boundPods,
-      list: { fieldSelector: BOUND_PODS },
-      transform: keepPod,
-      name: 'informer of bound pods',
-    });
+    this.pods = this.#follow(
+      {
+        ...common,
+        type: livePods,
+        list: { fieldSelector: LIVE_PODS },
+        transform: keepPod,
+        name: 'informer of live pods',
+      },
+      ({ node }) => node !== '',
+    );
     this.#tenants = this.#follow({
       ...common,
       type: namespaces,
@@ -70,7 +74,7 @@ export class Stockkeeper implements Component {
   async start(signal: AbortSignal): Promise<void> {
     await Promise.all([
       this.#nodes.start(signal),
-      this.#pods.start(signal),
+      this.pods.start(signal),
       this.#tenants.start(signal),
       this.#startOptional(this.#storage, signal),
       this.#startOptional(this.#ingress, signal),
@@ -79,7 +83,7 @@ export class Stockkeeper implements Component {
 
   async stop(): Promise<void> {
     this.#coalescer.stop();
-    const informers = [this.#nodes, this.#pods, this.#tenants, this.#storage, this.#ingress];
+    const informers = [this.#nodes, this.pods, this.#tenants, this.#storage, this.#ingress];
     await Promise.all(informers.map((informer) => informer.stop()));
   }
 
@@ -87,7 +91,7 @@ export class Stockkeeper implements Component {
   stock(): Stock {
     this.#stock ??= takeStock({
       nodes: this.#nodes.list(),
-      pods: this.#pods.list(),
+      pods: this.pods.list(),
       peerOf: (namespace) => this.#tenants.get(namespace)?.metadata.labels?.[LABEL_PEER],
       storageClasses: [...this.#storage.list()].map(storageClassOffer),
       ingressClasses: [...this.#ingress.list()].map(({ metadata }) => metadata.name),
@@ -106,10 +110,17 @@ export class Stockkeeper implements Component {
     return () => this.#listeners.delete(listener);
   }
 
-  #follow<T extends KubeObject>(options: InformerOptions<T>): Informer<T> {
+  /** `isOfStock`: which of them move what is free. */
+  #follow<T extends KubeObject>(
+    options: InformerOptions<T>,
+    isOfStock: (object: T) => boolean = () => true,
+  ): Informer<T> {
     const informer = new Informer<T>(options);
+    const ofStock = (object: T | undefined): T | undefined =>
+      object === undefined || isOfStock(object) ? object : undefined;
     informer.onChange((_key, current, previous) => {
-      if (counts(current, previous)) this.#changed();
+      const [now, before] = [ofStock(current), ofStock(previous)];
+      if ((now ?? before) !== undefined && counts(now, before)) this.#changed();
     });
     return informer;
   }

@@ -1,4 +1,6 @@
-import type { Offer } from '../../api/offer.ts';
+import type { Offer, WithheldNamespace } from '../../api/offer.ts';
+
+export type { WithheldNamespace } from '../../api/offer.ts';
 
 /**
  * What two clusters say over a link. State, not events: each side sends the whole of what it has to say, again on
@@ -14,9 +16,24 @@ export interface Documents {
   offer?: OfferDocument;
   /** Provider to consumer: the decision, and how to come in. */
   grant?: GrantDocument;
+  /** Both ways: this end of the tunnel. Absent while the two do not peer, or the sender has no gateway. */
+  network?: NetworkDocument;
+  /** Provider to consumer: Services that it may use. Absent: none. */
+  services?: ServicesDocument;
 }
 export type DocumentKind = keyof Documents;
-export const DOCUMENT_KINDS: readonly DocumentKind[] = ['request', 'acceptance', 'offer', 'grant'];
+export const DOCUMENT_KINDS: readonly DocumentKind[] = [
+  'request',
+  'acceptance',
+  'offer',
+  'grant',
+  'network',
+  'services',
+];
+/** Those that ask for a peering or are one. The others come with a peering, and alone are no reason to keep a link. */
+export const BINDING_KINDS: readonly DocumentKind[] = DOCUMENT_KINDS.filter(
+  (kind) => kind !== 'network' && kind !== 'services',
+);
 
 /** What has changed: a document, or null where there is none any more. Kinds not named are as before. */
 export type DocumentChanges = { [Kind in DocumentKind]?: Documents[Kind] | null };
@@ -25,6 +42,8 @@ export interface RequestDocument {
   clusterName: string;
   /** Home namespaces to be offloaded. */
   namespaces: string[];
+  /** By home namespace: the name that its tenant must have, or there shall be none. */
+  names?: Record<string, string>;
   /** The provider's one-time token; sent until the provider has decided. */
   joinToken?: string;
 }
@@ -48,6 +67,8 @@ export interface GrantDocument {
   /** One of FOREIGN_CLUSTER_REASONS. */
   reason?: string;
   message?: string;
+  /** Home namespaces that have no tenant, and why. */
+  withheld?: WithheldNamespace[];
   contract?: {
     /** The text that was signed, so that an older acceptance is not taken for a newer one. */
     text: string;
@@ -65,6 +86,47 @@ export interface ApiAccess {
   ca?: string;
   /** A name in its certificate, where it is not the URL's host. */
   serverName?: string;
+}
+
+/** One end of a tunnel, and how it sees the other. Prefixes are CIDRs without host bits. */
+export interface NetworkDocument {
+  /** Base64 of a Curve25519 public key (WireGuard). */
+  publicKey: string;
+  /** `host:port` (UDP) at which the sender's gateway can be dialled; empty where it cannot. */
+  endpoints: string[];
+  /** The sender's pods, in its own addresses. */
+  pods: string[];
+  /** The sender's external range, likewise. */
+  external: string[];
+  /** Prefixes of third clusters that the sender forwards for the receiver, in the sender's addresses. */
+  transit: string[];
+  /** As what the sender sees the prefixes of the receiver's last document: same length, `prefix` the receiver's. */
+  views: { prefix: string; as: string }[];
+  /** Base64 of 32 random bytes. Where both sides send one, the preshared key is made of the two halves. */
+  presharedHalf?: string;
+}
+
+/** Services of the sender that the receiver may use, with their endpoints of today. */
+export interface ServicesDocument {
+  services: OfferedService[];
+}
+
+export interface OfferedService {
+  namespace: string;
+  name: string;
+  ports: OfferedPort[];
+  /** In the sender's addresses; pods of its pod CIDRs only. */
+  endpoints: { address: string; ready: boolean }[];
+}
+
+export interface OfferedPort {
+  name?: string;
+  protocol: 'TCP' | 'UDP' | 'SCTP';
+  /** Of the Service. */
+  port: number;
+  /** Of the endpoints. */
+  targetPort: number;
+  appProtocol?: string;
 }
 
 /** First message of each side. */

@@ -13,7 +13,7 @@ const MAX_VALUES = 100_000;
 const MAX_STRING = 262_144;
 const MAX_KEY = 512;
 /** On a plain object these reach what every object shares. */
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
+export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 export function invalid(path: string, why: string): never {
   throw new TributaryError('Invalid', `${path}: ${why}`);
@@ -129,6 +129,9 @@ export const integer =
       ? value
       : invalid(path, `not a whole number from ${min} to ${max}`);
 
+export const bool: Check<boolean> = (value, path) =>
+  typeof value === 'boolean' ? value : invalid(path, 'not true or false');
+
 export const oneOf =
   <T extends string>(...words: readonly T[]): Check<T> =>
   (value, path) =>
@@ -146,6 +149,21 @@ export const list =
     if (!Array.isArray(value)) return invalid(path, 'not a list');
     if (value.length > max) return invalid(path, `more than ${max} items`);
     return value.map((each, index) => item(each, `${path}[${index}]`));
+  };
+
+/** An object with keys of one form and values of another. */
+export const map =
+  <T>(key: Check<string>, item: Check<T>, max: number): Check<Record<string, T>> =>
+  (value, path) => {
+    const entries = Object.entries(anyObject(value, path));
+    if (entries.length > max) return invalid(path, `more than ${max} entries`);
+    // fromEntries defines properties: a key `__proto__` would be one like any other.
+    return Object.fromEntries(
+      entries.map(([name, each], index) => [
+        key(name, `${path}: key ${index}`),
+        item(each, `${path}: value ${index}`),
+      ]),
+    );
   };
 
 type Fields = Record<string, Check<unknown>>;

@@ -1,0 +1,104 @@
+import type { PeerView, Tunnel } from '../../api/tunnel.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import type { Logger } from '../../lib/log.ts';
+import { formatPrefix, mergePrefixes, overlaps, parsePrefix, tryPrefix, without } from '../../lib/prefix.ts';
+import { Ipam } from '../ipam/ipam.ts';
+import type { Assignment, RefusedPrefix, WantedPrefix } from '../ipam/ipam.ts';
+
+export interface AddressBookOptions {
+  pools: readonly string[];
+  /** Whether a peer's prefix may be seen as itself; see IpamOptions. */
+  identity: boolean;
+  /** What no peer may be seen as, now. */
+  reserved: () => readonly string[];
+  /** What no peer becomes seen as from now on, while a view that lies there stays. */
+  avoided: () => readonly string[];
+  log: Logger;
+}
+
+interface Ranges {
+  reserved: readonly string[];
+  avoided: readonly string[];
+}
+type Views = readonly (readonly [owner: string, views: readonly PeerView[]])[];
+
+/**
+ * The addresses of all peers: filled from what is stored before anything is assigned, and made anew with the same
+ * assignments when what is reserved or avoided changes.
+ */
+export class AddressBook {
+  readonly #options: AddressBookOptions;
+  #ipam: Ipam | undefined;
+  #ranges: Ranges = { reserved: [], avoided: [] };
+  /** Owners of views in ranges to avoid. What one of them gives back is to be avoided then. */
+  #within: ReadonlySet<string> = new Set();
+  #isStale = false;
+
+  constructor(options: AddressBookOptions) {
+    this.#options = options;
+  }
+
+  /** Before anything else: whatever is assigned earlier could be somebody else's. */
+  restore(stored: Iterable<Tunnel>): void {
+    // The oldest first: should two be stored with the same addresses, it keeps them.
+    const byAge = [...stored].toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
+    const views = byAge.map(({ metadata, status }) => [metadata.name, status?.views ?? []] as const);
+    const { ipam, refused } = this.#make(views, this.#now());
+    this.#ipam = ipam;
+    for (const [tunnel, { prefix, message }] of refused) {
+      this.#options.log.warn('a stored view cannot stay', { tunnel, prefix, why: message });
+    }
+  }
+
+  assign(clusterID: string, wanted: readonly WantedPrefix[]): Assignment {
+    const assignment = this.#current().assign(clusterID, wanted);
+    this.#isStale ||= this.#within.has(clusterID);
+    return assignment;
+  }
+
+  /** What a peer has been assigned, whether it still says so or not. */
+  views(clusterID: string): PeerView[] {
+    return this.#current().allocations().get(clusterID) ?? [];
+  }
+
+  release(clusterID: string): void {
+    this.#ipam?.release(clusterID);
+    this.#isStale ||= this.#within.has(clusterID);
+  }
+
+  #now(): Ranges {
+    return { reserved: this.#options.reserved(), avoided: this.#options.avoided() };
+  }
+
+  #current(): Ipam {
+    if (this.#ipam === undefined)
+      throw new Error('addresses asked for before those that are stored were read');
+    const now = this.#now();
+    if (!this.#isStale && deepEqual(now, this.#ranges)) return this.#ipam;
+    this.#ipam = this.#make([...this.#ipam.allocations()], now).ipam;
+    return this.#ipam;
+  }
+
+  #make(views: Views, ranges: Ranges): { ipam: Ipam; refused: [owner: string, RefusedPrefix][] } {
+    const { pools, identity } = this.#options;
+    const avoided = mergePrefixes(ranges.avoided.map(parsePrefix));
+    const within = views.flatMap(([owner, list]) =>
+      list.flatMap(({ as }) => {
+        const view = tryPrefix(as);
+        return view !== undefined && avoided.some((range) => overlaps(range, view)) ? [{ owner, view }] : [];
+      }),
+    );
+    const rest = without(avoided, mergePrefixes(within.map(({ view }) => view)));
+    const reserved = [...ranges.reserved, ...rest.map(formatPrefix)];
+    const ipam = new Ipam({ pools, reserved, identity });
+    const refused = views.flatMap(([owner, list]) =>
+      ipam.restore(owner, list).map((each): [string, RefusedPrefix] => [owner, each]),
+    );
+    this.#ranges = ranges;
+    this.#within = new Set(within.map(({ owner }) => owner));
+    this.#isStale = false;
+    return { ipam, refused };
+  }
+}
+
+const age = ({ metadata }: Tunnel): string => `${metadata.creationTimestamp} ${metadata.name}`;

@@ -1,0 +1,104 @@
+import { isEndpoint } from '../../api/forms.ts';
+import { TUNNEL_LIMITS } from '../../api/limits.ts';
+import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import { splitEndpoint } from '../../lib/endpoint.ts';
+import { contains, formatPrefix, parseAddress, tryPrefix } from '../../lib/prefix.ts';
+import { NEVER_DIALLED } from '../never-dialled.ts';
+
+/** One end of a tunnel as peers tell each other; its counterpart is in src/peering/protocol/documents.ts. */
+export interface NetworkDocument {
+  publicKey: string;
+  endpoints: string[];
+  pods: string[];
+  external: string[];
+  transit: string[];
+  views: { prefix: string; as: string }[];
+  presharedHalf?: string;
+}
+
+const MAX_ENDPOINTS = 8;
+
+export interface DocumentFacts {
+  facts: GatewayFacts;
+  own: Pick<OwnNetwork, 'pods' | 'external'>;
+  /** Absent until it is made. */
+  tunnel?: Tunnel;
+  transit: readonly string[];
+  presharedHalf?: string;
+}
+
+/** What a peer is told of, and may see: as much as a Tunnel holds. More would have the whole document refused. */
+function exported(
+  own: Pick<OwnNetwork, 'pods' | 'external'>,
+  transit: readonly string[],
+): { pods: string[]; external: string[]; transit: string[] } {
+  const pods = own.pods.slice(0, TUNNEL_LIMITS.pods);
+  return { pods, external: [own.external], transit: transit.slice(0, TUNNEL_LIMITS.views - pods.length - 1) };
+}
+
+/** The same in one list. */
+export const exportedTo = (
+  own: Pick<OwnNetwork, 'pods' | 'external'>,
+  transit: readonly string[],
+): string[] => Object.values(exported(own, transit)).flat();
+
+/** What we say to one peer; its views are those that are stored, since only these outlive us. */
+export function composeDocument({
+  facts,
+  own,
+  tunnel,
+  transit,
+  presharedHalf,
+}: DocumentFacts): NetworkDocument {
+  const views = tunnel?.status?.views ?? [];
+  return {
+    publicKey: facts.publicKey,
+    endpoints: facts.endpoints.slice(0, MAX_ENDPOINTS),
+    ...exported(own, transit),
+    views: views.map(({ prefix, as }) => ({ prefix, as })),
+    ...(presharedHalf !== undefined && { presharedHalf }),
+  };
+}
+
+export interface CheckedDocument {
+  document: NetworkDocument;
+  /** What was left out, and why; one line each. */
+  problems: string[];
+}
+
+/**
+ * Leaves what has a sense: real prefixes in one spelling, each once, and endpoints that can be somebody else's. Whether
+ * a prefix may be used is for IPAM to say. The form has been checked before.
+ */
+export function checkDocument(given: NetworkDocument): CheckedDocument {
+  const problems: string[] = [];
+  const prefixes = (field: string, list: readonly string[]): string[] => {
+    const found = list.flatMap((text) => {
+      const prefix = tryPrefix(text);
+      if (prefix === undefined) problems.push(`${field}: ${text.slice(0, 60)} is not a CIDR`);
+      return prefix === undefined ? [] : [formatPrefix(prefix)];
+    });
+    return [...new Set(found)];
+  };
+  const endpoints = given.endpoints.filter((text) => {
+    const isFit = isDiallable(text);
+    if (!isFit) problems.push(`endpoints: ${text.slice(0, 60)} cannot be dialled from here`);
+    return isFit;
+  });
+  const document: NetworkDocument = {
+    ...given,
+    endpoints: [...new Set(endpoints)],
+    pods: prefixes('pods', given.pods),
+    external: prefixes('external', given.external),
+    transit: prefixes('transit', given.transit),
+  };
+  return { document, problems };
+}
+
+function isDiallable(text: string): boolean {
+  const endpoint = splitEndpoint(text);
+  if (endpoint === undefined || !isEndpoint(text)) return false;
+  const address = parseAddress(endpoint.host);
+  return address === undefined || !NEVER_DIALLED.some((range) => contains(range, address));
+}

@@ -1,0 +1,203 @@
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  NETWORK_CONFIG_MAP,
+  ownNetworkData,
+  readGatewayFacts,
+  readOwnNetwork,
+} from '../../api/own-network.ts';
+import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
+import { configMaps, nodes } from '../../api/resources.ts';
+import type { ConfigMap, Node } from '../../api/wire.ts';
+import { applyManifests } from '../../kube/apply.ts';
+import { Controller } from '../../kube/controller.ts';
+import type { ControllerMetrics } from '../../kube/controller.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { InformerOptions } from '../../kube/informer.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
+import { composeOwn, externalConflict, realNode, reservedOf, soundOwn, soundRoutes } from './own.ts';
+import type { OwnOptions, RealNode } from './own.ts';
+import { ServiceRanges } from './service-cidrs.ts';
+
+export interface OwnNetworkOptions
+  extends OwnOptions, Pick<InformerOptions<Node>, 'client' | 'clock' | 'log' | 'random'> {
+  namespace: string;
+  /** CIDRs of Services, where people say so. */
+  serviceCidrs: readonly string[];
+  metrics?: ControllerMetrics;
+}
+
+const KEY = 'own network';
+/** base64 of 32 bytes. */
+const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
+
+/** What this cluster says of its own end, kept in a ConfigMap; and what the gateway says. */
+export class OwnNetworkKeeper {
+  readonly #options: OwnNetworkOptions;
+  readonly #nodes: Informer<Node>;
+  readonly #published: Informer<ConfigMap>;
+  readonly #gateway: Informer<ConfigMap>;
+  readonly #services: ServiceRanges;
+  readonly #controller: Controller;
+  readonly #listeners = new Set<() => void>();
+  #real: RealNode[] | undefined;
+  #reserved: readonly string[] | undefined;
+  #localRoutes: readonly string[] | undefined;
+
+  constructor(options: OwnNetworkOptions) {
+    this.#options = options;
+    const { client, clock, log, random, metrics, serviceCidrs } = options;
+    const common = { client, clock, log, ...(random && { random }) };
+    // A node's heartbeats and images are of no use here.
+    const transform = (node: Node): Node => bare(node);
+    this.#nodes = new Informer<Node>({ ...common, type: nodes, list: {}, transform });
+    this.#published = this.#configMap(NETWORK_CONFIG_MAP);
+    this.#gateway = this.#configMap(GATEWAY_CONFIG_MAP);
+    this.#services = new ServiceRanges({ ...common, given: serviceCidrs });
+    this.#controller = new Controller({
+      ...common,
+      name: KEY,
+      concurrency: 1,
+      reconcile: async (_key, { signal }) => this.#reconcile(signal),
+      ...(metrics && { metrics }),
+    });
+  }
+
+  caches(): Component[] {
+    return [this.#nodes, this.#published, this.#gateway, this.#services];
+  }
+
+  actors(): Component[] {
+    const ends: (() => void)[] = [];
+    const changed = (): void => {
+      this.#reserved = undefined;
+      this.#localRoutes = undefined;
+      this.#controller.add(KEY);
+    };
+    const wiring: Component = {
+      name: 'own network wiring',
+      start: async () => {
+        ends.push(
+          this.#nodes.onChange((_key, current, previous) => {
+            if (deepEqual(current && realNode(current), previous && realNode(previous))) return;
+            this.#real = undefined;
+            changed();
+          }),
+          this.#published.onChange(() => {
+            changed();
+            this.#tell();
+          }),
+          this.#gateway.onChange(() => {
+            changed();
+            this.#tell();
+          }),
+          this.#services.onChange(changed),
+        );
+        this.#controller.add(KEY);
+        await Promise.resolve();
+      },
+      stop: async () => {
+        for (const end of ends) end();
+        await Promise.resolve();
+      },
+    };
+    return [wiring, this.#controller];
+  }
+
+  /** What is published; undefined while it is not, or no gateway has told its key. */
+  get current(): { network: OwnNetwork; facts: GatewayFacts } | undefined {
+    const facts = this.#facts();
+    const network = this.#stored();
+    return facts && network && { network, facts };
+  }
+
+  /** Calls back when what is told to peers may have changed. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** What no peer may be seen as. */
+  reserved(): readonly string[] {
+    this.#reserved ??= reservedOf(this.#compose(), this.#services.cidrs, this.#options);
+    return this.#reserved;
+  }
+
+  /** Networks beside ours, as the gateway tells them: in which no peer becomes seen from now on. */
+  localRoutes(): readonly string[] {
+    this.#localRoutes ??= soundRoutes(this.#facts()?.localRoutes);
+    return this.#localRoutes;
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  #compose(): OwnNetwork {
+    this.#real ??= [...this.#nodes.list()].flatMap((node) => realNode(node) ?? []);
+    return composeOwn(this.#real, this.#options, this.#stored());
+  }
+
+  #stored(): OwnNetwork | undefined {
+    return soundOwn(readOwnNetwork(this.#published.get(this.#key(NETWORK_CONFIG_MAP))?.data));
+  }
+
+  #facts(): GatewayFacts | undefined {
+    const facts = readGatewayFacts(this.#gateway.get(this.#key(GATEWAY_CONFIG_MAP))?.data);
+    const isSound = facts !== undefined && PUBLIC_KEY.test(facts.publicKey) && Array.isArray(facts.endpoints);
+    return isSound ? facts : undefined;
+  }
+
+  async #reconcile(signal: AbortSignal): Promise<void> {
+    const { client, namespace } = this.#options;
+    const own = this.#compose();
+    const conflict = externalConflict(own, this.#services.cidrs);
+    if (conflict !== undefined) throw new TributaryError('Invalid', conflict);
+    const reserved = mergePrefixes([...this.reserved(), ...this.localRoutes()].map(parsePrefix));
+    const wanted = {
+      ...own,
+      reserved: reserved.map(formatPrefix),
+      services: [...this.#services.cidrs].toSorted(),
+    };
+    const stored = this.#published.get(this.#key(NETWORK_CONFIG_MAP));
+    if (stored !== undefined && deepEqual(readOwnNetwork(stored.data), wanted)) return;
+    const metadata = { name: NETWORK_CONFIG_MAP, namespace, labels: { [LABEL_APP_NAME]: APP_NAME } };
+    const data = ownNetworkData(wanted);
+    const manifest = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
+    await applyManifests(client, [manifest], { signal });
+    if (own.pods.length === 0 && this.#facts() !== undefined) {
+      this.#options.log.warn('no node tells the CIDRs of its pods; name them by --pod-cidr');
+    }
+  }
+
+  #key(name: string): string {
+    return `${this.#options.namespace}/${name}`;
+  }
+
+  #configMap(name: string): Informer<ConfigMap> {
+    const { client, clock, log, random, namespace } = this.#options;
+    return new Informer<ConfigMap>({
+      client,
+      clock,
+      log,
+      ...(random && { random }),
+      type: configMaps,
+      list: { namespace, fieldSelector: `metadata.name=${name}` },
+      name: `informer configmap ${name}`,
+    });
+  }
+}
+
+function bare(node: Node): Node {
+  const { metadata, spec, status } = node;
+  const { podCIDR, podCIDRs } = spec ?? {};
+  const { name, uid, resourceVersion, creationTimestamp, labels } = metadata;
+  return {
+    metadata: { name, uid, resourceVersion, creationTimestamp, ...(labels && { labels }) },
+    spec: { ...(podCIDR !== undefined && { podCIDR }), ...(podCIDRs && { podCIDRs }) },
+    status: { ...(status?.addresses && { addresses: status.addresses }) },
+  };
+}

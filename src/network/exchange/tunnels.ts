@@ -1,0 +1,177 @@
+import type { OwnNetwork } from '../../api/own-network.ts';
+import { ANNOTATION_ROTATE } from '../../api/names.ts';
+import { tunnels } from '../../api/tunnel.ts';
+import type { Tunnel, TunnelSpec, TunnelStatus } from '../../api/tunnel.ts';
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { ignoring } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { mergePatchOf } from '../../lib/merge-patch.ts';
+import type { RefusedPrefix } from '../ipam/ipam.ts';
+import type { AddressBook } from './address-book.ts';
+import { KeyClaims } from './claims.ts';
+import { decideSpec, wantedPrefixes } from './decide.ts';
+import type { Heard, TunnelServices } from './decide.ts';
+import { exportedTo } from './document.ts';
+import type { NetworkPeer } from './peers.ts';
+import type { PresharedKeys } from './preshared.ts';
+
+export interface TunnelReconcilerOptions {
+  client: KubeClient;
+  log: Logger;
+  tunnel: (clusterID: string) => Tunnel | undefined;
+  peer: (clusterID: string) => NetworkPeer | undefined;
+  /** The same, asked of the API server: before what cannot be undone. */
+  isStillPeered: (clusterID: string, signal: AbortSignal) => Promise<boolean>;
+  heard: (clusterID: string) => Heard;
+  /** That nothing more is due to this cluster. */
+  forgotten: (clusterID: string) => void;
+  /** As published; undefined while there is no gateway. */
+  own: () => { network: OwnNetwork; publicKey: string } | undefined;
+  transit: (peer: NetworkPeer) => string[];
+  services?: (clusterID: string) => TunnelServices;
+  book: Pick<AddressBook, 'assign' | 'views' | 'release'>;
+  preshared: Pick<PresharedKeys, 'reconcile'>;
+  metrics?: ExchangeMetrics;
+}
+
+/** Where the exchange counts; an adapter to a metrics library lives elsewhere. */
+export interface ExchangeMetrics {
+  /** Of one peer's prefixes; undefined when it is gone. */
+  prefixes(clusterID: string, counts: { seen: number; refused: number } | undefined): void;
+}
+
+/** Makes the Tunnel of one peer as it is to be: its spec, then its addresses, then its preshared key. */
+export class TunnelReconciler {
+  readonly #options: TunnelReconcilerOptions;
+  readonly #claims = new KeyClaims();
+  readonly #complaints = new Map<string, string>();
+
+  constructor(options: TunnelReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** Before the first reconcile. */
+  restore(stored: Iterable<Tunnel>): void {
+    for (const { metadata, spec } of stored) {
+      if (spec.peer !== undefined) this.#claims.claim(metadata.name, spec.peer.publicKey);
+    }
+  }
+
+  async reconcile(clusterID: string, { signal }: { signal: AbortSignal }): Promise<void> {
+    const peer = this.#options.peer(clusterID);
+    const tunnel = this.#options.tunnel(clusterID);
+    if (peer === undefined) return this.#end(clusterID, tunnel, signal);
+    const own = this.#options.own();
+    if (own === undefined) return;
+    const spec = this.#decide(peer, tunnel, own);
+    if (tunnel === undefined) return this.#create(clusterID, spec, signal);
+    // Somebody has deleted it, and it waits for a finalizer of theirs; it is made again when it is gone.
+    if (tunnel.metadata.deletionTimestamp !== undefined) return;
+    await this.#patchSpec(tunnel, spec, signal);
+    await this.#assign(tunnel, spec, signal);
+    const renew = tunnel.metadata.annotations?.[ANNOTATION_ROTATE];
+    const heard = this.#options.heard(clusterID);
+    const theirs = heard === undefined ? undefined : (heard?.presharedHalf ?? null);
+    const wish = { wanted: true, theirs, ...(renew !== undefined && { renew }) };
+    await this.#options.preshared.reconcile(clusterID, wish, signal);
+  }
+
+  #decide(
+    peer: NetworkPeer,
+    tunnel: Tunnel | undefined,
+    own: { network: OwnNetwork; publicKey: string },
+  ): TunnelSpec {
+    const { heard, transit, services } = this.#options;
+    const { clusterID } = peer;
+    const { spec, refused } = decideSpec({
+      peer,
+      heard: heard(clusterID),
+      exported: exportedTo(own.network, transit(peer)),
+      ...(tunnel && { current: tunnel.spec }),
+      ...(services && { services: services(clusterID) }),
+    });
+    const key = spec.peer?.publicKey;
+    if (key === undefined) this.#claims.release(clusterID);
+    const isTaken = key !== undefined && (key === own.publicKey || !this.#claims.claim(clusterID, key));
+    this.#complain(clusterID, { isTaken, refused });
+    if (!isTaken) return spec;
+    const { peer: _refused, ...rest } = spec;
+    return rest;
+  }
+
+  #complain(
+    clusterID: string,
+    { isTaken, refused }: { isTaken: boolean; refused: readonly RefusedPrefix[] },
+  ): void {
+    const [first] = refused;
+    const text = isTaken
+      ? 'its key is that of another cluster, or ours: it gets no tunnel'
+      : first && `it sees us in a way that cannot be: ${first.message}`;
+    if (text === this.#complaints.get(clusterID)) return;
+    if (text === undefined) {
+      this.#complaints.delete(clusterID);
+      return;
+    }
+    this.#complaints.set(clusterID, text);
+    // For a moment after each change of what we export a peer still sees what was before.
+    const level = isTaken ? 'warn' : 'info';
+    this.#options.log[level]('a peer says of the network what cannot be', { peer: clusterID, problem: text });
+  }
+
+  async #create(clusterID: string, spec: TunnelSpec, signal: AbortSignal): Promise<void> {
+    const { client, log } = this.#options;
+    const metadata = { name: clusterID, labels: { [LABEL_APP_NAME]: APP_NAME } };
+    const body = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Tunnel', metadata, spec };
+    // AlreadyExists: the cache will tell.
+    await client.create(tunnels, body, { signal }).catch(ignoring('AlreadyExists'));
+    log.info('made a tunnel', { peer: clusterID });
+  }
+
+  async #patchSpec(tunnel: Tunnel, spec: TunnelSpec, signal: AbortSignal): Promise<void> {
+    const changes = mergePatchOf(tunnel.spec, spec);
+    if (changes === undefined) return;
+    const { name, uid } = tunnel.metadata;
+    const body = { metadata: { uid }, spec: changes };
+    await this.#options.client.patch(tunnels, { name }, { type: 'merge', body }, { signal });
+  }
+
+  /** Views are told to the peer only when they are stored: what is assigned here and lost with us was never used. */
+  async #assign(tunnel: Tunnel, spec: TunnelSpec, signal: AbortSignal): Promise<void> {
+    const { client, book, metrics } = this.#options;
+    const { name, uid } = tunnel.metadata;
+    const { status = {} } = tunnel;
+    const wanted = wantedPrefixes(spec.peer);
+    const due: Required<Pick<TunnelStatus, 'views' | 'refused'>> =
+      wanted === undefined
+        ? { views: book.views(name), refused: status.refused ?? [] }
+        : book.assign(name, wanted);
+    metrics?.prefixes(name, { seen: due.views.length, refused: due.refused.length });
+    if (deepEqual({ views: status.views ?? [], refused: status.refused ?? [] }, due)) return;
+    const body = { metadata: { uid }, status: due };
+    const options = { subresource: 'status', signal };
+    await client.patch(tunnels, { name }, { type: 'merge', body }, options);
+  }
+
+  /** Addresses are free again once the Tunnel is gone, so that no two ever have the same. */
+  async #end(clusterID: string, tunnel: Tunnel | undefined, signal: AbortSignal): Promise<void> {
+    const { client, log, book, preshared, metrics, isStillPeered, forgotten } = this.#options;
+    if (tunnel !== undefined) {
+      if (tunnel.metadata.deletionTimestamp !== undefined) return;
+      if (await isStillPeered(clusterID, signal)) return;
+      const { name, uid } = tunnel.metadata;
+      await client.delete(tunnels, { name }, { uid, signal }).catch(ignoring('NotFound'));
+      log.info('removed a tunnel', { peer: clusterID });
+      return;
+    }
+    await preshared.reconcile(clusterID, { wanted: false, theirs: undefined }, signal);
+    // It may have come back while we waited.
+    if (this.#options.peer(clusterID) !== undefined || this.#options.tunnel(clusterID) !== undefined) return;
+    book.release(clusterID);
+    this.#claims.release(clusterID);
+    this.#complaints.delete(clusterID);
+    metrics?.prefixes(clusterID, undefined);
+    forgotten(clusterID);
+  }
+}

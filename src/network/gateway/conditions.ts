@@ -1,0 +1,164 @@
+/** What is said of a tunnel, and why. Pure. */
+import type { WantedCondition } from '../../api/conditions.ts';
+import { TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../../api/tunnel.ts';
+import type { Tunnel, TunnelReason } from '../../api/tunnel.ts';
+import type { HostReport } from '../host/host-config.ts';
+import type { ProbeResult } from '../probe/prober.ts';
+
+export interface TunnelObservation {
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Prefixes that the peer should see. */
+  exported: readonly string[];
+  /** How the host was left, as far as it concerns this tunnel; absent: nothing is known of it yet. */
+  host?: HostReport;
+  /** Absent: never, or WireGuard does not know the peer. */
+  handshakeMs?: number;
+  /** When bytes were last seen to have come from the peer, milliseconds since 1970; absent: not since this process began. */
+  receivedMs?: number;
+  /** Where the peer is dialled. */
+  endpoint?: string;
+  /** Whether peers can dial us. */
+  dialable: boolean;
+  /** Absent: not measured yet, as after a start. */
+  probe?: ProbeResult;
+  /** Why the gateway leaves this peer out; see facts.ts. */
+  refused?: string;
+}
+
+export type TunnelConditionType = (typeof TUNNEL_CONDITIONS)[keyof typeof TUNNEL_CONDITIONS];
+type Finding = Pick<WantedCondition<TunnelConditionType, TunnelReason>, 'status' | 'reason' | 'message'>;
+
+const { ok, starting, peerSilent, peerViews, prefixRefused, poolExhausted } = TUNNEL_REASONS;
+const { noWireGuard, hostRefused, noEndpoint, noHandshake, noAnswer, lossy } = TUNNEL_REASONS;
+
+/** WireGuard forgets a session after 180 s (REJECT_AFTER_TIME). */
+const SESSION_MS = 180_000;
+/** Whoever receives our probes sends a keepalive every 10 s at least (WireGuard's KEEPALIVE_TIMEOUT), answered or not. */
+const QUIET_MS = 25_000;
+/** WireGuard is asked once a second, so that bytes are seen later than the answer that they were. */
+const SEEN_LATE_MS = 3000;
+/** In percent. The second is lower, so that a loss near the first does not make the condition flap. */
+const LOSSY = 10;
+const CALM = 5;
+
+/** In this order in the status. Of what this process does not know yet, what was said before stays: the host goes on without it. */
+export function tunnelConditions(
+  tunnel: Tunnel,
+  seen: TunnelObservation,
+): WantedCondition<TunnelConditionType, TunnelReason>[] {
+  const addresses = addressesOf(tunnel, seen);
+  const configured = configuredOf(seen) ?? formerOf(tunnel, TUNNEL_CONDITIONS.configured);
+  const connected = connectedOf(tunnel, seen) ?? formerOf(tunnel, TUNNEL_CONDITIONS.connected);
+  const types = TUNNEL_CONDITIONS;
+  const observedGeneration = tunnel.metadata.generation;
+  return (
+    [
+      [types.ready, readyOf([addresses, configured, connected])],
+      [types.addresses, addresses],
+      [types.configured, configured],
+      [types.connected, connected],
+    ] as const
+  ).map(([type, finding]) => ({
+    type,
+    ...finding,
+    ...(observedGeneration !== undefined && { observedGeneration }),
+  }));
+}
+
+/** The first that is not in order gives the cause. */
+function readyOf(parts: readonly Finding[]): Finding {
+  const cause =
+    parts.find(({ status }) => status === 'False') ?? parts.find(({ status }) => status !== 'True');
+  if (cause !== undefined) return cause;
+  const remark = parts.find(({ reason }) => reason !== ok);
+  return remark ?? { status: 'True', reason: ok, message: 'packets go through in both directions' };
+}
+
+function addressesOf({ spec, status }: Tunnel, { exported }: TunnelObservation): Finding {
+  const { peer, seenAs = [] } = spec;
+  if (peer === undefined) return no(peerSilent, 'the peer has not told its network yet');
+  // A transit prefix without a view costs the way to a third cluster, not this tunnel.
+  const needed = [...peer.pods, ...peer.external];
+  const refused = status?.refused?.find(({ prefix }) => needed.includes(prefix));
+  if (refused !== undefined) {
+    const reason = refused.reason === poolExhausted ? poolExhausted : prefixRefused;
+    return no(reason, `${refused.prefix} of the peer: ${refused.message}`);
+  }
+  const views = status?.views ?? [];
+  const unseen = needed.find((prefix) => !views.some((view) => view.prefix === prefix));
+  if (unseen !== undefined) return unknown(`${unseen} of the peer has no view yet`);
+  const untold = exported.find((prefix) => !seenAs.some((view) => view.prefix === prefix));
+  if (untold !== undefined) return no(peerViews, `the peer has not told as what it sees our ${untold}`);
+  const transit = status?.refused?.[0];
+  const remark =
+    transit === undefined ? '' : `; ${transit.prefix}, through the peer, has none: ${transit.message}`;
+  return yes(`all prefixes are seen${remark}`);
+}
+
+function configuredOf({ host, refused }: TunnelObservation): Finding | undefined {
+  if (refused !== undefined) return no(hostRefused, refused);
+  if (host === undefined) return undefined;
+  const problem = host.problems.find(({ reason }) => reason === 'NoWireGuard') ?? host.problems[0];
+  if (problem === undefined) return yes('links, routes and rules are as wanted');
+  return no(problem.reason === 'NoWireGuard' ? noWireGuard : hostRefused, problem.message);
+}
+
+function connectedOf({ spec, status }: Tunnel, seen: TunnelObservation): Finding | undefined {
+  const { probe, handshakeMs, now, endpoint, dialable } = seen;
+  if (probe?.alive === true) {
+    const before = status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.connected);
+    return aliveOf(probe.lossPercent, before?.reason === lossy ? CALM : LOSSY);
+  }
+  if (spec.peer === undefined) return unknown('the peer has not told its network yet');
+  // The first probes of this process are still under way.
+  if (probe === undefined) return undefined;
+  if (handshakeMs !== undefined && isQuiet(seen)) {
+    // Without a number, so that the condition does not change each second.
+    const message = 'nothing comes from the peer any more: is UDP let through, and does its gateway run?';
+    return no(noHandshake, message);
+  }
+  if (handshakeMs !== undefined && now - handshakeMs < SESSION_MS) {
+    return no(
+      noAnswer,
+      'packets come from the peer, but no answer to probes: its rules or routes, or the MTU',
+    );
+  }
+  return silentOf(endpoint !== undefined, dialable);
+}
+
+/** Long before WireGuard forgets the session: nothing has come since the last answer, or not for longer than a keepalive takes. */
+function isQuiet({ now, receivedMs, probe }: TunnelObservation): boolean {
+  if (receivedMs === undefined) return true;
+  if (receivedMs <= (probe?.lastAnswerMs ?? -Infinity) + SEEN_LATE_MS) return true;
+  return now - receivedMs >= QUIET_MS;
+}
+
+function silentOf(isDialled: boolean, dialable: boolean): Finding {
+  if (isDialled) {
+    return no(noHandshake, 'no handshake: is UDP let through to the peer’s endpoints, and has it our key?');
+  }
+  if (dialable) return no(noHandshake, 'the peer cannot be dialled and has not dialled us');
+  return no(
+    noEndpoint,
+    'neither side can be dialled: name an endpoint with --tunnel-endpoint on one of them',
+  );
+}
+
+function aliveOf(lossPercent: number, limit: number): Finding {
+  if (lossPercent < limit) return yes('probes come back');
+  // Without a number, so that the message does not change with the probes.
+  const message = 'many probes are lost: see status.connection.lossPercent';
+  return { status: 'True', reason: lossy, message };
+}
+
+function formerOf(tunnel: Tunnel, wanted: TunnelConditionType): Finding {
+  const before = tunnel.status?.conditions?.find(({ type }) => type === wanted);
+  if (before === undefined) return unknown('nothing is measured yet');
+  const { status, reason, message } = before as Finding;
+  return { status, reason, message };
+}
+
+const yes = (message: string): Finding => ({ status: 'True', reason: ok, message });
+const no = (reason: TunnelReason, message: string): Finding => ({ status: 'False', reason, message });
+const unknown = (message: string): Finding => ({ status: 'Unknown', reason: starting, message });

@@ -1,0 +1,342 @@
+import {
+  GATEWAY_CONFIG_MAP,
+  NETWORK_CONFIG_MAP,
+  PRESHARED_SECRET,
+  WIREGUARD_SECRET,
+  readOwnNetwork,
+} from '../../api/own-network.ts';
+import type { OwnNetwork } from '../../api/own-network.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller } from '../../kube/controller.ts';
+import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { HostConfig, HostReport, WireGuardPeerState } from '../host/host-config.ts';
+import { gatewayPlan } from '../plan/gateway.ts';
+import { refusedName } from '../plan/names.ts';
+import type { HostNetwork } from '../ports.ts';
+import { GatewayCaches } from './caches.ts';
+import { keepaliveSeconds } from './endpoints.ts';
+import { gatewayPeers, neverDialled, probeTarget, refusedPeers, tenantsByPeer } from './facts.ts';
+import { GuestPods } from './guests.ts';
+import { KeyKeeper } from './key.ts';
+import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
+import type { ProbeResponder, TunnelMetrics, TunnelProber } from './ports.ts';
+import { Reports } from './reports.ts';
+import { EndpointResolver } from './resolver.ts';
+import type { LookUp } from './resolver.ts';
+import { SettledReport } from './settled.ts';
+import { PeerWatch } from './watcher.ts';
+
+export interface GatewayOptions {
+  client: KubeClient;
+  host: HostNetwork;
+  prober: TunnelProber;
+  responder: ProbeResponder;
+  lookUp: LookUp;
+  /** Counters of the host's rules by their comment. */
+  counters: () => Promise<ReadonlyMap<string, { packets: number }>>;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  metrics: TunnelMetrics;
+  controllerMetrics?: ControllerMetrics;
+  /** Where our Secrets and ConfigMaps are. */
+  namespace: string;
+  nodeName: string;
+  /** Of the node, for peers; default: as the ConfigMap tributary-network has it. */
+  nodeAddress?: string;
+  link: string;
+  vxlanLink: string;
+  mtu: number;
+  /** UDP. */
+  port: number;
+  /** `host:port` at which peers dial us; empty: they cannot; absent: the node's address. */
+  endpoints?: readonly string[];
+  probeSeconds: number;
+  /** By the clock, not by a timer: a process that was stopped for a while must not touch the host. */
+  leading: () => boolean;
+}
+
+/** What was removed by hand and went unheard is put back so often. */
+const RESYNC_MS = 30_000;
+const OBSERVE_MS = 1000;
+/** While WireGuard is not running or the kernel says no. */
+const PROBLEM_MS = 1000;
+
+/** Problems of the host at once. */
+const MOST_LOGGED = 16;
+/** Reading all rules costs more than reading WireGuard. */
+const COUNT_MS = 10_000;
+
+type Key = 'key' | 'host' | 'observe' | 'count' | 'routes';
+
+/**
+ * The active gateway. Level-triggered: each step reads the whole truth from the caches and from the host.
+ *
+ *     key      Secret, then what peers are told, then use it
+ *     routes   of others on this host, for peers' addresses to keep away from; beside `key`, which is not to wait for them
+ *     host     caches ── plan ── host.set; again on any change, by us or by others
+ *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second
+ *
+ * It is started by the holder of the Lease only. Stopping leaves the host as it is.
+ */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #caches: GatewayCaches;
+  readonly #guests: GuestPods;
+  readonly #keys: KeyKeeper;
+  readonly #routes: LocalRoutes;
+  readonly #resolver: EndpointResolver;
+  readonly #watch: PeerWatch;
+  readonly #reports: Reports;
+  readonly #controller: Controller;
+  #report: HostReport | undefined;
+  readonly #settled = new SettledReport();
+  #observed = false;
+  /** As WireGuard told them last, and why it does not any more. */
+  #states: readonly WireGuardPeerState[] = [];
+  #untold = '';
+  /** By ClusterID. */
+  #refusedPackets: ReadonlyMap<string, number> = new Map();
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(options: GatewayOptions) {
+    const { client, clock, log, namespace, probeSeconds, events, controllerMetrics } = options;
+    this.#options = options;
+    const caches = new GatewayCaches({ client, clock, log, namespace });
+    this.#caches = caches;
+    const { virtualNodes } = caches;
+    this.#routes = new LocalRoutes({ host: options.host, events });
+    const wake = (): void => this.#add('host');
+    this.#guests = new GuestPods({ client, clock, log, virtualNodes, onChange: wake });
+    this.#resolver = new EndpointResolver({
+      clock,
+      log: log.named('endpoints'),
+      lookUp: options.lookUp,
+      onChange: () => this.#add('observe'),
+    });
+    this.#watch = new PeerWatch({ clock, resolver: this.#resolver, silenceMs: probeSeconds * 2500 });
+    this.#keys = new KeyKeeper({
+      client,
+      log: log.named('key'),
+      namespace,
+      secret: () => caches.one(caches.privateKey, WIREGUARD_SECRET),
+      published: () => caches.one(caches.published, GATEWAY_CONFIG_MAP),
+      endpoints: () => this.#endpoints(),
+      localRoutes: () => this.#localRoutes(),
+    });
+    const metrics = controllerMetrics && { metrics: controllerMetrics };
+    this.#reports = new Reports({ client, clock, log, events, tunnels: caches.tunnels, ...metrics });
+    this.#controller = new Controller({
+      name: 'gateway',
+      concurrency: 3,
+      clock,
+      log,
+      ...metrics,
+      reconcile: async (key, { signal }) => this.#reconcile(key as Key, signal),
+    });
+  }
+
+  /** What a standby has at hand, so that it need not ask when it takes over. In the order of their start. */
+  caches(): Component[] {
+    return [...this.#caches.components(), this.#guests];
+  }
+
+  /** The acting part; after the caches, for the holder of the Lease. In the order of their start. */
+  components(): Component[] {
+    const entry: Component = {
+      name: 'gateway wiring',
+      start: async () => Promise.resolve(this.#wire()),
+      stop: async () => Promise.resolve(this.#unsubscribe.forEach((unsubscribe) => unsubscribe())),
+    };
+    return [this.#reports.controller, this.#controller, entry];
+  }
+
+  #add(key: Key): void {
+    this.#controller.add(key);
+  }
+
+  #wire(): void {
+    const { host, prober } = this.#options;
+    const { tunnels, network, published, privateKey, preshared, namespaces, remotePods } = this.#caches;
+    const wake = (...keys: Key[]) => {
+      return (): void => keys.forEach((key) => this.#add(key));
+    };
+    this.#unsubscribe = [
+      tunnels.onChange(wake('host', 'observe')),
+      network.onChange(wake('key', 'host')),
+      published.onChange(wake('key')),
+      privateKey.onChange(wake('key')),
+      preshared.onChange(wake('host')),
+      namespaces.onChange(wake('host')),
+      remotePods.onChange(wake('host')),
+      host.onChange(wake('host')),
+      // A changed path MTU is a part of the plan.
+      prober.onChange(wake('observe', 'host')),
+    ];
+    wake('key', 'host', 'observe', 'count', 'routes')();
+  }
+
+  async #reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult | void> {
+    if (key === 'host') return this.#setHost(signal);
+    if (key === 'observe') return this.#observe();
+    if (key === 'count') return this.#count();
+    if (key === 'routes') return this.#lookAtRoutes();
+    if (await this.#keys.step(signal)) this.#add('host');
+  }
+
+  async #lookAtRoutes(): Promise<ReconcileResult> {
+    await this.#routes.read();
+    this.#routes.warn(this.#caches.liveTunnels(), this.#localRoutes() ?? []);
+    this.#add('key');
+    return { requeueAfterMs: ROUTES_MS };
+  }
+
+  async #setHost(signal: AbortSignal): Promise<ReconcileResult> {
+    const desired = this.desired();
+    // Without our own ranges nothing is decided, above all no removal; and not before it is known where peers are.
+    if (desired === undefined || !this.#observed || !this.#options.leading())
+      return { requeueAfterMs: RESYNC_MS };
+    const { host, log, responder, clock } = this.#options;
+    const before = this.#report?.problems ?? [];
+    const report = await host.set(desired, signal);
+    this.#report = report;
+    this.#settled.learn(report, clock.monotonic());
+    responder.setAddress(this.#network()?.gatewayAddress);
+    if (report.changes > 0) log.info('host network changed', { changes: report.changes });
+    const { problems } = report;
+    const told = new Set(before.map(({ message }) => message));
+    const news = problems.filter(({ message }) => !told.has(message));
+    for (const { reason, message } of news.slice(0, MOST_LOGGED)) {
+      log.warn('host network not as wanted', { reason, problem: message });
+    }
+    if (problems.length !== before.length || news.length > 0) this.#add('observe');
+    return { requeueAfterMs: problems.length > 0 ? PROBLEM_MS : RESYNC_MS };
+  }
+
+  /** What the host should be now; undefined: not known yet. */
+  desired(): HostConfig | undefined {
+    const { nodeName, link, vxlanLink, mtu, port, prober } = this.#options;
+    const network = this.#network();
+    const { key } = this.#keys;
+    if (network === undefined || key === undefined) return undefined;
+    const caches = this.#caches;
+    const tenants = tenantsByPeer(caches.remotePods.list(), (name) => caches.namespaces.get(name));
+    const peers = gatewayPeers({
+      tunnels: caches.liveTunnels(),
+      network,
+      publicKey: key.publicKey,
+      preshared: caches.one(caches.preshared, PRESHARED_SECRET),
+      guests: this.#guests.addresses(),
+      tenants,
+      endpointOf: (clusterID) => this.#watch.endpointOf(clusterID),
+      probes: prober.results(),
+      mtu,
+    });
+    const plan = gatewayPlan({
+      network,
+      nodeName,
+      link,
+      vxlanLink,
+      mtu,
+      port,
+      privateKey: key.privateKey,
+      peers,
+      hosted: [...tenants.values()].flat(),
+    });
+    return this.#withKeepalive(plan);
+  }
+
+  #withKeepalive(plan: HostConfig): HostConfig {
+    if (plan.wireguard === undefined) return plan;
+    const keepalive = keepaliveSeconds(this.#isDialable());
+    const peers = plan.wireguard.peers.map((peer) => ({ ...peer, keepalive }));
+    return { ...plan, wireguard: { ...plan.wireguard, peers } };
+  }
+
+  async #observe(): Promise<ReconcileResult> {
+    const { prober, nodeName, clock } = this.#options;
+    const network = this.#network();
+    const tunnels = this.#caches.liveTunnels();
+    const states = await this.#wireguardPeers();
+    const own = network === undefined ? [] : neverDialled(network);
+    const moved = this.#watch.observe({ tunnels, states, probes: prober.results(), own });
+    if (moved || !this.#observed) this.#add('host');
+    this.#observed = true;
+    const source = network?.gatewayAddress;
+    const settled = this.#settled.at(clock.monotonic());
+    const endpointOf = ({ metadata }: Tunnel): string | undefined => this.#watch.endpointOf(metadata.name);
+    prober.setTargets(
+      source === undefined
+        ? []
+        : tunnels.flatMap((tunnel) => probeTarget(tunnel, source, endpointOf(tunnel)) ?? []),
+    );
+    this.#reports.observe({
+      now: clock.now(),
+      gateway: nodeName,
+      tunnels,
+      exported: network === undefined ? [] : [...network.pods, network.external],
+      dialable: this.#isDialable(),
+      refused: refusedPeers(tunnels, this.#keys.key?.publicKey ?? ''),
+      probes: prober.results(),
+      endpointOf,
+      stateOf: (tunnel) => this.#watch.stateOf(tunnel),
+      receivedMs: (tunnel) => this.#watch.receivedMs(tunnel),
+      ...(settled !== undefined && { host: settled }),
+    });
+    this.#options.metrics.show(this.#reports.samples(this.#refusedPackets));
+    return { requeueAfterMs: OBSERVE_MS };
+  }
+
+  /** Without WireGuard's word all else is reported all the same, above all that it does not run. */
+  async #wireguardPeers(): Promise<readonly WireGuardPeerState[]> {
+    const { host, link, log } = this.#options;
+    let untold = '';
+    try {
+      this.#states = await host.wireguardPeers(link);
+    } catch (error) {
+      untold = errorMessage(error);
+    }
+    if (untold !== '' && untold !== this.#untold)
+      log.warn('WireGuard does not tell of peers', { error: untold });
+    this.#untold = untold;
+    return this.#states;
+  }
+
+  async #count(): Promise<ReconcileResult> {
+    const counters = await this.#options.counters();
+    const peers = this.#caches.liveTunnels().flatMap(({ metadata: { name } }): [string, number][] => {
+      const counter = counters.get(refusedName(name));
+      return counter === undefined ? [] : [[name, counter.packets]];
+    });
+    this.#refusedPackets = new Map(peers);
+    return { requeueAfterMs: COUNT_MS };
+  }
+
+  #localRoutes(): string[] | undefined {
+    const { destinations } = this.#routes;
+    return destinations && localRoutes(destinations, this.#network());
+  }
+
+  #network(): OwnNetwork | undefined {
+    return readOwnNetwork(this.#caches.one(this.#caches.network, NETWORK_CONFIG_MAP)?.data);
+  }
+
+  /** Undefined while the node's address is not known. */
+  #endpoints(): readonly string[] | undefined {
+    const { endpoints, nodeName, nodeAddress, port } = this.#options;
+    if (endpoints !== undefined) return endpoints;
+    const address = this.#network()?.nodes.find(({ name }) => name === nodeName)?.address ?? nodeAddress;
+    if (address === undefined) return undefined;
+    return [address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`];
+  }
+
+  #isDialable(): boolean {
+    return (this.#endpoints() ?? []).length > 0;
+  }
+}

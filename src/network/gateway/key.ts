@@ -1,0 +1,133 @@
+import { deepEqual } from '../../lib/equality.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  WIREGUARD_SECRET,
+  gatewayFactsData,
+  readGatewayFacts,
+} from '../../api/own-network.ts';
+import { ANNOTATION_ROTATE } from '../../api/names.ts';
+import { configMaps, secrets } from '../../api/resources.ts';
+import type { GatewayFacts } from '../../api/own-network.ts';
+import type { ConfigMap, Secret } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Logger } from '../../lib/log.ts';
+import { generateKey, publicKeyOf } from '../host/wireguard/wireguard.ts';
+import type { KeyPair } from '../host/wireguard/wireguard.ts';
+
+/** Key of the Secret: base64 as `wg genkey` prints it. */
+const PRIVATE_KEY = 'privateKey';
+
+export type KeyStep =
+  | { do: 'create' | 'replace'; handled: string | undefined }
+  | { do: 'publish'; create: boolean; facts: GatewayFacts }
+  | { do: 'use'; key: KeyPair };
+
+/**
+ * One step from what is stored: a key there is, the one asked for; then the public half is told; only then it is used.
+ * The Secret bears the text of the wish that it was made for, so that a program that is killed between any two of these
+ * makes no second one.
+ */
+export function keyStep(
+  secret: Secret | undefined,
+  published: ConfigMap | undefined,
+  told: Omit<GatewayFacts, 'publicKey'>,
+): KeyStep {
+  const wish = published?.metadata.annotations?.[ANNOTATION_ROTATE];
+  if (secret === undefined) return { do: 'create', handled: wish };
+  const handled = secret.metadata.annotations?.[ANNOTATION_ROTATE];
+  const key = keyOf(secret);
+  if (key === undefined || (wish !== undefined && wish !== handled))
+    return { do: 'replace', handled: wish ?? handled };
+  const facts = { publicKey: key.publicKey, ...told };
+  if (!deepEqual(readGatewayFacts(published?.data), facts)) {
+    return { do: 'publish', create: published === undefined, facts };
+  }
+  return { do: 'use', key };
+}
+
+/** Undefined where somebody has put something else there. */
+function keyOf(secret: Secret): KeyPair | undefined {
+  try {
+    const privateKey = Buffer.from(secret.data?.[PRIVATE_KEY] ?? '', 'base64')
+      .toString('latin1')
+      .trim();
+    return { privateKey, publicKey: publicKeyOf(privateKey) };
+  } catch {
+    return undefined;
+  }
+}
+
+export interface KeyKeeperOptions {
+  client: KubeClient;
+  log: Logger;
+  namespace: string;
+  secret: () => Secret | undefined;
+  published: () => ConfigMap | undefined;
+  /** Where peers dial us; undefined: not known yet. */
+  endpoints: () => readonly string[] | undefined;
+  /** Networks beside ours; undefined: not known yet. */
+  localRoutes: () => readonly string[] | undefined;
+  newKey?: () => KeyPair;
+}
+
+/** Keeps the private key and tells the public one. */
+export class KeyKeeper {
+  readonly #options: KeyKeeperOptions;
+  #key: KeyPair | undefined;
+
+  constructor(options: KeyKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** What WireGuard is to use; after a change not before peers can learn of it. */
+  get key(): KeyPair | undefined {
+    return this.#key;
+  }
+
+  /** One step; what is written comes back by the caches. Resolves to whether `key` has changed. */
+  async step(signal: AbortSignal): Promise<boolean> {
+    const { secret, published, endpoints, localRoutes } = this.#options;
+    const where = endpoints();
+    if (where === undefined) return false;
+    const stored = secret();
+    const before = published();
+    const routes = localRoutes() ?? readGatewayFacts(before?.data)?.localRoutes;
+    const step = keyStep(stored, before, { endpoints: [...where], localRoutes: [...(routes ?? [])] });
+    if (step.do === 'use') {
+      const changed = step.key.privateKey !== this.#key?.privateKey;
+      this.#key = step.key;
+      return changed;
+    }
+    if (step.do === 'publish') {
+      // Else a peer could get an address that they would keep from it.
+      if (routes !== undefined) await this.#publish(step, signal);
+    } else await this.#store(stored, step.handled, signal);
+    return false;
+  }
+
+  /** By the version that was read: of two that make a key at once, one gets a Conflict or AlreadyExists. */
+  async #store(stored: Secret | undefined, handled: string | undefined, signal: AbortSignal): Promise<void> {
+    const { client, log, namespace, newKey = generateKey } = this.#options;
+    const data = { [PRIVATE_KEY]: Buffer.from(newKey().privateKey).toString('base64') };
+    const annotations = {
+      ...stored?.metadata.annotations,
+      ...(handled !== undefined && { [ANNOTATION_ROTATE]: handled }),
+    };
+    if (stored === undefined) {
+      const metadata = { name: WIREGUARD_SECRET, namespace, annotations };
+      await client.create(secrets, { metadata, type: 'Opaque', data }, { signal });
+    } else {
+      const metadata = { ...stored.metadata, annotations };
+      await client.replace(secrets, { ...stored, metadata, data }, { signal });
+    }
+    log.info('new WireGuard key', { secret: WIREGUARD_SECRET });
+  }
+
+  async #publish({ create, facts }: KeyStep & { do: 'publish' }, signal: AbortSignal): Promise<void> {
+    const { client, namespace } = this.#options;
+    const data = gatewayFactsData(facts);
+    const ref = { name: GATEWAY_CONFIG_MAP, namespace };
+    if (create) await client.create(configMaps, { metadata: ref, data }, { signal });
+    else await client.patch(configMaps, ref, { type: 'merge', body: { data } }, { signal });
+  }
+}

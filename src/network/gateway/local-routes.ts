@@ -1,0 +1,93 @@
+import type { OwnNetwork } from '../../api/own-network.ts';
+import type { PeerView, Tunnel } from '../../api/tunnel.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { compare, contains, formatPrefix, mergePrefixes, overlaps, tryPrefix } from '../../lib/prefix.ts';
+import type { IpFamily, Prefix } from '../../lib/prefix.ts';
+import { whySpecial } from '../ipam/special.ts';
+import type { HostNetwork } from '../ports.ts';
+
+/** Of an object that every cluster role reads. */
+const MOST_ROUTES = 256;
+/** What is wider is a default route in parts (0.0.0.0/1 and 128.0.0.0/1, 2000::/3), which says nothing of a network. */
+const WIDEST: Readonly<Record<IpFamily, number>> = { 4: 8, 6: 7 };
+
+/**
+ * The networks beside our own that a host has routes to, in the fewest prefixes, in order. Of too many the widest: the
+ * rest are single hosts more often than networks.
+ */
+export function localRoutes(
+  destinations: readonly string[],
+  network: Pick<OwnNetwork, 'pods' | 'external'> | undefined,
+): string[] {
+  const own = prefixesOf(network === undefined ? [] : [...network.pods, network.external]);
+  const foreign = prefixesOf(destinations).filter(
+    (prefix) =>
+      prefix.length >= WIDEST[prefix.family] &&
+      whySpecial(prefix) === undefined &&
+      !own.some((range) => contains(range, prefix)),
+  );
+  return mergePrefixes(foreign)
+    .toSorted((one, other) => one.length - other.length)
+    .slice(0, MOST_ROUTES)
+    .toSorted(compare)
+    .map(formatPrefix);
+}
+
+/** Views that lie where a route of the host leads, each with that route. */
+export function collisions(
+  views: readonly PeerView[],
+  routes: readonly string[],
+): { view: string; route: string }[] {
+  const parsed = prefixesOf(routes);
+  return views.flatMap(({ as }) => {
+    const view = tryPrefix(as);
+    const route = view && parsed.find((each) => overlaps(each, view));
+    return route === undefined ? [] : [{ view: as, route: formatPrefix(route) }];
+  });
+}
+
+const prefixesOf = (texts: readonly string[]): Prefix[] => texts.flatMap((text) => tryPrefix(text) ?? []);
+
+/** Routes come and go with a CNI's pods; networks do not. */
+export const ROUTES_MS = 30_000;
+
+export interface LocalRoutesOptions {
+  host: Pick<HostNetwork, 'localRoutes'>;
+  events: EventRecorder;
+}
+
+/** What the host has routes to, and whom that concerns. */
+export class LocalRoutes {
+  readonly #options: LocalRoutesOptions;
+  #destinations: readonly string[] | undefined;
+  /** Of which an event was made. */
+  #told = new Set<string>();
+
+  constructor(options: LocalRoutesOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: not known yet. */
+  get destinations(): readonly string[] | undefined {
+    return this.#destinations;
+  }
+
+  async read(): Promise<void> {
+    this.#destinations = await this.#options.host.localRoutes();
+  }
+
+  /** Views that were given before there was such a route stay; people are told, once for each. */
+  warn(tunnels: readonly Tunnel[], routes: readonly string[]): void {
+    const told = new Set<string>();
+    for (const tunnel of tunnels) {
+      for (const { view, route } of collisions(tunnel.status?.views ?? [], routes)) {
+        const key = `${tunnel.metadata.uid} ${view} ${route}`;
+        told.add(key);
+        if (this.#told.has(key)) continue;
+        const message = `${view}, as which the peer is seen, is where the route ${route} of the gateway's host leads: one hides the other. Un-peer and peer again for another range`;
+        this.#options.events.event(tunnel, 'Warning', 'ViewOverlapsRoute', message);
+      }
+    }
+    this.#told = told;
+  }
+}

@@ -1,0 +1,166 @@
+import { TUNNEL_CONDITIONS, tunnels as tunnelType } from '../../api/tunnel.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import type { WantedCondition } from '../../api/conditions.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller } from '../../kube/controller.ts';
+import type { ControllerMetrics } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { blamed } from './blame.ts';
+import type { HostReport, WireGuardPeerState } from '../host/host-config.ts';
+import type { ProbeResult } from '../probe/prober.ts';
+import { tunnelConditions } from './conditions.ts';
+import type { TunnelObservation } from './conditions.ts';
+import type { TunnelSample } from './ports.ts';
+import { connectionOf, statusPatch } from './status.ts';
+import type { ConnectionFacts, StatusPatch } from './status.ts';
+
+export interface ReportsOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  tunnels: Pick<Informer<Tunnel>, 'get'>;
+  metrics?: ControllerMetrics;
+}
+
+/** All that is known of all tunnels at one time. */
+export interface Round {
+  /** Milliseconds since 1970. */
+  now: number;
+  gateway: string;
+  tunnels: readonly Tunnel[];
+  exported: readonly string[];
+  dialable: boolean;
+  refused: ReadonlyMap<string, string>;
+  probes: ReadonlyMap<string, ProbeResult>;
+  endpointOf: (tunnel: Tunnel) => string | undefined;
+  stateOf: (tunnel: Tunnel) => WireGuardPeerState | undefined;
+  receivedMs: (tunnel: Tunnel) => number | undefined;
+  host?: HostReport;
+}
+
+interface Report {
+  seen: TunnelObservation;
+  connection: ConnectionFacts;
+}
+
+/** Writes what is observed into the status of the tunnels, where it is news. */
+export class Reports {
+  readonly controller: Controller;
+  readonly #options: ReportsOptions;
+  #reports = new Map<string, Report>();
+  /** Monotonic time of the last write, by name. */
+  readonly #written = new Map<string, number>();
+
+  constructor(options: ReportsOptions) {
+    const { clock, log, metrics } = options;
+    this.#options = options;
+    this.controller = new Controller({
+      name: 'tunnel status',
+      concurrency: 4,
+      clock,
+      log,
+      ...(metrics && { metrics }),
+      reconcile: async (name, { signal }) => this.#write(name, signal),
+    });
+  }
+
+  observe(round: Round): void {
+    const hostFor = round.host && blamed(round.host, round.tunnels);
+    this.#reports = new Map(
+      round.tunnels.map((tunnel) => [tunnel.metadata.name, reportOf(tunnel, round, hostFor?.(tunnel))]),
+    );
+    for (const name of this.#written.keys()) if (!this.#reports.has(name)) this.#written.delete(name);
+    for (const name of this.#reports.keys()) if (this.#news(name) !== undefined) this.controller.add(name);
+  }
+
+  samples(refused: ReadonlyMap<string, number>): Map<string, TunnelSample> {
+    return new Map([...this.#reports].map(([name, report]) => [name, sampleOf(report, refused.get(name))]));
+  }
+
+  #news(name: string): { tunnel: Tunnel; patch: StatusPatch; conditions: WantedCondition[] } | undefined {
+    const { tunnels, clock } = this.#options;
+    const tunnel = tunnels.get(name);
+    const report = this.#reports.get(name);
+    if (tunnel === undefined || report === undefined) return undefined;
+    const conditions = tunnelConditions(tunnel, report.seen);
+    const patch = statusPatch({
+      tunnel,
+      connection: connectionOf(report.connection),
+      conditions,
+      now: clock.now(),
+      sinceWriteMs: clock.monotonic() - (this.#written.get(name) ?? -Infinity),
+    });
+    return patch && { tunnel, patch, conditions };
+  }
+
+  async #write(name: string, signal: AbortSignal): Promise<void> {
+    const news = this.#news(name);
+    if (news === undefined) return;
+    const { client, clock } = this.#options;
+    const { tunnel, patch, conditions } = news;
+    // By its UID: a tunnel of that name that was made anew is another one.
+    const body = { metadata: { uid: tunnel.metadata.uid }, status: patch };
+    try {
+      await client.patch(tunnelType, { name }, { type: 'merge', body }, { subresource: 'status', signal });
+    } catch (error) {
+      if (!hasCode(error, 'NotFound')) throw error;
+      return;
+    }
+    this.#written.set(name, clock.monotonic());
+    this.#tell(tunnel, conditions);
+  }
+
+  #tell(tunnel: Tunnel, conditions: readonly WantedCondition[]): void {
+    const isReady = ({ type }: { type: string }): boolean => type === TUNNEL_CONDITIONS.ready;
+    const before = tunnel.status?.conditions?.find(isReady);
+    const now = conditions.find(isReady);
+    if (now === undefined || now.status === 'Unknown') return;
+    if (before?.status === now.status && (now.status === 'True' || before.reason === now.reason)) return;
+    const { events } = this.#options;
+    if (now.status === 'True') events.event(tunnel, 'Normal', 'TunnelReady', now.message);
+    else events.event(tunnel, 'Warning', now.reason, now.message);
+  }
+}
+
+function reportOf(tunnel: Tunnel, round: Round, host: HostReport | undefined): Report {
+  const { name } = tunnel.metadata;
+  const wireguard = round.stateOf(tunnel);
+  const receivedMs = round.receivedMs(tunnel);
+  const probe = round.probes.get(name);
+  const endpoint = round.endpointOf(tunnel);
+  const refused = round.refused.get(name);
+  const shared = { ...(endpoint !== undefined && { endpoint }), ...(probe !== undefined && { probe }) };
+  return {
+    seen: {
+      ...shared,
+      now: round.now,
+      exported: round.exported,
+      dialable: round.dialable,
+      ...(host !== undefined && { host }),
+      ...(wireguard?.handshakeMs !== undefined && { handshakeMs: wireguard.handshakeMs }),
+      ...(receivedMs !== undefined && { receivedMs }),
+      ...(refused !== undefined && { refused }),
+    },
+    connection: { ...shared, gateway: round.gateway, ...(wireguard !== undefined && { wireguard }) },
+  };
+}
+
+function sampleOf({ connection: { wireguard, probe } }: Report, refused?: number): TunnelSample {
+  return {
+    up: probe?.alive === true,
+    ...(wireguard !== undefined && {
+      receivedBytes: wireguard.receivedBytes,
+      sentBytes: wireguard.sentBytes,
+    }),
+    ...(wireguard?.handshakeMs !== undefined && { handshake: wireguard.handshakeMs / 1000 }),
+    ...(probe?.rttMs !== undefined && { rttSeconds: probe.rttMs / 1000 }),
+    ...(probe !== undefined && { loss: probe.lossPercent / 100 }),
+    ...(probe?.mtu !== undefined && { mtu: probe.mtu }),
+    ...(refused !== undefined && { refusedPackets: refused }),
+  };
+}

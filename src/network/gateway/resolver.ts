@@ -1,0 +1,110 @@
+import type { Clock } from '../../lib/clock.ts';
+import { startDeadline, untilAborted } from '../../lib/deadline.ts';
+import { splitEndpoint } from '../../lib/endpoint.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { contains, formatAddress, parseAddress } from '../../lib/prefix.ts';
+import type { Prefix } from '../../lib/prefix.ts';
+import { NEVER_DIALLED } from '../never-dialled.ts';
+
+/** Addresses of a name. Must end by itself, and must not hold a thread meanwhile. */
+export type LookUp = (name: string) => Promise<readonly string[]>;
+
+export interface EndpointResolverOptions {
+  clock: Clock;
+  log: Logger;
+  lookUp: LookUp;
+  /** Called when a name has become other addresses. */
+  onChange: () => void;
+}
+
+interface Known {
+  addresses: readonly string[];
+  /** Monotonic; when to ask again. */
+  until: number;
+  asking: boolean;
+  usedAt: number;
+}
+
+const FRESH_MS = 30_000;
+const AGAIN_MS = 5000;
+const ANSWER_MS = 3000;
+const FORGET_MS = 10 * 60_000;
+/** What one peer may cost us; it chooses its endpoints. */
+const MAX_ENDPOINTS = 8;
+const MAX_ADDRESSES = 4;
+const MAX_QUESTIONS = 8;
+
+/**
+ * Makes `host:port` of peers literal. Never waits: a name that is not known yet is left out and asked for. A name that
+ * is no longer answered keeps its last addresses.
+ */
+export class EndpointResolver {
+  readonly #options: EndpointResolverOptions;
+  readonly #known = new Map<string, Known>();
+  #asking = 0;
+
+  constructor(options: EndpointResolverOptions) {
+    this.#options = options;
+  }
+
+  /** In the order given; without those that no tunnel may be sent to. */
+  literal(endpoints: readonly string[], forbidden: readonly Prefix[]): string[] {
+    const now = this.#options.clock.monotonic();
+    this.#forget(now);
+    const found = endpoints.slice(0, MAX_ENDPOINTS).flatMap((endpoint) => {
+      const parts = splitEndpoint(endpoint);
+      if (parts === undefined) return [];
+      const { host, port } = parts;
+      const addresses = parseAddress(host) === undefined ? this.#addressesOf(host, now) : [host];
+      return addresses.flatMap((address) => dialable(address, port, forbidden));
+    });
+    return [...new Set(found)];
+  }
+
+  #addressesOf(name: string, now: number): readonly string[] {
+    const known = this.#known.get(name) ?? { addresses: [], until: now, asking: false, usedAt: now };
+    known.usedAt = now;
+    this.#known.set(name, known);
+    if (known.until <= now && !known.asking && this.#asking < MAX_QUESTIONS) void this.#ask(name, known);
+    return known.addresses;
+  }
+
+  async #ask(name: string, known: Known): Promise<void> {
+    const { clock, log, lookUp, onChange } = this.#options;
+    const deadline = startDeadline(clock, ANSWER_MS, `DNS for ${name}`);
+    known.asking = true;
+    this.#asking++;
+    try {
+      const addresses = (await untilAborted(lookUp(name), deadline.signal)).slice(0, MAX_ADDRESSES);
+      const changed = addresses.join() !== known.addresses.join();
+      known.addresses = addresses;
+      known.until = clock.monotonic() + FRESH_MS;
+      if (changed) onChange();
+    } catch (error) {
+      known.until = clock.monotonic() + AGAIN_MS;
+      log.debug('a tunnel endpoint cannot be resolved', { name, error: errorMessage(error) });
+    } finally {
+      deadline.dispose();
+      known.asking = false;
+      this.#asking--;
+    }
+  }
+
+  #forget(now: number): void {
+    for (const [name, { usedAt, asking }] of this.#known) {
+      if (!asking && now - usedAt > FORGET_MS) this.#known.delete(name);
+    }
+  }
+}
+
+/** As WireGuard writes it; empty where it must not be dialled. */
+function dialable(text: string, port: number, forbidden: readonly Prefix[]): string[] {
+  const address = parseAddress(text);
+  if (address === undefined) return [];
+  // Inside our own pods or views, the tunnel would run through itself; at our Services and nodes, a peer would have us
+  // send to what it could not reach.
+  if ([...NEVER_DIALLED, ...forbidden].some((prefix) => contains(prefix, address))) return [];
+  const literal = formatAddress(address);
+  return [address.family === 6 ? `[${literal}]:${port}` : `${literal}:${port}`];
+}

@@ -1,0 +1,115 @@
+import { isIP } from 'node:net';
+
+import { TributaryError } from '../../lib/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { HostNetwork } from '../ports.ts';
+import { addressBytes } from './address.ts';
+import { ChangeSignal } from './change-signal.ts';
+import { cleanUpHost } from './clean-up.ts';
+import type { HostConfig, HostReport, Owner, WireGuardPeerState } from './host-config.ts';
+import { linkMtu } from './links.ts';
+import { foreignDestinations } from './diff-routes.ts';
+import { dumpRoutes, lookUpRoute } from './routes.ts';
+import { KernelError, Rtnetlink } from './rtnetlink.ts';
+import { setHost } from './set.ts';
+import { linkIndex } from './set-routes.ts';
+import { Watch } from './watch.ts';
+import { Work } from './work.ts';
+import { wireguardPeers } from './wireguard/wireguard.ts';
+
+export interface HostOptions {
+  clock: Clock;
+  log: Logger;
+  /** Is told of each thing that was removed. */
+  removed?: (what: string) => void;
+}
+
+/** The network of the host, of the network namespace that this process is in. */
+export async function createHost(options: HostOptions): Promise<HostNetwork> {
+  return new Host(options);
+}
+
+class Host implements HostNetwork {
+  readonly #options: HostOptions;
+  readonly #kernel: Rtnetlink;
+  readonly #signal: ChangeSignal;
+  #watch: Watch | undefined;
+  /** Indexes; two owners may share one host. */
+  readonly #ourLinks = new Map<Owner, ReadonlySet<number>>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+    this.#kernel = new Rtnetlink(options);
+    this.#signal = new ChangeSignal(options.clock);
+  }
+
+  async set(config: HostConfig, signal?: AbortSignal): Promise<HostReport> {
+    return this.#alone(async (work) => {
+      const indexes = await setHost({ kernel: this.#kernel, work }, config, signal);
+      this.#ourLinks.set(config.owner, new Set(indexes));
+      return work.report();
+    });
+  }
+
+  /** Throws Unavailable, with all that could not be removed, after having removed the rest. */
+  async cleanUp(owner: Owner): Promise<void> {
+    const { problems } = await this.#alone(async (work) => {
+      await cleanUpHost({ kernel: this.#kernel, work }, owner);
+      return work.report();
+    });
+    if (problems.length === 0) return;
+    throw new TributaryError('Unavailable', problems.map(({ message }) => message).join('; '));
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#watch ??= new Watch({
+      ...this.#options,
+      changed: () => this.#signal.mark(),
+      hasOurNeighbours: (index) => [...this.#ourLinks.values()].some((links) => links.has(index)),
+    });
+    return this.#signal.add(listener);
+  }
+
+  async wireguardPeers(link: string): Promise<WireGuardPeerState[]> {
+    return wireguardPeers(link);
+  }
+
+  async pathMtu(address: string): Promise<number | undefined> {
+    if (isIP(address) === 0 || address.includes('%')) return undefined;
+    try {
+      const { mtu, index } = await lookUpRoute(this.#kernel, addressBytes(address));
+      if (mtu !== undefined || index === undefined) return mtu;
+      return await linkMtu(this.#kernel, index);
+    } catch (error) {
+      // There is no way there.
+      if (error instanceof KernelError) return undefined;
+      throw error;
+    }
+  }
+
+  async localRoutes(): Promise<string[]> {
+    return foreignDestinations(await dumpRoutes(this.#kernel, linkIndex([])));
+  }
+
+  close(): void {
+    this.#signal.clear();
+    this.#watch?.close();
+    this.#kernel.close();
+  }
+
+  /** One at a time; what the kernel tells of our own writes comes after the last of them. */
+  async #alone<T>(run: (work: Work) => Promise<T>): Promise<T> {
+    const done = this.#last.then(async () => {
+      const release = this.#signal.hold();
+      try {
+        return await run(new Work(this.#options.removed));
+      } finally {
+        release();
+      }
+    });
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}

@@ -1,0 +1,114 @@
+/** Static neighbours of VXLAN links: who has an address (ARP, NDP), and behind which node a MAC address is. */
+import { addressBytes, addressText, canonicalAddress, macBytes, macText } from './address.ts';
+import { decodeAttributes, encodeAttributes, readU16, readU32 } from './attributes.ts';
+import type { VxlanNeighbour } from './host-config.ts';
+import { diffSets, type SetDiff } from './diff-sets.ts';
+import {
+  AF_BRIDGE,
+  DELETE_NEIGHBOUR,
+  GET_NEIGHBOUR,
+  LINK_BYTES,
+  linkHeader,
+  NEIGHBOUR_BYTES,
+  neighbourHeader,
+  NEW_NEIGHBOUR,
+} from './messages.ts';
+import { CREATE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
+
+/** One entry of either table. */
+export interface KernelNeighbour {
+  /** `address`: this address has that MAC address. `forwarding`: that MAC address is behind this node. */
+  table: 'address' | 'forwarding';
+  address: string;
+  macAddress: string;
+}
+
+/** NDA_* of linux/neighbour.h. */
+const NDA = { destination: 1, macAddress: 2 } as const;
+const NUD_PERMANENT = 0x80;
+const NUD_NOARP = 0x40;
+const NTF_SELF = 2;
+
+export function diffNeighbours(
+  wanted: readonly VxlanNeighbour[],
+  actual: readonly KernelNeighbour[],
+): SetDiff<KernelNeighbour> {
+  const entries = wanted.flatMap((neighbour): KernelNeighbour[] => {
+    const macAddress = neighbour.macAddress.toLowerCase();
+    return [
+      { table: 'address', address: canonicalAddress(neighbour.address), macAddress },
+      { table: 'forwarding', address: canonicalAddress(neighbour.via), macAddress },
+    ];
+  });
+  const diff = diffSets(entries, actual, keyOf);
+  // Such an entry is known by its address alone: adding it replaces the other, and removing that would remove both.
+  const replaced = new Set(diff.add.flatMap((entry) => (entry.table === 'address' ? [entry.address] : [])));
+  const isReplaced = (entry: KernelNeighbour): boolean =>
+    entry.table === 'address' && replaced.has(entry.address);
+  return { add: diff.add, remove: diff.remove.filter((entry) => !isReplaced(entry)) };
+}
+
+const keyOf = ({ table, address, macAddress }: KernelNeighbour): string =>
+  `${table} ${address} ${macAddress}`;
+
+/** The static ones of both tables, by index of the link. */
+export async function dumpNeighbours(
+  kernel: Rtnetlink,
+  indexes: readonly number[],
+): Promise<Map<number, KernelNeighbour[]>> {
+  const found = new Map<number, KernelNeighbour[]>(indexes.map((index) => [index, []]));
+  if (indexes.length === 0) return found;
+  const any = neighbourHeader({ family: 0, index: 0, state: 0 });
+  for (const message of await kernel.dump(GET_NEIGHBOUR, any)) collect(message, 'address', found);
+  for (const index of indexes) {
+    // A header of this size makes the kernel show one link only.
+    const header = linkHeader({ family: AF_BRIDGE, index });
+    for (const message of await kernel.dump(GET_NEIGHBOUR, header)) collect(message, 'forwarding', found);
+  }
+  return found;
+}
+
+function collect(
+  message: Buffer,
+  table: KernelNeighbour['table'],
+  found: Map<number, KernelNeighbour[]>,
+): void {
+  if (message.length < Math.min(NEIGHBOUR_BYTES, LINK_BYTES)) return;
+  const attributes = decodeAttributes(message.subarray(NEIGHBOUR_BYTES));
+  const address = attributes.get(NDA.destination);
+  const mac = attributes.get(NDA.macAddress);
+  const isStatic = (readU16(message, 8) & NUD_PERMANENT) !== 0;
+  if (!isStatic || mac?.length !== 6 || address === undefined) return;
+  found.get(readU32(message, 4))?.push({ table, address: addressText(address), macAddress: macText(mac) });
+}
+
+export async function addNeighbour(
+  kernel: Rtnetlink,
+  index: number,
+  neighbour: KernelNeighbour,
+): Promise<void> {
+  await kernel.write(NEW_NEIGHBOUR, CREATE | REPLACE, neighbourMessage(index, neighbour));
+}
+
+export async function deleteNeighbour(
+  kernel: Rtnetlink,
+  index: number,
+  neighbour: KernelNeighbour,
+): Promise<void> {
+  await kernel.write(DELETE_NEIGHBOUR, 0, neighbourMessage(index, neighbour));
+}
+
+function neighbourMessage(index: number, { table, address, macAddress }: KernelNeighbour): Buffer {
+  const destination = addressBytes(address);
+  const header =
+    table === 'forwarding'
+      ? { family: AF_BRIDGE, index, state: NUD_PERMANENT | NUD_NOARP, flags: NTF_SELF }
+      : { family: destination.length === 4 ? 2 : 10, index, state: NUD_PERMANENT };
+  return Buffer.concat([
+    neighbourHeader(header),
+    encodeAttributes([
+      [NDA.destination, destination],
+      [NDA.macAddress, macBytes(macAddress)],
+    ]),
+  ]);
+}

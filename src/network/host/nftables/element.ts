@@ -1,0 +1,103 @@
+/** Elements of sets and maps in a form in which equal ones have the same text. */
+import { parseAddress, prefixOf, WIDTHS, type Address } from '../../../lib/prefix.ts';
+import type { ElementConfig, SetConfig } from '../host-config.ts';
+import { TributaryError } from '../../../lib/errors.ts';
+import { checkKey, checkValue, isVerdict } from './syntax.ts';
+
+export interface Element {
+  /** As written for nft. */
+  key: string;
+  /** Canonical; empty in sets. */
+  value: string;
+  /** As written for nft. */
+  text: string;
+}
+
+/** By canonical key. */
+export type Elements = ReadonlyMap<string, Element>;
+
+/** The first and the last address. */
+interface Range {
+  first: Address;
+  last: bigint;
+}
+
+export function elementOf({ key, value }: ElementConfig): [string, Element] {
+  const canonical = canonicalKey(checkKey(key));
+  if (value === undefined) return [canonical, { key, value: '', text: key }];
+  checkValue(value);
+  const meaning = isVerdict(value) ? value : canonicalKey(checkKey(value));
+  return [canonical, { key, value: meaning, text: `${key} : ${value}` }];
+}
+
+/** @throws Invalid where a key is there twice with different values. */
+export function elementsOf(set: SetConfig): Elements {
+  const elements = new Map<string, Element>();
+  for (const config of set.elements) {
+    const [canonical, element] = elementOf(config);
+    if ((config.value === undefined) !== (set.value === undefined)) {
+      throw new TributaryError(
+        'Invalid',
+        `nftables: ${set.name}: ${config.key}: only elements of maps have values`,
+      );
+    }
+    const other = elements.get(canonical);
+    if (other !== undefined && other.value !== element.value) {
+      throw new TributaryError('Invalid', `nftables: ${set.name}: ${config.key} has two values`);
+    }
+    elements.set(canonical, element);
+  }
+  return set.interval && set.value === undefined ? withoutContained(elements) : elements;
+}
+
+const canonicalKey = (fields: readonly string[]): string => fields.map(canonicalField).join(' . ');
+
+function canonicalField(field: string): string {
+  const range = rangeOf(field);
+  if (range !== undefined) return `${range.first.family}:${range.first.value}-${range.last}`;
+  return field.startsWith('"') ? field.slice(1, -1) : field;
+}
+
+/** Of an address, a prefix, or two addresses with a dash between. */
+function rangeOf(field: string): Range | undefined {
+  const [address = '', length] = field.split('/');
+  const [from = '', to] = address.split('-');
+  const first = parseAddress(from);
+  if (first === undefined) return undefined;
+  if (length !== undefined) return prefixRange(first, length);
+  const last = to === undefined ? first : parseAddress(to);
+  return last?.family === first.family ? { first, last: last.value } : undefined;
+}
+
+function prefixRange(address: Address, length: string): Range | undefined {
+  const width = WIDTHS[address.family];
+  if (!/^\d{1,3}$/.test(length) || Number(length) > width) return undefined;
+  const { family, base } = prefixOf(address, Number(length));
+  return { first: { family, value: base }, last: base + (1n << BigInt(width - Number(length))) - 1n };
+}
+
+/** nft refuses a set with an interval inside another, which adds nothing to what the set holds. */
+function withoutContained(elements: Elements): Elements {
+  const ranges: { canonical: string; range: Range }[] = [];
+  for (const [canonical, { key }] of elements) {
+    const range = rangeOf(key);
+    if (range === undefined) return elements;
+    ranges.push({ canonical, range });
+  }
+  ranges.sort((a, b) => byPosition(a.range, b.range));
+  const kept = new Map(elements);
+  let outer: Range | undefined;
+  for (const { canonical, range } of ranges) {
+    const inside = outer?.first.family === range.first.family && range.last <= outer.last;
+    if (inside) kept.delete(canonical);
+    else outer = range;
+  }
+  return kept;
+}
+
+/** By the first address, the wider first. */
+function byPosition(a: Range, b: Range): number {
+  if (a.first.family !== b.first.family) return a.first.family - b.first.family;
+  if (a.first.value !== b.first.value) return a.first.value < b.first.value ? -1 : 1;
+  return a.last > b.last ? -1 : 1;
+}

@@ -1,0 +1,122 @@
+/**
+ * One nftables table of family `inet`, made as wanted in one transaction with only the differences.
+ *
+ * What is there is read whenever any transaction but our last has come, so that what others changed is found: rules by
+ * the comments that we give them (a rule with our comment and another text is not), elements one by one, definitions by a
+ * comment and by what can be seen.
+ */
+import { TributaryError } from '../../../lib/errors.ts';
+import type { TableConfig } from '../host-config.ts';
+import { runTool, type ToolResult } from '../tool.ts';
+import { changesTo, stateWith, wishFor, type TableWish } from './changes.ts';
+import { following, generation } from './generation.ts';
+import { readCounters, readTable, type Counter, type TableState } from './state.ts';
+import { checkName, labelOf } from './syntax.ts';
+
+export type { Counter } from './state.ts';
+
+/** By table. While the generation stays, the table need not be read: reading takes longest of all, and grows with it. */
+const known = new Map<string, { generation: number; state: TableState }>();
+
+/** Somebody else may change our table between the look and the transaction, which then fails. */
+const ATTEMPTS = 2;
+
+/**
+ * Resolves to the number of changed chains, sets and elements; 0: nothing was written. A config without chains and sets
+ * means no table.
+ *
+ * @throws Invalid when a text cannot be for nft, or nft refuses it; Forbidden without CAP_NET_ADMIN.
+ */
+export async function setTable(name: string, config: TableConfig, signal?: AbortSignal): Promise<number> {
+  const wish = wishFor(name, config);
+  for (let attempt = 1; ; attempt += 1) {
+    const outcome = await tryTable(wish, signal);
+    if (typeof outcome === 'number') return outcome;
+    if (attempt === ATTEMPTS) throw refusal(`table ${name} cannot be set`, outcome);
+  }
+}
+
+async function tryTable(wish: TableWish, signal: AbortSignal | undefined): Promise<number | ToolResult> {
+  const { name } = wish;
+  const before = await generation();
+  const remembered = known.get(name);
+  const isKnown = before !== undefined && remembered?.generation === before;
+  known.delete(name);
+  const listed = isKnown ? undefined : await list(name, signal);
+  const state = isKnown ? remembered.state : listed === undefined ? undefined : understood(listed);
+  if (wish.chains.size + wish.sets.size === 0) {
+    if (!isKnown && listed === undefined) return 0;
+    await removeTable(name);
+    return 1;
+  }
+  const { count, script } = changesTo(wish, state);
+  if (count > 0) {
+    const result = await runTool('nft', ['-f', '-'], {
+      input: script,
+      ...(signal !== undefined && { signal }),
+    });
+    if (result.code !== 0) return result;
+  }
+  await remember(wish, before, count > 0 ? 1 : 0);
+  return count;
+}
+
+/** Only where no transaction came between but our own: then the table is as wanted at this generation. */
+async function remember(wish: TableWish, before: number | undefined, transactions: 0 | 1): Promise<void> {
+  const after = await generation();
+  if (before === undefined || after === undefined) return;
+  if (after === (transactions === 0 ? before : following(before))) {
+    known.set(wish.name, { generation: after, state: stateWith(wish) });
+  }
+}
+
+/** A table that we cannot read is not as we left it. */
+function understood(listed: string): TableState | undefined {
+  try {
+    return readTable(listed);
+  } catch {
+    return undefined;
+  }
+}
+
+/** JSON; undefined where there is no such table. */
+async function list(name: string, signal?: AbortSignal): Promise<string | undefined> {
+  const args = ['-j', 'list', 'table', 'inet', checkName(name)];
+  const result = await runTool('nft', args, signal === undefined ? {} : { signal });
+  if (result.code === 0) return result.output;
+  if (isAbsent(result)) return undefined;
+  throw refusal(`table ${name} cannot be read`, result);
+}
+
+const isAbsent = ({ complaint }: ToolResult): boolean => complaint.includes('No such file or directory');
+
+function refusal(what: string, { complaint }: ToolResult): TributaryError {
+  const forbidden = complaint.includes('Operation not permitted');
+  const advice = forbidden ? '; the process needs CAP_NET_ADMIN' : '';
+  return new TributaryError(
+    forbidden ? 'Forbidden' : 'Invalid',
+    `nftables: ${what}: nft says: ${complaint}${advice}`,
+  );
+}
+
+/** One that is not there is fine. */
+export async function removeTable(name: string): Promise<void> {
+  known.delete(name);
+  const result = await runTool('nft', ['delete', 'table', 'inet', checkName(name)]);
+  if (result.code !== 0 && !isAbsent(result)) throw refusal(`table ${name} cannot be removed`, result);
+}
+
+/**
+ * Counters of rules by the comment that the rule was written with (`counter drop comment "refused"`); rules with the same
+ * comment are added up. They begin at 0 whenever their chain changes. Empty where there is no such table.
+ */
+export async function listCounters(name: string): Promise<Map<string, Counter>> {
+  const counters = new Map<string, Counter>();
+  for (const [comment, counter] of readCounters((await list(name)) ?? '{"nftables": []}')) {
+    const label = labelOf(comment);
+    if (label === undefined) continue;
+    const { packets, bytes } = counters.get(label) ?? { packets: 0, bytes: 0 };
+    counters.set(label, { packets: packets + counter.packets, bytes: bytes + counter.bytes });
+  }
+  return counters;
+}

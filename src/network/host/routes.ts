@@ -1,0 +1,183 @@
+/** Routes of the kernel: reading and writing. */
+import {
+  addressBytes,
+  addressText,
+  familyOf,
+  KERNEL_FAMILY,
+  parsePrefix,
+  prefixText,
+  unspecified,
+} from './address.ts';
+import {
+  type Attribute,
+  decodeAttributes,
+  encodeAttributes,
+  optionalU32,
+  readU32,
+  u32,
+} from './attributes.ts';
+import { type KernelRoute, type Route } from './diff-routes.ts';
+import { DELETE_ROUTE, GET_ROUTE, NEW_ROUTE, ROUTE_BYTES, routeHeader } from './messages.ts';
+import { CREATE, EXCLUSIVE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
+
+/** RTA_* of linux/rtnetlink.h. */
+const RTA = {
+  destination: 1,
+  link: 4,
+  gateway: 5,
+  metric: 6,
+  source: 7,
+  metrics: 8,
+  multipath: 9,
+  table: 15,
+  via: 18,
+  encapsulation: 22,
+  nexthop: 30,
+} as const;
+const RTAX_MTU = 2;
+const TYPES: Readonly<Record<number, Route['type']>> = { 1: 'unicast', 7: 'unreachable' };
+const TYPE_NUMBERS = { unicast: 1, unreachable: 7 } as const;
+const SCOPE_UNIVERSE = 0;
+const SCOPE_LINK = 253;
+/** The gateway need not be in a prefix of the link. */
+const RTNH_F_ONLINK = 4;
+/** One that the kernel has learnt, of IPv6. */
+const RTM_F_CLONED = 0x200;
+
+/** Names of links by index, and the other way round. */
+export interface LinkIndex {
+  nameOf(index: number): string | undefined;
+  indexOf(name: string): number | undefined;
+}
+
+/** Of every table and both families. */
+export async function dumpRoutes(kernel: Rtnetlink, links: LinkIndex): Promise<KernelRoute[]> {
+  const messages = await kernel.dump(GET_ROUTE, routeHeader({ family: 0, destinationLength: 0 }));
+  return messages.flatMap((message) => parseRoute(message, links) ?? []);
+}
+
+export function parseRoute(message: Buffer, links: LinkIndex): KernelRoute | undefined {
+  const [kernelFamily = 0, length = 0, , , shortTable = 0, protocol = 0, , typeNumber = 0] = message;
+  const family = familyOf(kernelFamily);
+  if (family === undefined || readU32(message, 8) & RTM_F_CLONED) return undefined;
+  const attributes = decodeAttributes(message.subarray(ROUTE_BYTES));
+  const type = isPlain(attributes) ? (TYPES[typeNumber] ?? 'other') : 'other';
+  return {
+    destination: prefixText(attributes.get(RTA.destination) ?? unspecified(family), length),
+    table: optionalU32(attributes.get(RTA.table)) ?? shortTable,
+    metric: optionalU32(attributes.get(RTA.metric)) ?? 0,
+    protocol,
+    type,
+    // IPv6 shows the loopback link for the others.
+    ...(type !== 'unreachable' && linkOf(attributes, links)),
+    ...detailsOf(attributes),
+  };
+}
+
+function linkOf(attributes: Map<number, Buffer>, links: LinkIndex): Pick<Route, 'link'> {
+  const index = optionalU32(attributes.get(RTA.link));
+  const link = index === undefined ? undefined : links.nameOf(index);
+  return link === undefined ? {} : { link };
+}
+
+function detailsOf(attributes: Map<number, Buffer>): Pick<Route, 'gateway' | 'source' | 'mtu'> {
+  const [gateway, source] = [attributes.get(RTA.gateway), attributes.get(RTA.source)];
+  const mtu = mtuOf(attributes);
+  return {
+    ...(gateway && { gateway: addressText(gateway) }),
+    ...(source && { source: addressText(source) }),
+    ...(mtu !== undefined && { mtu }),
+  };
+}
+
+const isPlain = (attributes: Map<number, Buffer>): boolean =>
+  ![RTA.multipath, RTA.via, RTA.encapsulation, RTA.nexthop].some((type) => attributes.has(type));
+
+function mtuOf(attributes: Map<number, Buffer>): number | undefined {
+  const metrics = attributes.get(RTA.metrics);
+  return metrics && optionalU32(decodeAttributes(metrics).get(RTAX_MTU));
+}
+
+/** Throws EEXIST rather than taking somebody's route. */
+export async function addRoute(kernel: Rtnetlink, route: KernelRoute, links: LinkIndex): Promise<void> {
+  await kernel.write(NEW_ROUTE, CREATE | EXCLUSIVE, routeMessage(route, links));
+}
+
+/** Without a gap where the kernel can do that. */
+export async function replaceRoute(
+  kernel: Rtnetlink,
+  from: KernelRoute,
+  to: KernelRoute,
+  links: LinkIndex,
+): Promise<void> {
+  const isIPv6 = parsePrefix(to.destination).family === 6;
+  // IPv6 replaces only one that has a gateway by one that has, and else adds a second one.
+  const isReplaceable = !isIPv6 || (from.gateway === undefined) === (to.gateway === undefined);
+  if (isReplaceable && from.type !== 'other') {
+    await kernel.write(NEW_ROUTE, CREATE | REPLACE, routeMessage(to, links));
+  } else {
+    await deleteRoute(kernel, from);
+    await addRoute(kernel, to, links);
+  }
+}
+
+/** By what it is known by and its protocol, so that it is never somebody else's. */
+export async function deleteRoute(kernel: Rtnetlink, route: KernelRoute, links?: LinkIndex): Promise<void> {
+  await kernel.write(DELETE_ROUTE, 0, deletionMessage(route, links));
+}
+
+function head(route: KernelRoute): { header: Parameters<typeof routeHeader>[0]; attributes: Attribute[] } {
+  const { family, bytes, length } = parsePrefix(route.destination);
+  const { protocol } = route;
+  return {
+    header: { family: KERNEL_FAMILY[family], destinationLength: length, protocol },
+    attributes: [
+      [RTA.destination, bytes],
+      [RTA.table, u32(route.table)],
+      [RTA.metric, u32(route.metric)],
+    ],
+  };
+}
+
+function routeMessage(route: KernelRoute, links: LinkIndex): Buffer {
+  const { header, attributes } = head(route);
+  const index = route.link === undefined ? undefined : links.indexOf(route.link);
+  const isIPv4Link = header.family === KERNEL_FAMILY[4] && route.type === 'unicast';
+  if (index !== undefined) attributes.push([RTA.link, u32(index)]);
+  if (route.gateway !== undefined) attributes.push([RTA.gateway, addressBytes(route.gateway)]);
+  if (route.source !== undefined) attributes.push([RTA.source, addressBytes(route.source)]);
+  if (route.mtu !== undefined) attributes.push([RTA.metrics, [[RTAX_MTU, u32(route.mtu)]]]);
+  const whole = routeHeader({
+    ...header,
+    type: TYPE_NUMBERS[route.type === 'unreachable' ? 'unreachable' : 'unicast'],
+    scope: isIPv4Link && route.gateway === undefined ? SCOPE_LINK : SCOPE_UNIVERSE,
+    flags: route.gateway === undefined ? 0 : RTNH_F_ONLINK,
+  });
+  return Buffer.concat([whole, encodeAttributes(attributes)]);
+}
+
+/** RT_SCOPE_NOWHERE: of any scope. */
+const SCOPE_ANY = 255;
+
+function deletionMessage(route: KernelRoute, links: LinkIndex | undefined): Buffer {
+  const { header, attributes } = head(route);
+  const index = route.link === undefined ? undefined : links?.indexOf(route.link);
+  if (index !== undefined) attributes.push([RTA.link, u32(index)]);
+  if (route.gateway !== undefined) attributes.push([RTA.gateway, addressBytes(route.gateway)]);
+  const type = route.type === 'other' ? 0 : TYPE_NUMBERS[route.type];
+  return Buffer.concat([routeHeader({ ...header, scope: SCOPE_ANY, type }), encodeAttributes(attributes)]);
+}
+
+/** RTM_GETROUTE: where the kernel sends packets to that address now. Throws KernelError. */
+export async function lookUpRoute(
+  kernel: Rtnetlink,
+  address: Buffer,
+): Promise<{ mtu?: number; index?: number }> {
+  const family = KERNEL_FAMILY[address.length === 4 ? 4 : 6];
+  const header = routeHeader({ family, destinationLength: address.length * 8 });
+  const question = Buffer.concat([header, encodeAttributes([[RTA.destination, address]])]);
+  const answer = await kernel.get(GET_ROUTE, question);
+  const attributes = decodeAttributes(answer?.subarray(ROUTE_BYTES) ?? Buffer.alloc(0));
+  const [mtu, index] = [mtuOf(attributes), optionalU32(attributes.get(RTA.link))];
+  return { ...(mtu !== undefined && { mtu }), ...(index !== undefined && { index }) };
+}

@@ -1,0 +1,59 @@
+import type { HostConfig } from './host-config.ts';
+import { TABLES } from './host-config.ts';
+import { setTable } from './nftables/table.ts';
+import { linkIndex, setFallbacks, setRoutes, setRules } from './set-routes.ts';
+import { type Host, ourLinks, setAddresses, setLinks, setNeighbours } from './set-links.ts';
+import { setSysctl } from './sysctl.ts';
+import { setWireGuard } from './wireguard/wireguard.ts';
+
+/**
+ * Makes the host as wanted, in an order in which nothing leaks at any point, wherever it is interrupted: fallback routes
+ * before all; filter and translation before tunnel peers; those before the routes that lead there. Resolves to the
+ * indexes of our links. Throws the signal's reason between two steps.
+ */
+export async function setHost(host: Host, config: HostConfig, signal?: AbortSignal): Promise<number[]> {
+  const { kernel, work } = host;
+  const step = async (what: string, run: () => Promise<void>): Promise<boolean> => {
+    signal?.throwIfAborted();
+    return work.attempt(what, async () => {
+      await run();
+      return 0;
+    });
+  };
+  await step('fallback routes', async () => setFallbacks(host, config));
+  signal?.throwIfAborted();
+  const isFiltered = await work.attempt('nftables', async () =>
+    setTable(TABLES[config.owner], config.nftables, signal),
+  );
+  let all: Awaited<ReturnType<typeof setLinks>> = [];
+  await step('links', async () => {
+    all = await setLinks(host, config);
+  });
+  const ours = ourLinks(config, all);
+  await step('addresses', async () => setAddresses(host, ours));
+  await step('neighbours', async () => setNeighbours(host, ours));
+  const missing = new Set(config.links.flatMap(({ name }) => (ours.has(name) ? [] : [name])));
+  for (const [path, value] of Object.entries(config.sysctls)) {
+    signal?.throwIfAborted();
+    // Somebody else's link may have the name.
+    if (path.split('/').some((part) => missing.has(part))) continue;
+    await work.attempt('sysctls', async () => Number(await setSysctl(kernel, path, value)));
+  }
+  await setTunnel(host, config, { isThere: ours.has(config.wireguard?.link ?? ''), isFiltered });
+  await step('routes', async () => setRoutes(host, config, { all: linkIndex(all), missing }));
+  await step('rules', async () => setRules({ kernel, work }, config));
+  return [...ours.values()].map(({ index }) => index);
+}
+
+async function setTunnel(
+  { work }: Host,
+  { wireguard }: HostConfig,
+  link: { isThere: boolean; isFiltered: boolean },
+): Promise<void> {
+  if (wireguard === undefined || !link.isThere) return;
+  if (!link.isFiltered) {
+    work.refuse(`WireGuard ${wireguard.link}: left as it is, since its packet filter could not be set`);
+    return;
+  }
+  await work.attempt('WireGuard', async () => setWireGuard(wireguard));
+}

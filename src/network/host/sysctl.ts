@@ -1,0 +1,37 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { TributaryError } from '../../lib/errors.ts';
+import { setDevconf } from './devconf.ts';
+import type { Rtnetlink } from './rtnetlink.ts';
+
+const DIRECTORY = '/proc/sys';
+
+/** Whether it had to be written. `path` is below /proc/sys, with `/` as separator. Throws TributaryError. */
+export async function setSysctl(kernel: Rtnetlink, path: string, value: string): Promise<boolean> {
+  if (path.split('/').includes('..'))
+    throw new TributaryError('Invalid', `sysctl ${path}: not below /proc/sys`);
+  const file = join(DIRECTORY, path);
+  try {
+    if (isSame(await readFile(file, 'utf8'), value)) return false;
+    await writeFile(file, value);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EROFS' && (await setDevconf(kernel, path, value))) return true;
+    throw new TributaryError('Unavailable', `sysctl ${path} = ${value}: ${reason(code)}`);
+  }
+}
+
+function reason(code: string | undefined): string {
+  if (code === 'EROFS') {
+    return '/proc/sys is read-only in this container: set it on the host';
+  }
+  return code === 'ENOENT'
+    ? 'the kernel has no such setting'
+    : `the kernel refused it: ${code ?? 'unknown error'}`;
+}
+
+/** The kernel separates numbers with tabs and ends with a line break. */
+const isSame = (a: string, b: string): boolean => normalized(a) === normalized(b);
+const normalized = (value: string): string => value.trim().split(/\s+/).join(' ');

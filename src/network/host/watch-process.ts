@@ -1,0 +1,90 @@
+/**
+ * A program of its own that tells on standard output what the kernel tells of changes, until its standard input ends:
+ * `ready` once, then `changed`, or `neighbours 3 7` with the indexes of the links where only neighbours changed, at most
+ * one line in 50 ms; `error ...` before it ends by itself.
+ *
+ * Of its own, since npm `netlink` (0.3.0) aborts the whole process when more changes come than its socket holds: libuv
+ * reports that as an error of the poll, for which the binding makes an exception from a null pointer.
+ */
+// Without the rest of the package, which is most of its memory.
+import raw from 'netlink/dist/raw.js';
+
+import { systemClock } from '../../lib/clock.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import { isAboutUs } from './nftables-news.ts';
+
+/** NETLINK_ROUTE and NETLINK_NETFILTER. */
+const ROUTE = 0;
+const NETFILTER = 12;
+/**
+ * RTNLGRP_* of linux/rtnetlink.h: links, neighbours; then addresses, routes, rules and some sysctls (netconf) of IPv4,
+ * and of IPv6.
+ */
+const ROUTE_GROUPS = [1, 3, 5, 7, 8, 24, 9, 11, 19, 25];
+/** NFNLGRP_NFTABLES. */
+const NFTABLES_GROUP = 7;
+const RECEIVE_BYTES = 1024 * 1024;
+const QUIET_MS = 50;
+/** RTM_NEWNEIGH and RTM_DELNEIGH. */
+const NEIGHBOUR_TYPES = new Set([28, 29]);
+/** Offsets of the type of a message, and of the link's index in one about a neighbour. */
+const TYPE_AT = 4;
+const NEIGHBOUR_INDEX_AT = 20;
+
+type Socket = InstanceType<typeof raw.RawNetlinkSocket>;
+
+let isChanged = false;
+const neighbours = new Set<number>();
+let isWaiting = false;
+
+function tell(): void {
+  isWaiting = false;
+  if (isChanged) process.stdout.write('changed\n');
+  else if (neighbours.size > 0) process.stdout.write(`neighbours ${[...neighbours].join(' ')}\n`);
+  isChanged = false;
+  neighbours.clear();
+}
+
+function changed(neighbourOf?: number): void {
+  if (neighbourOf === undefined) isChanged = true;
+  else neighbours.add(neighbourOf);
+  if (isWaiting) return;
+  isWaiting = true;
+  systemClock.after(QUIET_MS, tell);
+}
+
+function listen(protocol: number, groups: readonly number[], heard: (message: Buffer) => void): Socket {
+  const socket = new raw.RawNetlinkSocket(protocol, { recvBufferSize: RECEIVE_BYTES, sendBufferSize: 0 });
+  socket.on('message', heard);
+  // What was lost is seen by looking.
+  socket.on('error', () => changed());
+  for (const group of groups) socket.addMembership(group);
+  return socket;
+}
+
+/** The kernel sends each in a datagram of its own. */
+function heardOfRoutes(message: Buffer): void {
+  const isNeighbour = message.length >= NEIGHBOUR_INDEX_AT + 4 && NEIGHBOUR_TYPES.has(u16(message, TYPE_AT));
+  changed(isNeighbour ? u32(message, NEIGHBOUR_INDEX_AT) : undefined);
+}
+
+/** In the machine's byte order. */
+const u16 = (message: Buffer, at: number): number => new Uint16Array(copy(message, at, 2))[0] ?? 0;
+const u32 = (message: Buffer, at: number): number => new Uint32Array(copy(message, at, 4))[0] ?? 0;
+const copy = (message: Buffer, at: number, length: number): ArrayBuffer =>
+  new Uint8Array(message.subarray(at, at + length)).buffer;
+
+try {
+  const sockets = [
+    listen(ROUTE, ROUTE_GROUPS, heardOfRoutes),
+    listen(NETFILTER, [NFTABLES_GROUP], (message) => {
+      if (isAboutUs(message)) changed();
+    }),
+  ];
+  const end = (): void => sockets.splice(0).forEach((socket) => socket.close());
+  process.stdin.on('close', end).resume();
+  process.stdout.on('error', end);
+  process.stdout.write('ready\n');
+} catch (error) {
+  process.stdout.write(`error ${errorMessage(error)}\n`);
+}

@@ -1,0 +1,81 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { extname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+
+export interface WatchOptions {
+  clock: Clock;
+  log: Logger;
+  /** Something of the host's network has changed, or may have. */
+  changed: () => void;
+  /** Neighbours of this link count; those of others come and go all the time. */
+  hasOurNeighbours: (index: number) => boolean;
+}
+
+/** Of the program, compiled or not. */
+const PROGRAM = join(import.meta.dirname, `watch-process${extname(import.meta.filename)}`);
+/** It needs little, and is on every node. */
+const FLAGS = ['--max-old-space-size=32', '--max-semi-space-size=1'];
+const RESTART_MS = 100;
+const LONGEST_RESTART_MS = 10_000;
+
+/** What the kernel tells of changes by whomever; see watch-process.ts. Never keeps the process alive. */
+export class Watch {
+  readonly #options: WatchOptions;
+  #child: ChildProcessByStdio<Writable, Readable, null> | undefined;
+  #cancel: () => void = () => undefined;
+  #restartMs = RESTART_MS;
+  #isClosed = false;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    this.#start();
+  }
+
+  /** Its program ends by itself when its input does, also when we are killed. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancel();
+    this.#child?.stdin.destroy();
+    this.#child = undefined;
+  }
+
+  #start(): void {
+    const child = spawn(process.execPath, [...FLAGS, PROGRAM], { stdio: ['pipe', 'pipe', 'ignore'] });
+    this.#child = child;
+    let why: string | undefined;
+    child.unref();
+    for (const stream of [child.stdin, child.stdout]) (stream as Socket).unref();
+    child.stdin.on('error', () => undefined);
+    child.on('error', (error) => this.#ended(child, error.message));
+    child.on('exit', (code, signal) => this.#ended(child, why ?? signal ?? `exit status ${code}`));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (line.startsWith('error ')) why = line.slice('error '.length);
+      else this.#heard(line);
+    });
+  }
+
+  #heard(line: string): void {
+    const [word, ...indexes] = line.split(' ');
+    if (this.#isClosed) return;
+    // What happened before it was ready is seen by looking.
+    if (word === 'ready') this.#restartMs = RESTART_MS;
+    if (word !== 'neighbours' || indexes.some((index) => this.#options.hasOurNeighbours(Number(index)))) {
+      this.#options.changed();
+    }
+  }
+
+  /** More changes at once than it could take, or something is wrong with it: what was lost is seen by looking. */
+  #ended(child: unknown, why: string): void {
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    this.#options.log.warn('The watch on the network of this host ended and is started again', { why });
+    this.#options.changed();
+    this.#cancel = this.#options.clock.after(this.#restartMs, () => this.#start());
+    this.#restartMs = Math.min(this.#restartMs * 2, LONGEST_RESTART_MS);
+  }
+}

@@ -1,0 +1,84 @@
+import { errorMessage, hasCode } from '../../lib/errors.ts';
+import type { HostProblem, HostReport } from './host-config.ts';
+import { isKernelError, KernelError } from './rtnetlink.ts';
+
+/** Of a status that people read. */
+const MOST_PROBLEMS = 16;
+
+const HINTS: Readonly<Record<string, string>> = {
+  EPERM: ' (it takes CAP_NET_ADMIN and the network of the host)',
+  EEXIST: ' (something like it is there already)',
+};
+
+/** What one `set` or `cleanUp` has done and could not do. A step that fails does not stop the next. */
+export class Work {
+  #changes = 0;
+  readonly #problems: HostProblem[] = [];
+  readonly #removed: (what: string) => void;
+
+  constructor(removed: (what: string) => void = () => undefined) {
+    this.#removed = removed;
+  }
+
+  /** Runs one write. False: it failed, which is a problem now; `about` as in HostProblem. */
+  async change(what: string, write: () => Promise<void>, about?: string): Promise<boolean> {
+    const run = async (): Promise<number> => {
+      await write();
+      return 1;
+    };
+    return this.attempt(what, run, about);
+  }
+
+  /** As `change`, where it may be gone already. */
+  async remove(what: string, write: () => Promise<void>, about?: string): Promise<boolean> {
+    const run = async (): Promise<number> => {
+      try {
+        await write();
+        this.#removed(what);
+        return 1;
+      } catch (error) {
+        if (!isKernelError(error, 'ENOENT', 'ENODEV', 'ESRCH', 'EADDRNOTAVAIL')) throw error;
+        return 0;
+      }
+    };
+    return this.attempt(`removing ${what}`, run, about);
+  }
+
+  /** Runs what resolves to a number of changes. False: it failed, which is a problem now. Throws what is Aborted. */
+  async attempt(what: string, run: () => Promise<number>, about?: string): Promise<boolean> {
+    try {
+      const changes = await run();
+      this.#changes += changes;
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'Aborted')) throw error;
+      this.refuse(error instanceof KernelError ? refusal(what, error) : errorMessage(error), about);
+      return false;
+    }
+  }
+
+  refuse(message: string, about?: string): void {
+    this.add({ reason: 'Refused', message, ...(about !== undefined && { about }) });
+  }
+
+  /** Once, however often it is met. */
+  add(problem: HostProblem): void {
+    if (!this.#problems.some(({ message }) => message === problem.message)) this.#problems.push(problem);
+  }
+
+  get changes(): number {
+    return this.#changes;
+  }
+
+  report(): HostReport {
+    // Those of single routes are all needed, to tell whose they are; there are no more than routes.
+    const single = this.#problems.filter(({ about }) => about !== undefined);
+    const general = this.#problems.filter(({ about }) => about === undefined);
+    const more = general.length - MOST_PROBLEMS;
+    const rest: HostProblem[] = more > 0 ? [{ reason: 'Refused', message: `and ${more} more` }] : [];
+    return { changes: this.#changes, problems: [...general.slice(0, MOST_PROBLEMS), ...rest, ...single] };
+  }
+}
+
+const refusal = (what: string, error: KernelError): string =>
+  `${what}: ${error.message}${HINTS[error.errno] ?? ''}`;

@@ -1,0 +1,178 @@
+import { TUNNEL_REASONS, type PeerView } from '../../api/tunnel.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { contains, formatPrefix, mergePrefixes, overlaps, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
+import type { Prefix } from '../../lib/prefix.ts';
+import { RangeTree } from './range-tree.ts';
+import { refusal, type RefusedPrefix } from './refusal.ts';
+import { Share } from './share.ts';
+import { sift, wholeSpaces, type WantedPrefix } from './sift.ts';
+import { isPrivate, SPECIAL_RANGES, whySpecial } from './special.ts';
+
+export type { RefusedPrefix } from './refusal.ts';
+export type { WantedPrefix } from './sift.ts';
+
+export interface IpamOptions {
+  /** Ranges from which views are taken where a peer's own prefix cannot be used; of either family. */
+  pools: readonly string[];
+  /** What no peer is ever seen as; see reservedRanges. */
+  reserved: readonly string[];
+  /** Whether a peer's prefix may be seen as itself; default true. */
+  identity?: boolean;
+}
+
+export interface Assignment {
+  /** In the order wanted, prefixes in canonical text. */
+  views: PeerView[];
+  refused: RefusedPrefix[];
+}
+
+interface Allotment {
+  view: PeerView;
+  as: Prefix;
+}
+/** By the peer's prefix. */
+type Allotments = Map<string, Allotment>;
+
+/**
+ * Chooses as what we see the prefixes of our peers. No two views overlap, whosever they are; none overlaps a reserved
+ * range; and who has a view keeps it. Nothing is read or written here: views are persisted in Tunnel.status.views, and
+ * come back by `restore` before the first `assign`. When pools or reserved ranges change, make a new one and restore.
+ *
+ * What a prefix of a peer becomes:
+ * - Refused (PrefixRefused), however it would be seen: no CIDR; wider than /8 (IPv6: /16); with unspecified, loopback,
+ *   link-local, multicast, broadcast or class E addresses; overlapping an earlier one of the same peer; one too many.
+ * - Itself, unless that is turned off (views of before stay), if nothing overlaps: no reserved range, no pool, no other view. And only if it is private (RFC 1918 and
+ *   the like): a peer that calls a public range its own must not draw our traffic for it into its tunnel.
+ * - Else a range of a pool, of the same length. Our own pods, Services or nodes under the peer's name are such a case,
+ *   and a normal one: clusters look alike, and the peer's own spelling never appears here. What is refused is to
+ *   *use* a reserved range as a view.
+ * - Else refused (PoolExhausted); also where the peer would have more than its share of the pools, see Share.
+ *
+ * A private network of ours that a peer must not claim either (an office's, say) has to be given as reserved.
+ *
+ * An operation on one prefix costs at most some steps per bit of an address, whatever is allotted; see RangeTree.
+ */
+export class Ipam {
+  /** Everything that is not a pool; pools and reserved ranges are taken from the start. */
+  readonly #spaces = wholeSpaces();
+  readonly #pools: readonly RangeTree[];
+  readonly #owners = new Map<string, Allotments>();
+  readonly #identity: boolean;
+
+  /** Throws Invalid for what is no CIDR, and for a pool that can never be used. */
+  constructor({ pools, reserved, identity = true }: IpamOptions) {
+    this.#identity = identity;
+    const own = mergePrefixes([...reserved.map(parsePrefix), ...SPECIAL_RANGES]);
+    const ranges = mergePrefixes(pools.map(poolOf));
+    for (const range of mergePrefixes([...own, ...ranges])) this.#spaces[range.family].take(range);
+    this.#pools = ranges.map((range) => poolWithout(range, own));
+  }
+
+  /** Nodes of trees visited so far: what the cost is measured by. */
+  get steps(): number {
+    return [this.#spaces[4], this.#spaces[6], ...this.#pools].reduce((sum, { steps }) => sum + steps, 0);
+  }
+
+  /**
+   * Takes up what an owner had. What overlaps a reserved range by now, or a view of an owner that was restored before
+   * (restore in a fixed order), is returned and forgotten: the next `assign` chooses anew.
+   */
+  restore(owner: string, views: readonly PeerView[]): RefusedPrefix[] {
+    const allotments: Allotments = this.#owners.get(owner) ?? new Map();
+    const refused: RefusedPrefix[] = [];
+    for (const view of views) {
+      const why = this.#restoreOne(allotments, view);
+      if (why !== undefined) refused.push(refusal(view.prefix, TUNNEL_REASONS.prefixRefused, why));
+    }
+    if (allotments.size > 0) this.#owners.set(owner, allotments);
+    return refused;
+  }
+
+  /** Why not. */
+  #restoreOne(allotments: Allotments, view: PeerView): string | undefined {
+    const prefix = tryPrefix(view.prefix);
+    const as = tryPrefix(view.as);
+    if (prefix === undefined || as?.family !== prefix.family || as.length !== prefix.length) {
+      return `${view.as} is no view of ${view.prefix}`;
+    }
+    const text = formatPrefix(prefix);
+    const known = allotments.get(text);
+    if (known !== undefined)
+      return known.view.as === formatPrefix(as) ? undefined : `${text} has a view already`;
+    if (!this.#treeOf(as).take(as)) return `its view ${view.as} is reserved or another's by now`;
+    allotments.set(text, { as, view: { prefix: text, as: formatPrefix(as), use: view.use } });
+    return undefined;
+  }
+
+  /**
+   * Exactly these prefixes, from now on: those that the owner has stay as they are, what is not wanted any more is
+   * free, the rest is chosen.
+   */
+  assign(owner: string, wanted: readonly WantedPrefix[]): Assignment {
+    const { sound, refused } = sift(wanted);
+    const before = this.#owners.get(owner) ?? new Map<string, Allotment>();
+    const still = new Set(sound.map(({ text }) => text));
+    for (const [text, { as }] of before) if (!still.has(text)) this.#treeOf(as).release(as);
+    const share = new Share(this.#pools);
+    for (const [text, { as }] of before) if (still.has(text)) share.add(as);
+    const after: Allotments = new Map();
+    for (const { prefix, text, use } of sound) {
+      const as = before.get(text)?.as ?? this.#choose(prefix, share);
+      if (typeof as === 'string') refused.push(refusal(text, TUNNEL_REASONS.poolExhausted, as));
+      else after.set(text, { as, view: { prefix: text, as: formatPrefix(as), use } });
+    }
+    if (after.size > 0) this.#owners.set(owner, after);
+    else this.#owners.delete(owner);
+    return { views: viewsOf(after), refused };
+  }
+
+  /** Takes it, or says why there is nothing to take. */
+  #choose(prefix: Prefix, share: Share): Prefix | string {
+    if (this.#identity && isPrivate(prefix) && this.#spaces[prefix.family].take(prefix)) return prefix;
+    const text = formatPrefix(prefix);
+    const pools = this.#pools.filter(({ range }) => range.family === prefix.family);
+    const names = pools.map(({ range }) => formatPrefix(range)).join(', ');
+    if (pools.length === 0)
+      return `${text} cannot be used as it is, and there is no pool of IPv${prefix.family}`;
+    if (!share.allows(prefix))
+      return `${text} would leave too little of the pools (${names}) for other peers`;
+    for (const pool of pools) {
+      const found = pool.allocate(prefix.length);
+      if (found === undefined) continue;
+      share.add(found);
+      return found;
+    }
+    return `no /${prefix.length} is left for ${text} in the pools (${names})`;
+  }
+
+  /** Frees all that the owner has. */
+  release(owner: string): void {
+    for (const { as } of this.#owners.get(owner)?.values() ?? []) this.#treeOf(as).release(as);
+    this.#owners.delete(owner);
+  }
+
+  /** By owner; copies. */
+  allocations(): Map<string, PeerView[]> {
+    return new Map(Array.from(this.#owners, ([owner, allotments]) => [owner, viewsOf(allotments)]));
+  }
+
+  #treeOf(as: Prefix): RangeTree {
+    return this.#pools.find(({ range }) => contains(range, as)) ?? this.#spaces[as.family];
+  }
+}
+
+const viewsOf = (allotments: Allotments): PeerView[] =>
+  Array.from(allotments.values(), ({ view }) => ({ ...view }));
+
+function poolOf(text: string): Prefix {
+  const pool = parsePrefix(text);
+  const why = whySpecial(pool);
+  if (why !== undefined) throw new TributaryError('Invalid', `no views can be taken from the pool: ${why}`);
+  return pool;
+}
+
+function poolWithout(range: Prefix, own: readonly Prefix[]): RangeTree {
+  const pool = new RangeTree(range);
+  for (const each of own) if (overlaps(range, each)) pool.take(contains(each, range) ? range : each);
+  return pool;
+}

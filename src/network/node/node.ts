@@ -1,0 +1,168 @@
+import { GATEWAY_LEASE, NETWORK_CONFIG_MAP, readOwnNetwork } from '../../api/own-network.ts';
+import { configMaps, leases } from '../../api/resources.ts';
+import { tunnels } from '../../api/tunnel.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import type { ConfigMap, Lease } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller } from '../../kube/controller.ts';
+import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { HostConfig, HostProblem } from '../host/host-config.ts';
+import { nodePlan } from '../plan/node.ts';
+import type { HostNetwork } from '../ports.ts';
+import { fenceIn, gatewayNodeOf } from './facts.ts';
+
+export interface NodeOptions {
+  client: KubeClient;
+  host: HostNetwork;
+  clock: Clock;
+  log: Logger;
+  metrics?: ControllerMetrics;
+  namespace: string;
+  nodeName: string;
+  link: string;
+  vxlanLink: string;
+  mtu: number;
+}
+
+const RESYNC_MS = 30_000;
+const PROBLEM_MS = 1000;
+/** Problems of the host at once. */
+const MOST_LOGGED = 16;
+
+type Key = 'host' | 'fence';
+
+/**
+ * The network of one node: its way to the active gateway and back. Stopping leaves the host as it is.
+ *
+ *     host   Tunnels, addresses, holder of the Lease ── plan ── host.set; again on any change, by us or by others
+ *     fence  the Lease is somebody else's ── what a gateway has left on this host is removed
+ */
+export class NodeNetwork {
+  readonly #options: NodeOptions;
+  readonly #tunnels: Informer<Tunnel>;
+  readonly #network: Informer<ConfigMap>;
+  readonly #lease: Informer<Lease>;
+  readonly #controller: Controller;
+  #gateway: string | undefined;
+  #since = -Infinity;
+  #cleanedFor: string | undefined;
+  #problems: readonly HostProblem[] = [];
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(options: NodeOptions) {
+    const { client, clock, log, namespace, metrics } = options;
+    this.#options = options;
+    const named = (name: string): { namespace: string; fieldSelector: string } => ({
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+    });
+    this.#tunnels = new Informer({ client, type: tunnels, list: {}, clock, log });
+    this.#network = new Informer({ client, type: configMaps, list: named(NETWORK_CONFIG_MAP), clock, log });
+    this.#lease = new Informer({ client, type: leases, list: named(GATEWAY_LEASE), clock, log });
+    this.#controller = new Controller({
+      name: 'node network',
+      concurrency: 2,
+      clock,
+      log,
+      ...(metrics && { metrics }),
+      reconcile: async (key, { signal }) => (key === 'fence' ? this.#fence() : this.#setHost(signal)),
+    });
+  }
+
+  /** In the order of their start. */
+  components(): Component[] {
+    const entry: Component = {
+      name: 'node wiring',
+      start: async () => Promise.resolve(this.#wire()),
+      stop: async () => Promise.resolve(this.#unsubscribe.forEach((unsubscribe) => unsubscribe())),
+    };
+    return [this.#tunnels, this.#network, this.#lease, this.#controller, entry];
+  }
+
+  #add(key: Key): void {
+    this.#controller.add(key);
+  }
+
+  #wire(): void {
+    const wake = (): void => this.#add('host');
+    this.#unsubscribe = [
+      this.#tunnels.onChange(wake),
+      this.#network.onChange(wake),
+      this.#lease.onChange(() => this.#followLease()),
+      this.#options.host.onChange(wake),
+    ];
+    this.#followLease();
+    wake();
+  }
+
+  /** A Lease changes with every renewal; only another holder is news. */
+  #followLease(): void {
+    const lease = this.#lease.get(`${this.#options.namespace}/${GATEWAY_LEASE}`);
+    const holder = gatewayNodeOf(lease, this.#gateway);
+    if (holder === this.#gateway) return;
+    this.#options.log.info('the gateway is active elsewhere', { node: holder, before: this.#gateway });
+    this.#gateway = holder;
+    this.#since = this.#options.clock.monotonic();
+    this.#cleanedFor = undefined;
+    this.#add('host');
+    this.#add('fence');
+  }
+
+  async #fence(): Promise<ReconcileResult | void> {
+    const { clock, host, nodeName, log } = this.#options;
+    const holder = this.#gateway;
+    const waitMs = fenceIn({
+      now: clock.monotonic(),
+      nodeName,
+      holder,
+      since: this.#since,
+      cleanedFor: this.#cleanedFor,
+    });
+    if (waitMs === undefined) return;
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    await host.cleanUp('gateway');
+    this.#cleanedFor = holder;
+    log.info('nothing of a gateway is left on this host', { holder });
+  }
+
+  /** What the host should be now; undefined: not known yet. */
+  desired(): HostConfig | undefined {
+    const { namespace, nodeName, link, vxlanLink, mtu } = this.#options;
+    const network = readOwnNetwork(this.#network.get(`${namespace}/${NETWORK_CONFIG_MAP}`)?.data);
+    if (network === undefined) return undefined;
+    const live = [...this.#tunnels.list()]
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .toSorted(({ metadata: one }, { metadata: other }) => (one.name < other.name ? -1 : 1));
+    return nodePlan({
+      network,
+      nodeName,
+      link,
+      vxlanLink,
+      mtu,
+      ...(this.#gateway !== undefined && { gatewayNode: this.#gateway }),
+      tunnels: live.map((tunnel) => {
+        const probed = tunnel.status?.connection?.mtu;
+        return { tunnel, ...(probed !== undefined && { mtu: Math.min(probed, mtu) }) };
+      }),
+    });
+  }
+
+  async #setHost(signal: AbortSignal): Promise<ReconcileResult> {
+    const desired = this.desired();
+    if (desired === undefined) return { requeueAfterMs: RESYNC_MS };
+    const { host, log } = this.#options;
+    const { changes, problems } = await host.set(desired, signal);
+    if (changes > 0) log.info('host network changed', { changes });
+    const told = new Set(this.#problems.map(({ message }) => message));
+    const news = problems.filter(({ message }) => !told.has(message));
+    for (const { reason, message } of news.slice(0, MOST_LOGGED)) {
+      log.warn('host network not as wanted', { reason, problem: message });
+    }
+    this.#problems = problems;
+    return { requeueAfterMs: problems.length > 0 ? PROBLEM_MS : RESYNC_MS };
+  }
+}

@@ -1,0 +1,303 @@
+import type { AddressPort } from '../../api/tunnel.ts';
+import { contains, parseAddress, tryPrefix } from '../../lib/prefix.ts';
+import type { ChainConfig, ElementConfig, SetConfig, TableConfig } from '../host/host-config.ts';
+import type { GatewayPeer, GatewayPlanFacts } from './gateway.ts';
+import {
+  HOOKS,
+  peerName,
+  PROBE_PORT,
+  REFUSED_DEPARTURE,
+  REFUSED_INPUT,
+  REFUSED_SOURCE,
+  REFUSED_TENANT,
+  REFUSED_TRANSIT,
+  refusedName,
+} from './names.ts';
+import type { PeerPart } from './names.ts';
+import { FAMILIES, familyOf, WORDS } from './peer.ts';
+import type { PlanPeer, View } from './peer.ts';
+import { addressSets, portSets, prefixSet, refuse, toOneOf, type PortSet } from './sets.ts';
+
+/** A peer with what was prepared of it. */
+export interface Planned extends GatewayPeer {
+  plan: PlanPeer;
+  /** Largest packet through its tunnel, in bytes. */
+  mtu: number;
+  /** Prefixes of our pods. */
+  own: readonly string[];
+}
+
+/** The reasons for hooks and their order are in docs/decisions/0022-address-translation.md. */
+export function gatewayTable(facts: GatewayPlanFacts, peers: readonly Planned[]): TableConfig {
+  const chains = peers.flatMap((peer) => peerChains(peer, facts.link));
+  const open = peers.filter(({ tunnel }) => tunnel.spec.transit === 'OffloadedPods');
+  const used = portSets(
+    (transport, family) => `used${transport}${family}`,
+    open.flatMap(({ tunnel, plan }) => seenOf(plan, tunnel.spec.used)),
+  );
+  return {
+    chains: [...baseChains(facts, used), ...chains],
+    sets: [
+      ...DIRECTORIES.flatMap((part) => directory(part, peers)),
+      ...FAMILIES.map((family) => prefixSet(`pods${family}`, family, facts.network.pods)),
+      ...FAMILIES.map((family) =>
+        prefixSet(
+          `views${family}`,
+          family,
+          peers.flatMap(({ plan }) => plan.views.map(({ prefix }) => prefix)),
+        ),
+      ),
+      ...addressSets(
+        (family) => `transit${family}`,
+        open.flatMap(({ guests }) => guests),
+      ),
+      ...addressSets(
+        (family) => `hosted${family}`,
+        [...peers.flatMap(({ tenants }) => tenants), ...(facts.hosted ?? [])],
+      ),
+      ...peers.flatMap(({ plan, guests, tenants }) => [
+        ...addressSets((family) => peerName('guests', plan.id, family), guests, familiesOf(plan)),
+        ...addressSets((family) => peerName('tenants', plan.id, family), tenants, familiesOf(plan)),
+      ]),
+      ...used.map(({ set }) => set),
+      ...peers.flatMap((peer) => offeredSets(peer).map(({ set }) => set)),
+    ],
+  };
+}
+
+/** Parts whose chain is found by a view: the source of what arrives, the destination of what leaves. */
+const DIRECTORIES: readonly PeerPart[] = ['from', 'dnat', 'access', 'mss', 'snat', 'sent', 'home'];
+
+function directory(part: PeerPart, peers: readonly Planned[]): SetConfig[] {
+  const element = (id: string, { prefix }: View): ElementConfig => ({
+    key: prefix,
+    value: `jump ${peerName(part, id)}`,
+  });
+  return FAMILIES.map((family) => ({
+    name: `${part}${family}`,
+    type: `ipv${family}_addr`,
+    value: 'verdict',
+    interval: true,
+    elements: peers.flatMap(({ plan }) =>
+      plan.views.filter((view) => view.family === family).map((view) => element(plan.id, view)),
+    ),
+  }));
+}
+
+const bySource = (part: PeerPart, before = ''): string[] =>
+  FAMILIES.map((family) => `${before}${WORDS[family]} saddr vmap @${part}${family}`);
+const byDestination = (part: PeerPart, before = ''): string[] =>
+  FAMILIES.map((family) => `${before}${WORDS[family]} daddr vmap @${part}${family}`);
+
+function baseChains({ link, network }: GatewayPlanFacts, used: readonly PortSet[]): ChainConfig[] {
+  const [arrives, leaves] = [`iifname "${link}"`, `oifname "${link}"`];
+  const others = `iifname != "${link}" return`;
+  const answers = 'ct state established,related accept';
+  const between = (family: 4 | 6): string =>
+    `${WORDS[family]} saddr @transit${family} ${WORDS[family]} daddr @transit${family} accept`;
+  return [
+    { name: 'arrival', hook: HOOKS.arrival, rules: [others, ...bySource('from'), refuse(REFUSED_SOURCE)] },
+    { name: 'destination', hook: HOOKS.destination, rules: bySource('dnat', `${arrives} `) },
+    {
+      name: 'input',
+      hook: HOOKS.input,
+      rules: [others, answers, ...probes(network.gatewayAddress), refuse(REFUSED_INPUT)],
+    },
+    {
+      name: 'forward',
+      hook: HOOKS.forward,
+      rules: [
+        'tcp flags & (syn | rst) == syn jump segment',
+        // Before the answers: a connection that was begun before the pod was known to be a peer's goes no further.
+        `${leaves} ct direction original jump hosted`,
+        others,
+        answers,
+        ...bySource('access'),
+        refuse(REFUSED_SOURCE),
+      ],
+    },
+    {
+      name: 'segment',
+      rules: [...bySource('mss', `${arrives} `), ...byDestination('mss', `${leaves} `)],
+    },
+    {
+      name: 'hosted',
+      rules: FAMILIES.map(
+        (family) => `${WORDS[family]} saddr @hosted${family} ${WORDS[family]} daddr vmap @home${family}`,
+      ),
+    },
+    {
+      name: 'transit',
+      rules: [
+        ...FAMILIES.map(between),
+        ...used.map((set) => `${WORDS[set.family]} saddr @transit${set.family} ${toOneOf(set)} accept`),
+        refuse(REFUSED_TRANSIT),
+      ],
+    },
+    { name: 'source', hook: HOOKS.source, rules: byDestination('snat', `${leaves} `) },
+    {
+      name: 'departure',
+      hook: HOOKS.departure,
+      rules: [
+        `oifname != "${link}" return`,
+        // What conntrack does not follow is not translated either.
+        `ct state invalid ${refuse(REFUSED_DEPARTURE)}`,
+        ...byDestination('sent'),
+        refuse(REFUSED_DEPARTURE),
+      ],
+    },
+  ];
+}
+
+/**
+ * New packets that a peer may send to our gateway itself. Nobody listens on the TCP port: the kernel's refusal is an
+ * answer, also while our program is away. `limit` in nft; each peer has its own.
+ */
+function probes(gateway: string, limit = ''): string[] {
+  const family = familyOf(gateway);
+  const echo = family === 4 ? 'icmp type echo-request' : 'icmpv6 type echo-request';
+  return [echo, `udp dport ${PROBE_PORT}`, `tcp dport ${PROBE_PORT}`].map(
+    (what) => `${WORDS[family]} daddr ${gateway} ${what}${limit} accept`,
+  );
+}
+
+/** Of IP without options, and of TCP. */
+const HEADERS: Readonly<Record<4 | 6, number>> = { 4: 40, 6: 60 };
+const PROBE_LIMIT = ' limit rate 100/second burst 100 packets';
+
+/**
+ * Connections that a peer may have open, and may begin; its pods here as many again. The numbers are reasoned in the
+ * decision record.
+ */
+const MOST_OPEN = 8192;
+const OPENINGS = '500/second burst 2000 packets';
+
+/**
+ * Bounds what conntrack has to keep. Looks only at packets that begin a connection: datagrams are `new` until there is
+ * an answer. The rate comes first, since the count looks at each connection that is open.
+ */
+const bounds = (name: string): string[] =>
+  [`limit rate over ${OPENINGS}`, `ct count over ${MOST_OPEN}`].map(
+    (bound) => `ct status ! confirmed ${bound} ${refuse(name)}`,
+  );
+
+function peerChains(peer: Planned, link: string): ChainConfig[] {
+  const { plan, mtu } = peer;
+  const refused = refusedName(plan.id);
+  const chain = (part: PeerPart, rules: string[]): ChainConfig => ({ name: peerName(part, plan.id), rules });
+  return [
+    chain('from', fromRules(plan)),
+    // Also where nothing is rewritten: what is decided here is not taken by kube-proxy for a port of a node.
+    chain(
+      'dnat',
+      plan.exports.map(({ family, prefix, as }) => {
+        const word = WORDS[family];
+        return `${word} daddr ${as} dnat ${word} prefix to ${prefix}`;
+      }),
+    ),
+    chain('access', [
+      ...bounds(refused),
+      `oifname "${link}" jump transit`,
+      ...accessRules(peer),
+      refuse(refused),
+    ]),
+    // In this order, so that nobody else uses up what the peer may open.
+    chain('home', [
+      ...familiesOf(plan).map(
+        (family) =>
+          `${WORDS[family]} saddr != @${peerName('tenants', plan.id, family)} ${refuse(REFUSED_TENANT)}`,
+      ),
+      ...bounds(refused),
+    ]),
+    // The kernel only ever lowers it.
+    chain(
+      'mss',
+      familiesOf(plan).map(
+        (family) => `meta nfproto ipv${family} tcp option maxseg size set ${mtu - HEADERS[family]}`,
+      ),
+    ),
+    chain('snat', snatRules(plan)),
+    chain(
+      'sent',
+      plan.exports.map(({ family, as }) => `${WORDS[family]} saddr ${as} accept`),
+    ),
+  ];
+}
+
+function fromRules(plan: PlanPeer): string[] {
+  const rules = plan.exports.flatMap(({ use, family, as }) => {
+    const to = `${WORDS[family]} daddr ${as}`;
+    return use === 'External' ? [`${to} ct state established,related accept`] : [`${to} accept`];
+  });
+  const ours = plan.gateway === undefined ? [] : probes(plan.gateway, PROBE_LIMIT);
+  return [...rules, ...ours, refuse(refusedName(plan.id))];
+}
+
+/** What it has no view of cannot come through its tunnel. */
+const familiesOf = ({ views }: PlanPeer): (4 | 6)[] =>
+  FAMILIES.filter((family) => views.some((view) => view.family === family));
+
+/** New connections to pods; destinations are our own addresses by now. */
+function accessRules(peer: Planned): string[] {
+  const { tunnel, plan } = peer;
+  const { access } = tunnel.spec;
+  if (access === 'None') return [];
+  const services = offeredSets(peer).map(
+    (set) => `${toOneOf(set)} ${WORDS[set.family]} daddr != @hosted${set.family} accept`,
+  );
+  const pods = familiesOf(plan).flatMap((family) => {
+    const word = WORDS[family];
+    // What belongs to another peer is not ours to give.
+    const pods = `${word} daddr @pods${family} ${word} daddr != @hosted${family} accept`;
+    return [
+      `${word} daddr @${peerName('tenants', plan.id, family)} accept`,
+      access === 'AllPods' ? pods : `${word} saddr @${peerName('guests', plan.id, family)} ${pods}`,
+    ];
+  });
+  return [...pods, ...services];
+}
+
+/** Endpoints of our Services that the peer is offered. With access to all pods nothing is left to say. */
+const offeredSets = ({ tunnel: { spec }, plan, own }: Planned): PortSet[] =>
+  spec.access === 'OffloadedPods'
+    ? portSets(
+        (transport, family) => peerName(`offered${transport}`, plan.id, family),
+        inside(own, spec.offered),
+        familiesOf(plan),
+      )
+    : [];
+
+/** Whoever wrote the Tunnel: only pods of ours are reached, and only pods that we see as that peer's. */
+const seenOf = ({ views }: PlanPeer, places: readonly AddressPort[] = []): AddressPort[] =>
+  inside(
+    views.map(({ prefix }) => prefix),
+    places,
+  );
+
+function inside(texts: readonly string[], places: readonly AddressPort[] = []): AddressPort[] {
+  if (places.length === 0) return [];
+  const prefixes = texts.flatMap((text) => tryPrefix(text) ?? []);
+  return places.filter(({ address: text }) => {
+    const address = parseAddress(text);
+    return address !== undefined && prefixes.some((prefix) => contains(prefix, address));
+  });
+}
+
+/**
+ * Before the CNI and kube-proxy masquerade to an address of the node, which a peer could not answer. Sources that are
+ * not exported, but for those of other peers, leave as the gateway.
+ */
+function snatRules({ exports, gateway }: PlanPeer): string[] {
+  const rules = exports.map(({ family, prefix, as }) => {
+    const word = WORDS[family];
+    return `${word} saddr ${prefix} snat ${word} prefix to ${as}`;
+  });
+  if (gateway === undefined) return rules;
+  const family = familyOf(gateway);
+  const word = WORDS[family];
+  return [
+    ...rules,
+    `${word} saddr @views${family} return`,
+    `meta nfproto ipv${family} snat ${word} to ${gateway}`,
+  ];
+}

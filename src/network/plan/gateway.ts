@@ -1,0 +1,141 @@
+import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import { nthAddress, tryPrefix, WIDTHS } from '../../lib/prefix.ts';
+import type { HostConfig, RouteConfig, RuleConfig, WireGuardPeerConfig } from '../host/host-config.ts';
+import { gatewayTable } from './gateway-table.ts';
+import type { Planned } from './gateway-table.ts';
+import { METRICS, RETURN_PRIORITY, RETURN_TABLE } from './names.ts';
+import { FAMILIES, familyOf, planPeer, single, transitViews } from './peer.ts';
+
+/** One peer, as the active gateway knows it. */
+export interface GatewayPeer {
+  tunnel: Tunnel;
+  /** Base64. */
+  presharedKey?: string;
+  /** Literal `host:port` to begin with. */
+  endpoint?: string;
+  /** Largest packet that goes through the tunnel, in bytes, as probed; at most `GatewayPlanFacts.mtu`. */
+  mtu?: number;
+  /** Addresses, as we see them, of our pods that run at that peer. */
+  guests: string[];
+  /** Addresses of that peer's pods that run here. */
+  tenants: string[];
+}
+
+export interface GatewayPlanFacts {
+  network: OwnNetwork;
+  nodeName: string;
+  /** WireGuard. */
+  link: string;
+  vxlanLink: string;
+  /** Largest packet on WireGuard, in bytes. */
+  mtu: number;
+  /** UDP. */
+  port: number;
+  /** Base64. */
+  privateKey: string;
+  peers: GatewayPeer[];
+  /** Addresses of all pods of peers that run here, also of peers that are not in `peers`: without a tunnel, or refused. */
+  hosted?: readonly string[];
+}
+
+/** Holds a mapping in the NAT on the way (RFC 4787 section 4.3 asks for two minutes; many hold UDP for 30 s). */
+const KEEPALIVE_SECONDS = 25;
+const KEY = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+
+/** What the active gateway wants of its host. */
+export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
+  const { network, link } = facts;
+  const transit = transitViews(facts.peers.map(({ tunnel }) => tunnel));
+  const peers = facts.peers.map((peer): Planned => {
+    const through = peer.tunnel.spec.transit === 'OffloadedPods' ? transit : new Set<string>();
+    return {
+      ...peer,
+      plan: planPeer(peer.tunnel, network, through),
+      mtu: Math.min(peer.mtu ?? facts.mtu, facts.mtu),
+      own: network.pods,
+    };
+  });
+  const back = returnPath(facts);
+  return {
+    owner: 'gateway',
+    links: [{ kind: 'wireguard', name: link, mtu: facts.mtu, addresses: [single(network.gatewayAddress)] }],
+    routes: [...peers.flatMap((peer) => viewRoutes(facts, peer)), ...back],
+    rules: back.length === 0 ? [] : FAMILIES.map((family) => returnRule(link, family)),
+    sysctls: {
+      // WireGuard and the filter know the sources; a view that is being changed must not lose packets.
+      [`net/ipv4/conf/${link}/rp_filter`]: '2',
+      // Between two peers packets leave as they came.
+      [`net/ipv4/conf/${link}/send_redirects`]: '0',
+    },
+    nftables: gatewayTable(facts, peers),
+    wireguard: { link, port: facts.port, privateKey: facts.privateKey, peers: wireguardPeers(peers) },
+  };
+}
+
+function viewRoutes(
+  { network, link, mtu }: GatewayPlanFacts,
+  { tunnel, plan, mtu: through }: Planned,
+): RouteConfig[] {
+  const way = (destination: string): RouteConfig => ({
+    destination,
+    metric: METRICS.tunnel,
+    to: { link },
+    ...(familyOf(destination) === familyOf(network.gatewayAddress) && { source: network.gatewayAddress }),
+  });
+  const views = plan.views.map(({ prefix }) => way(prefix));
+  if (through >= mtu) return views;
+  const narrow = views.map((route) => ({ ...route, mtu: through }));
+  // Larger probes go there whole, so that a path that has become wider is noticed.
+  return [...narrow, ...gatewaysOf(tunnel).map((address) => way(single(address)))];
+}
+
+/** The peer's gateway, as we see it. */
+function gatewaysOf({ status }: Tunnel): string[] {
+  return (status?.views ?? []).flatMap(({ use, as }) => {
+    const prefix = use === 'External' ? tryPrefix(as) : undefined;
+    return prefix === undefined || prefix.length === WIDTHS[prefix.family] ? [] : [nthAddress(prefix, 1)];
+  });
+}
+
+/** Pods and nodes elsewhere. Pods of this host are found in `main`, and so is whatever is missing here. */
+function returnPath({ network, nodeName, vxlanLink }: GatewayPlanFacts): RouteConfig[] {
+  const to = ({ pods, external }: NetworkNode): RouteConfig[] =>
+    [single(external), ...pods.filter((prefix) => familyOf(prefix) === familyOf(external))].map(
+      (destination) => ({
+        destination,
+        table: RETURN_TABLE,
+        metric: METRICS.gateway,
+        to: { link: vxlanLink, gateway: external },
+      }),
+    );
+  return network.nodes.filter(({ name }) => name !== nodeName).flatMap(to);
+}
+
+const returnRule = (incoming: string, family: 4 | 6): RuleConfig => ({
+  family,
+  priority: RETURN_PRIORITY,
+  incoming,
+  table: RETURN_TABLE,
+});
+
+/**
+ * A public key is public: a peer that tells another's as its own must not get into its place. The older tunnel has it,
+ * since only what was there before can be copied.
+ */
+function wireguardPeers(peers: readonly Planned[]): WireGuardPeerConfig[] {
+  const age = ({ tunnel: { metadata } }: Planned): string =>
+    `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
+  const byKey = new Map<string, Planned>();
+  for (const peer of peers.toSorted((a, b) => (age(a) < age(b) ? -1 : 1))) {
+    const key = peer.tunnel.spec.peer?.publicKey;
+    if (key !== undefined && KEY.test(key) && !byKey.has(key)) byKey.set(key, peer);
+  }
+  return [...byKey].map(([publicKey, { plan, presharedKey, endpoint }]) => ({
+    publicKey,
+    ...(presharedKey !== undefined && { presharedKey }),
+    ...(endpoint !== undefined && { endpoint }),
+    allowedIPs: plan.views.map(({ prefix }) => prefix),
+    keepalive: KEEPALIVE_SECONDS,
+  }));
+}

@@ -1,0 +1,96 @@
+import type { OwnNetwork } from '../../api/own-network.ts';
+import type { PrefixUse, PrefixView, Tunnel } from '../../api/tunnel.ts';
+import { formatPrefix, tryPrefix, WIDTHS } from '../../lib/prefix.ts';
+import type { IpFamily, Prefix } from '../../lib/prefix.ts';
+import { translate } from '../views.ts';
+
+/** A prefix of the peer, in our addresses. */
+export interface View {
+  family: IpFamily;
+  /** As the kernel prints it. */
+  prefix: string;
+}
+
+/** A prefix of ours, and as the peer sees it; both as the kernel prints them. */
+export interface Export {
+  family: IpFamily;
+  use: PrefixUse;
+  prefix: string;
+  as: string;
+}
+
+/** What rules about one peer are made of; every text in it was parsed, so that none can be more than an address. */
+export interface PlanPeer {
+  id: string;
+  tunnel: Tunnel;
+  views: readonly View[];
+  /** Pods first, then transit, then the external range: where a peer's answers overlap, all chains agree. */
+  exports: readonly Export[];
+  /** Our gateway as the peer sees it. */
+  gateway?: string;
+}
+
+const ORDER: readonly PrefixUse[] = ['Pods', 'Transit', 'External'];
+export const FAMILIES: readonly IpFamily[] = [4, 6];
+/** The word for the family in nft. */
+export const WORDS: Readonly<Record<IpFamily, 'ip' | 'ip6'>> = { 4: 'ip', 6: 'ip6' };
+
+/**
+ * `transit`: our views of third clusters that may be exported to this peer. What the peer says it sees as something
+ * that we do not export is passed over.
+ */
+export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlySet<string>): PlanPeer {
+  const uses = new Map<string, PrefixUse>([
+    ...[...transit].map((prefix) => [prefix, 'Transit'] as const),
+    ...network.pods.map((prefix) => [canonical(prefix) ?? '', 'Pods'] as const),
+    [canonical(network.external) ?? '', 'External'],
+  ]);
+  const seen = new Map<string, Export>();
+  for (const pair of tunnel.spec.seenAs ?? []) {
+    const found = exportOf(pair, uses);
+    if (found !== undefined && !seen.has(found.prefix)) seen.set(found.prefix, found);
+  }
+  const exports = [...seen.values()].toSorted((a, b) => ORDER.indexOf(a.use) - ORDER.indexOf(b.use));
+  const gateway = translate(
+    exports.filter(({ use }) => use === 'External'),
+    network.gatewayAddress,
+  );
+  return {
+    id: tunnel.metadata.name,
+    tunnel,
+    views: viewsOf(tunnel),
+    exports,
+    ...(gateway !== undefined && { gateway }),
+  };
+}
+
+export function viewsOf(tunnel: Tunnel): View[] {
+  const prefixes = (tunnel.status?.views ?? []).flatMap(({ as }) => tryPrefix(as) ?? []);
+  return prefixes.map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }));
+}
+
+/** Our views of the peers that may be reached through us, for peers that may reach others through us. */
+export function transitViews(tunnels: readonly Tunnel[]): Set<string> {
+  const open = tunnels.filter(({ spec }) => spec.transit === 'OffloadedPods');
+  return new Set(open.flatMap(viewsOf).map(({ prefix }) => prefix));
+}
+
+function exportOf(pair: PrefixView, uses: ReadonlyMap<string, PrefixUse>): Export | undefined {
+  const [own, as] = [tryPrefix(pair.prefix), tryPrefix(pair.as)];
+  if (own === undefined || as === undefined || !sameShape(own, as)) return undefined;
+  const prefix = formatPrefix(own);
+  const use = uses.get(prefix);
+  return use && { family: own.family, use, prefix, as: formatPrefix(as) };
+}
+
+const sameShape = (one: Prefix, other: Prefix): boolean =>
+  one.family === other.family && one.length === other.length;
+
+function canonical(text: string): string | undefined {
+  const prefix = tryPrefix(text);
+  return prefix && formatPrefix(prefix);
+}
+
+/** `address/32` or `address/128`. */
+export const single = (address: string): string => `${address}/${WIDTHS[familyOf(address)]}`;
+export const familyOf = (text: string): IpFamily => (text.includes(':') ? 6 : 4);

@@ -1,0 +1,41 @@
+/**
+ * What goes over the wire, big-endian. A request is padded to any size; an answer is a header only, so that nobody can
+ * have us send more than came:
+ *
+ *     0 magic "TBP1"   4 type   5 zero   6 size of the request   8 token (8)   16 sequence   20 padding
+ */
+export interface ProbeMessage {
+  type: 'request' | 'answer';
+  /** Bytes of UDP payload of the request, padding included. */
+  size: number;
+  /** Of the sender of the request; 16 hexadecimal digits. */
+  token: string;
+  sequence: number;
+}
+
+export const PROBE_HEADER = 20;
+const MAGIC = 0x54425031;
+const TYPES = { request: 1, answer: 2 } as const;
+const LARGEST = 65_507;
+
+export function encodeProbe({ type, size, token, sequence }: ProbeMessage): Uint8Array {
+  const bytes = Buffer.alloc(type === 'request' ? size : PROBE_HEADER);
+  bytes.writeUInt32BE(MAGIC, 0);
+  bytes.writeUInt8(TYPES[type], 4);
+  bytes.writeUInt16BE(size, 6);
+  bytes.write(token, 8, 8, 'hex');
+  bytes.writeUInt32BE(sequence, 16);
+  return bytes;
+}
+
+/** Undefined for anything that is not whole and of its form. */
+export function decodeProbe(datagram: Uint8Array): ProbeMessage | undefined {
+  if (datagram.length < PROBE_HEADER || datagram.length > LARGEST) return undefined;
+  const bytes = Buffer.from(datagram.buffer, datagram.byteOffset, datagram.length);
+  if (bytes.readUInt32BE(0) !== MAGIC || bytes.readUInt8(5) !== 0) return undefined;
+  const type = bytes.readUInt8(4);
+  const size = bytes.readUInt16BE(6);
+  const message = { size, token: bytes.toString('hex', 8, 16), sequence: bytes.readUInt32BE(16) };
+  if (type === TYPES.request) return size === bytes.length ? { type: 'request', ...message } : undefined;
+  return type === TYPES.answer && bytes.length === PROBE_HEADER ? { type: 'answer', ...message } : undefined;
+}

@@ -1,0 +1,227 @@
+import { spreadMs, type Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { splitEndpoint } from '../../lib/endpoint.ts';
+import type { Asker, Question } from './asker.ts';
+import { SMALLEST_MTU, innerMtu, narrowed, nextSizes, type SearchState } from './path-mtu.ts';
+import { Samples } from './samples.ts';
+import type { ProbeResult, ProbeTarget } from './prober.ts';
+
+export interface PeerProbeOptions {
+  clock: Clock;
+  asker: Asker;
+  /** Largest packet of the WireGuard link, in bytes. */
+  mtu: number;
+  pathMtu: (address: string) => Promise<number | undefined>;
+  /** Between two beats. */
+  intervalMs: number;
+  /** Between two looks at what the kernel knows of the path. */
+  lookMs: () => number;
+  random: Random;
+  /** `alive` or `mtu` is another. */
+  changed: () => void;
+}
+
+/** So many beats in a row without any answer, and the peer is dead. */
+const DEAD_AFTER = 5;
+/** Copies of a probe whose loss means that the size in use is wrong. */
+const COPIES = 3;
+/** How long an answer is waited for where it is about size: so many round-trip times, within these bounds. */
+const PATIENCE = { roundTrips: 4, leastMs: 250, mostMs: 1000 };
+/** A path that has become narrower is tried again so soon, and then ever more rarely. */
+const WIDER = { firstMs: 10_000, lastMs: 5 * 60_000 };
+
+/** One peer: beats, and the search for the largest packet that goes through. */
+export class PeerProbe {
+  readonly #options: PeerProbeOptions;
+  #target: ProbeTarget;
+  readonly #stop = new AbortController();
+  readonly #samples = new Samples();
+  /** Undefined: neither an answer nor enough silence yet. */
+  #alive: boolean | undefined;
+  #since: number;
+  #lastAnswerMs: number | undefined;
+  /** Beats in a row without an answer from the responder; and without one from its kernel either. */
+  #unanswered = 0;
+  #silent = 0;
+  #mtu: number | undefined;
+  /** The largest packet that the kernel's path MTU leaves room for. */
+  #room: number;
+  /** Monotonic. */
+  #widenAt = 0;
+  #widenMs = WIDER.firstMs;
+
+  constructor(target: ProbeTarget, options: PeerProbeOptions) {
+    this.#target = target;
+    this.#options = options;
+    this.#since = options.clock.now();
+    this.#room = options.mtu;
+  }
+
+  get target(): ProbeTarget {
+    return this.#target;
+  }
+
+  /** Undefined before the first verdict. */
+  result(): ProbeResult | undefined {
+    if (this.#alive === undefined) return undefined;
+    const rttMs = this.#samples.rttMs;
+    return {
+      alive: this.#alive,
+      since: this.#since,
+      lossPercent: this.#samples.lossPercent,
+      ...(rttMs !== undefined && { rttMs }),
+      ...(this.#mtu !== undefined && { mtu: this.#mtu }),
+      ...(this.#lastAnswerMs !== undefined && { lastAnswerMs: this.#lastAnswerMs }),
+    };
+  }
+
+  /** The same gateway, at another endpoint outside. */
+  moved(target: ProbeTarget): void {
+    this.#target = target;
+    this.#widenAt = this.#options.clock.monotonic();
+  }
+
+  start(): void {
+    const { clock, random, intervalMs, lookMs } = this.#options;
+    void this.#repeat(random() * (intervalMs / 4), () => spreadMs(intervalMs * 1.2, random), this.#beat);
+    void this.#repeat(0, lookMs, this.#look);
+    this.#widenAt = clock.monotonic();
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** Measured from start to start, but never two at a time. */
+  async #repeat(firstMs: number, everyMs: () => number, step: () => Promise<void>): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stop;
+    try {
+      await clock.sleep(firstMs, signal);
+      while (!signal.aborted) {
+        const next = clock.monotonic() + everyMs();
+        await step();
+        await clock.sleep(Math.max(0, next - clock.monotonic()), signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /**
+   * A small probe; where the one before was not answered, also a knock at the peer's kernel, which answers while its
+   * agent is being restarted; and one of full size, since a path may swallow large packets only.
+   */
+  readonly #beat = async (): Promise<void> => {
+    const { asker, intervalMs } = this.#options;
+    const question = this.#question(intervalMs);
+    const full = this.#mtu === undefined ? undefined : this.#fits(this.#mtu, 1);
+    const knock = this.#unanswered > 0 ? asker.knock(question) : Promise.resolve(false);
+    const rttMs = await asker.ask(question);
+    if (this.#stop.signal.aborted) return;
+    if (rttMs !== undefined) {
+      this.#unanswered = 0;
+      this.#answered(rttMs);
+      await this.#judgeSize(await full);
+      return;
+    }
+    this.#unanswered += 1;
+    // Nothing can be said of loss while the responder is away.
+    if (await knock) return this.#answered();
+    this.#samples.missed();
+    this.#silent += 1;
+    if (this.#silent >= DEAD_AFTER && this.#alive !== false) this.#turn(false);
+  };
+
+  /** By the responder after so many milliseconds; undefined: by the kernel of its host. */
+  #answered(rttMs?: number): void {
+    if (this.#alive !== true) this.#samples.forgetLoss();
+    if (rttMs !== undefined) this.#samples.answered(rttMs);
+    this.#silent = 0;
+    this.#lastAnswerMs = this.#options.clock.now();
+    if (this.#alive !== true) this.#turn(true);
+  }
+
+  #turn(alive: boolean): void {
+    this.#alive = alive;
+    this.#since = this.#options.clock.now();
+    this.#options.changed();
+  }
+
+  /** After the peer has answered: whether the size in use is right. */
+  async #judgeSize(full: boolean | undefined): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    const mtu = this.#mtu;
+    if (mtu === undefined) return this.#search();
+    if (full === false && !(await this.#fits(mtu, COPIES))) return this.#search();
+    if (mtu < this.#room && this.#options.clock.monotonic() >= this.#widenAt) return this.#search();
+  }
+
+  /** The kernel of this host hears from routers which packets of the tunnel are too large; wireguard-go does not care. */
+  readonly #look = async (): Promise<void> => {
+    const before = this.#room;
+    await this.#readRoom();
+    if (this.#mtu !== undefined && this.#mtu > this.#room) this.#setMtu(this.#room);
+    else if (this.#room > before) this.#widenAt = this.#options.clock.monotonic();
+  };
+
+  async #readRoom(): Promise<void> {
+    const { mtu, pathMtu } = this.#options;
+    const endpoint = splitEndpoint(this.#target.endpoint ?? '')?.host;
+    const outer = endpoint === undefined ? undefined : await pathMtu(endpoint).catch(() => undefined);
+    this.#room = outer === undefined ? mtu : Math.min(mtu, innerMtu(outer, endpoint ?? ''));
+  }
+
+  async #search(): Promise<void> {
+    const top = this.#room;
+    // Mostly it is as large as it can be.
+    let state: SearchState = (await this.#fits(top, COPIES))
+      ? { fits: top, over: top + 1 }
+      : { fits: SMALLEST_MTU - 1, over: top };
+    for (let sizes = nextSizes(state); sizes.length > 0; sizes = nextSizes(state)) {
+      const fits = await Promise.all(sizes.map(async (size) => this.#fits(size, 2)));
+      if (this.#stop.signal.aborted) return;
+      const answered = sizes.filter((_, i) => fits[i] === true);
+      state = narrowed(state, sizes, answered);
+    }
+    // The first large probe may have taught the kernel; the second went in fragments, which the batches of wireguard-go
+    // cannot.
+    await this.#readRoom();
+    this.#widenLater();
+    // Nothing at all came back: that is for the beats to judge.
+    if (state.fits >= SMALLEST_MTU) this.#setMtu(Math.min(state.fits, this.#room));
+  }
+
+  #widenLater(): void {
+    const { clock, random } = this.#options;
+    this.#widenAt = clock.monotonic() + spreadMs(this.#widenMs, random);
+    this.#widenMs = Math.min(WIDER.lastMs, this.#widenMs * 2);
+  }
+
+  #setMtu(mtu: number): void {
+    if (mtu === this.#mtu) return;
+    if (mtu < (this.#mtu ?? 0)) {
+      this.#widenMs = WIDER.firstMs;
+      this.#widenLater();
+    }
+    this.#mtu = mtu;
+    this.#options.changed();
+  }
+
+  /** Whether one of so many copies of that size is answered. */
+  async #fits(size: number, copies: number): Promise<boolean> {
+    const question = { ...this.#question(this.#patienceMs), size };
+    const answers = Array.from({ length: copies }, async () => this.#options.asker.ask(question));
+    return (await Promise.all(answers)).some((rttMs) => rttMs !== undefined);
+  }
+
+  get #patienceMs(): number {
+    const { roundTrips, leastMs, mostMs } = PATIENCE;
+    return Math.min(mostMs, Math.max(leastMs, roundTrips * (this.#samples.rttMs ?? mostMs)));
+  }
+
+  #question(timeoutMs: number): Question {
+    const { source, address } = this.#target;
+    return { source, address, timeoutMs };
+  }
+}

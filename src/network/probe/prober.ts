@@ -1,0 +1,128 @@
+import type { Clock } from '../../lib/clock.ts';
+import { systemRandom, type Random } from '../../lib/backoff.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import { Asker } from './asker.ts';
+import { PeerProbe } from './peer-probe.ts';
+import type { ProbeSockets } from './sockets.ts';
+
+/** A peer's gateway. */
+export interface ProbeTarget {
+  clusterID: string;
+  /** Of that gateway, as we see it. */
+  address: string;
+  /** Of our own gateway, on the WireGuard link. */
+  source: string;
+  /** Of the tunnel, outside: literal `host:port`. */
+  endpoint?: string;
+}
+
+export interface ProbeResult {
+  alive: boolean;
+  /** Since when it is so; milliseconds since 1970. */
+  since: number;
+  /** Median of the last ten answers. */
+  rttMs?: number;
+  /** Of the last 30 probes; of a peer that is alive, since the answer that said so. */
+  lossPercent: number;
+  /** The largest packet that went through the tunnel, in bytes; absent: not measured yet. */
+  mtu?: number;
+  /** Milliseconds since 1970. */
+  lastAnswerMs?: number;
+}
+
+export interface ProberOptions {
+  clock: Clock;
+  sockets: ProbeSockets;
+  /** Largest packet of the WireGuard link, in bytes. */
+  mtu: number;
+  /** What the kernel knows of the path to an address outside; `HostNetwork.pathMtu`. */
+  pathMtu: (address: string) => Promise<number | undefined>;
+  /** Between two probes of a peer; default 1000. */
+  intervalMs?: number;
+  random?: Random;
+}
+
+const INTERVAL_MS = 1000;
+/** A flow that has lost a batch must not wait long: its own timers grow, and so would the gap. */
+const LOOK = { leastMs: 250, perPeerMs: 8 };
+
+/** Measures the way through the tunnels: whether a peer's gateway answers, how fast, and packets of which size. */
+export class Prober implements Component {
+  readonly name = 'prober';
+  readonly #options: ProberOptions;
+  readonly #asker: Asker;
+  readonly #probes = new Map<string, PeerProbe>();
+  readonly #listeners = new Set<(clusterID: string) => void>();
+  #running = false;
+
+  constructor(options: ProberOptions) {
+    this.#options = options;
+    this.#asker = new Asker(options.clock, options.sockets);
+  }
+
+  async start(_signal: AbortSignal): Promise<void> {
+    this.#running = true;
+    for (const probe of this.#probes.values()) probe.start();
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    this.setTargets([]);
+    return Promise.resolve();
+  }
+
+  /** The whole truth: who is not in it any more is forgotten. */
+  setTargets(targets: readonly ProbeTarget[]): void {
+    const wanted = new Map(targets.map((target) => [target.clusterID, target]));
+    for (const [clusterID, probe] of this.#probes) {
+      if (isSameGateway(wanted.get(clusterID), probe.target)) continue;
+      probe.stop();
+      this.#probes.delete(clusterID);
+    }
+    for (const target of targets) this.#setTarget(target);
+    this.#asker.keep(new Set(targets.map(({ source }) => source)));
+  }
+
+  /** Of those of whom it can be said whether they answer: after a start not before the first probes have had their time. */
+  results(): ReadonlyMap<string, ProbeResult> {
+    const results = new Map<string, ProbeResult>();
+    for (const [clusterID, probe] of this.#probes) {
+      const result = probe.result();
+      if (result !== undefined) results.set(clusterID, result);
+    }
+    return results;
+  }
+
+  /** Calls back when `alive` or `mtu` of a peer has changed. */
+  onChange(listener: (clusterID: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #setTarget(target: ProbeTarget): void {
+    const known = this.#probes.get(target.clusterID);
+    if (known !== undefined) {
+      if (known.target.endpoint !== target.endpoint) known.moved(target);
+      return;
+    }
+    const { clock, mtu, pathMtu, intervalMs = INTERVAL_MS, random = systemRandom } = this.#options;
+    const probe = new PeerProbe(target, {
+      clock,
+      asker: this.#asker,
+      mtu,
+      pathMtu,
+      intervalMs,
+      random,
+      lookMs: () => Math.max(LOOK.leastMs, LOOK.perPeerMs * this.#probes.size),
+      changed: () => {
+        for (const listener of this.#listeners) listener(target.clusterID);
+      },
+    });
+    this.#probes.set(target.clusterID, probe);
+    if (this.#running) probe.start();
+  }
+}
+
+const isSameGateway = (a: ProbeTarget | undefined, b: ProbeTarget): boolean =>
+  a?.address === b.address && a.source === b.source;

@@ -1,0 +1,101 @@
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { TokenBucket } from '../../lib/token-bucket.ts';
+import { PROBE_PORT } from '../plan/names.ts';
+import { decodeProbe, encodeProbe } from './message.ts';
+import type { ProbeSocket, ProbeSockets } from './sockets.ts';
+
+export interface ResponderOptions {
+  clock: Clock;
+  log: Logger;
+  sockets: ProbeSockets;
+}
+
+/** The address comes and goes with the WireGuard link. */
+const RETRY_MS = 500;
+/** Of one address: a search for the path MTU at once, and beats. */
+const PEER_RATE = { burst: 128, perSecond: 40 };
+/** Of all together: a peer has many addresses. */
+const WHOLE_RATE = { burst: 2000, perSecond: 2000 };
+/** Then all are forgotten, which gives each its burst again; the rate of all together still holds. */
+const MOST_SENDERS = 4096;
+
+/** Answers probes of peers, on the gateway's external address, UDP port PROBE_PORT; never with more than came. */
+export class Responder implements Component {
+  readonly name = 'probe responder';
+  readonly #options: ResponderOptions;
+  readonly #senders = new Map<string, TokenBucket>();
+  readonly #whole: TokenBucket;
+  #running = false;
+  #address: string | undefined;
+  #socket: ProbeSocket | undefined;
+  #cancelRetry: () => void = () => undefined;
+  /** Counts changes of address, so that a bind that comes too late is dropped. */
+  #generation = 0;
+
+  constructor(options: ResponderOptions) {
+    this.#options = options;
+    this.#whole = new TokenBucket({ clock: options.clock, ...WHOLE_RATE });
+  }
+
+  async start(_signal: AbortSignal): Promise<void> {
+    this.#running = true;
+    this.#reopen();
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#running = false;
+    this.#reopen();
+    return Promise.resolve();
+  }
+
+  /** Where to listen, without a prefix length; undefined: nowhere. */
+  setAddress(address: string | undefined): void {
+    if (address === this.#address) return;
+    this.#address = address;
+    this.#reopen();
+  }
+
+  #reopen(): void {
+    this.#generation += 1;
+    this.#cancelRetry();
+    this.#socket?.close();
+    this.#socket = undefined;
+    if (this.#running && this.#address !== undefined) void this.#open(this.#address, this.#generation);
+  }
+
+  async #open(address: string, generation: number): Promise<void> {
+    const { clock, log, sockets } = this.#options;
+    try {
+      const socket = await sockets.bind(address, PROBE_PORT, (bytes, from) => this.#answer(bytes, from));
+      if (generation === this.#generation) this.#socket = socket;
+      else socket.close();
+    } catch (error) {
+      if (generation !== this.#generation) return;
+      log.debug('cannot answer probes yet', { address, port: PROBE_PORT, error: errorMessage(error) });
+      this.#cancelRetry = clock.after(RETRY_MS, () => void this.#open(address, generation));
+    }
+  }
+
+  #answer(bytes: Uint8Array, from: { address: string; port: number }): void {
+    const message = decodeProbe(bytes);
+    if (message?.type !== 'request' || !this.#admits(from.address)) return;
+    // Not answered, it is a probe that was lost.
+    this.#socket
+      ?.send(encodeProbe({ ...message, type: 'answer' }), from.address, from.port)
+      .catch(() => undefined);
+  }
+
+  #admits(address: string): boolean {
+    let bucket = this.#senders.get(address);
+    if (bucket === undefined) {
+      if (this.#senders.size >= MOST_SENDERS) this.#senders.clear();
+      bucket = new TokenBucket({ clock: this.#options.clock, ...PEER_RATE });
+      this.#senders.set(address, bucket);
+    }
+    return bucket.tryTake(1) && this.#whole.tryTake(1);
+  }
+}

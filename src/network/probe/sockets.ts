@@ -1,0 +1,73 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { connect, isIPv6 } from 'node:net';
+import type { Clock } from '../../lib/clock.ts';
+
+/** What probes are sent with; the one place here that touches the network. */
+export interface ProbeSockets {
+  /** A UDP socket on that own address; rejects as long as the host does not have it. Port 0: a free one. */
+  bind(address: string, port: number, listener: ProbeListener): Promise<ProbeSocket>;
+  /** Whether that host's kernel answers for a TCP port, open or not. */
+  knock(knock: Knock): Promise<boolean>;
+}
+
+export interface Knock {
+  /** Own address. */
+  source: string;
+  address: string;
+  /** TCP. */
+  port: number;
+  timeoutMs: number;
+}
+
+export type ProbeListener = (bytes: Uint8Array, from: { address: string; port: number }) => void;
+
+export interface ProbeSocket {
+  /** Rejects where the kernel refuses it, as for a packet that is larger than the link allows. */
+  send(bytes: Uint8Array, address: string, port: number): Promise<void>;
+  close(): void;
+}
+
+/** Those of the machine. */
+export function systemSockets(clock: Clock): ProbeSockets {
+  return { bind, knock: async (what) => knock(clock, what) };
+}
+
+async function bind(address: string, port: number, listener: ProbeListener): Promise<ProbeSocket> {
+  const socket = createSocket({ type: isIPv6(address) ? 'udp6' : 'udp4', reuseAddr: false });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.once('error', reject);
+  socket.bind({ address, port, exclusive: true }, resolve);
+  try {
+    await promise;
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+  socket.off('error', reject);
+  // Errors of single packets come back by send; what ICMP reports later says no more than a missing answer.
+  socket.on('error', () => undefined);
+  socket.on('message', (bytes, from) => listener(bytes, from));
+  socket.unref();
+  return { send: async (bytes, to, toPort) => send(socket, bytes, to, toPort), close: () => socket.close() };
+}
+
+async function send(socket: Socket, bytes: Uint8Array, address: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.send(bytes, port, address, (error) => (error === null ? resolve() : reject(error)));
+  return promise;
+}
+
+async function knock(clock: Clock, { source, address, port, timeoutMs }: Knock): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ host: address, port, localAddress: source });
+  const cancel = clock.after(timeoutMs, () => resolve(false));
+  socket.once('connect', () => resolve(true));
+  // A reset is an answer: packets go through, both ways.
+  socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+  try {
+    return await promise;
+  } finally {
+    cancel();
+    socket.destroy();
+  }
+}

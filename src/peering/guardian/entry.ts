@@ -1,0 +1,146 @@
+/** What the journal knows of one pod, and how that is read from the pod. Pure. */
+import {
+  ANNOTATION_RECREATED,
+  ANNOTATION_RESULT,
+  ANNOTATION_WHEN_LOST,
+  LABEL_HOME_UID,
+  type WhenLost,
+} from '../../api/names.ts';
+import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
+import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
+import { isDisrupted, isMarked, isOwnEnd } from './ends.ts';
+import { RESULT_GATE, resultOf } from './result.ts';
+
+export interface Entry {
+  name: string;
+  /** UID of the home pod. */
+  homeUid: string;
+  /** UID of the pod here that was seen last. */
+  uid: string;
+  /** When that one was made, RFC 3339. */
+  created: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  /** As to be created again. */
+  spec: PodSpec;
+  /** Of the pod that was seen last, by container; without those that were never restarted. */
+  restarts: Record<string, number>;
+  /** How it ended for good, by itself. */
+  result?: PodStatus;
+  /** It was on its way out before its home went away, and by nobody's fault: nobody misses it. */
+  leaving?: true;
+}
+
+export interface Recreated {
+  count: number;
+  restarts: Record<string, number>;
+}
+
+const MAX_COUNT = 1_000_000;
+
+/** `known`: what was written down of it before; `isNew`: the journal begins only now. Undefined: none of ours. */
+export function entryOf(pod: Pod, known: Entry | undefined, isNew: boolean): Entry | undefined {
+  const homeUid = pod.metadata.labels?.[LABEL_HOME_UID] ?? '';
+  if (homeUid === '') return undefined;
+  const { uid } = pod.metadata;
+  const before = known?.homeUid === homeUid ? known : undefined;
+  // What bears a result says nothing new of the pod.
+  if (isResultPod(pod) && before?.result !== undefined) {
+    return before.uid === uid ? before : { ...before, uid };
+  }
+  const marks = before ?? (isNew && isLeft(pod) ? { leaving: true as const } : {});
+  return {
+    ...factsOf(pod, homeUid),
+    ...endOf(pod, before),
+    ...(marks.leaving && { leaving: true as const }),
+  };
+}
+
+/** What was written down of its end stays, whatever becomes of the pod. */
+function endOf(pod: Pod, before: Entry | undefined): Pick<Entry, 'result'> {
+  if (before?.result !== undefined) return { result: before.result };
+  return isOwnEnd(pod) ? { result: resultOf(pod) } : {};
+}
+
+function factsOf({ metadata, spec, status }: Pod, homeUid: string): Entry {
+  const { name, uid, labels = {}, annotations = {}, creationTimestamp } = metadata;
+  return {
+    name,
+    homeUid,
+    uid,
+    created: creationTimestamp,
+    labels: labelsBeforeBinding(labels),
+    annotations: withoutKeys(annotations, [ANNOTATION_RESULT]),
+    spec: specBeforeAdmission(spec ?? { containers: [] }),
+    restarts: restartsOf(status),
+  };
+}
+
+/** Made by us to bear a result; never runs. */
+export const isResultPod = ({ metadata, spec }: Pod): boolean =>
+  metadata.annotations?.[ANNOTATION_RESULT] === 'true' &&
+  (spec?.nodeName ?? '') === '' &&
+  (spec?.schedulingGates ?? []).some(({ name }) => name === RESULT_GATE);
+
+/** Somebody deleted it, most likely its home; what a drain or a lost node does to a pod bears a mark. */
+const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && !isMarked(pod);
+
+/**
+ * Of a pod that went while its home was late, by what was seen of it last. Undefined where nobody misses it: a home that is
+ * late may be there all the same, and have deleted it.
+ */
+export const entryOfVanished = (pod: Pod): Entry | undefined =>
+  isResultPod(pod) || !(isMarked(pod) || isDisrupted(pod) || isOwnEnd(pod))
+    ? undefined
+    : entryOf(pod, undefined, false);
+
+/** What its home lets us do. Nothing, where it does not say. */
+export function whenLostOf({ annotations }: Pick<Entry, 'annotations'>): WhenLost {
+  const said = annotations[ANNOTATION_WHEN_LOST];
+  return said === 'Replace' || said === 'WhenFenced' ? said : 'Leave';
+}
+
+/** How often the pod was made anew before, and what its predecessors' containers had been restarted. */
+export function recreatedOf({ annotations }: Pick<Entry, 'annotations'>): Recreated {
+  try {
+    const { count, restarts } = JSON.parse(annotations[ANNOTATION_RECREATED] ?? '{}') as Partial<Recreated>;
+    return { count: counted(count), restarts: countsOf(restarts) };
+  } catch {
+    // Home may write annotations, too.
+    return { count: 0, restarts: {} };
+  }
+}
+
+/** With the pod that has been lost now. */
+export function recreatedNext(entry: Entry): Recreated {
+  const { count, restarts } = recreatedOf(entry);
+  const names = new Set([...Object.keys(restarts), ...Object.keys(entry.restarts)]);
+  const sum = (name: string): number => counted(own(restarts, name) + own(entry.restarts, name));
+  return {
+    count: counted(count + 1),
+    restarts: Object.fromEntries([...names].map((name) => [name, sum(name)])),
+  };
+}
+
+const own = (counts: Record<string, number>, name: string): number =>
+  Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0;
+
+const counted = (value: unknown): number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? Math.min(value, MAX_COUNT) : 0;
+
+const countsOf = (value: unknown): Record<string, number> =>
+  typeof value !== 'object' || value === null
+    ? {}
+    : Object.fromEntries(
+        Object.entries(value as Record<string, unknown>).flatMap(([name, count]) =>
+          counted(count) === 0 ? [] : [[name, counted(count)]],
+        ),
+      );
+
+function restartsOf(status: PodStatus | undefined): Record<string, number> {
+  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return Object.fromEntries(
+    all.flatMap(({ name, restartCount }) => (counted(restartCount) === 0 ? [] : [[name, restartCount]])),
+  );
+}

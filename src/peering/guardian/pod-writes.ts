@@ -1,0 +1,67 @@
+import { timestamp } from '../../api/conditions.ts';
+import { pods } from '../../api/resources.ts';
+import type { Pod, PodStatus } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ignoring } from '../../lib/errors.ts';
+import type { Action } from './decide.ts';
+import { type Entry, recreatedNext } from './entry.ts';
+import { lostResult, recreatedPod, resultPod } from './result.ts';
+
+export interface PodWritesOptions {
+  client: KubeClient;
+  clock: Clock;
+  namespace: string;
+  /** Whether the home is away still; asked before each write. */
+  mayWrite: () => boolean;
+}
+
+/** `Contradicted`: what is there now is not what was decided about. `Stopped`: the home is back. */
+export type Outcome = 'Done' | 'Contradicted' | 'Stopped' | { result: PodStatus };
+
+const MAKING: ReadonlySet<Action> = new Set(['Recreate', 'PutBack', 'GiveUp']);
+
+/** Carries out one decision about one pod. Reads it first: no cache is believed before a pod is made or ended. */
+export class PodWrites {
+  readonly #options: PodWritesOptions;
+
+  constructor(options: PodWritesOptions) {
+    this.#options = options;
+  }
+
+  async carryOut(action: Action, entry: Entry, signal: AbortSignal): Promise<Outcome> {
+    const { client, clock, namespace, mayWrite } = this.#options;
+    const { name } = entry;
+    const pod = await client.get(pods, { namespace, name }, { signal }).catch(ignoring('NotFound'));
+    if (MAKING.has(action) ? pod !== undefined : !isAsDecided(action, entry, pod)) return 'Contradicted';
+    if (action === 'GiveUp') return { result: lostResult(timestamp(clock.now())) };
+    if (!mayWrite()) return 'Stopped';
+    if (action === 'WriteResult') return this.#writeResult(entry, pod, signal);
+    if (action === 'PutBack') {
+      const made = await client.create(pods, resultPod(entry, namespace), { signal });
+      return this.#writeResult(entry, made, signal);
+    }
+    if (action === 'Recreate') {
+      await client.create(pods, recreatedPod(entry, namespace, recreatedNext(entry)), { signal });
+    } else {
+      const force = action === 'ForceDelete' && { gracePeriodSeconds: 0 };
+      await client.delete(pods, { namespace, name }, { uid: entry.uid, ...force, signal });
+    }
+    return 'Done';
+  }
+
+  async #writeResult({ result }: Entry, pod: Pod | undefined, signal: AbortSignal): Promise<Outcome> {
+    if (pod === undefined || result === undefined) return 'Contradicted';
+    const { client, mayWrite } = this.#options;
+    if (!mayWrite()) return 'Stopped';
+    const body = { metadata: { uid: pod.metadata.uid }, status: result };
+    await client.patch(pods, pod.metadata, { type: 'merge', body }, { subresource: 'status', signal });
+    return 'Done';
+  }
+}
+
+function isAsDecided(action: Action, { uid }: Entry, pod: Pod | undefined): boolean {
+  if (pod?.metadata.uid !== uid) return false;
+  if (action === 'ForceDelete') return pod.metadata.deletionTimestamp !== undefined;
+  return action !== 'Clear' || pod.status?.phase === 'Failed';
+}

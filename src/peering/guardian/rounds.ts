@@ -1,0 +1,162 @@
+import type { KubeObject, Pod } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { TokenBucket } from '../../lib/token-bucket.ts';
+import { type Action, type Decision, decide } from './decide.ts';
+import type { Entry } from './entry.ts';
+import type { JournalStore } from './journal-store.ts';
+import { NodeStates } from './node-state.ts';
+import { type Outcome, PodWrites } from './pod-writes.ts';
+
+export interface RoundsOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  namespace: KubeObject;
+  store: JournalStore;
+  pods: Pick<Informer<Pod>, 'get' | 'relist'>;
+  isAway: () => boolean;
+  isStillAway: (signal: AbortSignal) => Promise<boolean>;
+  budget: TokenBucket;
+}
+
+/** A cache learns of a write within milliseconds; where it has not by then, it is looked at live again. */
+const SETTLE_MS = 2000;
+const REFUSED = { baseMs: 5000, capMs: 300_000 };
+
+interface Refusal {
+  times: number;
+  /** Monotonic. */
+  untilMs: number;
+  message: string;
+}
+
+/** Goes round the pods of one tenant namespace, decides for each, and does it. */
+export class Rounds {
+  readonly #options: RoundsOptions;
+  readonly #writes: PodWrites;
+  /** By UID, when we first saw that it was on its way out; monotonic. */
+  readonly #terminating = new Map<string, number>();
+  readonly #refusals = new Map<string, Refusal>();
+  /** Pods of which cache and live read disagreed in the last round. */
+  #doubted: ReadonlySet<string> = new Set();
+
+  constructor(options: RoundsOptions) {
+    this.#options = options;
+    const { client, clock, namespace, isAway } = options;
+    this.#writes = new PodWrites({ client, clock, namespace: namespace.metadata.name, mayWrite: isAway });
+  }
+
+  /** Why pods cannot be made anew, in the API server's words. */
+  get refusal(): string | undefined {
+    return this.#refusals.values().next().value?.message;
+  }
+
+  /** Returns after how long to come again, milliseconds. */
+  async round(signal: AbortSignal): Promise<number> {
+    const { store, isAway } = this.#options;
+    const nodes = new NodeStates(this.#options.client, signal);
+    const doubts = new Set<string>();
+    let waitMs = Infinity;
+    let isConfirmed = false;
+    for (const entry of Array.from(store.entries.values())) {
+      if (!isAway()) return Infinity;
+      const decision = await this.#decide(entry, nodes);
+      if (decision.do === 'Nothing') this.#refusals.delete(entry.name);
+      if (decision.do === 'Wait') waitMs = Math.min(waitMs, decision.forMs ?? Infinity);
+      if (decision.do === 'Nothing' || decision.do === 'Wait') continue;
+      isConfirmed ||= await this.#options.isStillAway(signal);
+      if (!isConfirmed) return Infinity;
+      const turnMs = this.#turnMs(decision.do, entry);
+      waitMs = Math.min(waitMs, turnMs > 0 ? turnMs : await this.#act(entry, decision, { doubts, signal }));
+    }
+    this.#doubted = doubts;
+    return waitMs;
+  }
+
+  async #decide(entry: Entry, nodes: NodeStates): Promise<Decision> {
+    const { clock, namespace, pods } = this.#options;
+    const pod = pods.get(`${namespace.metadata.name}/${entry.name}`);
+    const nowMs = clock.monotonic();
+    let terminatingForMs = 0;
+    if (pod?.metadata.deletionTimestamp === undefined) this.#terminating.delete(entry.uid);
+    else {
+      const since = this.#terminating.get(entry.uid) ?? nowMs;
+      this.#terminating.set(entry.uid, since);
+      terminatingForMs = nowMs - since;
+    }
+    return decide({ entry, pod, node: await nodes.of(pod), terminatingForMs, nowMs: clock.now() });
+  }
+
+  /** How long it has to wait for its turn. */
+  #turnMs(action: Action, { name }: Entry): number {
+    const { clock, budget } = this.#options;
+    const refusedMs = (this.#refusals.get(name)?.untilMs ?? -Infinity) - clock.monotonic();
+    if (refusedMs > 0) return refusedMs;
+    return action === 'Recreate' ? budget.waitMs(1) : 0;
+  }
+
+  /** Returns after how long to look at the pod again. */
+  async #act(
+    entry: Entry,
+    { do: action, why }: { do: Action; why: string },
+    { doubts, signal }: { doubts: Set<string>; signal: AbortSignal },
+  ): Promise<number> {
+    const { store, pods, budget, log } = this.#options;
+    const outcome = await this.#try(action, entry, signal);
+    if (outcome === 'Contradicted') {
+      if (this.#doubted.has(entry.name)) pods.relist(`pod ${entry.name} is not as in the cache`);
+      doubts.add(entry.name);
+      return SETTLE_MS;
+    }
+    if (outcome === 'Stopped') return Infinity;
+    if (typeof outcome === 'number') return outcome;
+    this.#refusals.delete(entry.name);
+    if (outcome !== 'Done') {
+      store.put({ ...entry, result: outcome.result });
+      return 1;
+    }
+    if (action === 'Recreate') budget.take(1);
+    log.info('did for a pod whose home is away', { pod: entry.name, action, why });
+    if (action !== 'WriteResult') this.#say('Normal', EVENTS[action], `pod ${entry.name}: ${why}`);
+    return SETTLE_MS;
+  }
+
+  /** Milliseconds: it was refused, and is tried again after that. */
+  async #try(action: Action, entry: Entry, signal: AbortSignal): Promise<Outcome | number> {
+    try {
+      return await this.#writes.carryOut(action, entry, signal);
+    } catch (error) {
+      if (hasCode(error, 'NotFound', 'Conflict', 'AlreadyExists')) return 'Contradicted';
+      if (!hasCode(error, 'Forbidden', 'Invalid')) throw error;
+      return this.#refused(entry.name, errorMessage(error));
+    }
+  }
+
+  #refused(name: string, message: string): number {
+    const times = (this.#refusals.get(name)?.times ?? 0) + 1;
+    const waitMs = Math.min(REFUSED.capMs, REFUSED.baseMs * 2 ** Math.min(times - 1, 20));
+    this.#refusals.set(name, { times, untilMs: this.#options.clock.monotonic() + waitMs, message });
+    this.#say('Warning', 'PodNotKept', `pod ${name} cannot be kept while its home is away: ${message}`);
+    return waitMs;
+  }
+
+  #say(type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const { name, uid } = this.#options.namespace.metadata;
+    const subject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, uid } };
+    this.#options.events.event(subject, type, reason, message);
+  }
+}
+
+const EVENTS: Readonly<Record<Exclude<Action, 'WriteResult'>, string>> = {
+  Recreate: 'PodRecreated',
+  Clear: 'PodCleared',
+  ForceDelete: 'PodForceDeleted',
+  PutBack: 'ResultKept',
+  GiveUp: 'PodGivenUp',
+};

@@ -1,0 +1,80 @@
+import { withCondition, withoutCondition, type WantedCondition } from '../../api/conditions.ts';
+import {
+  PEERING_REQUEST_CONDITIONS,
+  PEERING_REQUEST_REASONS as REASONS,
+  type PeeringRequest,
+} from '../../api/peering-request.ts';
+import { SHARING_POLICY_CONDITIONS, type SharingPolicy } from '../../api/sharing-policy.ts';
+import type { Condition } from '../../api/wire.ts';
+import { NO_KINDS, complaintOf, judgeKinds } from '../tenant-kinds.ts';
+
+/** What was found of a SharingPolicy. */
+export interface PolicyFindings {
+  /** Those that it decides about. */
+  peers: readonly PeeringRequest[];
+  hasRuntimeClass: (name: string) => boolean;
+}
+
+/** Of a SharingPolicy, from what it says and what was found. Pure. */
+export function policyConditions(
+  policy: SharingPolicy,
+  { peers, hasRuntimeClass }: PolicyFindings,
+  nowMs: number,
+): readonly Condition[] {
+  const { kinds, runtimeClass } = SHARING_POLICY_CONDITIONS;
+  const wanted = {
+    [kinds]: kindsCondition(policy, peers),
+    [runtimeClass]: runtimeCondition(policy, hasRuntimeClass),
+  };
+  return Object.entries(wanted).reduce<readonly Condition[]>(
+    (before, [type, condition]) =>
+      condition === undefined ? withoutCondition(before, type) : withCondition(before, condition, nowMs),
+    policy.status?.conditions ?? [],
+  );
+}
+
+function runtimeCondition(
+  { spec: { runtimeClassName }, metadata: { generation } }: SharingPolicy,
+  hasRuntimeClass: PolicyFindings['hasRuntimeClass'],
+): WantedCondition | undefined {
+  if (runtimeClassName === undefined) return undefined;
+  const common = {
+    type: SHARING_POLICY_CONDITIONS.runtimeClass,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+  return hasRuntimeClass(runtimeClassName)
+    ? { ...common, status: 'True', reason: REASONS.ok, message: `RuntimeClass ${runtimeClassName} is there` }
+    : {
+        ...common,
+        status: 'False',
+        reason: REASONS.runtimeClassMissing,
+        message: `there is no RuntimeClass ${runtimeClassName}, so every pod of a peer is refused: make it, or name another one`,
+      };
+}
+
+function kindsCondition(
+  { spec: { reflectableKinds = [] }, metadata: { generation } }: SharingPolicy,
+  peers: readonly PeeringRequest[],
+): WantedCondition | undefined {
+  if (reflectableKinds.length === 0) return undefined;
+  const common = {
+    type: SHARING_POLICY_CONDITIONS.kinds,
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+  const found = peers
+    .flatMap(({ status }) => status?.conditions ?? [])
+    .find(({ type, status }) => type === PEERING_REQUEST_CONDITIONS.kinds && status === 'False');
+  if (found !== undefined) {
+    return { ...common, status: 'False', reason: found.reason, message: found.message };
+  }
+  const refused = complaintOf({ ...NO_KINDS, refused: judgeKinds(reflectableKinds).refused });
+  if (refused !== undefined) {
+    return { ...common, status: 'False', reason: REASONS.kindRefused, message: refused };
+  }
+  return {
+    ...common,
+    status: 'True',
+    reason: REASONS.ok,
+    message: 'peers may bring all kinds that are named',
+  };
+}

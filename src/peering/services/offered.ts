@@ -1,0 +1,173 @@
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
+import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
+import type { KubeObject } from '../../api/wire.ts';
+import type { AddressPort } from '../../api/tunnel.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { LABEL_PEER } from '../labels.ts';
+import { Coalescer } from '../offer/coalescer.ts';
+import type { Documents } from '../protocol/documents.ts';
+import { NamespaceCaches } from './namespace-caches.ts';
+import { offeringOf, type Offering } from './offering.ts';
+import type { Lent, OwnPods } from './ports.ts';
+
+export interface OfferedServicesOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  lent: Lent;
+  ownPods: OwnPods;
+  /** All namespaces, metadata only. */
+  namespaces: Pick<Informer<KubeObject>, 'get' | 'onChange' | 'synced'>;
+}
+
+/** A rollout changes endpoints many times in a second, and each word to a peer is the whole of it. */
+const INTERVAL_MS = 500;
+/** After which Services that cannot be read are not offered. */
+const PATIENCE_MS = 30_000;
+const MAX_TOLD = 5;
+
+/** We as provider: which of our Services each peer is offered, as policies, Services and endpoints are now. */
+export class OfferedServices {
+  readonly #options: OfferedServicesOptions;
+  readonly #policies: Informer<SharingPolicy>;
+  readonly #caches: NamespaceCaches;
+  readonly #coalescer: Coalescer;
+  readonly #offerings = new Map<string, Offering>();
+  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #complaints = new Map<string, string>();
+  #isReady = false;
+
+  constructor(options: OfferedServicesOptions) {
+    this.#options = options;
+    const { client, clock, log } = options;
+    const common = { client, clock, log };
+    this.#policies = new Informer({ ...common, type: sharingPolicies, list: {} });
+    this.#coalescer = new Coalescer(clock, INTERVAL_MS, () => this.#lookAtAll());
+    this.#caches = new NamespaceCaches({ ...common, changed: () => this.#coalescer.trigger() });
+  }
+
+  /** In the order of their start; when they have, what is offered is known. */
+  components(): Component[] {
+    return [this.#policies, this.#watching()];
+  }
+
+  documents(clusterID: string): Pick<Documents, 'services'> {
+    const services = this.#offerings.get(clusterID)?.services ?? [];
+    return services.length === 0 ? {} : { services: { services } };
+  }
+
+  /** What that peer may reach; undefined: not known yet. */
+  open(clusterID: string): readonly AddressPort[] | undefined {
+    return this.#isReady ? (this.#offerings.get(clusterID)?.open ?? []) : undefined;
+  }
+
+  /** Calls back when what a peer is offered has changed; the returned function ends that. */
+  onChange(listener: (clusterID: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #watching(): Component {
+    const ends: (() => void)[] = [];
+    return {
+      name: 'offered services',
+      start: async (signal) => {
+        const { lent, ownPods, namespaces, clock } = this.#options;
+        ends.push(
+          this.#policies.onChange((_key, current, previous) => {
+            if (!deepEqual(current?.spec.services, previous?.spec.services)) void this.#watch();
+            this.#coalescer.trigger();
+          }),
+          lent.onChange((clusterID) => this.#look(clusterID)),
+          ownPods.onChange((clusterID) => this.#look(clusterID)),
+          namespaces.onChange((_key, current, previous) => {
+            if (peerOf(current) !== peerOf(previous)) this.#coalescer.trigger();
+          }),
+        );
+        // What is not known yet must not be taken back from peers; what may never be read must not hold up all else.
+        const patience = new AbortController();
+        const late = clock.sleep(PATIENCE_MS, AbortSignal.any([signal, patience.signal]));
+        await Promise.race([this.#watch(), late.catch(() => undefined)]);
+        patience.abort();
+        signal.throwIfAborted();
+        this.#isReady = true;
+        this.#lookAtAll();
+      },
+      stop: async () => {
+        for (const end of ends) end();
+        this.#coalescer.stop();
+        await this.#caches.stop();
+      },
+    };
+  }
+
+  async #watch(): Promise<void> {
+    const entries = [...this.#policies.list()].flatMap(({ spec }) => spec.services ?? []);
+    const named = new Set(entries.map(({ namespace }) => namespace));
+    await this.#caches.watch(new Set([...named].filter((namespace) => !isClusterNamespace(namespace))));
+  }
+
+  #lookAtAll(): void {
+    for (const clusterID of new Set([...this.#options.lent.peers(), ...this.#offerings.keys()])) {
+      this.#look(clusterID);
+    }
+  }
+
+  #look(clusterID: string): void {
+    if (!this.#isReady) return;
+    const { lent, ownPods } = this.#options;
+    const policy = lent.policyOf(clusterID);
+    const pods = ownPods.podsFor(clusterID);
+    // Without a gateway nothing is reached, and what was said before is as good as silence.
+    if (policy !== undefined && pods === undefined) return;
+    const before = this.#offerings.get(clusterID);
+    const now = policy && offeringOf(this.#facts(policy, pods ?? []));
+    if (now === undefined) this.#offerings.delete(clusterID);
+    else this.#offerings.set(clusterID, now);
+    if (policy !== undefined) this.#complain(policy, now?.leftOut ?? []);
+    if (deepEqual(saidOf(now), saidOf(before))) return;
+    for (const listener of this.#listeners) listener(clusterID);
+  }
+
+  #facts({ spec }: SharingPolicy, pods: readonly string[]): Parameters<typeof offeringOf>[0] {
+    const { namespaces } = this.#options;
+    return {
+      // A peer that may reach no pod would be offered names without endpoints.
+      entries: pods.length === 0 ? [] : (spec.services ?? []),
+      pods,
+      isClosed: (namespace) =>
+        isClusterNamespace(namespace) || peerOf(namespaces.get(namespace)) !== undefined,
+      services: (namespace) => (this.#caches.isSynced(namespace) ? this.#caches.services(namespace) : []),
+      slices: (namespace, service) => this.#caches.slices(namespace, service),
+    };
+  }
+
+  /** Once for each policy, however many peers it decides about. */
+  #complain(policy: SharingPolicy, leftOut: readonly string[]): void {
+    const { events, log } = this.#options;
+    const { name } = policy.metadata;
+    const more = leftOut.length > MAX_TOLD ? `; and ${leftOut.length - MAX_TOLD} more` : '';
+    const text = leftOut.length === 0 ? undefined : `${leftOut.slice(0, MAX_TOLD).join('; ')}${more}`;
+    if (text === this.#complaints.get(name)) return;
+    if (text === undefined) {
+      this.#complaints.delete(name);
+      return;
+    }
+    this.#complaints.set(name, text);
+    log.warn('not all Services that a policy selects can be offered', { policy: name, problem: text });
+    const subject = { ...policy, apiVersion: 'tributary.dev/v1alpha1', kind: 'SharingPolicy' };
+    events.event(subject, 'Warning', 'ServicesNotOffered', text);
+  }
+}
+
+const peerOf = (namespace: KubeObject | undefined): string | undefined =>
+  namespace?.metadata.labels?.[LABEL_PEER];
+
+const saidOf = (offering: Offering | undefined): unknown => offering?.services ?? [];

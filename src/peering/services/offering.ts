@@ -1,0 +1,178 @@
+/** What of our Services one peer is offered, from the caches. Pure. */
+import { MAX_POLICY_ENTRIES, SERVICES_LIMITS, TUNNEL_LIMITS } from '../../api/limits.ts';
+import { matchesSelector } from '../../api/label-selector.ts';
+import { LABEL_MANAGED_BY } from '../../api/names.ts';
+import type { OfferedServices } from '../../api/sharing-policy.ts';
+import type { AddressPort } from '../../api/tunnel.ts';
+import type { EndpointSlice, Service } from '../../api/wire.ts';
+import { contains, formatAddress, parseAddress, tryPrefix, type Prefix } from '../../lib/prefix.ts';
+import type { OfferedPort, OfferedService } from '../protocol/documents.ts';
+import { LABEL_OFFERED_SERVICE } from './labels.ts';
+
+export interface OfferingFacts {
+  entries: readonly OfferedServices[];
+  /** CIDRs of our pods that the peer is told of. */
+  pods: readonly string[];
+  /** Namespaces that nothing is offered of, whatever a policy says. */
+  isClosed: (namespace: string) => boolean;
+  services: (namespace: string) => Iterable<Service>;
+  slices: (namespace: string, service: string) => readonly EndpointSlice[];
+}
+
+export interface Offering {
+  /** Sorted, so that what is equal has the same text. */
+  services: OfferedService[];
+  /** What the gateway lets that peer reach. */
+  open: AddressPort[];
+  /** What a policy selects and cannot be offered, one line each, with why. */
+  leftOut: string[];
+}
+
+export function offeringOf(facts: OfferingFacts): Offering {
+  const pods = facts.pods.flatMap((text) => tryPrefix(text) ?? []);
+  const leftOut: string[] = [];
+  const offered: OfferedService[] = [];
+  let room: number = TUNNEL_LIMITS.offered;
+  for (const service of selected(facts, leftOut)) {
+    const { namespace = '', name } = service.metadata;
+    const found = offerOf(service, facts.slices(namespace, name), pods);
+    if (typeof found === 'string') {
+      leftOut.push(`${namespace}/${name}: ${found}`);
+    } else if (offered.length === SERVICES_LIMITS.services) {
+      leftOut.push(`${namespace}/${name}: more than ${SERVICES_LIMITS.services} Services`);
+    } else {
+      const ways = found.ports.length;
+      const most = Math.min(SERVICES_LIMITS.endpoints, Math.floor(room / ways));
+      const endpoints = found.endpoints.slice(0, most);
+      if (endpoints.length < found.endpoints.length) {
+        leftOut.push(`${namespace}/${name}: ${found.endpoints.length - most} endpoints too many`);
+      }
+      room -= endpoints.length * ways;
+      offered.push({ ...found, endpoints });
+    }
+  }
+  return { services: offered, open: placesOf(offered), leftOut };
+}
+
+/** In the order of their names, each once. */
+function selected({ entries, isClosed, services }: OfferingFacts, leftOut: string[]): Service[] {
+  const found = new Map<string, Service>();
+  for (const { namespace, selector } of entries.slice(0, MAX_POLICY_ENTRIES)) {
+    if (isClosed(namespace)) {
+      leftOut.push(`${namespace}: the cluster's own namespaces and those of peers are not offered`);
+      continue;
+    }
+    for (const service of services(namespace)) {
+      const { labels = {}, name } = service.metadata;
+      if (matchesSelector(selector, labels)) found.set(`${namespace}/${name}`, service);
+    }
+  }
+  return [...found].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, service]) => service);
+}
+
+/**
+ * Why a Service cannot be offered: one without a selector speaks for endpoints that somebody wrote by hand, which may be
+ * anywhere, and one of a peer is not ours to give.
+ */
+function obstacleOf({ spec, metadata: { labels = {} } }: Service): string | undefined {
+  if (labels[LABEL_MANAGED_BY] !== undefined || labels[LABEL_OFFERED_SERVICE] !== undefined)
+    return 'it stands for one of another cluster';
+  if (spec?.type === 'ExternalName') return 'it is a name only (ExternalName)';
+  if (Object.keys(spec?.selector ?? {}).length === 0) return 'it has no selector';
+  const count = spec?.ports?.length ?? 0;
+  if (count === 0) return 'it has no ports';
+  return count > SERVICES_LIMITS.ports ? `it has more than ${SERVICES_LIMITS.ports} ports` : undefined;
+}
+
+function offerOf(
+  service: Service,
+  slices: readonly EndpointSlice[],
+  pods: readonly Prefix[],
+): OfferedService | string {
+  const { metadata, spec } = service;
+  const obstacle = obstacleOf(service);
+  if (obstacle !== undefined) return obstacle;
+  const live = slices.filter((slice) => slice.metadata.deletionTimestamp === undefined);
+  const targets = commonTargets(live);
+  const ports = (spec?.ports ?? []).map((port): OfferedPort => {
+    const { name, protocol = 'TCP', port: number, appProtocol, targetPort } = port;
+    const target = targets.get(name ?? '') ?? (typeof targetPort === 'number' ? targetPort : number);
+    return {
+      ...(name !== undefined && { name }),
+      protocol: protocol as OfferedPort['protocol'],
+      port: number,
+      targetPort: target,
+      ...(appProtocol !== undefined && { appProtocol }),
+    };
+  });
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    ports,
+    endpoints: endpointsOf(live, ports, pods),
+  };
+}
+
+/**
+ * By name of the port, what most endpoints listen on: a named port of the Service may be another number in some pods, and
+ * the peer is told one number for all.
+ */
+function commonTargets(slices: readonly EndpointSlice[]): Map<string, number> {
+  const counts = new Map<string, Map<number, number>>();
+  for (const { ports, endpoints } of slices) {
+    for (const { name, port } of ports ?? []) {
+      if (port === undefined) continue;
+      const byNumber = counts.get(name ?? '') ?? new Map<number, number>();
+      byNumber.set(port, (byNumber.get(port) ?? 0) + (endpoints?.length ?? 0));
+      counts.set(name ?? '', byNumber);
+    }
+  }
+  return new Map(
+    [...counts].map(([name, byNumber]) => {
+      const [first = [0, 0]] = [...byNumber].toSorted(([a, m], [b, n]) => n - m || a - b);
+      return [name, first[0]];
+    }),
+  );
+}
+
+/** Those that listen on all ports as they are told, each address once, in the order of the addresses. */
+function endpointsOf(
+  slices: readonly EndpointSlice[],
+  ports: readonly OfferedPort[],
+  pods: readonly Prefix[],
+): OfferedService['endpoints'] {
+  const found = new Map<string, boolean>();
+  for (const slice of slices.filter((one) => listensAsTold(one, ports))) {
+    for (const { addresses, conditions } of slice.endpoints ?? []) {
+      const address = parseAddress(addresses[0] ?? '');
+      if (address === undefined || !pods.some((prefix) => contains(prefix, address))) continue;
+      const text = formatAddress(address);
+      // While a slice is being replaced the same pod may be in two.
+      found.set(text, (found.get(text) ?? false) || (conditions?.ready ?? true));
+    }
+  }
+  return [...found]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([address, ready]) => ({ address, ready }));
+}
+
+const listensAsTold = (slice: EndpointSlice, ports: readonly OfferedPort[]): boolean =>
+  ports.every(({ name = '', protocol, targetPort }) =>
+    slice.ports?.some(
+      (port) =>
+        (port.name ?? '') === name && (port.protocol ?? 'TCP') === protocol && port.port === targetPort,
+    ),
+  );
+
+/** Each once, in order. */
+export function placesOf(services: readonly OfferedService[]): AddressPort[] {
+  const places = new Map<string, AddressPort>();
+  for (const { ports, endpoints } of services) {
+    for (const { address } of endpoints) {
+      for (const { protocol, targetPort: port } of ports) {
+        places.set(`${address} ${protocol} ${port}`, { address, protocol, port });
+      }
+    }
+  }
+  return [...places].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place);
+}

@@ -1,0 +1,41 @@
+import type { Right } from '../../api/rbac.ts';
+
+/** What the cluster role needs, cluster-wide, for Services of one cluster that another uses; writes are fenced, see fence.ts. */
+export const SERVICES_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'services',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+    why: 'Services of ours that a SharingPolicy offers are read, namespace by namespace; home Services for those of providers that an AcceptancePolicy names are made and removed (RBAC cannot say "those that we made": a fence does)',
+  },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
+    why: 'where the pods of those Services are; the endpoints of home Services',
+  },
+  {
+    group: '',
+    resource: 'namespaces',
+    verbs: ['list', 'watch'],
+    why: 'which namespaces there are, and which are tenants of peers: nothing is offered of those, and no home Service is made in them',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'sharingpolicies',
+    verbs: ['list', 'watch'],
+    why: 'which Services are offered',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'advertisements',
+    verbs: ['list', 'watch'],
+    why: 'which providers a contract is in force with',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'advertisements/status',
+    verbs: ['patch'],
+    why: 'where each Service of a provider stands',
+  },
+];

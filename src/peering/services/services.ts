@@ -1,0 +1,84 @@
+import { namespaces } from '../../api/resources.ts';
+import type { KubeObject } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ControllerMetrics } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { PeerIdentity, ServicesSide } from '../ports.ts';
+import type { DocumentChanges, Documents } from '../protocol/documents.ts';
+import { OfferedServices } from './offered.ts';
+import type { Borrowed, Lent, Linked, OpenPlaces, OwnPods, ProviderNetworks } from './ports.ts';
+import { UsedServices } from './used.ts';
+
+export interface ServicesOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  metrics?: ControllerMetrics;
+  lent: Lent;
+  borrowed: Borrowed;
+  ownPods: OwnPods;
+  networks: ProviderNetworks & Component;
+  /** Called from `start` on; so parts that need each other can be made in any order. */
+  linked: () => Linked;
+}
+
+/**
+ * Services of one cluster that another uses as its own:
+ *
+ *     SharingPolicy, Services, EndpointSlices ──▶ document ──▶ peers        (and what their packets may reach: `places`)
+ *     peers ──▶ received, AcceptancePolicy ──▶ home Service, EndpointSlices, Advertisement.status.services
+ */
+export class Services implements ServicesSide {
+  readonly #namespaces: Informer<KubeObject>;
+  readonly #networks: Component;
+  readonly #offered: OfferedServices;
+  readonly #used: UsedServices;
+
+  constructor(options: ServicesOptions) {
+    const { client, clock, log } = options;
+    this.#networks = options.networks;
+    const list = { metadataOnly: true };
+    this.#namespaces = new Informer<KubeObject>({ client, clock, log, type: namespaces, list });
+    const common = { ...options, namespaces: this.#namespaces };
+    this.#offered = new OfferedServices(common);
+    this.#used = new UsedServices(common);
+  }
+
+  /** After the caches of lending, borrowing and the network, before the links. */
+  components(): Component[] {
+    return [this.#namespaces, this.#networks, ...this.#offered.components(), ...this.#used.components()];
+  }
+
+  documents(clusterID: string): Pick<Documents, 'services'> {
+    return this.#offered.documents(clusterID);
+  }
+
+  async received(
+    { clusterID }: PeerIdentity,
+    { services }: Pick<DocumentChanges, 'services'>,
+  ): Promise<void> {
+    await Promise.resolve();
+    if (services !== undefined) this.#used.received(clusterID, services);
+  }
+
+  /** What gateways have to let through, from caches. */
+  places(clusterID: string): OpenPlaces {
+    return { offered: this.#offered.open(clusterID), used: this.#used.used(clusterID) };
+  }
+
+  /** Calls back when what that peer is to be told may have changed; the returned function ends that. */
+  onOffer(listener: (clusterID: string) => void): () => void {
+    return this.#offered.onChange(listener);
+  }
+
+  /** Calls back when the places have changed; the returned function ends that. */
+  onPlaces(listener: (clusterID: string) => void): () => void {
+    const ends = [this.#offered.onChange(listener), this.#used.onChange(listener)];
+    return () => ends.forEach((end) => end());
+  }
+}

@@ -1,0 +1,346 @@
+import {
+  advertisements,
+  SERVICE_REASONS,
+  type Advertisement,
+  type ServiceStanding,
+} from '../../api/advertisement.ts';
+import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
+import { LABEL_PEER, LABEL_PROVIDER, LABEL_SERVICE_NAME } from '../../api/names.ts';
+import { endpointSlices, services } from '../../api/resources.ts';
+import type { AddressPort } from '../../api/tunnel.ts';
+import type { EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { ServicesDocument } from '../protocol/documents.ts';
+import { checkServices } from './check.ts';
+import { forgeEndpoints, silenced, type HomeService, type Unreachable } from './home.ts';
+import { LABEL_OFFERED_SERVICE } from './labels.ts';
+import { LinkPatience } from './link-patience.ts';
+import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
+import { homeKey, planOf } from './standing.ts';
+import { Writer } from './writer.ts';
+
+export interface UsedServicesOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  metrics?: ControllerMetrics;
+  borrowed: Borrowed;
+  networks: ProviderNetworks;
+  linked: () => Linked;
+  /** All namespaces, metadata only. */
+  namespaces: Informer<KubeObject>;
+}
+
+const CONCURRENCY = 4;
+/** A name that is free again, a namespace's fence that was opened: nobody tells. */
+const LOOK_AGAIN_MS = 30_000;
+const BY_PROVIDER = 'provider';
+
+/** What a provider has said; null: nothing is offered (any more); undefined: nothing yet since we started. */
+type Heard = ServicesDocument | null | undefined;
+
+/** We as consumer: home Services for those of providers that a policy here accepts. */
+export class UsedServices {
+  readonly #options: UsedServicesOptions;
+  readonly #advertisements: Informer<Advertisement>;
+  readonly #services: Informer<Service>;
+  readonly #slices: Informer<EndpointSlice>;
+  readonly #writer: Writer;
+  readonly #patience: LinkPatience;
+  readonly #controller: Controller;
+  readonly #heard = new Map<string, ServicesDocument | null>();
+  readonly #used = new Map<string, AddressPort[]>();
+  readonly #listeners = new Set<(clusterID: string) => void>();
+
+  constructor(options: UsedServicesOptions) {
+    this.#options = options;
+    const { client, clock, metrics } = options;
+    const log = options.log.named('services');
+    const common = { client, clock, log };
+    const ours = {
+      list: { labelSelector: `${LABEL_OFFERED_SERVICE}=true` },
+      indexes: { [BY_PROVIDER]: (object: KubeObject) => [providerOf(object)] },
+    };
+    this.#advertisements = new Informer({ ...common, type: advertisements, list: {} });
+    this.#services = new Informer<Service>({ ...common, ...ours, type: services });
+    this.#slices = new Informer<EndpointSlice>({ ...common, ...ours, type: endpointSlices });
+    this.#writer = new Writer({ client, services: this.#services, slices: this.#slices });
+    this.#patience = new LinkPatience(clock, (clusterID) => this.#controller.add(clusterID));
+    this.#controller = new Controller({
+      ...common,
+      name: 'offered-services',
+      concurrency: CONCURRENCY,
+      reconcile: async (key, { signal }) => this.#reconcile(key, signal),
+      ...(metrics && { metrics }),
+    });
+  }
+
+  /** In the order of their start. */
+  components(): Component[] {
+    return [this.#advertisements, this.#services, this.#slices, this.#wiring(), this.#controller];
+  }
+
+  /**
+   * Checked in form; throws Invalid with what the provider is to be told, and what is in place stays. Unavailable before
+   * a contract is in force: then it is given again a little later, and strangers leave nothing behind.
+   */
+  received(clusterID: string, document: ServicesDocument | null): void {
+    const checked = document === null ? null : checkServices(document);
+    if (this.#inForce(clusterID) === undefined) {
+      this.#heard.delete(clusterID);
+      if (checked === null) return;
+      throw new TributaryError('Unavailable', 'no contract is in force yet, so no Services are used');
+    }
+    this.#heard.set(clusterID, checked);
+    this.#controller.add(clusterID);
+  }
+
+  /** Endpoints over there in our addresses; undefined: not known yet. */
+  used(clusterID: string): readonly AddressPort[] | undefined {
+    return this.#used.get(clusterID);
+  }
+
+  onChange(listener: (clusterID: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * A provider whose contract is in force. What is set up stays while another one is being agreed on, as it is for each
+   * namespace that comes or goes: else a home Service would go with it, and come back with another cluster IP.
+   */
+  #inForce(clusterID: string): Advertisement | undefined {
+    const found = this.#advertisements.get(clusterID);
+    const { contract, virtualNodes = [] } = found?.status ?? {};
+    const holds =
+      contract !== undefined && (contract.providerSignature !== undefined || virtualNodes.length > 0);
+    return holds && found?.metadata.deletionTimestamp === undefined ? found : undefined;
+  }
+
+  #wiring(): Component {
+    const ends: (() => void)[] = [];
+    const add = (clusterID: string): void => this.#controller.add(clusterID);
+    const addOf = (...objects: (KubeObject | undefined)[]): void => {
+      for (const object of objects) if (object !== undefined) add(providerOf(object));
+    };
+    return {
+      name: 'offered services changes',
+      start: async () => {
+        const { borrowed, networks, linked, namespaces } = this.#options;
+        ends.push(
+          this.#advertisements.onChange(add),
+          this.#services.onChange((_key, current, previous) => addOf(current, previous)),
+          this.#slices.onChange((_key, current, previous) => addOf(current, previous)),
+          borrowed.onChange((clusterID) => {
+            if (this.#isKnown(clusterID)) add(clusterID);
+          }),
+          networks.onChange(add),
+          linked().onChange((clusterID) => this.#onLink(clusterID)),
+          namespaces.onChange((_key, current, previous) => {
+            if (current === undefined || previous === undefined) this.#all().forEach(add);
+          }),
+        );
+        for (const clusterID of this.#all()) {
+          this.#patience.note(clusterID, linked().isLinked(clusterID));
+          add(clusterID);
+        }
+        await Promise.resolve();
+      },
+      stop: async () => {
+        for (const end of ends) end();
+        this.#patience.stop();
+        await Promise.resolve();
+      },
+    };
+  }
+
+  #onLink(clusterID: string): void {
+    if (!this.#isKnown(clusterID)) return;
+    this.#patience.note(clusterID, this.#options.linked().isLinked(clusterID));
+    this.#controller.add(clusterID);
+  }
+
+  /** Something of it is or was here. */
+  #isKnown(clusterID: string): boolean {
+    return (
+      this.#advertisements.get(clusterID) !== undefined ||
+      this.#services.hasIndexed(BY_PROVIDER, clusterID) ||
+      this.#slices.hasIndexed(BY_PROVIDER, clusterID) ||
+      this.#heard.has(clusterID)
+    );
+  }
+
+  #all(): Set<string> {
+    const objects = [...this.#services.list(), ...this.#slices.list()];
+    const providers = [...this.#advertisements.list()].map(({ metadata }) => metadata.name);
+    return new Set([...providers, ...objects.map(providerOf)]);
+  }
+
+  async #reconcile(clusterID: string, signal: AbortSignal): Promise<ReconcileResult | void> {
+    const advertisement = this.#inForce(clusterID);
+    if (advertisement === undefined) return this.#end(clusterID, signal);
+    const accepted = this.#options.borrowed.policyOf(clusterID)?.spec.services ?? [];
+    const heard: Heard = this.#heard.get(clusterID);
+    if (heard === undefined) return this.#wait(clusterID, accepted.length > 0, signal);
+    const offered = heard?.services ?? [];
+    const namespace = (name: string): { isPeers: boolean } | undefined => {
+      const found = this.#options.namespaces.get(name);
+      if (found === undefined || found.metadata.deletionTimestamp !== undefined) return undefined;
+      return { isPeers: found.metadata.labels?.[LABEL_PEER] !== undefined };
+    };
+    const { wanted, standings } = planOf({ provider: clusterID, offered, accepted, namespace });
+    const { networks } = this.#options;
+    if (wanted.length === 0) networks.forget(clusterID);
+    const network = wanted.length === 0 ? undefined : networks.of(clusterID);
+    // What is reachable is not known yet; it will be told.
+    if (wanted.length > 0 && network === undefined) return;
+    const { kept, used, results } = await this.#ensure(wanted, network, signal);
+    await this.#sweep(clusterID, kept, signal);
+    this.#tellUsed(clusterID, used);
+    const told = standings.map((standing) => ({ ...standing, ...results.get(keyOf(standing)) }));
+    await this.#report(advertisement, told, signal);
+    return told.some(({ state }) => state === 'Failed') ? { requeueAfterMs: LOOK_AGAIN_MS } : undefined;
+  }
+
+  async #ensure(
+    wanted: readonly HomeService[],
+    network: ProviderNetwork | undefined,
+    signal: AbortSignal,
+  ): Promise<Made> {
+    const made: Made = { kept: new Set(), used: [], results: new Map() };
+    for (const home of wanted) {
+      const unreachable = this.#unreachable(home.provider, network);
+      const podAddress = (theirs: string): string | undefined => network?.podAddress(theirs);
+      const { slices, ready, used } = forgeEndpoints(home, podAddress, unreachable !== undefined);
+      // oxlint-disable-next-line no-await-in-loop -- few, and of one provider
+      const refusal = await this.#writer.ensure(home, slices, signal);
+      if (refusal !== undefined) {
+        made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Failed', ...refusal });
+        continue;
+      }
+      made.kept.add(`Service ${homeKey(home)}`);
+      for (const { metadata } of slices)
+        made.kept.add(`EndpointSlice ${metadata.namespace}/${metadata.name}`);
+      made.used.push(...used);
+      const none = { reason: SERVICE_REASONS.noEndpoints, message: 'no endpoint over there is ready' };
+      const why = unreachable ?? (ready === 0 ? none : undefined);
+      if (why !== undefined) made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Used', ...why });
+    }
+    return made;
+  }
+
+  #unreachable(clusterID: string, network: ProviderNetwork | undefined): Unreachable | undefined {
+    const { state } = network ?? {};
+    if (state?.kind === 'Down') return { reason: SERVICE_REASONS.tunnelDown, message: state.message };
+    if (state?.kind !== 'Up') {
+      return { reason: SERVICE_REASONS.noNetwork, message: 'there is no network to the provider' };
+    }
+    return this.#patience.isOver(clusterID)
+      ? { reason: SERVICE_REASONS.linkDown, message: 'the provider has not been heard of for a while' }
+      : undefined;
+  }
+
+  /** Removes what is not kept. */
+  async #sweep(clusterID: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const isKept = (kind: string, { metadata }: KubeObject): boolean =>
+      kept.has(`${kind} ${metadata.namespace}/${metadata.name}`);
+    for (const slice of this.#slices.byIndex(BY_PROVIDER, clusterID)) {
+      if (!isKept('EndpointSlice', slice)) await this.#writer.remove(endpointSlices, slice, signal);
+    }
+    for (const service of this.#services.byIndex(BY_PROVIDER, clusterID)) {
+      if (!isKept('Service', service)) await this.#writer.remove(services, service, signal);
+    }
+  }
+
+  /** After a restart what is in place stays as it is; without a link for long nobody knows where endpoints are now. */
+  async #wait(clusterID: string, isAnyAccepted: boolean, signal: AbortSignal): Promise<void> {
+    if (!isAnyAccepted) return this.#sweep(clusterID, new Set(), signal);
+    if (!this.#patience.isOver(clusterID)) return;
+    for (const slice of this.#slices.byIndex(BY_PROVIDER, clusterID)) {
+      const silent = silenced(slice);
+      const name = slice.metadata.labels?.[LABEL_SERVICE_NAME];
+      if (silent !== undefined && name !== undefined) {
+        await this.#options.client.replace(endpointSlices, silent, { signal });
+      }
+    }
+  }
+
+  async #end(clusterID: string, signal: AbortSignal): Promise<void> {
+    // On the same link nothing is said twice, and a new contract may come.
+    if (!this.#options.linked().isLinked(clusterID)) this.#heard.delete(clusterID);
+    await this.#sweep(clusterID, new Set(), signal);
+    this.#options.networks.forget(clusterID);
+    this.#patience.forget(clusterID);
+    this.#tellUsed(clusterID, []);
+    this.#used.delete(clusterID);
+  }
+
+  #tellUsed(clusterID: string, used: AddressPort[]): void {
+    const before = this.#used.get(clusterID);
+    const unique = new Map(used.map((place) => [`${place.address} ${place.protocol} ${place.port}`, place]));
+    const now = [...unique].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place);
+    this.#used.set(clusterID, now);
+    if (deepEqual(now, before)) return;
+    for (const listener of this.#listeners) listener(clusterID);
+  }
+
+  async #report(
+    { metadata, status }: Advertisement,
+    standings: readonly ServiceStanding[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const told = standings.map(({ message, ...standing }) => ({
+      ...standing,
+      ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE_LENGTH) }),
+    }));
+    const before = status?.services ?? [];
+    if (deepEqual(told, before)) return;
+    const { name, uid } = metadata;
+    const body = { metadata: { uid }, status: { services: told.length === 0 ? null : told } };
+    await this.#options.client.patch(
+      advertisements,
+      { name },
+      { type: 'merge', body },
+      { subresource: 'status', signal },
+    );
+    this.#tellPeople(metadata, told, before);
+  }
+
+  #tellPeople(
+    metadata: Advertisement['metadata'],
+    told: readonly ServiceStanding[],
+    before: readonly ServiceStanding[],
+  ): void {
+    const known = new Map(before.map((standing) => [keyOf(standing), standing]));
+    const subject = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Advertisement', metadata };
+    for (const standing of told) {
+      const { state, reason, message = '', namespace, name } = standing;
+      const last = known.get(keyOf(standing));
+      if (state !== 'Failed' || (last?.state === state && last.reason === reason)) continue;
+      const text = `Service ${namespace}/${name} of the provider cannot be used: ${message}`;
+      this.#options.events.event(subject, 'Warning', 'ServiceNotUsed', text);
+    }
+  }
+}
+
+interface Made {
+  /** Kind, namespace and name of what is to stay. */
+  kept: Set<string>;
+  used: AddressPort[];
+  /** What differs from the plan, by keyOf. */
+  results: Map<string, Pick<ServiceStanding, 'state' | 'reason' | 'message'>>;
+}
+
+const providerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PROVIDER] ?? '';
+
+const keyOf = ({ namespace, name, homeNamespace, homeName }: Partial<ServiceStanding>): string =>
+  `${namespace}/${name} ${homeNamespace}/${homeName}`;
