@@ -4,14 +4,16 @@
  */
 import { startAll, startCluster } from './agent/cluster.ts';
 import { startGateway } from './agent/gateway.ts';
+import { startNode } from './agent/node.ts';
 import type { Agent, AgentParts } from './agent/parts.ts';
 import { startPeer } from './agent/peer.ts';
 
-export type Role = 'all' | 'cluster' | 'gateway' | 'peer';
+export type Role = 'all' | 'cluster' | 'gateway' | 'node' | 'peer';
 
 export const ROLES: Readonly<Record<Role, (parts: AgentParts, signal: AbortSignal) => Promise<Agent>>> = {
   all: startAll,
   cluster: startCluster,
   gateway: startGateway,
+  node: startNode,
   peer: startPeer,
 };

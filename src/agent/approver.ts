@@ -9,7 +9,7 @@ import { Informer } from '../kube/informer.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
-import { nodeNameOf } from '../provider/node/forge.ts';
+import { nodeNameOf } from '../provider/node/labels.ts';
 import type { RequestingPod, ServedNode } from '../server/csr-policy.ts';
 import { ServingApprover } from '../server/serving-approver.ts';
 import type { AgentParts } from './parts.ts';

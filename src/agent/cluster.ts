@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { createClient } from '../kube/http-client.ts';
@@ -11,8 +12,10 @@ import { InlineLauncher } from './launch-inline.ts';
 import { lanComponents } from './lan.ts';
 import { leading } from './leading.ts';
 import { PodLauncher } from './launch-pods.ts';
+import { inlineNetwork } from './network-inline.ts';
 import type { Agent, AgentParts } from './parts.ts';
 import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { networkExchangeMetrics } from './network-exchange.ts';
 import { Peering } from './peering.ts';
 import { Registries } from './registries.ts';
 
@@ -21,6 +24,8 @@ interface Shared {
   parts: AgentParts;
   home: KubeClient;
   registries: Registries;
+  /** Of the process itself. */
+  registry: Registry;
   metrics: ControllerMetrics;
 }
 
@@ -30,6 +35,8 @@ interface Flavour {
   launcher: (shared: Shared) => AgentLauncher & Partial<Component>;
   /** Besides; started before peering. */
   more: (shared: Shared) => Component[];
+  /** Fires when what was started besides cannot go on. */
+  failed?: AbortSignal;
 }
 
 /** Role `cluster`: what is done once for the home cluster, by one leader. */
@@ -39,8 +46,13 @@ export async function startCluster(parts: AgentParts, signal: AbortSignal): Prom
 
 /** Role `all`: one process for everything, agents included. It must be on the host network to see the LAN. */
 export async function startAll(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
-  const more: Flavour['more'] = ({ home, metrics }) => lanComponents(parts, home, metrics);
-  return start(parts, { role: 'all', launcher: inlineLauncher, more }, signal);
+  const network = parts.config.network === true ? await inlineNetwork(parts) : undefined;
+  const more: Flavour['more'] = (shared) => [
+    ...(network?.components(shared) ?? []),
+    ...lanComponents(parts, shared.home, shared.metrics),
+  ];
+  const failed = network && { failed: network.lost };
+  return start(parts, { role: 'all', launcher: inlineLauncher, more, ...failed }, signal);
 }
 
 async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): Promise<Agent> {
@@ -49,7 +61,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const home = createClient(credentials, { clock });
   const registry = createRegistry(flavour.role);
   const registries = new Registries(registry);
-  const shared: Shared = { parts, home, registries, metrics: controllerMetrics(registry) };
+  const shared: Shared = { parts, home, registries, registry, metrics: controllerMetrics(registry) };
   const launcher = flavour.launcher(shared);
   const { ops, election, holder, lost } = leading(parts, {
     home,
@@ -71,11 +83,19 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
       identity,
       ...(isComponent(launcher) ? [launcher] : []),
       ...flavour.more(shared),
-      peering({ ...shared, credentials, identity, launcher }),
+      peering({
+        ...shared,
+        credentials,
+        identity,
+        launcher,
+        inPod: flavour.role === 'cluster',
+        exchangeMetrics: networkExchangeMetrics(registry),
+      }),
     ],
     parts,
   );
-  return run(holder.lifecycle, [home], signal, lost);
+  const failed = flavour.failed === undefined ? lost : AbortSignal.any([lost, flavour.failed]);
+  return run(holder.lifecycle, [home], signal, failed);
 }
 
 /** Its parts are made once it is known who we are. */

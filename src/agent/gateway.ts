@@ -1,20 +1,66 @@
+import { GATEWAY_LEASE } from '../api/own-network.ts';
 import { createClient } from '../kube/http-client.ts';
+import { createHost } from '../network/host/host.ts';
+import { gatewayElection, StandbyFence } from './gateway-lead.ts';
+import { gatewayComponents, hostComponent } from './gateway-network.ts';
 import { homeCredentials } from './home.ts';
 import { lanComponents } from './lan.ts';
 import { leading } from './leading.ts';
 import type { Agent, AgentParts } from './parts.ts';
 import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 
-const LEASE = 'tributary-gateway';
-
 /** Role `gateway`: what needs the host network, by one leader; another replica takes over where that one's host fails. */
 export async function startGateway(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
+  const { config, log } = parts;
+  const { network = config.nodeName !== undefined } = config;
+  if (config.network === undefined && !network) {
+    // As in a Deployment of a version that knew no tunnels.
+    log.warn(
+      'no tunnels are built: this gateway does not know its node; apply `tributary manifests gateway` again',
+    );
+  }
+  return network ? startNetwork(parts, signal) : startLan(parts, signal);
+}
+
+/** Without tunnels, only LAN discovery is left. */
+async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });
   const registry = createRegistry('gateway');
-  const { ops, election, holder, lost } = leading(parts, { home, lease: LEASE, registry });
+  const { ops, election, holder, lost } = leading(parts, {
+    home,
+    lease: GATEWAY_LEASE,
+    registry,
+    standbyReady: true,
+  });
+  const lan = lanComponents(parts, home, controllerMetrics(registry));
+  holder.lifecycle = lifecycleOf([ops, election, ...lan], parts);
+  return run(holder.lifecycle, [home], signal, lost);
+}
+
+async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
+  const { config, clock, log } = parts;
+  const home = createClient(await homeCredentials(config, clock), { clock });
+  const registry = createRegistry('gateway');
+  const metrics = controllerMetrics(registry);
+  const host = await createHost({ clock, log: log.named('host') });
+  const fence = new StandbyFence({ host, clock, log: log.named('fence') });
+  const { ops, election, holder, lost } = leading(parts, {
+    home,
+    lease: GATEWAY_LEASE,
+    registry,
+    // Else a rollout that may take one away takes the standby, and waits for its successor for good.
+    standbyReady: true,
+    election: gatewayElection(config, (node) => fence.taken(node)),
+  });
+  const { caches, active } = gatewayComponents(
+    { parts, home, host, metrics },
+    { registry, leading: () => election.leading },
+  );
+  // Tunnels before discovery, which waits for the sockets of all interfaces.
+  const lan = lanComponents(parts, home, metrics);
   holder.lifecycle = lifecycleOf(
-    [ops, election, ...lanComponents(parts, home, controllerMetrics(registry))],
+    [ops, hostComponent(host), ...caches, election, fence, ...active, ...lan],
     parts,
   );
   return run(holder.lifecycle, [home], signal, lost);

@@ -1,3 +1,4 @@
+import { isFinished } from '../api/pod.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 import type { Manifest } from '../api/manifest.ts';
 import { pods, roleBindings } from '../api/resources.ts';
@@ -10,7 +11,7 @@ import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
 import {
-  agentBindingName,
+  agentBindingNames,
   agentName,
   forgeLaunchedAgent,
   type LaunchedAgent,
@@ -42,10 +43,10 @@ export class PodLauncher implements AgentLauncher {
 
   async ensure(wanted: WantedAgent, signal: AbortSignal): Promise<void> {
     const { home } = this.#options;
-    const bindingName = agentBindingName(wanted.clusterID);
+    const names = agentBindingNames(wanted.clusterID);
     const { bindings = [], rest = [] } = Object.groupBy(
       forgeLaunchedAgent(this.#launched(wanted)),
-      ({ metadata }) => (metadata.name === bindingName ? 'bindings' : 'rest'),
+      ({ metadata }) => (names.includes(metadata.name ?? '') ? 'bindings' : 'rest'),
     );
     for (const binding of bindings) await this.#bind(binding, signal);
     await applyManifests(home, rest, { signal });
@@ -106,10 +107,11 @@ export class PodLauncher implements AgentLauncher {
   async #unbind(clusterID: string, keep: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const { home } = this.#options;
     const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
+    const names = agentBindingNames(clusterID);
     const { items } = await home.list(roleBindings, { labelSelector, signal });
     for (const { metadata } of items) {
       const { name, namespace = '' } = metadata;
-      if (name !== agentBindingName(clusterID) || keep.has(namespace)) continue;
+      if (!names.includes(name) || keep.has(namespace)) continue;
       await home.delete(roleBindings, { name, namespace }, { signal }).catch(ignoring('NotFound'));
     }
   }
@@ -128,5 +130,4 @@ export class PodLauncher implements AgentLauncher {
 }
 
 /** A pod that has ended may lie about for a while; it does nothing any more. */
-const isRunning = ({ status }: KubeObject & { status?: { phase?: string } }): boolean =>
-  status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+const isRunning = (pod: KubeObject & { status?: { phase?: string } }): boolean => !isFinished(pod);

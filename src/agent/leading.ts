@@ -1,11 +1,27 @@
 /** What roles have in common of which one replica leads. */
 import type { KubeClient } from '../kube/client.ts';
 import { LeaderElection } from '../kube/leader-election.ts';
+import type { LeaderElectionOptions } from '../kube/leader-election.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import { OpsServer, type OpsServerOptions } from '../server/ops.ts';
 import type { AgentParts } from './parts.ts';
 
 const LEADER_LEASE_MS = 15_000;
+
+export interface LeadingOptions {
+  home: KubeClient;
+  lease: string;
+  registry: OpsServerOptions['registry'];
+  /** In what it differs from the usual. */
+  election?: Partial<
+    Pick<
+      LeaderElectionOptions,
+      'identity' | 'durationMs' | 'retryMs' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
+    >
+  >;
+  /** Whether a replica that waits to lead is Ready. Not where a Service would send it work. */
+  standbyReady?: boolean;
+}
 
 export interface Leading {
   ops: OpsServer;
@@ -18,7 +34,7 @@ export interface Leading {
 
 export function leading(
   { config, clock, log }: AgentParts,
-  { home, lease, registry }: { home: KubeClient; lease: string; registry: OpsServerOptions['registry'] },
+  { home, lease, registry, election: special = {}, standbyReady = false }: LeadingOptions,
 ): Leading {
   const lost = new AbortController();
   const holder: Leading['holder'] = {};
@@ -30,14 +46,15 @@ export function leading(
     name: lease,
     identity: config.identity,
     durationMs: LEADER_LEASE_MS,
+    ...special,
     onLost: (reason) => lost.abort(new Error(`no longer the leader: ${reason}`)),
   });
   const ops = new OpsServer({
     port: config.opsPort,
     registry,
     live: [],
-    // A replica that waits to lead is in order.
     ready: [],
+    ...(standbyReady && { waiting: election.name }),
     components: () => ({ order: holder.lifecycle?.order ?? [], starting: holder.lifecycle?.starting }),
     log: log.named('ops'),
   });

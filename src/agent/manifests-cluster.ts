@@ -1,7 +1,13 @@
 /**
- * What people apply for the `cluster` role: its Deployment, account and rights, the Service of the peering endpoint,
- * and what lending and agents stand on.
+ * What people apply for the `cluster` role: its Deployment, account and rights, the Services of the peering endpoint and of
+ * the admission webhook, and what lending and agents stand on.
  */
+import {
+  GUESTS_CONFIGURATION,
+  WEBHOOK_CONFIGURATION,
+  WEBHOOK_PORT,
+  WEBHOOK_SERVICE,
+} from '../api/admission.ts';
 import {
   APP_NAME,
   LABEL_APP_INSTANCE,
@@ -12,7 +18,9 @@ import {
 import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { forgeGuardianFence } from '../peering/guardian/fence.ts';
 import { REACH_PORTS } from '../peering/reach/limits.ts';
+import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
 import { forgeLendingStatics } from '../peering/lending/statics.ts';
 import {
   AGENTS_NAMESPACE,
@@ -23,6 +31,8 @@ import {
 } from '../provider/agent/manifests-agents.ts';
 import { OPS_PORT, forgeDeployment } from '../provider/agent/manifests-deployment.ts';
 import { SYSTEM_NAMESPACE, checkedImage } from '../provider/agent/manifests.ts';
+import { forgeReleaseFence } from '../provider/offload/release/fence.ts';
+import { forgeKindsFence } from './manifests-kinds-fence.ts';
 import { CLUSTER_NAME, CLUSTER_RIGHTS, rightsAt, type PlaceRights } from './rights-cluster.ts';
 import type * as models from '@kubernetes/client-node';
 
@@ -49,13 +59,18 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
   const account = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
   return [
     forgeSystemNamespace(),
-    ...forgeLendingStatics(account, IS_LAUNCHING),
+    ...forgeLendingStatics(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
+    ...forgeServicesFence(account),
     ...forgeAgentStatics(),
     ...forgeLaunchFence(account),
     ...forgeNodeFence(account),
+    ...forgeReleaseFence(account),
+    ...forgeGuardianFence(account),
+    ...forgeKindsFence(account, CLUSTER_RIGHTS),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
     forgePeeringService(labels, service),
+    ...forgeWebhook(labels),
     forgeNetworkPolicy(labels),
     forgeDeployment({
       ...program,
@@ -63,7 +78,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
       account,
       labels,
       args: ['cluster', ...agentArgs(image, options.priorityClassName), ...args],
-      ports: { ops: OPS_PORT, peering: PEERING_PORT },
+      ports: { ops: OPS_PORT, peering: PEERING_PORT, webhook: WEBHOOK_PORT },
       memoryLimit: '512Mi',
     }),
   ];
@@ -118,6 +133,34 @@ function forgePeeringService(
   };
 }
 
+/**
+ * Where API servers find the webhook, and which pods they ask about: none, until the program has namespaces to name. It is
+ * here so that it is deleted with the rest.
+ */
+function forgeWebhook(labels: Record<string, string>): (Manifest & { spec?: object; webhooks?: object[] })[] {
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: SYSTEM_NAMESPACE, name: WEBHOOK_SERVICE, labels },
+      spec: {
+        type: 'ClusterIP',
+        selector: labels,
+        ports: [{ name: 'webhook', port: 443, targetPort: 'webhook', protocol: 'TCP' }],
+      },
+    },
+    ...[
+      { kind: 'MutatingWebhookConfiguration', name: WEBHOOK_CONFIGURATION },
+      { kind: 'MutatingWebhookConfiguration', name: GUESTS_CONFIGURATION },
+      { kind: 'ValidatingWebhookConfiguration', name: GUESTS_CONFIGURATION },
+    ].map(({ kind, name }) => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind,
+      metadata: { name, labels },
+    })),
+  ];
+}
+
 /** Only agents come to the listeners that lead to API servers of providers; where the network enforces it. */
 function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: object } {
   const tcp = (port: number | string): object => ({ protocol: 'TCP', port });
@@ -129,7 +172,7 @@ function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: 
       podSelector: { matchLabels: labels },
       policyTypes: ['Ingress'],
       ingress: [
-        { ports: [tcp('ops'), tcp('peering')] },
+        { ports: [tcp('ops'), tcp('peering'), tcp('webhook')] },
         {
           from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': AGENTS_NAMESPACE } } }],
           ports: [{ protocol: 'TCP', port: REACH_PORTS.first, endPort: REACH_PORTS.last }],

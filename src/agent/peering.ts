@@ -3,6 +3,7 @@
  * starts before what acts, and the links when lending and borrowing know what they have to say: a document that is
  * missing would take back what was granted.
  */
+import type { Registry } from 'prom-client';
 import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
 import { foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
 import type { OwnAnnouncement } from '../api/own-announcement.ts';
@@ -25,9 +26,9 @@ import type { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
 import { PeeringCertificate } from '../peering/identity/peering-certificate.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
+import { TenantNetwork } from '../peering/lending/tenant-network.ts';
 import { parseEndpoint } from '../lib/endpoint.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
-import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
 import { Stockkeeper } from '../peering/offer/stockkeeper.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { PROTOCOLS, type ApiAccess } from '../peering/protocol/documents.ts';
@@ -36,7 +37,13 @@ import { Reach, type ReachPeers } from '../peering/reach/reach.ts';
 import { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
 import { AnnouncementWriter } from './announcement.ts';
+import { guardian } from './guardian.ts';
+import { guests } from './guests.ts';
+import { NamespaceStretch } from './offloading.ts';
+import { offeredServices } from './offered-services.ts';
+import { networkExchange, type NetworkExchangeOptions } from './network-exchange.ts';
 import type { AgentParts } from './parts.ts';
+import { policyStatus } from './policy-status.ts';
 
 export interface PeeringOptions {
   parts: AgentParts;
@@ -47,6 +54,11 @@ export interface PeeringOptions {
   identity: ClusterIdentity;
   launcher: AgentLauncher;
   metrics: ControllerMetrics;
+  /** Of the process. */
+  registry: Registry;
+  /** Whether API servers come by our Service. */
+  inPod: boolean;
+  exchangeMetrics: NetworkExchangeOptions['exchangeMetrics'];
 }
 
 const MS = 1000;
@@ -63,7 +75,10 @@ export class Peering {
   readonly #stock: Stockkeeper;
   readonly #clusters: Clusters;
   readonly #lending: Lending;
+  readonly #stretch: NamespaceStretch;
   readonly #borrowing: Borrowing;
+  readonly #network: ReturnType<typeof networkExchange>;
+  readonly #services: ReturnType<typeof offeredServices>;
   readonly #links: LinkRegistry;
   readonly #reach: Reach;
   readonly #endpoint: PeeringEndpoint;
@@ -91,7 +106,15 @@ export class Peering {
     this.#clusters = this.#makeClusters();
     this.#reach = this.#makeReach();
     this.#lending = this.#makeLending();
+    this.#stretch = this.#makeStretch();
     this.#borrowing = this.#makeBorrowing();
+    this.#network = networkExchange({
+      ...options,
+      own: identity.clusterID,
+      isLinked: (clusterID) => this.#links.view(clusterID) !== undefined,
+      services: () => this.#services,
+    });
+    this.#services = this.#makeServices();
     this.#links = this.#makeLinks();
     this.#endpoint = this.#makeEndpoint();
   }
@@ -117,12 +140,18 @@ export class Peering {
       ...this.#clusters.caches(),
       this.#stock,
       this.#reach,
+      ...this.#stretch.caches(),
       ...this.#borrowing.caches(),
       ...this.#lending.components(),
+      ...guardian({ ...this.#common, metrics, events: this.#events }),
+      new TenantNetwork({ ...this.#common, metrics }),
+      ...this.#network.components(),
+      ...this.#services.components(),
       this.#wiring(),
       this.#endpoint,
       this.#links,
       ...this.#borrowing.actors(),
+      ...this.#stretch.actors(),
       ...this.#clusters.components(),
       ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
@@ -131,39 +160,16 @@ export class Peering {
   }
 
   #policyStatus(): Component[] {
-    const common = { ...this.#common, metrics: this.#options.metrics };
-    const both =
-      (...ends: (() => void)[]): (() => void) =>
-      () =>
-        ends.forEach((end) => end());
-    return [
-      new PolicyStatusKeeper<SharingPolicy>({
-        ...common,
-        type: sharingPolicies,
-        policies: this.#sharing,
-        effect: (policy) => {
-          this.#clusters.checkNetworkKey(policy);
-          return this.#lending.effectOf(policy);
-        },
-        onChange: (listener) =>
-          both(
-            this.#lending.onChange(listener),
-            this.#stock.onChange(listener),
-            this.#clusters.onNetworkKeys(listener),
-          ),
-      }),
-      new PolicyStatusKeeper<AcceptancePolicy>({
-        ...common,
-        type: acceptancePolicies,
-        policies: this.#acceptance,
-        effect: (policy) => {
-          this.#clusters.checkNetworkKey(policy);
-          return this.#borrowing.effectOf(policy);
-        },
-        onChange: (listener) =>
-          both(this.#borrowing.onChange(listener), this.#clusters.onNetworkKeys(listener)),
-      }),
-    ];
+    return policyStatus({
+      ...this.#common,
+      metrics: this.#options.metrics,
+      sharing: this.#sharing,
+      acceptance: this.#acceptance,
+      lending: this.#lending,
+      borrowing: this.#borrowing,
+      clusters: this.#clusters,
+      stock: this.#stock,
+    });
   }
 
   #makeClusters(): Clusters {
@@ -224,9 +230,32 @@ export class Peering {
     });
   }
 
+  #makeStretch(): NamespaceStretch {
+    const { parts, home, metrics, registry, inPod } = this.#options;
+    return new NamespaceStretch({
+      parts,
+      home,
+      metrics,
+      registry,
+      inPod,
+      events: this.#events,
+      guests: guests({
+        ...this.#common,
+        systemNamespace: parts.config.systemNamespace,
+        pods: this.#stock.pods,
+        tenants: this.#lending.guests,
+      }),
+      standing: {
+        standing: (clusterID, namespace) => this.#borrowing.standing(clusterID, namespace),
+        isNamed: (clusterID, namespace) => this.#borrowing.isNamed(clusterID, namespace),
+        onChange: (listener) => this.#borrowing.onChange(listener),
+      },
+    });
+  }
+
   #makeBorrowing(): Borrowing {
     const { parts, identity, launcher, metrics, credentials } = this.#options;
-    const { clusterName, systemNamespace, homeApiServer } = parts.config;
+    const { clusterName, systemNamespace, homeApiServer, drainSeconds } = parts.config;
     const { hostname } = credentials.server;
     const home = homeApiServer === undefined ? undefined : parseHomeApiServer(homeApiServer);
     return new Borrowing({
@@ -236,6 +265,7 @@ export class Peering {
       identity,
       clusterName,
       wishes: this.#clusters,
+      offloadings: this.#stretch.offloading,
       links: () => this.#links,
       reach: this.#reach,
       wayTo: (clusterID) => (this.#reach.wayTo(clusterID) === 'DialBack' ? 'DialBack' : 'Link'),
@@ -243,7 +273,20 @@ export class Peering {
       systemNamespace,
       ...(home && { homeApiServer: home }),
       ownApiServers: [credentials.server.host],
+      drain: { evictMs: drainSeconds * 1000 },
       allowLoopback: hostname === '127.0.0.1' || hostname === '[::1]',
+    });
+  }
+
+  #makeServices(): ReturnType<typeof offeredServices> {
+    return offeredServices({
+      ...this.#common,
+      metrics: this.#options.metrics,
+      events: this.#events,
+      lending: this.#lending,
+      clusters: this.#clusters,
+      ownPods: this.#network,
+      links: () => this.#links,
     });
   }
 
@@ -260,6 +303,8 @@ export class Peering {
       networkKeys: () => this.#clusters.networkKeys(),
       lending: this.#lending,
       borrowing: this.#borrowing,
+      network: this.#network,
+      services: this.#services,
       dialBack: async (peer, params, signal) => this.#reach.dialBack(peer, params, signal),
     });
   }
@@ -297,6 +342,8 @@ export class Peering {
             this.#links.publish(clusterID);
           }),
           this.#clusters.onChange((clusterID) => this.#links.publish(clusterID)),
+          this.#network.onChange((clusterID) => this.#links.publish(clusterID)),
+          this.#services.onOffer((clusterID) => this.#links.publish(clusterID)),
           this.#clusters.onNetworkKeys(() => this.#links.describe()),
         );
         await Promise.resolve();

@@ -1,10 +1,17 @@
 /**
- * Everything that the roles `cluster` and `gateway` may do in their cluster: the tables of their parts, by where they
+ * Everything that the roles `cluster`, `gateway` and `node` may do in their cluster: the tables of their parts, by where they
  * hold. Roles are forged from this, and docs/rights.md is printed from it.
  */
 import { ANNOUNCEMENT_CONFIG_MAP } from '../api/own-announcement.ts';
 import type { Right } from '../api/rbac.ts';
 import { SIGHTING_RIGHTS, WAN_RIGHTS } from '../discovery/rights.ts';
+import { EXCHANGE_RIGHTS, EXCHANGE_SYSTEM_RIGHTS } from '../network/exchange/rights.ts';
+import {
+  GATEWAY_EVENT_RIGHTS,
+  GATEWAY_NETWORK_RIGHTS,
+  GATEWAY_SYSTEM_RIGHTS,
+} from '../network/gateway/rights.ts';
+import { NODE_RIGHTS, NODE_SYSTEM_RIGHTS } from '../network/node/rights.ts';
 import {
   BORROWING_CLUSTER_RIGHTS,
   BORROWING_EVENT_RIGHTS,
@@ -13,20 +20,31 @@ import {
 } from '../peering/borrowing/rights.ts';
 import { CLUSTERS_RIGHTS, CLUSTERS_SYSTEM_RIGHTS } from '../peering/clusters/rights.ts';
 import { IDENTITY_RIGHTS } from '../peering/identity/rights.ts';
+import { GUARDIAN_EVENT_RIGHTS, GUARDIAN_PEERS_RIGHTS, GUARDIAN_RIGHTS } from '../peering/guardian/rights.ts';
+import { GUESTS_RIGHTS } from '../peering/guests/rights.ts';
 import {
   LENDING_CLUSTER_RIGHTS,
   LENDING_DEFAULT_RIGHTS,
   LENDING_PEERS_RIGHTS,
   LENDING_SYSTEM_RIGHTS,
 } from '../peering/lending/rights.ts';
+import { SERVICES_RIGHTS } from '../peering/services/rights.ts';
 import { STOCK_RIGHTS } from '../peering/offer/rights.ts';
 import { PEERS_NAMESPACE } from '../peering/tenant.ts';
+import { OFFLOAD_EVENT_RIGHTS, OFFLOAD_RIGHTS } from '../provider/offload/rights.ts';
+import {
+  RELEASE_EVENT_RIGHTS,
+  RELEASE_RIGHTS,
+  RELEASE_SYSTEM_RIGHTS,
+} from '../provider/offload/release/rights.ts';
 import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
 import { SYSTEM_NAMESPACE } from '../provider/agent/manifests.ts';
+import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from '../server/webhook/rights.ts';
 import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './rights-launch.ts';
 
 export const CLUSTER_NAME = 'tributary-cluster';
 export const GATEWAY_NAME = 'tributary-gateway';
+export const NODE_NAME = 'tributary-node';
 
 /** The rights of one part, in one place. */
 export interface PartRights {
@@ -111,7 +129,7 @@ const ANNOUNCEMENT_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** Events of cluster-scoped objects are in `default`; nobody here needs to write them elsewhere. */
+/** Events of cluster-scoped objects are in `default`; only what speaks of pods and their namespaces writes them elsewhere. */
 const isEvent = ({ group, resource }: Right): boolean => group === '' && resource === 'events';
 const withoutEvents = (rights: readonly Right[]): Right[] => rights.filter((right) => !isEvent(right));
 
@@ -122,9 +140,16 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
       { part: 'discovery', rights: [...SIGHTING_RIGHTS, ...WAN_RIGHTS] },
       { part: 'known clusters', rights: withoutEvents(CLUSTERS_RIGHTS) },
       { part: 'lending', rights: withoutEvents(LENDING_CLUSTER_RIGHTS) },
+      { part: 'guardian', rights: GUARDIAN_RIGHTS },
       { part: 'offers', rights: STOCK_RIGHTS },
+      { part: 'quotas of peers', rights: GUESTS_RIGHTS },
       { part: 'borrowing', rights: withoutEvents(BORROWING_CLUSTER_RIGHTS) },
+      { part: 'offered Services', rights: SERVICES_RIGHTS },
+      { part: 'network', rights: EXCHANGE_RIGHTS },
       { part: 'starting agents', rights: LAUNCH_CLUSTER_RIGHTS },
+      { part: 'offloaded namespaces', rights: [...OFFLOAD_RIGHTS, ...OFFLOAD_EVENT_RIGHTS] },
+      { part: 'release of pods', rights: [...RELEASE_RIGHTS, ...RELEASE_EVENT_RIGHTS] },
+      { part: 'admission webhook', rights: webhookRights(SYSTEM_NAMESPACE) },
     ],
   },
   {
@@ -137,16 +162,26 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
       { part: 'known clusters', rights: CLUSTERS_SYSTEM_RIGHTS },
       { part: 'lending', rights: LENDING_SYSTEM_RIGHTS },
       { part: 'borrowing', rights: BORROWING_SYSTEM_RIGHTS },
+      { part: 'network', rights: EXCHANGE_SYSTEM_RIGHTS },
       { part: 'starting agents', rights: LAUNCH_SYSTEM_RIGHTS },
+      { part: 'release of pods', rights: RELEASE_SYSTEM_RIGHTS },
+      { part: 'admission webhook', rights: WEBHOOK_SYSTEM_RIGHTS },
     ],
   },
   { namespace: AGENTS_NAMESPACE, parts: [{ part: 'starting agents', rights: LAUNCH_AGENTS_RIGHTS }] },
-  { namespace: PEERS_NAMESPACE, parts: [{ part: 'lending', rights: LENDING_PEERS_RIGHTS }] },
+  {
+    namespace: PEERS_NAMESPACE,
+    parts: [
+      { part: 'lending', rights: LENDING_PEERS_RIGHTS },
+      { part: 'guardian', rights: GUARDIAN_PEERS_RIGHTS },
+    ],
+  },
   { namespace: 'kube-node-lease', parts: [{ part: 'borrowing', rights: BORROWING_LEASE_RIGHTS }] },
   {
     namespace: 'default',
     parts: [
       { part: 'lending', rights: LENDING_DEFAULT_RIGHTS },
+      { part: 'guardian', rights: GUARDIAN_EVENT_RIGHTS },
       {
         part: 'events',
         rights: [...CLUSTERS_RIGHTS, ...LENDING_CLUSTER_RIGHTS, ...BORROWING_EVENT_RIGHTS].filter(isEvent),
@@ -155,7 +190,8 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
   },
 ];
 
-export const GATEWAY_RIGHTS: readonly PlaceRights[] = [
+/** A gateway that only looks around on the LAN. */
+export const LAN_GATEWAY_RIGHTS: readonly PlaceRights[] = [
   { parts: [{ part: 'discovery on the LAN', rights: SIGHTING_RIGHTS }] },
   {
     namespace: SYSTEM_NAMESPACE,
@@ -175,6 +211,18 @@ export const GATEWAY_RIGHTS: readonly PlaceRights[] = [
       { part: 'leading', rights: leaderRights(GATEWAY_NAME) },
     ],
   },
+];
+
+export const GATEWAY_RIGHTS: readonly PlaceRights[] = [
+  ...LAN_GATEWAY_RIGHTS,
+  { parts: [{ part: 'tunnels', rights: GATEWAY_NETWORK_RIGHTS }] },
+  { namespace: SYSTEM_NAMESPACE, parts: [{ part: 'tunnels', rights: GATEWAY_SYSTEM_RIGHTS }] },
+  { namespace: 'default', parts: [{ part: 'events', rights: GATEWAY_EVENT_RIGHTS }] },
+];
+
+export const NODE_ROLE_RIGHTS: readonly PlaceRights[] = [
+  { parts: [{ part: 'routes', rights: NODE_RIGHTS }] },
+  { namespace: SYSTEM_NAMESPACE, parts: [{ part: 'routes', rights: NODE_SYSTEM_RIGHTS }] },
 ];
 
 /** All rights of one place, each object and name once. */

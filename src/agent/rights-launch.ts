@@ -1,5 +1,5 @@
 import type { Right } from '../api/rbac.ts';
-import { AGENT_NAMESPACE_ROLE } from '../provider/agent/manifests-agents.ts';
+import { AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from '../provider/agent/manifests-agents.ts';
 
 /**
  * What the `cluster` role needs to start agents. The fence `tributary-launching` narrows it to objects of agents; the
@@ -9,9 +9,9 @@ export const LAUNCH_CLUSTER_RIGHTS: readonly Right[] = [
   {
     group: 'rbac.authorization.k8s.io',
     resource: 'clusterroles',
-    names: [AGENT_NAMESPACE_ROLE],
+    names: [AGENT_NAMESPACE_ROLE, AGENT_KINDS_ROLE],
     verbs: ['bind'],
-    why: 'gives an agent its rights in offloaded namespaces; this role and no other, see lending for tenants',
+    why: 'gives an agent its rights in offloaded namespaces; these roles and no other, see lending for tenants',
   },
   {
     group: 'rbac.authorization.k8s.io',

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { LABEL_PROVIDER } from '../api/names.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import { virtualNodes } from '../api/virtual-node.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -8,6 +9,7 @@ import { systemRandom } from '../lib/backoff.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
+import { nodeNameOf } from '../provider/node/labels.ts';
 import { Provider } from '../provider/provider.ts';
 import { CertificateFiles } from '../server/certificate-files.ts';
 import { apiServerReviews } from '../server/kubelet/reviews.ts';
@@ -17,6 +19,7 @@ import { ServingCertificate } from '../server/serving-certificate.ts';
 import { VERSION } from '../version.ts';
 import { authoritiesFromFile, ClientAuthorities } from './client-authorities.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
+import { TunnelView } from './network-view.ts';
 import type { AgentParts } from './parts.ts';
 import { controllerMetrics, lifecycleOf } from './parts.ts';
 import { ForeignUsage } from './usage.ts';
@@ -24,6 +27,8 @@ import { ForeignUsage } from './usage.ts';
 const WAIT_FOR_OBJECT_MS = 2_000;
 /** The kubelet's own: 40 s, renewed four times as often. */
 const NODE_LEASE_MS = 40_000;
+/** Two renewals of the Node's Lease have failed by then: over there, too, the home is to count as away, and not much later. */
+const HOME_SILENT_MS = NODE_LEASE_MS / 2;
 
 export interface VirtualNodeOptions {
   parts: AgentParts;
@@ -70,16 +75,19 @@ export class VirtualNodeAgent implements Component {
     if (signal.aborted) onAbort();
     const { parts, home } = this.#options;
     const virtualNode = await waitForVirtualNode(home, this.name, parts, this.#stopped.signal);
-    const { provider, events } = this.#createProvider(virtualNode);
+    const network = this.#network(virtualNode);
+    const lease = nodeLease(parts, home, nodeNameOf(virtualNode));
+    const { provider, events } = this.#createProvider(virtualNode, network, lease);
     const kubelet = await this.#kubeletComponents(provider);
     this.#lifecycle = lifecycleOf(
       [
         events,
+        ...(network === undefined ? [] : [network]),
         ...provider.caches(),
         ...kubelet,
         ...provider.actors(),
         readiness(provider),
-        nodeLease(parts, home, provider),
+        lease,
       ],
       parts,
     );
@@ -91,7 +99,20 @@ export class VirtualNodeAgent implements Component {
     this.#stopped.abort(new Error('stopped'));
   }
 
-  #createProvider(virtualNode: VirtualNode): { provider: Provider; events: ClientEventRecorder } {
+  /** Only where the provider is a peer: else there is no tunnel that could be asked about. */
+  #network(virtualNode: VirtualNode): TunnelView | undefined {
+    const { parts, home } = this.#options;
+    const provider = virtualNode.metadata.labels?.[LABEL_PROVIDER];
+    return provider === undefined
+      ? undefined
+      : new TunnelView({ home, provider, clock: parts.clock, log: parts.log });
+  }
+
+  #createProvider(
+    virtualNode: VirtualNode,
+    network: TunnelView | undefined,
+    lease: LeaseKeeper,
+  ): { provider: Provider; events: ClientEventRecorder } {
     const { parts, home, registry, address, kubeletPort } = this.#options;
     const { clock, log } = parts;
     const events = new ClientEventRecorder({ client: home, clock, log, component: 'tributary' });
@@ -104,6 +125,8 @@ export class VirtualNodeAgent implements Component {
       // The Node says where it is only once it listens.
       kubeletPort: () => this.#kubelet?.port ?? kubeletPort,
       version: VERSION,
+      ...(network !== undefined && { network }),
+      homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,
       clock,
       log,
     });
@@ -163,14 +186,14 @@ const readiness = (provider: Provider): Component => ({
   stop: async () => provider.markStopped(),
 });
 
-const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, provider: Provider): Component =>
+const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, nodeName: string): LeaseKeeper =>
   new LeaseKeeper({
     client: home,
     clock,
     log,
     namespace: 'kube-node-lease',
-    name: provider.nodeName,
-    identity: provider.nodeName,
+    name: nodeName,
+    identity: nodeName,
     durationMs: NODE_LEASE_MS,
   });
 

@@ -11,6 +11,7 @@ import { EXIT, parseCommandLine } from './manifests-output.ts';
 export const AGENT_USAGE: string = `tributary peer --virtual-node NAME [options]
        tributary cluster [options]
        tributary gateway [options]
+       tributary node [options]
        tributary all [options]
 ${Object.entries(AGENT_OPTIONS)
   .map(([name, text]) => `         --${name.padEnd(22)} ${text}`)

@@ -1,6 +1,7 @@
 import { systemClock } from '../lib/clock.ts';
 import { VERSION } from '../version.ts';
 import { AGENT_USAGE, agentCommand } from './agent.ts';
+import { CLEAN_UP_USAGE, KERNEL_WIREGUARD_USAGE, cleanUpCommand, kernelWireGuardCommand } from './host.ts';
 import { MANIFESTS_USAGE, manifestsCommand } from './manifests.ts';
 import type { CommandIo } from './manifests-output.ts';
 import { EXIT } from './manifests-output.ts';
@@ -33,6 +34,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   cluster: async (args, io, signal) => agentCommand('cluster', args, io, signal),
   all: async (args, io, signal) => agentCommand('all', args, io, signal),
   gateway: async (args, io, signal) => agentCommand('gateway', args, io, signal),
+  node: async (args, io, signal) => agentCommand('node', args, io, signal),
   // With an endpoint it is a person's command, without one it is the role.
   peer: async (args, io, signal) =>
     isUserCommand(args) ? peerAsUser(args, io, signal) : agentCommand('peer', args, io, signal),
@@ -44,6 +46,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   approve: onCluster(async (args, environment) => approveCommand('Approved', args, environment)),
   deny: onCluster(async (args, environment) => approveCommand('Denied', args, environment)),
   renew: onCluster(renewCommand),
+  'clean-up': async (args, io) => cleanUpCommand(args, io),
+  'kernel-wireguard': async (args, io) => kernelWireGuardCommand(args, io),
   manifests: async (args, io) => manifestsCommand(args, io),
   tenant: async (args, io) => tenantCommand(args, io),
   'tenant-kubeconfig': async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
@@ -64,6 +68,8 @@ const USAGE = `usage: ${[
   RENEW_USAGE,
 ].join('\n       ')}
        ${AGENT_USAGE}
+       ${CLEAN_UP_USAGE}
+       ${KERNEL_WIREGUARD_USAGE}
        ${MANIFESTS_USAGE}
        ${TENANT_USAGE}
        ${TENANT_KUBECONFIG_USAGE}

@@ -31,6 +31,9 @@ export interface CommandLine {
   positionals: readonly string[];
 }
 
+/** Somebody asks for the usage. */
+class HelpWanted extends Error {}
+
 /** Options take a value, flags do not; an unknown one, or an option without its value, is an Invalid error. */
 export function parseCommandLine(
   args: readonly string[],
@@ -55,10 +58,9 @@ export function parseCommandLine(
       positionals,
     };
   } catch (error) {
+    if (args.includes('--help') || args.includes('-h')) throw new HelpWanted();
     // The parser's advice on how to pass odd values takes more than one line.
-    throw new TributaryError('Invalid', errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments', {
-      cause: error,
-    });
+    throw new TributaryError('Invalid', errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments');
   }
 }
 
@@ -75,9 +77,12 @@ export const listOf = (value: string | undefined): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '');
 
+/** kubectl reads YAML 1.1, in which `on`, `no` and 1:30 are no strings: those are quoted. */
+const YAML_OPTIONS = { aliasDuplicateObjects: false, lineWidth: 110, compat: 'yaml-1.1' } as const;
+
 /** One YAML document an object, in their order; equal parts are written out, since kubectl users edit this. */
 export const printYaml = (objects: readonly object[]): string =>
-  objects.map((object) => stringify(object, { aliasDuplicateObjects: false, lineWidth: 110 })).join('---\n');
+  objects.map((object) => stringify(object, YAML_OPTIONS)).join('---\n');
 
 /** Runs a command; a mistake of the caller is told in one line, with the usage, and ends with EXIT.usage. */
 export async function runCommand(
@@ -89,6 +94,10 @@ export async function runCommand(
     io.out(await command());
     return EXIT.ok;
   } catch (error) {
+    if (error instanceof HelpWanted) {
+      io.out(`usage: ${usage}\n`);
+      return EXIT.ok;
+    }
     const mistaken = (error as { code?: unknown } | null)?.code === 'Invalid';
     io.err(`${errorMessage(error)}\n`);
     if (mistaken) io.err(`usage: ${usage}\n`);

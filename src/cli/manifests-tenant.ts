@@ -1,7 +1,9 @@
 /** `tributary tenant`: what to apply in the foreign cluster, so that one peer may run pods there. */
 import { TributaryError } from '../lib/errors.ts';
+import type { Isolation } from '../peering/tenant-isolation.ts';
 import { parseQuota } from '../peering/tenant-quota.ts';
-import { forgeTenant, type PodSecurityLevel } from '../peering/tenant.ts';
+import type { TenantTerms } from '../peering/tenant-terms.ts';
+import { forgeTenant, type PodSecurityLevel, type Tenant } from '../peering/tenant.ts';
 import {
   listOf,
   parseCommandLine,
@@ -9,10 +11,35 @@ import {
   required,
   runCommand,
   type CommandIo,
+  type CommandLine,
 } from './manifests-output.ts';
+import {
+  parseCidrs,
+  parseClasses,
+  parseKeepFor,
+  parseNodeSelector,
+  parseTolerations,
+} from './tenant-terms.ts';
 
 export const TENANT_USAGE = `tributary tenant --peer NAME --namespace TENANT_NS[,TENANT_NS...]
-                 [--quota cpu=4,memory=8Gi,pods=100] [--pod-security baseline|restricted]`;
+                 [--quota cpu=4,memory=8Gi,pods=100] [--pod-security baseline|restricted]
+                 [--runtime-class NAME] [--node-selector LABEL=VALUE,...] [--tolerations KEY[=VALUE][:EFFECT],...]
+                 [--storage-class NAME,... --quota requests.storage=10Gi,...] [--keep-for 24h]
+                 [--isolation tenant|none] [--own-cidrs CIDR,...]`;
+
+const OPTIONS = [
+  'peer',
+  'namespace',
+  'quota',
+  'pod-security',
+  'runtime-class',
+  'node-selector',
+  'tolerations',
+  'storage-class',
+  'keep-for',
+  'isolation',
+  'own-cidrs',
+];
 
 /**
  * Prints YAML for `kubectl apply --server-side -f -`: the cluster makes the account `default` of a new namespace by
@@ -20,18 +47,43 @@ export const TENANT_USAGE = `tributary tenant --peer NAME --namespace TENANT_NS[
  */
 export async function tenantCommand(args: string[], io: CommandIo): Promise<number> {
   return runCommand(TENANT_USAGE, io, () => {
-    const line = parseCommandLine(args, ['peer', 'namespace', 'quota', 'pod-security']);
+    const line = parseCommandLine(args, OPTIONS);
     const [extra] = line.positionals;
     if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
-    return printYaml(
-      forgeTenant({
-        peer: required(line, 'peer'),
-        namespaces: listOf(required(line, 'namespace')),
-        quota: parseQuota(line.values['quota'] ?? ''),
-        podSecurity: podSecurityLevel(line.values['pod-security'] ?? 'baseline'),
-      }),
-    );
+    return printYaml(forgeTenant({ ...tenantOf(line), ...termsOf(line) }));
   });
+}
+
+function tenantOf(line: CommandLine): Tenant {
+  const { values } = line;
+  const ownCidrs = parseCidrs(values['own-cidrs']);
+  return {
+    peer: required(line, 'peer'),
+    namespaces: listOf(required(line, 'namespace')),
+    quota: parseQuota(values['quota'] ?? ''),
+    podSecurity: podSecurityLevel(values['pod-security'] ?? 'baseline'),
+    keepForSeconds: parseKeepFor(values['keep-for'] ?? '24h'),
+    isolation: isolationOf(values['isolation'] ?? 'tenant'),
+    ...(ownCidrs && { ownCidrs }),
+  };
+}
+
+function termsOf({ values }: CommandLine): TenantTerms {
+  const [runtimeClassName, another] = parseClasses('runtime class', values['runtime-class']);
+  if (another !== undefined) throw new TributaryError('Invalid', 'a pod has one runtime class');
+  const nodeSelector = parseNodeSelector(values['node-selector']);
+  return {
+    ...(runtimeClassName !== undefined && { runtimeClassName }),
+    ...(nodeSelector && { nodeSelector }),
+    tolerations: parseTolerations(values['tolerations']),
+    storageClasses: parseClasses('storage class', values['storage-class']),
+  };
+}
+
+function isolationOf(text: string): Isolation {
+  if (text === 'tenant') return 'Tenant';
+  if (text === 'none') return 'None';
+  throw new TributaryError('Invalid', `isolation "${text}" is neither tenant nor none`);
 }
 
 /** `privileged` is not on offer: it would hand over the nodes. */

@@ -1,8 +1,10 @@
 /** `tributary manifests`: what to apply in the home cluster. */
 import { forgeCluster, type ClusterOptions, type ServiceType } from '../agent/manifests-cluster.ts';
-import { forgeGateway } from '../agent/manifests-gateway.ts';
+import { forgeGateway, type GatewayOptions } from '../agent/manifests-gateway.ts';
+import { forgeCleanUp, forgeNode } from '../agent/manifests-node.ts';
 import { customResourceDefinitions } from '../api/crd/index.ts';
 import type { Manifest } from '../api/manifest.ts';
+import { parseConfig } from '../config.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { SYSTEM_NAMESPACE, forgeAgent } from '../provider/agent/manifests.ts';
 import {
@@ -19,9 +21,16 @@ export const MANIFESTS_USAGE = `tributary manifests crds
        tributary manifests cluster --image IMAGE [--priority-class NAME] [--cluster-name NAME]
                  [--service ClusterIP|NodePort|LoadBalancer] [--node-port PORT] [--advertise HOST:PORT,...]
                  [--api-server URL] [--home-api-server HOST:PORT] [--credential-seconds N] [--leaf-seconds N]
-                 [--log-level LEVEL]
-       tributary manifests gateway --image IMAGE [--priority-class NAME] [--lan-interfaces INTERFACE,...]
+                 [--pod-cidr CIDR,...] [--service-cidr CIDR,...] [--external-cidr CIDR] [--view-pools CIDR,...]
+                 [--reserved-cidrs CIDR,...] [--identity-views on|off] [--preshared-keys on|off]
+                 [--drain-seconds N] [--log-level LEVEL]
+       tributary manifests gateway --image IMAGE [--priority-class NAME] [--replicas N] [--network on|off]
+                 [--wireguard-port PORT] [--wireguard-interface NAME] [--tunnel-endpoint HOST:PORT,...|none]
+                 [--tunnel-mtu BYTES] [--lease-seconds N] [--probe-seconds N] [--lan-interfaces INTERFACE,...]
                  [--lan-ttl SECONDS] [--log-level LEVEL]
+       tributary manifests node --image IMAGE [--priority-class NAME] [--wireguard-interface NAME]
+                 [--tunnel-mtu BYTES] [--log-level LEVEL]
+       tributary manifests clean-up --image IMAGE
        tributary manifests peer --virtual-node NAME [--node NAME] --namespaces HOME_NS[,HOME_NS...] --image IMAGE
                  [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME]`;
 
@@ -32,15 +41,36 @@ const CLUSTER_ARGS = [
   'api-server',
   'home-api-server',
   'credential-seconds',
+  'drain-seconds',
   'leaf-seconds',
+  'pod-cidr',
+  'service-cidr',
+  'external-cidr',
+  'view-pools',
+  'reserved-cidrs',
+  'identity-views',
+  'preshared-keys',
   'log-level',
 ];
-const GATEWAY_ARGS = ['lan-interfaces', 'lan-ttl', 'log-level'];
+const GATEWAY_ARGS = [
+  'tunnel-endpoint',
+  'tunnel-mtu',
+  'lease-seconds',
+  'probe-seconds',
+  'lan-interfaces',
+  'lan-ttl',
+  'log-level',
+];
+/** These make a difference to the pod as well. */
+const GATEWAY_OPTIONS = ['replicas', 'network', 'wireguard-port', 'wireguard-interface'];
+const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
 
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   crds: [],
   cluster: ['image', 'priority-class', 'service', 'node-port', ...CLUSTER_ARGS],
-  gateway: ['image', 'priority-class', ...GATEWAY_ARGS],
+  gateway: ['image', 'priority-class', ...GATEWAY_OPTIONS, ...GATEWAY_ARGS],
+  node: ['image', 'priority-class', ...NODE_ARGS],
+  'clean-up': ['image'],
   peer: ['virtual-node', 'node', 'namespaces', 'image', 'kubeconfig-secret', 'priority-class'],
 };
 
@@ -67,7 +97,11 @@ function manifestsFor([what = '', ...args]: string[]): Manifest[] {
     case 'cluster':
       return forgeCluster({ ...common, ...peeringService(line), args: passedOn(line, CLUSTER_ARGS) });
     case 'gateway':
-      return forgeGateway({ ...common, args: passedOn(line, GATEWAY_ARGS) });
+      return forgeGateway({ ...common, ...gatewayOptions(line), args: passedOn(line, GATEWAY_ARGS) });
+    case 'node':
+      return forgeNode({ ...common, args: passedOn(line, NODE_ARGS) });
+    case 'clean-up':
+      return forgeCleanUp(common);
     default:
       return forgePeer(line, common);
   }
@@ -88,12 +122,31 @@ function peeringService({ values }: CommandLine): Pick<ClusterOptions, 'service'
   return { service: { type, ...(nodePort !== undefined && { nodePort: Number(nodePort) }) } };
 }
 
-/** As arguments of the role; the program itself checks them when it starts. */
-const passedOn = ({ values }: CommandLine, names: readonly string[]): string[] =>
-  names.flatMap((name) => {
+function gatewayOptions({ values }: CommandLine): Partial<GatewayOptions> {
+  const { network, replicas, 'wireguard-port': port, 'wireguard-interface': link } = values;
+  if (network !== undefined && network !== 'on' && network !== 'off') {
+    throw new TributaryError('Invalid', `--network must be on or off, not "${network}"`);
+  }
+  if (port !== undefined && !(Number.isInteger(Number(port)) && Number(port) > 0 && Number(port) < 65_536)) {
+    throw new TributaryError('Invalid', `--wireguard-port must be a port, not "${port}"`);
+  }
+  return {
+    network: network !== 'off',
+    ...(replicas !== undefined && { replicas: Number(replicas) }),
+    ...(port !== undefined && { wireguardPort: Number(port) }),
+    ...(link !== undefined && { wireguardInterface: link }),
+  };
+}
+
+/** As arguments of the role; checked now, as the program itself will do when it starts. */
+function passedOn({ values }: CommandLine, names: readonly string[]): string[] {
+  const given = names.flatMap((name): [string, string][] => {
     const value = values[name];
-    return value === undefined ? [] : [`--${name}`, value];
+    return value === undefined ? [] : [[name, value]];
   });
+  parseConfig({ options: Object.fromEntries(given), env: {}, hostname: '' });
+  return given.flatMap(([name, value]) => [`--${name}`, value]);
+}
 
 function forgePeer(line: CommandLine, common: { image: string; priorityClassName?: string }): Manifest[] {
   const virtualNode = required(line, 'virtual-node');

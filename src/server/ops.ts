@@ -28,6 +28,8 @@ export interface OpsServerOptions {
   /** Besides `live`: fail while the process should get no work. */
   ready: readonly HealthCheck[];
   components: () => ComponentStates;
+  /** Name of a component whose start may last although all is in order, as when a standby waits to lead. */
+  waiting?: string;
   log: Logger;
 }
 
@@ -93,7 +95,7 @@ export class OpsServer implements Component {
 
   #startup(): string | undefined {
     const { starting } = this.#options.components();
-    return starting === undefined ? undefined : `starting ${starting}`;
+    return starting === undefined || starting === this.#options.waiting ? undefined : `starting ${starting}`;
   }
 
   /** Components start one after the other, so their order and the one that is starting tell all. */

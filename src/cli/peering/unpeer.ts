@@ -1,10 +1,10 @@
 /** `tributary unpeer`: ends a peering from this side. */
 import { advertisements } from '../../api/advertisement.ts';
 import { foreignClusters } from '../../api/foreign-cluster.ts';
-import { ANNOTATION_FORCE, LABEL_PROVIDER } from '../../api/names.ts';
+import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import type { ResourceType } from '../../api/resources.ts';
-import { namespaces } from '../../api/resources.ts';
+import { namespaces, persistentVolumes } from '../../api/resources.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import { hasCode } from '../../lib/errors.ts';
@@ -21,13 +21,18 @@ import { findCluster, follow, idOf, listClusters } from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
 import { DIRECTIONS, isEnded, stateLine, type Direction } from './progress.ts';
 
-export const UNPEER_USAGE = `tributary unpeer NAME|CLUSTER_ID [--outgoing] [--incoming] [--force] [--timeout 60s]
-                 [--kubeconfig FILE] [--context NAME]`;
+export const UNPEER_USAGE = `tributary unpeer NAME|CLUSTER_ID [--outgoing] [--incoming] [--delete-volumes] [--force]
+                 [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
+
+/** In a message. */
+const MOST_NAMED = 5;
 
 interface UnpeerArguments {
   wanted: string;
   directions: readonly Direction[];
   isForced: boolean;
+  /** Volumes over there go with the peering, and what is in them. */
+  mayDeleteVolumes: boolean;
   timeoutMs: number;
 }
 
@@ -38,7 +43,13 @@ export async function unpeerCommand(
 ): Promise<number> {
   return runOnCluster(
     args,
-    { usage: UNPEER_USAGE, options: ['timeout'], flags: ['outgoing', 'incoming', 'force'], parse, run },
+    {
+      usage: UNPEER_USAGE,
+      options: ['timeout'],
+      flags: ['outgoing', 'incoming', 'delete-volumes', 'force'],
+      parse,
+      run,
+    },
     environment,
   );
 }
@@ -50,17 +61,26 @@ function parse(line: CommandLine): UnpeerArguments {
     wanted,
     directions: named.length === 0 ? DIRECTIONS : named,
     isForced: line.flags.has('force'),
+    mayDeleteVolumes: line.flags.has('delete-volumes') || line.flags.has('force'),
     timeoutMs: parseSeconds(line.values['timeout'] ?? '60s') * 1000,
   };
 }
 
 async function run(
-  { wanted, directions, isForced, timeoutMs }: UnpeerArguments,
+  { wanted, directions, isForced, mayDeleteVolumes, timeoutMs }: UnpeerArguments,
   session: Session,
 ): Promise<number> {
   const { client, clock, io, signal } = session;
   const cluster = findCluster(await listClusters(session), wanted);
   const { name } = cluster.metadata;
+  const volumes = directions.includes('outgoing') ? await claimsOverThere(idOf(cluster), session) : [];
+  if (volumes.length > 0 && !mayDeleteVolumes) {
+    io.err(
+      `Not begun: what is in ${volumes.length} volume(s) over there would be lost, of the claims ${volumes.slice(0, MOST_NAMED).join(', ')}` +
+        `${volumes.length > MOST_NAMED ? ', ...' : ''}. Save what you need and delete the claims, or add --delete-volumes.\n`,
+    );
+    return EXIT.failed;
+  }
   const body = {
     spec: Object.fromEntries(directions.map((direction) => [direction, 'Disabled'])),
     ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: 'true' } } }),
@@ -87,6 +107,20 @@ async function run(
     `Ended. ForeignCluster ${name} stays as a note not to peer; forget it with: kubectl delete foreigncluster ${name}\n`,
   );
   return EXIT.ok;
+}
+
+/** Claims here whose volumes are in that cluster, as `namespace/name`: they end with its tenant namespaces. */
+async function claimsOverThere(
+  clusterID: string | undefined,
+  { client, signal }: Session,
+): Promise<string[]> {
+  if (clusterID === undefined) return [];
+  const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
+  const { items } = await client.list(persistentVolumes, { labelSelector, signal });
+  return items
+    .filter(({ status }) => status?.phase === 'Bound')
+    .map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`)
+    .toSorted();
 }
 
 /** What was made for the peering and is still there, a line each. */

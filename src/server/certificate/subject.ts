@@ -15,7 +15,10 @@ export const nameOf = ({ organizations, commonName }: CertificateSubject): X509.
   { CN: [commonName] },
 ];
 
-export const alternativeNamesOf = ({ dnsNames, ips }: CertificateSubject): X509.JsonGeneralName[] => [
+export const alternativeNamesOf = ({
+  dnsNames,
+  ips,
+}: Readonly<Pick<CertificateSubject, 'dnsNames' | 'ips'>>): X509.JsonGeneralName[] => [
   ...dnsNames.map((value) => ({ type: 'dns' as const, value })),
   ...ips.map((ip) => ({ type: 'ip' as const, value: plainIp(ip) })),
 ];

@@ -1,0 +1,106 @@
+/** Admission over pods of peers in this cluster: where they may run, and what a peer may use in all. */
+import { randomBytes } from 'node:crypto';
+import {
+  GUESTS_CONFIGURATION,
+  mutatingWebhookConfigurations,
+  validatingWebhookConfigurations,
+} from '../api/admission.ts';
+import { isAccount, isAccountOf } from '../api/fence.ts';
+import type { AccountRef } from '../api/rbac.ts';
+import { defineResource, type ResourceType } from '../api/resources.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
+import { RESULT_GATE } from '../peering/guardian/result.ts';
+import { keepClaim } from '../peering/guests/claim-cost.ts';
+import { GuestAdmission } from '../peering/guests/guests.ts';
+import { Ledger } from '../peering/guests/ledger.ts';
+import type { GuestTenants, LivePods } from '../peering/guests/ports.ts';
+import type { StockPod } from '../peering/offer/stock.ts';
+import { STORAGE } from '../peering/offer/resource-names.ts';
+import { PEERS_NAMESPACE } from '../peering/tenant.ts';
+import {
+  forgePlacementWebhooks,
+  forgeQuotaWebhooks,
+  type GuestWebhookFacts,
+} from '../server/webhook/guests-configuration.ts';
+import { CLUSTER_NAME } from './rights-cluster.ts';
+import type { HookPart, WebhookPlace } from './webhook.ts';
+
+export interface GuestsOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  systemNamespace: string;
+  pods: LivePods;
+  tenants: GuestTenants & {
+    /** Whether any namespace is a peer's. */
+    hasTenants(): boolean;
+    onTenants(listener: () => void): () => void;
+  };
+}
+
+const claims: ResourceType<StockPod> = defineResource(
+  '/v1',
+  'PersistentVolumeClaim',
+  'persistentvolumeclaims',
+  'Namespaced',
+);
+
+/**
+ * CEL. Peers, and our guardian, which makes pods of peers anew: else a peer could have its pods made again in one namespace after
+ * it has filled another. What bears a result never runs.
+ */
+const isCharged = (guardian: AccountRef): string =>
+  `${isAccountOf(PEERS_NAMESPACE)} || (${isAccount(guardian)} && ` +
+  `!object.spec.?schedulingGates.orValue([]).exists(g, g.name == '${RESULT_GATE}'))`;
+
+const PLACEMENT_PATH = '/guests/placement';
+
+/** For the leader. Pods and tenants must be known before its components start. */
+export function guests({ client, clock, log, pods, tenants, systemNamespace }: GuestsOptions): HookPart {
+  const ledger = new Ledger({ clock, pods, tenants });
+  const volumes = new Informer({ client, clock, log, type: claims, list: {}, transform: keepClaim });
+  const storage = new Ledger({
+    what: 'claims',
+    clock,
+    pods: volumes,
+    tenants: {
+      namespacesOf: (peer) => tenants.namespacesOf(peer),
+      grantOf: (peer) => {
+        const grant = tenants.grantOf(peer);
+        return grant && { [STORAGE]: grant[STORAGE] ?? '0' };
+      },
+    },
+  });
+  const admission = new GuestAdmission({ tenants, ledger, storage });
+  // Whoever reaches the port may ask, and what is let in is reserved: only those who can read the configuration may do that.
+  const quotaPath = `/guests/quota/${randomBytes(16).toString('hex')}`;
+  const charged = isCharged({ namespace: systemNamespace, name: CLUSTER_NAME });
+  const facts = (place: WebhookPlace): GuestWebhookFacts => ({ ...place, hasTenants: tenants.hasTenants() });
+  return {
+    components: [ledger, volumes, storage],
+    hooks: [
+      { path: PLACEMENT_PATH, decide: (question) => admission.place(question) },
+      {
+        path: quotaPath,
+        decide: (question) => admission.charge(question),
+        decideClaim: (question) => admission.chargeClaim(question),
+      },
+    ],
+    configurations: (place) => [
+      {
+        type: mutatingWebhookConfigurations,
+        name: GUESTS_CONFIGURATION,
+        wanted: () => forgePlacementWebhooks(facts(place(PLACEMENT_PATH))),
+      },
+      {
+        type: validatingWebhookConfigurations,
+        name: GUESTS_CONFIGURATION,
+        wanted: () => forgeQuotaWebhooks(facts(place(quotaPath)), charged),
+      },
+    ],
+    onChange: (listener) => tenants.onTenants(listener),
+  };
+}

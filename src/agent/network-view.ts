@@ -1,0 +1,187 @@
+import { TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels, type Tunnel } from '../api/tunnel.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { untilAborted } from '../lib/deadline.ts';
+import { deepEqual } from '../lib/equality.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { ViewTable } from '../network/views.ts';
+import type { NetworkState, NetworkView } from '../provider/network-view.ts';
+
+export interface TunnelViewOptions {
+  home: KubeClient;
+  /** ClusterID of the provider; names its Tunnel. */
+  provider: string;
+  clock: Clock;
+  log: Logger;
+}
+
+/** What the answers follow from; everything else of a Tunnel changes far more often. */
+interface Facts {
+  state: NetworkState;
+  /** Home has a gateway, so its addresses and theirs are to be told apart, but the peer has told none of its own. */
+  isUntold: boolean;
+  views: NonNullable<NonNullable<Tunnel['status']>['views']>;
+  seenAs: NonNullable<Tunnel['spec']['seenAs']>;
+}
+
+/**
+ * A Tunnel that somebody has deleted is made again in a moment, and a peer that sets up its gateway anew tells its network
+ * again. Without a network all Services would be removed over there, and come back under other addresses.
+ */
+export const OFF_AFTER_MS = 30_000;
+const GONE: NetworkState = {
+  kind: 'Down',
+  reason: TUNNEL_REASONS.peerSilent,
+  message: 'there is no tunnel any more, or the peer tells nothing of its network',
+};
+const OFF: Facts = { state: { kind: 'Off' }, isUntold: false, views: [], seenAs: [] };
+const UNTOLD: Facts = { ...OFF, isUntold: true };
+
+/** A right that was just given, and an API server that starts, refuse for so long. */
+const FORBIDDEN_MS = 5000;
+const RETRY_MS = 500;
+
+/** The network to one provider, as its Tunnel object tells. */
+export class TunnelView implements NetworkView, Component {
+  readonly name = 'network view';
+  readonly #options: TunnelViewOptions;
+  readonly #informer: Informer<Tunnel>;
+  readonly #listeners = new Set<() => void>();
+  readonly #abort = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  #facts: Facts = OFF;
+  /** By the Tunnel of now; in use at once, or after OFF_AFTER_MS where it takes something away. */
+  #latest: Facts = OFF;
+  #cancelOff: (() => void) | undefined;
+  /** Foreign address -> as home sees it. */
+  #views = new ViewTable([]);
+  /** Of pods that are native over there. */
+  #theirs = new ViewTable([]);
+  /** Home address -> as the foreign cluster sees it. */
+  #seenAs = new ViewTable([]);
+
+  constructor(options: TunnelViewOptions) {
+    const { home: client, provider, clock, log } = options;
+    this.#options = options;
+    const list = { fieldSelector: `metadata.name=${provider}` };
+    this.#informer = new Informer({ client, type: tunnels, list, clock, log: log.named('network') });
+  }
+
+  get state(): NetworkState {
+    return this.#facts.state;
+  }
+
+  homeViewOf(foreignAddress: string): string | undefined {
+    if (this.state.kind !== 'Off') return this.#views.translate(foreignAddress);
+    // An untranslated address may be that of a pod of home: Services would send its traffic there.
+    return this.#facts.isUntold ? undefined : foreignAddress;
+  }
+
+  foreignViewOf(homeAddress: string): string | undefined {
+    return this.#seenAs.translate(homeAddress);
+  }
+
+  isTheirs(homeAddress: string): boolean {
+    return this.#theirs.translateBack(homeAddress) !== undefined;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Returns when it is known whether there is a network: what would be done before that, by untranslated addresses,
+   * would be wrong. Where Tunnels cannot be read at all there is none until they can.
+   */
+  async start(signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    this.#informer.onChange((_key, tunnel) => this.#learn(tunnel));
+    const synced = this.#informer.start(this.#abort.signal);
+    this.#running = synced.catch(() => undefined);
+    const refusal = await this.#refusal(signal);
+    if (refusal === undefined) return untilAborted(synced, signal);
+    log.info('Tunnels cannot be read: there is no network for now', { error: errorMessage(refusal) });
+  }
+
+  /** Why Tunnels cannot be read, as far as the API server is to be believed; undefined: they can, or it is not there. */
+  async #refusal(signal: AbortSignal): Promise<unknown> {
+    const { home, provider, clock } = this.#options;
+    const until = clock.monotonic() + FORBIDDEN_MS;
+    for (;;) {
+      try {
+        await home.list(tunnels, { fieldSelector: `metadata.name=${provider}`, signal });
+        return undefined;
+      } catch (error) {
+        if (hasCode(error, 'Aborted')) throw error;
+        if (hasCode(error, 'NotFound')) return error;
+        // The informer tries on until it is answered.
+        if (!hasCode(error, 'Forbidden')) return undefined;
+        if (clock.monotonic() >= until) return error;
+      }
+      await clock.sleep(RETRY_MS, signal);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelOff?.();
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+    await this.#informer.stop();
+  }
+
+  #learn(tunnel: Tunnel | undefined): void {
+    this.#latest = factsOf(tunnel, this.#facts.state);
+    if (!isLoss(this.#facts, this.#latest)) {
+      this.#settle();
+      return;
+    }
+    this.#cancelOff ??= this.#options.clock.after(OFF_AFTER_MS, () => this.#settle());
+    if (this.#facts.state.kind !== 'Off') this.#use({ ...this.#facts, state: GONE });
+  }
+
+  #settle(): void {
+    this.#cancelOff?.();
+    this.#cancelOff = undefined;
+    this.#use(this.#latest);
+  }
+
+  #use(facts: Facts): void {
+    if (deepEqual(facts, this.#facts)) return;
+    this.#facts = facts;
+    this.#views = new ViewTable(facts.views);
+    this.#theirs = new ViewTable(facts.views.filter(({ use }) => use === 'Pods'));
+    this.#seenAs = new ViewTable(facts.seenAs);
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** A Tunnel whose peer has told nothing of a network joins nothing: a provider without a gateway remains usable. */
+function factsOf(tunnel: Tunnel | undefined, before: NetworkState): Facts {
+  if (tunnel === undefined) return OFF;
+  const { spec, status } = tunnel;
+  if (spec.peer === undefined) return UNTOLD;
+  return {
+    state: stateOf(tunnel, before),
+    isUntold: false,
+    views: status?.views ?? [],
+    seenAs: spec.seenAs ?? [],
+  };
+}
+
+/** The network goes, or the Tunnel for whose sake addresses are hidden. */
+const isLoss = (before: Facts, after: Facts): boolean =>
+  after.state.kind === 'Off' && (before.state.kind !== 'Off' || (before.isUntold && !after.isUntold));
+
+function stateOf({ status }: Tunnel, before: NetworkState): NetworkState {
+  const ready = status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.ready);
+  if (ready?.status === 'True') return { kind: 'Up' };
+  // The host goes on without a gateway: what nobody knows is no reason to take pods out of Services.
+  if (ready?.reason === TUNNEL_REASONS.noGateway) return before.kind === 'Off' ? { kind: 'Up' } : before;
+  const { reason = TUNNEL_REASONS.starting, message = 'the gateway has not reported on the tunnel yet' } =
+    ready ?? {};
+  return { kind: 'Down', reason, message };
+}

@@ -1,0 +1,27 @@
+import { createClient } from '../kube/http-client.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import { createHost } from '../network/host/host.ts';
+import { OpsServer } from '../server/ops.ts';
+import { hostComponent, nodeComponents } from './gateway-network.ts';
+import { homeCredentials } from './home.ts';
+import type { Agent, AgentParts } from './parts.ts';
+import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+
+/** Role `node`: the way of one node to the active gateway and back. */
+export async function startNode(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
+  const { config, clock, log } = parts;
+  const home = createClient(await homeCredentials(config, clock), { clock });
+  const registry = createRegistry('node');
+  const host = await createHost({ clock, log: log.named('host') });
+  const network = nodeComponents({ parts, home, host, metrics: controllerMetrics(registry) }, registry);
+  const ops: Component = new OpsServer({
+    port: config.opsPort,
+    registry,
+    live: [],
+    ready: [{ name: 'started', check: () => lifecycle.starting && `starting: ${lifecycle.starting}` }],
+    components: () => ({ order: lifecycle.order, starting: lifecycle.starting }),
+    log: log.named('ops'),
+  });
+  const lifecycle = lifecycleOf([ops, hostComponent(host), ...network], parts);
+  return run(lifecycle, [home], signal);
+}

@@ -1,0 +1,56 @@
+import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
+import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { ControllerMetrics } from '../kube/controller.ts';
+import type { Informer } from '../kube/informer.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Borrowing } from '../peering/borrowing/borrowing.ts';
+import type { Clusters } from '../peering/clusters/clusters.ts';
+import type { Lending } from '../peering/lending/lending.ts';
+import type { Stockkeeper } from '../peering/offer/stockkeeper.ts';
+import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
+import type { AgentParts } from './parts.ts';
+
+export interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
+  client: KubeClient;
+  metrics: ControllerMetrics;
+  sharing: Informer<SharingPolicy>;
+  acceptance: Informer<AcceptancePolicy>;
+  lending: Lending;
+  borrowing: Borrowing;
+  clusters: Clusters;
+  stock: Stockkeeper;
+}
+
+/** Tells at each policy what it does today: of those for sharing lending knows, of those for acceptance borrowing. */
+export function policyStatus(parts: PolicyStatusParts): Component[] {
+  const { client, clock, log, metrics, sharing, acceptance, lending, borrowing, clusters, stock } = parts;
+  const common = { client, clock, log, metrics };
+  const all =
+    (...ends: (() => void)[]): (() => void) =>
+    () =>
+      ends.forEach((end) => end());
+  return [
+    new PolicyStatusKeeper<SharingPolicy>({
+      ...common,
+      type: sharingPolicies,
+      policies: sharing,
+      effect: (policy) => {
+        clusters.checkNetworkKey(policy);
+        return lending.effectOf(policy);
+      },
+      onChange: (listener) =>
+        all(lending.onChange(listener), stock.onChange(listener), clusters.onNetworkKeys(listener)),
+    }),
+    new PolicyStatusKeeper<AcceptancePolicy>({
+      ...common,
+      type: acceptancePolicies,
+      policies: acceptance,
+      effect: (policy) => {
+        clusters.checkNetworkKey(policy);
+        return borrowing.effectOf(policy);
+      },
+      onChange: (listener) => all(borrowing.onChange(listener), clusters.onNetworkKeys(listener)),
+    }),
+  ];
+}

@@ -1,0 +1,95 @@
+/** The webhooks of the MutatingWebhookConfiguration, with all that an API server would fill in, so that they compare. */
+import type { MutatingWebhook } from '../../api/admission.ts';
+import { LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import type { PodStrategy } from '../../api/namespace-offloading.ts';
+
+export interface WebhookFacts {
+  /** Of each strategy; no order, none twice. */
+  namespaces: Readonly<Record<PodStrategy, readonly string[]>>;
+  /** Without the bundle. */
+  clientConfig: MutatingWebhook['clientConfig'];
+  /** PEM. */
+  bundle: string;
+}
+
+/** What an API server waits for an answer, and so what an outage costs each pod of these namespaces. */
+const TIMEOUT_SECONDS = 2;
+
+/** May a pod be scheduled to a virtual node without our doing? The decision looks closer. */
+const TOLERATES: string =
+  'has(object.spec.tolerations) && object.spec.tolerations.exists(t, ' +
+  `!has(t.key) || t.key == '' || t.key == '${TAINT_VIRTUAL_NODE}')`;
+const IS_KEPT_HOME: string =
+  `has(object.metadata.labels) && '${LABEL_OFFLOAD}' in object.metadata.labels && ` +
+  `object.metadata.labels['${LABEL_OFFLOAD}'] == 'false'`;
+
+/** Pods of which no other field need be known to leave them alone: they are never held up, whatever the policy. */
+const CONDITIONS = [
+  { name: 'not-bound', expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''" },
+  {
+    name: 'not-of-a-daemon-set',
+    expression:
+      '!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(o, ' +
+      "o.kind == 'DaemonSet' && has(o.controller) && o.controller)",
+  },
+];
+
+interface Entry {
+  name: string;
+  failurePolicy: 'Ignore' | 'Fail';
+  condition: { name: string; expression: string };
+}
+
+const GOES_OUT = { name: 'not-kept-home', expression: `!(${IS_KEPT_HOME}) || (${TOLERATES})` };
+
+const ENTRIES: Readonly<Record<PodStrategy, Entry>> = {
+  Local: {
+    name: 'local.offloading.tributary.dev',
+    failurePolicy: 'Ignore',
+    condition: { name: 'tolerates-virtual-nodes', expression: TOLERATES },
+  },
+  LocalAndRemote: {
+    name: 'local-and-remote.offloading.tributary.dev',
+    failurePolicy: 'Ignore',
+    condition: GOES_OUT,
+  },
+  // A pod that must not run here is not let in while nobody can say so.
+  Remote: { name: 'remote.offloading.tributary.dev', failurePolicy: 'Fail', condition: GOES_OUT },
+};
+
+/** Pure: one webhook for each strategy that a namespace has; none where no namespace is offloaded. */
+export function forgeWebhooks({ namespaces, clientConfig, bundle }: WebhookFacts): MutatingWebhook[] {
+  const caBundle = Buffer.from(bundle).toString('base64');
+  return (['Local', 'LocalAndRemote', 'Remote'] as const).flatMap((strategy) => {
+    const values = namespaces[strategy].toSorted();
+    if (values.length === 0) return [];
+    const { name, failurePolicy, condition } = ENTRIES[strategy];
+    return [
+      {
+        name,
+        admissionReviewVersions: ['v1'],
+        clientConfig: { ...clientConfig, caBundle },
+        failurePolicy,
+        matchConditions: [...CONDITIONS, condition],
+        matchPolicy: 'Equivalent',
+        // By name: labels of namespaces are set by whoever may edit them, and `kubernetes.io/metadata.name` is not.
+        namespaceSelector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }],
+        },
+        objectSelector: {},
+        reinvocationPolicy: 'IfNeeded',
+        rules: [
+          {
+            apiGroups: [''],
+            apiVersions: ['v1'],
+            operations: ['CREATE'],
+            resources: ['pods'],
+            scope: 'Namespaced',
+          },
+        ],
+        sideEffects: 'None',
+        timeoutSeconds: TIMEOUT_SECONDS,
+      },
+    ];
+  });
+}

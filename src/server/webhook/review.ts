@@ -1,0 +1,199 @@
+/** AdmissionReview of admission.k8s.io/v1, checked by hand: anybody who reaches the port can send one. */
+import type { Admission } from '../../api/admission.ts';
+import type { Pod } from '../../api/wire.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import type { ClaimQuestion, Question } from './hook.ts';
+
+const VERSION = 'admission.k8s.io/v1';
+const KIND = 'AdmissionReview';
+const MAX_UID_LENGTH = 128;
+/** Of node affinity. Far more than anybody has, and few enough to be gone through in milliseconds. */
+const MAX_TERMS = 4_096;
+
+export interface ReviewRequest {
+  uid: string;
+  /** Undefined: about something that no webhook of ours has an opinion on. */
+  question: Question | undefined;
+  claim?: ClaimQuestion;
+}
+
+/** Throws Invalid for what is no AdmissionReview that asks something. */
+export function parseReview(text: string): ReviewRequest {
+  const review = record(parseJson(text), 'the body');
+  if (own(review, 'apiVersion') !== VERSION || own(review, 'kind') !== KIND) {
+    throw new TributaryError('Invalid', `the body is no ${KIND} of ${VERSION}`);
+  }
+  const request = record(own(review, 'request'), 'request');
+  const uid = own(request, 'uid');
+  if (typeof uid !== 'string' || uid === '' || uid.length > MAX_UID_LENGTH) {
+    throw new TributaryError('Invalid', 'request.uid is no UID');
+  }
+  if (isNewClaim(request)) return { uid, question: undefined, claim: claimOf(request) };
+  return { uid, question: questionOf(request) };
+}
+
+function questionOf(request: JsonObject): Question | undefined {
+  const about = aboutOf(request);
+  if (about === undefined) return undefined;
+  return {
+    namespace: namespaceOf(request),
+    pod: podOf(own(request, 'object')),
+    about,
+    isDryRun: own(request, 'dryRun') === true,
+  };
+}
+
+const namespaceOf = (request: JsonObject): string => {
+  const namespace = own(request, 'namespace');
+  return typeof namespace === 'string' ? namespace : '';
+};
+
+const isNewClaim = (request: JsonObject): boolean =>
+  isKind(request, 'PersistentVolumeClaim') &&
+  own(request, 'operation') === 'CREATE' &&
+  (own(request, 'subResource') ?? '') === '';
+
+function claimOf(request: JsonObject): ClaimQuestion {
+  const claim = record(own(request, 'object'), 'request.object');
+  record(own(claim, 'metadata'), 'metadata');
+  const resources = own(record(own(claim, 'spec'), 'spec'), 'resources');
+  if (!isAbsent(resources)) amounts(own(record(resources, 'resources'), 'requests'), 'requests');
+  return {
+    namespace: namespaceOf(request),
+    claim: claim as unknown as ClaimQuestion['claim'],
+    isDryRun: own(request, 'dryRun') === true,
+  };
+}
+
+/** What is sent back. */
+export function answerOf(uid: string, { patch, warnings, refusal }: Admission): object {
+  return {
+    apiVersion: VERSION,
+    kind: KIND,
+    response: {
+      uid,
+      allowed: refusal === undefined,
+      // As from a quota: 403 is what whoever asks for the pod gets.
+      ...(refusal !== undefined && { status: { code: 403, reason: 'Forbidden', message: refusal } }),
+      ...(refusal === undefined &&
+        patch.length > 0 && {
+          patchType: 'JSONPatch',
+          patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+        }),
+      ...(warnings.length > 0 && { warnings }),
+    },
+  };
+}
+
+function aboutOf(request: JsonObject): Question['about'] | undefined {
+  if (!isKind(request, 'Pod')) return undefined;
+  const operation = own(request, 'operation');
+  const subresource = own(request, 'subResource') ?? '';
+  if (operation === 'CREATE' && subresource === '') return 'Create';
+  if (operation !== 'UPDATE') return undefined;
+  if (subresource === 'resize') return 'Resize';
+  return subresource === 'ephemeralcontainers' ? 'Debug' : undefined;
+}
+
+function isKind(request: JsonObject, wanted: string): boolean {
+  const said = own(request, 'kind');
+  const { group, version, kind } = isObject(said) ? said : {};
+  return group === '' && version === 'v1' && kind === wanted;
+}
+
+/** What the decision reads has the right shape; the API server has checked the rest. */
+function podOf(object: unknown): Pod {
+  const pod = record(object, 'request.object');
+  const metadata = record(own(pod, 'metadata'), 'metadata');
+  const spec = record(own(pod, 'spec'), 'spec');
+  texts(own(metadata, 'labels'), 'labels');
+  texts(own(metadata, 'annotations'), 'annotations');
+  objects(own(metadata, 'ownerReferences'), 'ownerReferences');
+  texts(own(spec, 'nodeSelector'), 'nodeSelector');
+  objects(own(spec, 'tolerations'), 'tolerations');
+  checkResources(pod, spec);
+  checkAffinity(own(spec, 'affinity'));
+  return pod as unknown as Pod;
+}
+
+/** Of these only the shapes; what cannot be read as a quantity is for whoever counts. */
+function checkResources(pod: JsonObject, spec: JsonObject): void {
+  const status = own(pod, 'status');
+  for (const holder of [spec, ...(isAbsent(status) ? [] : [record(status, 'status')])]) {
+    for (const list of ['containers', 'initContainers', 'containerStatuses', 'initContainerStatuses']) {
+      for (const container of objects(own(holder, list), list)) checkAmounts(container);
+    }
+    checkAmounts(holder);
+  }
+}
+
+function checkAmounts(holder: JsonObject): void {
+  const resources = own(holder, 'resources');
+  if (!isAbsent(resources)) amounts(own(record(resources, 'resources'), 'requests'), 'requests');
+  amounts(own(holder, 'allocatedResources'), 'allocatedResources');
+  amounts(own(holder, 'overhead'), 'overhead');
+}
+
+function amounts(value: unknown, what: string): void {
+  if (isAbsent(value)) return;
+  const isAmount = (item: unknown): boolean => typeof item === 'string' || typeof item === 'number';
+  if (isObject(value) && Object.values(value).every(isAmount)) return;
+  throw new TributaryError('Invalid', `${what} are no amounts`);
+}
+
+function checkAffinity(affinity: unknown): void {
+  if (isAbsent(affinity)) return;
+  const node = own(record(affinity, 'affinity'), 'nodeAffinity');
+  if (isAbsent(node)) return;
+  const required = own(record(node, 'nodeAffinity'), 'requiredDuringSchedulingIgnoredDuringExecution');
+  if (isAbsent(required)) return;
+  const terms = objects(own(record(required, 'required'), 'nodeSelectorTerms'), 'nodeSelectorTerms');
+  if (terms.length > MAX_TERMS) throw new TributaryError('Invalid', 'too many nodeSelectorTerms');
+  for (const term of terms) {
+    for (const part of ['matchExpressions', 'matchFields']) {
+      for (const { values } of objects(own(term, part), part)) checkValues(values);
+    }
+  }
+}
+
+function checkValues(values: unknown): void {
+  if (isAbsent(values)) return;
+  if (Array.isArray(values) && values.every((value) => typeof value === 'string')) return;
+  throw new TributaryError('Invalid', 'values are no list of texts');
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new TributaryError('Invalid', 'the body is no JSON');
+  }
+}
+
+/** Never what a prototype has. */
+const own = (object: JsonObject, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null;
+
+function record(value: unknown, what: string): JsonObject {
+  if (isObject(value)) return value;
+  throw new TributaryError('Invalid', `${what} is no object`);
+}
+
+function objects(value: unknown, what: string): readonly JsonObject[] {
+  if (isAbsent(value)) return [];
+  if (Array.isArray(value) && value.every((item) => isObject(item))) return value;
+  throw new TributaryError('Invalid', `${what} is no list of objects`);
+}
+
+function texts(value: unknown, what: string): void {
+  if (isAbsent(value)) return;
+  if (isObject(value) && Object.values(value).every((item) => typeof item === 'string')) return;
+  throw new TributaryError('Invalid', `${what} is no map of texts`);
+}

@@ -1,0 +1,255 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
+import type { Admission } from '../../api/admission.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorCode, errorMessage } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { QuietLog } from '../../lib/quiet-log.ts';
+import type { KeyPair, Source } from '../../lib/source.ts';
+import { BodyReader, type BodyLimits } from './body.ts';
+import type { Hook } from './hook.ts';
+import type { WebhookMetrics, WebhookOutcome } from './metrics.ts';
+import { answerOf, parseReview, type ReviewRequest } from './review.ts';
+
+export interface WebhookServerOptions {
+  /** Default all addresses, IPv4 and IPv6. */
+  host?: string;
+  /** 0 takes a free one. */
+  port: number;
+  certificate: Source<KeyPair>;
+  /** By path; asked for none else. */
+  hooks: readonly Hook[];
+  clock: Clock;
+  log: Logger;
+  metrics: WebhookMetrics;
+  bodyLimits?: BodyLimits;
+}
+
+/** Several API servers, each with all the creations that it lets in at a time (200 by default). */
+const MAX_CONNECTIONS = 1_024;
+/** So that one stranger cannot take all places. */
+const MAX_PER_ADDRESS = 384;
+/** An API server waits for 2 s. */
+const REQUEST_TIMEOUT_MS = 5_000;
+/**
+ * Longer than an API server keeps an idle connection (90 s, Go's default), so that it is never us who closes one just as a
+ * request is on its way: POST is not sent again, and a pod would be refused for it.
+ */
+const KEEP_ALIVE_MS = 180_000;
+/** For requests under way when the program stops. */
+const DRAIN_MS = 2_000;
+
+/**
+ * Answers API servers that ask what to add to a pod, or whether to let it in. Where it has no answer it says so with an HTTP
+ * error, and the failurePolicy of the webhook that was asked decides.
+ */
+export class WebhookServer implements Component {
+  readonly name = 'webhook server';
+  readonly #options: WebhookServerOptions;
+  readonly #bodies: BodyReader;
+  readonly #quiet: QuietLog;
+  readonly #addresses = new Map<string, number>();
+  #server: Server | undefined;
+  #unsubscribe = (): unknown => undefined;
+
+  constructor(options: WebhookServerOptions) {
+    this.#options = options;
+    this.#bodies = new BodyReader(options.bodyLimits);
+    this.#quiet = new QuietLog(options);
+  }
+
+  /** The port that is listened on; undefined unless started. */
+  get port(): number | undefined {
+    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  /** What is wrong, for a health check. */
+  problem(): string | undefined {
+    return this.#server?.listening === true ? undefined : 'the admission webhook does not listen';
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { certificate, host, port, log } = this.#options;
+    const server = createServer(
+      {
+        ...this.#context(),
+        handshakeTimeout: REQUEST_TIMEOUT_MS,
+        headersTimeout: REQUEST_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+        connectionsCheckingInterval: 1_000,
+        maxHeaderSize: 16_384,
+        noDelay: true,
+      },
+      (request, response) => this.#answer(request, response),
+    );
+    server.maxConnections = MAX_CONNECTIONS;
+    server.on('connection', (socket: Socket) => this.#arrived(socket));
+    server.on('tlsClientError', (error: Error, socket: Socket) => {
+      this.#quiet.warn('TLS', 'TLS failed', { error: errorMessage(error), from: socket.remoteAddress });
+    });
+    this.#server = server;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once('error', reject);
+    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
+    await promise;
+    server.off('error', reject);
+    server.on('error', (error) => log.error('webhook server failed', { error: errorMessage(error) }));
+    this.#unsubscribe = certificate.subscribe(() => this.#renew(server));
+    log.info('webhook server listens', { port: this.port });
+  }
+
+  async stop(): Promise<void> {
+    this.#unsubscribe();
+    const server = this.#server;
+    if (server === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    server.close(() => resolve());
+    server.closeIdleConnections();
+    const cancel = this.#options.clock.after(DRAIN_MS, () => server.closeAllConnections());
+    await promise;
+    cancel();
+  }
+
+  #context(): SecureContextOptions {
+    const { certificate, key } = this.#options.certificate.current();
+    return { cert: certificate, key, minVersion: 'TLSv1.2' };
+  }
+
+  /** For connections to come; those there are keep the certificate they were opened with. */
+  #renew(server: Server): void {
+    try {
+      server.setSecureContext(this.#context());
+    } catch (error) {
+      this.#options.log.error('cannot use the new certificate', { error: errorMessage(error) });
+    }
+  }
+
+  #arrived(socket: Socket): void {
+    socket.on('error', () => undefined);
+    const from = socket.remoteAddress ?? '';
+    const count = (this.#addresses.get(from) ?? 0) + 1;
+    if (count > MAX_PER_ADDRESS) {
+      this.#quiet.warn('places', 'too many connections from one address; one more was refused', { from });
+      socket.destroy();
+      return;
+    }
+    this.#addresses.set(from, count);
+    socket.once('close', () => {
+      const left = (this.#addresses.get(from) ?? 0) - 1;
+      if (left > 0) this.#addresses.set(from, left);
+      else this.#addresses.delete(from);
+    });
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    response.on('error', () => undefined);
+    // API servers add `?timeout=2s`.
+    const path = (request.url ?? '').split('?', 1)[0];
+    const hook = this.#options.hooks.find((one) => one.path === path);
+    const refusal = hook === undefined ? NOT_FOUND : refusalOf(request);
+    if (hook === undefined || refusal !== undefined)
+      return this.#refuse(request, response, refusal ?? NOT_FOUND);
+    this.#serve(request, response, hook).catch((error: unknown) => {
+      this.#options.log.error('webhook request failed', { error: errorMessage(error) });
+      this.#options.metrics.answered('error');
+      this.#fail(response);
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse, hook: Hook): Promise<void> {
+    const { metrics, clock } = this.#options;
+    let review: ReviewRequest;
+    let began: number;
+    try {
+      const text = await this.#bodies.read(request);
+      began = clock.monotonic();
+      review = parseReview(text);
+    } catch (error) {
+      return this.#refuse(request, response, { status: statusOf(error), message: errorMessage(error) });
+    }
+    const admission = this.#decide(review, hook);
+    if (admission === undefined) {
+      this.#fail(response);
+      return metrics.answered('error', clock.monotonic() - began);
+    }
+    const body = JSON.stringify(answerOf(review.uid, admission));
+    const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) };
+    response.writeHead(200, headers).end(body);
+    metrics.answered(outcomeOf(admission), clock.monotonic() - began);
+  }
+
+  /** Undefined after a bug of ours, and where it cannot be told now. */
+  #decide({ question, claim }: ReviewRequest, { decide, decideClaim, path }: Hook): Admission | undefined {
+    const namespace = (question ?? claim)?.namespace;
+    try {
+      if (question !== undefined) return decide(question);
+      return (claim && decideClaim?.(claim)) ?? { patch: [], warnings: [] };
+    } catch (error) {
+      const message = errorMessage(error);
+      this.#quiet.warn(path, 'cannot decide', { error: message, namespace });
+      return undefined;
+    }
+  }
+
+  /**
+   * Not `allowed` without a patch: a pod of a namespace with the strategy Remote would run at home for good. On an error the
+   * webhook's own failurePolicy decides, by which the others pass as they are.
+   */
+  #fail(response: ServerResponse): void {
+    if (response.headersSent || response.destroyed) {
+      response.destroy();
+      return;
+    }
+    response.writeHead(INTERNAL, { 'Content-Type': 'text/plain; charset=utf-8' });
+    response.end('an error inside tributary; its log says more\n');
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, { status, message }: Refusal): void {
+    this.#options.metrics.answered('refused');
+    if (status === ABORTED || response.destroyed || response.headersSent) return;
+    this.#quiet.warn('requests', 'request refused', { problem: message, from: request.socket.remoteAddress });
+    // What is left of the body is not read.
+    response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8', Connection: 'close' });
+    response.end(`${message}\n`, () => request.destroy());
+  }
+}
+
+interface Refusal {
+  status: number;
+  message: string;
+}
+
+/** Nobody is there to read it (nginx's number). */
+const ABORTED = 499;
+const INTERNAL = 500;
+const NOT_FOUND: Refusal = { status: 404, message: 'not found' };
+
+function outcomeOf({ patch, refusal }: Admission): WebhookOutcome {
+  if (refusal !== undefined) return 'denied';
+  return patch.length > 0 ? 'patched' : 'unchanged';
+}
+
+function refusalOf({ method, headers }: IncomingMessage): Refusal | undefined {
+  if (method !== 'POST') return { status: 405, message: 'POST only' };
+  const isJson = /^application\/json\s*(;|$)/iu.test(headers['content-type'] ?? '');
+  return isJson ? undefined : { status: 415, message: 'application/json only' };
+}
+
+function statusOf(error: unknown): number {
+  switch (errorCode(error)) {
+    case 'Invalid':
+      return (error as { status?: number }).status ?? 400;
+    case 'TooManyRequests':
+      return 503;
+    case 'Aborted':
+      return ABORTED;
+    default:
+      return INTERNAL;
+  }
+}
