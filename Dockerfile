@@ -1,12 +1,23 @@
 # The one image of Tributary: compiled JavaScript, its dependencies, Node.js, and the two host tools of the network
-# roles (nft, wg). Nothing that installs or compiles is left in it.
+# roles (nft, wg), and wireguard-go for kernels without WireGuard. Nothing that installs or compiles is left in it.
 #
 #   buildah bud -t tributary .        (or docker, podman, kaniko)
 #
-# Other bases go in through the arguments: BASE_IMAGE has node and npm and only builds; RUNTIME_IMAGE is shipped.
+# Other bases go in through the arguments: BASE_IMAGE has node and npm and only builds, GO_IMAGE has Go and only builds;
+# RUNTIME_IMAGE is shipped.
 
 ARG BASE_IMAGE=docker.io/library/node:26-bookworm-slim
+ARG GO_IMAGE=docker.io/library/golang:1.26-bookworm
 ARG RUNTIME_IMAGE=docker.io/library/debian:bookworm-slim
+
+# Not the distribution's: that one is four years older and five times slower. The version is that of
+# lab/binaries/wireguard/go.mod. A base that brings the program along is taken as it is, so a build needs no module proxy.
+FROM ${GO_IMAGE} AS wireguard
+ARG WIREGUARD_GO=v0.0.0-20260522210424-ecfc5a8d5446
+RUN mkdir -p /out \
+ && if command -v wireguard-go >/dev/null; then cp "$(command -v wireguard-go)" /out/wireguard-go; \
+    else CGO_ENABLED=0 GOBIN=/out go install -trimpath -ldflags '-s -w' "golang.zx2c4.com/wireguard@${WIREGUARD_GO}" \
+      && mv /out/wireguard /out/wireguard-go; fi
 
 # Apart from the build, so that a change of the sources leaves this layer, the larger one, as it is.
 # Types, source maps and programs for other runtimes are never loaded.
@@ -15,6 +26,7 @@ WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
  && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.map' -o -name '*.bare' \) -exec rm -f {} + \
+ && rm -rf node_modules/netlink/prebuilds/linux-arm node_modules/netlink/prebuilds/linux-ia32 node_modules/netlink/src \
  && rm -f node_modules/.package-lock.json
 
 FROM ${BASE_IMAGE} AS build
@@ -31,6 +43,7 @@ RUN command -v nft >/dev/null && command -v wg >/dev/null \
  || { apt-get update \
    && apt-get install -y --no-install-recommends libatomic1 libstdc++6 nftables wireguard-tools \
    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*; }
+COPY --from=wireguard /out/wireguard-go /usr/local/bin/wireguard-go
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules

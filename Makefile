@@ -12,15 +12,17 @@ NODES ?= 1
 ROUNDS ?= 5
 MINUTES ?= 10
 
-.PHONY: help setup demo test check lab-up lab-down bench image clean clean-cache
+.PHONY: help setup demo test check lab-up lab-down bench bench-network bench-slices image clean clean-cache
 
 help:
-	@echo 'make demo [DEMO=pods|peering]  shows one part of the product on real clusters (lab/demo/)'
+	@echo 'make demo [DEMO=pods|peering|network|namespaces|safety|away]  shows one part of the product on real clusters (lab/demo/)'
 	@echo 'make test               checks, unit, integration and end-to-end tests'
 	@echo 'make check              format, lint, types, generated files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
 	@echo 'make lab-down           takes them down, also after a crash'
 	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
+	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
+	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
 	@echo 'make image              builds the container image'
 	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
 
@@ -60,6 +62,14 @@ bench:
 	@$(NODE) tools/setup.ts kwok
 	@$(NODE) bench/pods.ts --rounds $(ROUNDS)
 	@$(NODE) bench/churn.ts --minutes $(MINUTES)
+
+bench-network: setup
+	@$(NODE) bench/network.ts --rounds $(ROUNDS)
+
+bench-slices:
+	@tools/setup.sh node
+	@$(NODE) tools/setup.ts kwok
+	@$(NODE) bench/slices.ts --rounds $(ROUNDS)
 
 image:
 	@tools/setup.sh node

@@ -10,6 +10,8 @@ export default {
     ...common,
     displayName: name,
     testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
+    ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/unit-timeout.ts'] }),
+    ...(name === 'integration' && { setupFilesAfterEnv: ['<rootDir>/test/support/integration-timeout.ts'] }),
     // One lab for all end-to-end tests.
     ...(name === 'e2e' && {
       globalSetup: '<rootDir>/test/support/e2e-setup.ts',

@@ -9,8 +9,9 @@ if (project === undefined || !['unit', 'integration', 'e2e'].includes(project)) 
   console.error('usage: node tools/jest.ts unit|integration|e2e [jest arguments]');
   process.exit(2);
 }
-// Integration and end-to-end tests share one lab and two cores: one file at a time.
-const inBand = project === 'unit' ? [] : ['--runInBand'];
+// On two cores tests with clusters have their deadlines by one file at a time, unless the caller knows better (tools/test.ts).
+const isSaid = rest.some((argument) => /^--(maxWorkers|runInBand)/.test(argument));
+const atOnce = isSaid ? [] : [project === 'unit' ? '--maxWorkers=2' : '--runInBand'];
 const run = spawnSync(
   process.execPath,
   [
@@ -19,7 +20,7 @@ const run = spawnSync(
     'node_modules/jest/bin/jest.js',
     // Before --selectProjects, which takes every word after it for a project.
     ...rest,
-    ...inBand,
+    ...atOnce,
     '--selectProjects',
     project,
   ],

@@ -4,7 +4,7 @@
  */
 import { binaries, type BinaryName } from '../lab/binaries.ts';
 import { agentImage } from '../lab/images-agent.ts';
-import { systemImages } from '../lab/images.ts';
+import { localPathImage, systemImages } from '../lab/images.ts';
 import { missing, thisMachine } from '../lab/preflight.ts';
 
 const began = performance.now();
@@ -25,6 +25,7 @@ const kwokPrograms: readonly BinaryName[] = [
 async function containers(): Promise<void> {
   await binaries(progress);
   await systemImages(progress);
+  await localPathImage(progress);
 }
 
 /** All that the suites can use here, so that no test waits for a compiler. */

@@ -5,19 +5,25 @@ export interface Tally {
   readonly skipped: number;
 }
 
-/** Reads lines of `passed failed skipped`; undefined where there is none, as after a crash of Jest itself. */
-export function readTally(text: string): Tally | undefined {
-  return text
-    .split('\n')
-    .map((line) => /^(\d+) (\d+) (\d+)$/.exec(line))
-    .filter((match) => match !== null)
-    .map(([, passed, failed, skipped]) => ({
-      passed: Number(passed),
-      failed: Number(failed),
-      skipped: Number(skipped),
-    }))
-    .reduce<Tally | undefined>((sum, tally) => addTally(tally, sum), undefined);
+/** Reads lines of `passed failed skipped path`, by path; of a file that ran twice the last one counts. */
+export function readTallies(text: string): Map<string, Tally> {
+  const matches = text.split('\n').map((line) => /^(\d+) (\d+) (\d+) (.+)$/.exec(line));
+  return new Map(
+    matches
+      .filter((match) => match !== null)
+      .map(([, passed, failed, skipped, path = '']) => [
+        path,
+        { passed: Number(passed), failed: Number(failed), skipped: Number(skipped) },
+      ]),
+  );
 }
+
+/** The sum over all files; undefined where there is none, as after a crash of Jest itself. */
+export const sumOf = (tallies: ReadonlyMap<string, Tally>): Tally | undefined =>
+  [...tallies.values()].reduce<Tally | undefined>((sum, tally) => addTally(tally, sum), undefined);
+
+export const failedFiles = (tallies: ReadonlyMap<string, Tally>): string[] =>
+  [...tallies].filter(([, { failed }]) => failed > 0).map(([path]) => path);
 
 export function addTally(a: Tally, b: Tally = { passed: 0, failed: 0, skipped: 0 }): Tally {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };

@@ -6,7 +6,9 @@ import type { SharingPolicy } from '../../src/api/sharing-policy.ts';
 import { API_VERSION } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
 
-type Written<T extends KubeObject> = Omit<T, 'metadata' | 'status'> & { metadata: { name: string } };
+export type Written<T extends KubeObject> = Omit<T, 'metadata' | 'status'> & {
+  metadata: { name: string; namespace?: string };
+};
 
 /** Made up; `tributary id` prints the real one. */
 const MILAN = 'mfrggzdfmztwq2lknnwg23tpob';
@@ -35,6 +37,27 @@ const visitors: Written<SharingPolicy> = {
     precedence: -1,
     sharePercent: 10,
     podSecurity: 'restricted',
+  },
+};
+
+/** For peers that nobody here knows well. */
+const guests: Written<SharingPolicy> = {
+  apiVersion: API_VERSION,
+  kind: 'SharingPolicy',
+  metadata: { name: 'guests' },
+  spec: {
+    peers: { clusterIDs: [MILAN] },
+    approval: 'Manual',
+    sharePercent: 30,
+    limits: { cpu: '16', memory: '64Gi', 'ephemeral-storage': '100Gi', storage: '200Gi' },
+    podSecurity: 'restricted',
+    runtimeClassName: 'kata',
+    nodeSelector: { pool: 'guests' },
+    tolerations: [{ key: 'guests', operator: 'Exists', effect: 'NoSchedule' }],
+    isolation: 'Tenant',
+    maxPriority: 0,
+    storageClasses: ['standard'],
+    keepForSeconds: 3600,
   },
 };
 
@@ -78,6 +101,11 @@ export const PEERING_EXAMPLES: Readonly<Record<string, [comment: string, objects
     'What is lent to whom, and whose offers are taken: clusters that hold the key in the Secret tributary-system/family\n' +
       '# peer by themselves; anybody else on the local network may ask, and a person answers.',
     [sharing, visitors, acceptance],
+  ],
+  'deploy/examples/sharing-policy.yaml': [
+    'Lending safely, see docs/sharing.md: to one cluster, after a person has said yes, in a hardened runtime, on nodes that a\n' +
+      '# label and a taint keep for guests, with bounds for disks and volumes. RuntimeClass and StorageClass must be there.',
+    [guests],
   ],
   'deploy/examples/foreign-cluster.yaml': [
     'A cluster that discovery does not find, with a one-time token that it has given us.',

@@ -1,11 +1,13 @@
 /** What the commands print for one made-up pair of clusters, and objects that a user writes by hand. */
 import { forgeCluster } from '../../src/agent/manifests-cluster.ts';
 import { forgeGateway } from '../../src/agent/manifests-gateway.ts';
+import { forgeNode } from '../../src/agent/manifests-node.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { API_VERSION, type VirtualNode } from '../../src/api/virtual-node.ts';
 import { printYaml } from '../../src/cli/manifests-output.ts';
 import { forgeTenant } from '../../src/peering/tenant.ts';
 import { SYSTEM_NAMESPACE, forgeAgent } from '../../src/provider/agent/manifests.ts';
+import { NAMESPACE_EXAMPLES } from './examples-namespaces.ts';
 import { PEERING_EXAMPLES } from './examples-peering.ts';
 
 const IMAGE = 'tributary:0.1.0';
@@ -75,6 +77,7 @@ export function exampleFiles(): Record<string, string> {
   return {
     'deploy/cluster.yaml': made(`manifests cluster --image ${IMAGE}`, forgeCluster({ image: IMAGE })),
     'deploy/gateway.yaml': made(`manifests gateway --image ${IMAGE}`, forgeGateway({ image: IMAGE })),
+    'deploy/node.yaml': made(`manifests node --image ${IMAGE}`, forgeNode({ image: IMAGE })),
     'deploy/examples/peer.yaml': made(
       `manifests peer --virtual-node ${VIRTUAL_NODE} --namespaces ${HOME_NAMESPACE} --image ${IMAGE}`,
       peer,
@@ -86,7 +89,7 @@ export function exampleFiles(): Record<string, string> {
       [virtualNode, deployment],
     ),
     ...Object.fromEntries(
-      Object.entries(PEERING_EXAMPLES).map(([path, [comment, objects]]) => [
+      Object.entries({ ...PEERING_EXAMPLES, ...NAMESPACE_EXAMPLES }).map(([path, [comment, objects]]) => [
         path,
         commented(comment, objects),
       ]),

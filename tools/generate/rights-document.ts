@@ -1,5 +1,10 @@
 /** docs/rights.md: the tables of rights as people read them. */
-import { CLUSTER_RIGHTS, GATEWAY_RIGHTS, type PlaceRights } from '../../src/agent/rights-cluster.ts';
+import {
+  CLUSTER_RIGHTS,
+  GATEWAY_RIGHTS,
+  NODE_ROLE_RIGHTS,
+  type PlaceRights,
+} from '../../src/agent/rights-cluster.ts';
 import type { Right } from '../../src/api/rbac.ts';
 import { PEER_RIGHTS } from '../../src/peering/rights.ts';
 import {
@@ -45,6 +50,13 @@ const placesOf = (places: readonly PlaceRights[]): string =>
     })
     .join('\n\n');
 
+/** One table for each place. */
+const joinedPlaces = (places: readonly PlaceRights[]): PlaceRights[] =>
+  [...Map.groupBy(places, ({ namespace }) => namespace)].map(([namespace, same]) => ({
+    ...(namespace !== undefined && { namespace }),
+    parts: same.flatMap(({ parts }) => parts),
+  }));
+
 export const rightsDocument = (): string => `${agentsByHand()}${byThemselves()}`;
 
 /** What people set up by hand, both sides. */
@@ -76,6 +88,13 @@ What else stands between a peer and the cluster:
   cluster's own (annotation \`tributary.dev/max-priority\` of the namespace, default 0), or that tolerate
   control-plane taints or all taints. Where the cluster has a default PriorityClass above 0, raise the annotation
   to its value.
+- Four more hold what a peer writes beside pods to what is safe: \`tributary-tenant-services\` and \`-endpoints\` (no
+  node ports, no external addresses, endpoints within the peer's own prefixes), \`tributary-tenant-ingresses\` (classes and
+  hosts that the SharingPolicy offers, no default backend, annotations of a short list), and \`tributary-tenant-metadata\`
+  (no finalizers, no owners, for objects of every kind).
+- **Further kinds** that a SharingPolicy names (\`reflectableKinds\`) are in a Role of their own, \`tributary-peer-kinds\`, with the
+  verbs list, watch, create, update and delete. It holds what people have given to the \`cluster\` role by ClusterRoles with
+  the label \`tributary.dev/aggregate-to-lending: "true"\`, and never a kind by which a cluster governs itself.
 - The peer's **account lives in \`tributary-peers\`**. In a tenant namespace the peer could mount it into a pod, or
   have a token for it made that never expires, by a Secret of type \`kubernetes.io/service-account-token\`. Keep no
   account with rights, and no Secret of your own, in a tenant namespace.
@@ -92,6 +111,9 @@ ${table(AGENT_CLUSTER_RIGHTS)}
 In each offloaded namespace:
 
 ${table(AGENT_NAMESPACE_RIGHTS)}
+
+Also there: the rules of all ClusterRoles with the label \`tributary.dev/aggregate-to-agents: "true"\`, which people make for
+further kinds that are to travel (list and watch are enough to read them). There are none at first.
 
 In the namespace of its kubeconfig Secret:
 
@@ -155,15 +177,31 @@ or a VirtualNode passes only where the agent's own Role gives it the verb \`serv
 
 ${placesOf(CLUSTER_RIGHTS)}
 
-What RBAC cannot say is said by three **ValidatingAdmissionPolicies**. \`tributary-lending\`: it makes, changes and deletes
+Besides, to be passed on and not to be used: the rules of all ClusterRoles with the label
+\`tributary.dev/aggregate-to-lending: "true"\`, through \`tributary-lending-kinds\`. There are none at first.
+
+What RBAC cannot say is said by four **ValidatingAdmissionPolicies**. \`tributary-lending\`: it makes, changes and deletes
 namespaces of tenants that it has made itself, and what is in them, and nothing else of these kinds.
 \`tributary-launching\`: it makes accounts and Deployments of agents in \`tributary-agents\`, Roles of agents that name
-kubeconfig Secrets and what is served, and binds \`tributary-agent-namespace\` to agents only, never in a namespace of
-the cluster's own. \`tributary-borrowing\`: it deletes virtual nodes only. Deleting pods cannot be narrowed so: which node a
+kubeconfig Secrets and what is served, and binds \`tributary-agent-namespace\` and \`tributary-agent-kinds\` to agents only, never in a namespace of
+the cluster's own. \`tributary-kinds\`: it writes nothing outside the API groups of the table above. \`tributary-borrowing\`: it deletes virtual nodes only. Deleting pods cannot be narrowed so: which node a
 pod is on is in the pod, but what kind of node that is is not.
 
 ## In the home cluster: what the \`gateway\` role may do
 
-${placesOf(GATEWAY_RIGHTS)}
+With \`--network off\` those of the tunnels and the events are left out. A **ValidatingAdmissionPolicy**
+\`tributary-gateway\` narrows \`create\`, which RBAC cannot: to the names below, and Secrets to type Opaque, since one of another
+type would be filled with the token of another account.
+
+${placesOf(joinedPlaces(GATEWAY_RIGHTS))}
+
+On its host: the network of the host, user 0, CAP_NET_ADMIN, and \`/dev/net/tun\` for wireguard-go, which has no account.
+Why: [decision 24](decisions/0024-network-privileges.md).
+
+## In the home cluster: what the \`node\` role may do
+
+${placesOf(NODE_ROLE_RIGHTS)}
+
+On its host: the network of the host, user 0 and CAP_NET_ADMIN.
 `;
 }

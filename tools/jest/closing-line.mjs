@@ -1,16 +1,25 @@
 import { appendFileSync } from 'node:fs';
 
-/** Prints one plain line that any tool can read, and adds the counts to $TRIBUTARY_TEST_TALLY where set. */
+/** Prints one plain line that any tool can read, and adds the counts of each file to $TRIBUTARY_TEST_TALLY where set. */
 export default class ClosingLine {
   onRunComplete(_contexts, results) {
-    const failedToRun = results.testResults.filter(
-      (suite) => suite.testExecError !== undefined && suite.numFailingTests === 0,
-    ).length;
-    const passed = results.numPassedTests;
-    const failed = results.numFailedTests + failedToRun;
-    const skipped = results.numPendingTests + results.numTodoTests;
+    const files = results.testResults.map((file) => ({
+      passed: file.numPassingTests,
+      failed: file.testExecError !== undefined && file.numFailingTests === 0 ? 1 : file.numFailingTests,
+      skipped: file.numPendingTests + file.numTodoTests,
+      path: file.testFilePath,
+    }));
     const tally = process.env.TRIBUTARY_TEST_TALLY;
-    if (tally) appendFileSync(tally, `${passed} ${failed} ${skipped}\n`);
-    else process.stdout.write(`jest: ${passed} passed, ${failed} failed, ${skipped} skipped\n`);
+    if (tally) {
+      const lines = files.map(
+        ({ passed, failed, skipped, path }) => `${passed} ${failed} ${skipped} ${path}\n`,
+      );
+      appendFileSync(tally, lines.join(''));
+    } else {
+      const sum = (key) => files.reduce((all, file) => all + file[key], 0);
+      process.stdout.write(
+        `jest: ${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`,
+      );
+    }
   }
 }
