@@ -7,6 +7,7 @@
  */
 import { readFile } from 'node:fs/promises';
 
+import { LABEL_HOME_UID } from '../src/api/names.ts';
 import { nodes, pods } from '../src/api/resources.ts';
 import type { Draft, Node, Pod } from '../src/api/wire.ts';
 import { createClient, type HttpClient } from '../src/kube/http-client.ts';
@@ -58,7 +59,8 @@ function remoteOf(pod: Pod): Draft<Pod> {
     metadata: {
       name: pod.metadata.name,
       namespace: tenant,
-      ...(pod.metadata.labels === undefined ? {} : { labels: pod.metadata.labels }),
+      // A provider takes pods of peers only with it.
+      labels: { ...pod.metadata.labels, [LABEL_HOME_UID]: pod.metadata.uid },
     },
     spec: {
       ...spec,

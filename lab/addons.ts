@@ -1,11 +1,20 @@
 /** What a cluster needs besides its components: DNS for its pods, and metrics where wanted. */
 import type { Authority } from './pki.ts';
 import type { KubeObject } from './kube-api.ts';
+import {
+  clusterRole,
+  clusterRoleBinding,
+  deployment,
+  meta,
+  NAMESPACE,
+  RBAC,
+  RBAC_GROUP,
+  RESTRICTED,
+  rule,
+  serviceAccount,
+} from './manifests.ts';
 import { dnsAddress } from './network.ts';
 
-const NAMESPACE = 'kube-system';
-const RBAC = 'rbac.authorization.k8s.io/v1';
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const METRICS_PORT = 10250;
 const METRICS_TLS_DIRECTORY = '/etc/metrics-server';
 
@@ -22,8 +31,6 @@ const COREFILE = `.:53 {
     reload 2s
 }
 `;
-
-const RESTRICTED = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true };
 
 /** CoreDNS, at the tenth address of the service range. */
 export function coreDns(serviceCidr: string): KubeObject[] {
@@ -173,66 +180,5 @@ function metricsPod(name: string): Record<string, unknown> {
       },
     ],
     volumes: [{ name: 'tls', secret: { secretName: name } }],
-  };
-}
-
-function meta(name: string): { name: string; namespace: string } {
-  return { name, namespace: NAMESPACE };
-}
-
-function serviceAccount(name: string): KubeObject {
-  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: meta(name) };
-}
-
-interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-}
-
-function rule(
-  apiGroups: readonly string[],
-  resources: readonly string[],
-  verbs: readonly string[],
-): PolicyRule {
-  return { apiGroups, resources, verbs };
-}
-
-function clusterRole(name: string, rules: readonly PolicyRule[]): KubeObject {
-  return { apiVersion: RBAC, kind: 'ClusterRole', metadata: { name }, rules };
-}
-
-function clusterRoleBinding(name: string, role: string, account: string): KubeObject {
-  return {
-    apiVersion: RBAC,
-    kind: 'ClusterRoleBinding',
-    metadata: { name },
-    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
-    subjects: [{ kind: 'ServiceAccount', name: account, namespace: NAMESPACE }],
-  };
-}
-
-function deployment(
-  name: string,
-  labels: Readonly<Record<string, string>>,
-  podSpec: Readonly<Record<string, unknown>>,
-): KubeObject {
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { ...meta(name), labels },
-    spec: {
-      replicas: 1,
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        // Real nodes only: a virtual node must not end up running its own cluster's DNS.
-        spec: {
-          priorityClassName: 'system-cluster-critical',
-          tolerations: [{ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }],
-          ...podSpec,
-        },
-      },
-    },
   };
 }

@@ -1,44 +1,43 @@
 /**
  * The two images that the Dockerfile stands on, made locally because the lab uses no registry: a runtime of a few
- * Debian libraries and tools, unpacked but never configured (no dpkg, no apt, no perl), and on top of it Node.js
- * and npm for the build stages. Made once; the cache entry is named after all that goes in.
+ * Debian libraries and tools, unpacked but never configured (no dpkg, no apt, no perl), and on top of it Node.js,
+ * npm and wireguard-go for the build stages. Made once; the cache entry is named after all that goes in.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { binaries } from './binaries.ts';
 import { buildah, buildahLocked } from './buildah.ts';
 import { cacheDir, cached, shortHash, type Progress } from './cache.ts';
+import { debianRoot, debianSuite } from './debian-root.ts';
 import { run, RunError } from './run.ts';
 
 export interface AgentBase {
-  /** Builds: runtime, node, npm. */
+  /** Builds: runtime, node, npm, wireguard-go. */
   readonly build: string;
   /** Ships: libraries and tools, without node. */
   readonly runtime: string;
 }
 
-const suite = 'bookworm';
-/** Downloading some 20 MB of packages, on whatever network there is. */
-const timeoutMs = 10 * 60_000;
 /** The npm that installs inside the build. */
 const npmVersion = '11.19.1';
 const packageList = join(import.meta.dirname, 'images', 'runtime-packages.txt');
 const hook = join(import.meta.dirname, 'images', 'runtime-hook.sh');
 
-/** Never loaded: documents, translations, and character sets that only iconv(3) knows. */
-const leftOut = ['/usr/share/*', '/usr/lib/*/gconv/*', '/usr/lib/*/audit/*', '/lib/*/audit/*'];
-
 /** Names of the two images in buildah's storage. */
 export async function agentBase(progress: Progress): Promise<AgentBase> {
   const node = nodeProgram();
   const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+  const programs = { node, wireguard: (await binaries(progress, ['wireguard-go']))['wireguard-go'] };
   const key = shortHash(
     readFileSync(packageList),
     readFileSync(hook),
     readFileSync(import.meta.filename),
+    readFileSync(join(import.meta.dirname, 'debian-root.ts')),
     version,
     npmVersion,
+    readFileSync(programs.wireguard),
   );
   const names = {
     build: `lab.local/tributary-build:${key}`,
@@ -48,12 +47,13 @@ export async function agentBase(progress: Progress): Promise<AgentBase> {
     join(cacheDir(), 'images', `agent-base-${key}`),
     async (dir) => {
       const began = performance.now();
-      progress(`making the base of the agent's image (${suite}, node ${version})`);
+      progress(`making the base of the agent's image (${debianSuite}, node ${version})`);
       try {
-        await rootFilesystem(dir);
+        const packages = packageNames(readFileSync(packageList, 'utf8'));
+        await debianRoot({ packages, hook, archive: join(dir, 'root.tar') });
         await buildahLocked(async () => {
           await importRuntime(dir, names.runtime);
-          await addNode(dir, node, names);
+          await addPrograms(dir, programs, names);
         }, progress);
       } catch (cause) {
         throw new Error(baseFailure(cause), { cause });
@@ -73,24 +73,6 @@ export function baseFailure(cause: unknown): string {
   return `making the base of the agent image failed: ${reason} (it needs buildah, mmdebstrap and npm, a Debian mirror and the npm registry)`;
 }
 
-async function rootFilesystem(dir: string): Promise<void> {
-  const packages = packageNames(readFileSync(packageList, 'utf8'));
-  await run(
-    [
-      'mmdebstrap',
-      '--mode=root',
-      '--variant=extract',
-      `--include=${packages.join(',')}`,
-      ...leftOut.map((path) => `--dpkgopt=path-exclude=${path}`),
-      // The only hook that this variant runs once the packages are there.
-      `--extract-hook=${hook}`,
-      suite,
-      join(dir, 'root.tar'),
-    ],
-    { timeoutMs },
-  );
-}
-
 async function importRuntime(dir: string, name: string): Promise<void> {
   const container = await buildah('from', 'scratch');
   await buildah('add', '--quiet', container, join(dir, 'root.tar'), '/');
@@ -98,7 +80,11 @@ async function importRuntime(dir: string, name: string): Promise<void> {
   await buildah('commit', '--quiet', '--rm', container, name);
 }
 
-async function addNode(dir: string, node: string, names: AgentBase): Promise<void> {
+async function addPrograms(
+  dir: string,
+  { node, wireguard }: { node: string; wireguard: string },
+  names: AgentBase,
+): Promise<void> {
   const copy = join(dir, 'node');
   cpSync(node, copy);
   // A quarter of the program is symbols. Without strip(1) the image is merely larger.
@@ -117,6 +103,7 @@ async function addNode(dir: string, node: string, names: AgentBase): Promise<voi
 
   const container = await buildah('from', '--pull-never', names.runtime);
   await buildah('copy', '--quiet', container, copy, '/usr/local/bin/node');
+  await buildah('copy', '--quiet', '--chmod=755', container, wireguard, '/usr/local/bin/wireguard-go');
   await buildah('copy', '--quiet', container, join(npm, 'package'), '/usr/local/lib/node_modules/npm');
   await buildah('copy', '--quiet', container, join(dir, 'npm.sh'), '/usr/local/bin/npm');
   await buildah('commit', '--quiet', '--rm', container, names.build);

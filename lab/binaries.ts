@@ -18,6 +18,7 @@ import {
   modules,
   pinnedVersion,
   programNames,
+  standardPrograms,
   statesVersion,
   type BinaryModule,
   type BinaryName,
@@ -29,12 +30,12 @@ export type { BinaryName } from './binary-table.ts';
 
 const run = promisify(execFile);
 
-/** Absolute paths of the wanted programs (default: of all). Only modules with a wanted program are built. */
+/** Absolute paths of the wanted programs (default: of all but the optional ones). Only modules with a wanted program are built. */
 export async function binaries<Name extends BinaryName = BinaryName>(
   progress: Progress = () => {},
   wanted?: readonly Name[],
 ): Promise<Record<Name, string>> {
-  const names = wanted ?? (modules.flatMap(programNames) as Name[]);
+  const names = wanted ?? (standardPrograms() as Name[]);
   const found = new Map<BinaryName, string>();
   for (const module of modules) {
     const needed = programNames(module).filter((name) => (names as readonly string[]).includes(name));

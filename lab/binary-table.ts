@@ -15,6 +15,8 @@ export type BinaryName =
   | 'coredns'
   | 'kwok'
   | 'metrics-server'
+  | 'local-path-provisioner'
+  | 'wireguard-go'
   | 'pause';
 
 /** A Go module under lab/binaries and the programs it pins. One more program is one more row. */
@@ -29,6 +31,8 @@ export interface BinaryModule {
    * since the lab puts it into an image and so needs it without shared libraries.
    */
   readonly versionArguments?: (program: string) => readonly string[];
+  /** Built only where it is named: not every lab wants it. */
+  readonly optional?: boolean;
 }
 
 const kubernetes = (program: string): string => `k8s.io/kubernetes/cmd/${program}`;
@@ -63,8 +67,19 @@ export const modules: readonly BinaryModule[] = [
   { name: 'kwok', programs: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' }, versionArguments: () => ['--version'] },
   { name: 'coredns', programs: { coredns: 'github.com/coredns/coredns' } },
   { name: 'metrics-server', programs: { 'metrics-server': 'sigs.k8s.io/metrics-server/cmd/metrics-server' } },
+  {
+    name: 'local-path',
+    programs: { 'local-path-provisioner': 'github.com/rancher/local-path-provisioner' },
+    optional: true,
+  },
+  // Debian's own is four years old and five times slower; versionArguments are absent, since it must be static.
+  { name: 'wireguard', programs: { 'wireguard-go': 'golang.zx2c4.com/wireguard' } },
   { name: 'pause', programs: { pause: '.' } },
 ];
+
+/** What every lab of containers runs. */
+export const standardPrograms = (): BinaryName[] =>
+  modules.filter(({ optional = false }) => !optional).flatMap(programNames);
 
 export const programNames = (module: BinaryModule): BinaryName[] =>
   Object.keys(module.programs) as BinaryName[];

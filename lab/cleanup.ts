@@ -7,6 +7,7 @@ import { leaveHost } from './host.ts';
 import type { Journal, LabState } from './journal.ts';
 import { isAlive, markedProcesses, signalProcess, waitGone, type ProcessId } from './process.ts';
 import { run } from './run.ts';
+import { linkNames } from './underlay.ts';
 
 const KILL_MS = 10_000;
 const ROUNDS = 3;
@@ -45,18 +46,14 @@ async function killProcesses(state: LabState, runDirectory: string): Promise<voi
 
 async function removeNetwork(state: LabState): Promise<void> {
   for (const name of state.links) {
-    if (has(await run(['ip', '-o', 'link', 'show']), name)) await run(['ip', 'link', 'del', name]);
+    if (linkNames(await run(['ip', '-o', 'link', 'show'])).includes(name))
+      await run(['ip', 'link', 'del', name]);
   }
   if (state.netns.length === 0) return;
   const existing = new Set(
     (await run(['ip', 'netns', 'list'])).split('\n').map((line) => line.split(' ')[0]),
   );
   for (const name of state.netns) if (existing.has(name)) await run(['ip', 'netns', 'del', name]);
-}
-
-/** Whether `ip -o link` lists an interface; a veth is listed with its peer behind an @. */
-function has(links: string, name: string): boolean {
-  return links.split('\n').some((line) => line.split(': ')[1]?.split('@')[0] === name);
 }
 
 /** Deepest first, so that no mount hides another. */

@@ -5,11 +5,13 @@ import type { Daemon } from './daemon.ts';
 import type { ClusterAccess, Journal } from './journal.ts';
 import { KubeApi } from './kube-api.ts';
 import { renderKubeconfig } from './kubeconfig.ts';
-import { knownDaemons } from './known-daemons.ts';
+import { knownDaemons, ownerOf } from './known-daemons.ts';
 import { Node } from './node.ts';
 import type { Subject } from './pki.ts';
 import type { ClusterSpec, LabSpec } from './spec.ts';
 import { together } from './together.ts';
+
+const START_TIMEOUT_MS = 120_000;
 
 export class Cluster {
   readonly spec: ClusterSpec;
@@ -69,6 +71,37 @@ export class Cluster {
     if (!found)
       throw new Error(`cluster ${this.name} has no daemon ${name}: ${[...daemons.keys()].join(' ')}`);
     return found;
+  }
+
+  /** The machines of all nodes and of the control plane lose their power at once; etcd's data stay as they are. */
+  async stop(): Promise<void> {
+    this.#journal.append({ kind: 'power', name: this.name, on: false });
+    this.api.close();
+    await Promise.all([
+      ...this.#controlPlane().map(async (daemon) => daemon.kill()),
+      ...this.nodes.map(async (node) => node.cutPower()),
+    ]);
+  }
+
+  /** The end of `stop`; resolves when the API server is ready and the programs of all nodes run. */
+  async start(signal?: AbortSignal): Promise<void> {
+    await Promise.all(this.nodes.map(async (node) => node.restorePower()));
+    const [etcd, apiServer, ...others] = this.#controlPlane();
+    etcd?.start();
+    apiServer?.start();
+    const isReady = async (): Promise<boolean> => this.api.isReady();
+    await apiServer?.waitFor('/readyz', isReady, { timeoutMs: START_TIMEOUT_MS, signal });
+    for (const daemon of others) daemon.start();
+    await together(
+      signal,
+      this.nodes.map((node) => async (signal: AbortSignal) => node.startPrograms(signal)),
+    );
+    this.#journal.append({ kind: 'power', name: this.name, on: true });
+  }
+
+  /** In the order in which they were started at first: etcd, API server, the rest. */
+  #controlPlane(): Daemon[] {
+    return [...knownDaemons(this.#journal).values()].filter(({ name }) => ownerOf(name) === this.name);
   }
 
   /** The text of a kubeconfig for anybody, with a new client certificate. */

@@ -6,9 +6,11 @@ import { coreDns, metricsServer } from './addons.ts';
 import { binaries } from './binaries.ts';
 import { DEFAULT_PORTS, startControlPlane, type ControlPlane } from './control-plane.ts';
 import { Daemon } from './daemon.ts';
-import { systemImages } from './images.ts';
+import { hardenedRuntimeClass } from './hardened-runtime.ts';
+import { localPathImage, systemImages } from './images.ts';
 import type { KubeApi } from './kube-api.ts';
 import { knownDaemons } from './known-daemons.ts';
+import { localPathProvisioner } from './local-path.ts';
 import { Node } from './node.ts';
 import type { ClusterSpec } from './spec.ts';
 import { together } from './together.ts';
@@ -24,7 +26,11 @@ export const startContainersCluster: StartCluster = async (start) => {
   const images = await systemImages(start.progress);
   // Pods of DNS wait for these; what tests run may come while the node is getting Ready.
   const first = [images.pause, images.coredns];
-  const later = [images.busybox, ...(cluster.metricsServer ? [images.metricsServer] : [])];
+  const later = [
+    images.busybox,
+    ...(cluster.metricsServer ? [images.metricsServer] : []),
+    ...(cluster.storage ? [await localPathImage(start.progress)] : []),
+  ];
 
   const [controlPlane] = await together<ControlPlane | undefined>(signal, [
     async (signal) => startPlane(start, nodes, signal),
@@ -41,6 +47,8 @@ export const startContainersCluster: StartCluster = async (start) => {
   await together<void>(signal, [
     async () => api.apply(...coreDns(cluster.serviceCidr)),
     async () => (cluster.metricsServer ? api.apply(...(await metricsServer(pki.authority))) : undefined),
+    async () => (cluster.storage ? api.apply(...localPathProvisioner(start.lab, cluster)) : undefined),
+    async () => (cluster.hardenedRuntime ? api.apply(hardenedRuntimeClass()) : undefined),
     async (signal) => waitReady(start, api, signal),
     ...nodes.map((node) => async (signal: AbortSignal) => {
       for (const image of later) await node.loadImage(image, signal);
@@ -69,6 +77,7 @@ async function startPlane(
       podCidr: cluster.podCidr,
       serviceCidr: cluster.serviceCidr,
       start: (spec) => Daemon.start({ ...spec, netns: first.netns }, journal),
+      flags: cluster.flags,
       progress,
     },
     signal,

@@ -10,8 +10,9 @@ import type { Daemon, DaemonSpec } from './daemon.ts';
 import { KubeApi } from './kube-api.ts';
 import { renderKubeconfig } from './kubeconfig.ts';
 import { firstAddress } from './network.ts';
+import type { ControlPlaneFlags, ControlPlaneProgram } from './spec.ts';
 
-export type ControlPlaneProgram = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
+export type { ControlPlaneProgram } from './spec.ts';
 
 export interface ControlPlanePorts {
   readonly etcdClient: number;
@@ -48,7 +49,7 @@ export interface ControlPlaneOptions {
   /** Starts one daemon where it belongs. */
   readonly start: (spec: DaemonSpec) => Daemon;
   /** Appended to the flags below, by program; the last value of a flag wins. */
-  readonly flags?: Partial<Record<ControlPlaneProgram, readonly string[]>>;
+  readonly flags?: ControlPlaneFlags;
   readonly progress?: (line: string) => void;
 }
 
@@ -179,6 +180,10 @@ async function controllerManagerFlags(options: ControlPlaneOptions, pki: Cluster
     '--allocate-node-cidrs=true',
     `--cluster-cidr=${options.podCidr}`,
     '--node-cidr-mask-size=24',
+    // An autoscaler looks every 15 s, and leaves pods of less than five minutes aside, by default: too slow to watch.
+    '--horizontal-pod-autoscaler-sync-period=5s',
+    '--horizontal-pod-autoscaler-initial-readiness-delay=5s',
+    '--horizontal-pod-autoscaler-cpu-initialization-period=10s',
     `--service-cluster-ip-range=${options.serviceCidr}`,
     `--cluster-name=${options.name}`,
   ];

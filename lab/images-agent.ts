@@ -72,9 +72,11 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
       '--layers',
       '--force-rm',
       ...certificates.filter(existsSync).map((path) => `--volume=${path}:${path}:ro`),
-      `--volume=${npmrc}:/root/.npmrc:ro`,
-      `--volume=${npmCache}:/root/.npm`,
+      `--volume=${npmrc}:${npmGlobal.config}:ro`,
+      `--volume=${npmCache}:${npmGlobal.cache}`,
       `--build-arg=BASE_IMAGE=${base.build}`,
+      // It brings wireguard-go along.
+      `--build-arg=GO_IMAGE=${base.build}`,
       `--build-arg=RUNTIME_IMAGE=${base.runtime}`,
       `--tag=${agentImageName}`,
       root,
@@ -98,12 +100,16 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
 /** Where Debian and others keep the authorities that a network's own proxy may have added to. */
 const certificates = ['/etc/ssl/certs'];
 
+/** In the build container: npm's own configuration for a node in /usr/local/bin, whatever the home of its user is. */
+const npmGlobal = { config: '/usr/local/etc/npmrc', cache: '/var/cache/npm' };
+
 /** The registry of the machine, its authorities, and no long waiting: a build without a network must say so soon. */
 async function npmConfiguration(): Promise<string> {
   const registry = await run(['npm', 'config', 'get', 'registry']);
   const bundle = '/etc/ssl/certs/ca-certificates.crt';
   return [
     `registry=${registry.trim().split('\n').at(-1)}`,
+    `cache=${npmGlobal.cache}`,
     ...(existsSync(bundle) ? [`cafile=${bundle}`] : []),
     'fetch-retries=1',
     'prefer-offline=true',

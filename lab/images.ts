@@ -50,6 +50,13 @@ export async function systemImages(progress: Progress = () => {}): Promise<Syste
   return { pause, busybox, coredns, metricsServer };
 }
 
+/** Path of the OCI archive of lab.local/local-path-provisioner:1. */
+export async function localPathImage(progress: Progress = () => {}): Promise<string> {
+  const name = 'local-path-provisioner';
+  const programs = await binaries(progress, [name]);
+  return image(programs[name], (program) => daemonImage(name, program, '65532:65532'), progress);
+}
+
 /** One archive from one program; the hash covers the program and the code that lays out the image. */
 async function image(
   program: string,

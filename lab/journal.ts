@@ -21,6 +21,8 @@ export type JournalEntry =
   | { readonly kind: 'cluster'; readonly name: string; readonly access: ClusterAccess }
   | { readonly kind: 'daemon'; readonly spec: DaemonSpec }
   | { readonly kind: 'started'; readonly name: string; readonly id: ProcessId }
+  /** A node or a cluster, all of whose programs are meant to be dead while it is off. */
+  | { readonly kind: 'power'; readonly name: string; readonly on: boolean }
   /** The last step of `up`. */
   | { readonly kind: 'ready' };
 
@@ -49,6 +51,8 @@ export interface LabState {
   readonly cgroups: readonly string[];
   readonly clusters: ReadonlyMap<string, ClusterAccess>;
   readonly daemons: ReadonlyMap<string, KnownDaemon>;
+  /** Nodes and clusters without power, by name. */
+  readonly off: ReadonlySet<string>;
   /** Every process ever started, the replaced ones too. */
   readonly processes: readonly ProcessId[];
 }
@@ -94,6 +98,7 @@ export function replay(text: string): LabState {
   const cgroups = new Set<string>();
   const clusters = new Map<string, ClusterAccess>();
   const daemons = new Map<string, KnownDaemon>();
+  const off = new Set<string>();
   const processes: ProcessId[] = [];
   for (const line of text.split('\n').slice(0, -1)) {
     const entry = JSON.parse(line) as JournalEntry;
@@ -122,6 +127,9 @@ export function replay(text: string): LabState {
       case 'daemon':
         daemons.set(entry.spec.name, { spec: entry.spec });
         break;
+      case 'power':
+        setPower(off, entry);
+        break;
       case 'started':
         processes.push(entry.id);
         addProcess(daemons, entry.name, entry.id);
@@ -137,6 +145,7 @@ export function replay(text: string): LabState {
     cgroups: [...cgroups],
     clusters,
     daemons,
+    off,
     processes,
   };
 }
@@ -144,4 +153,9 @@ export function replay(text: string): LabState {
 function addProcess(daemons: Map<string, KnownDaemon>, name: string, id: ProcessId): void {
   const known = daemons.get(name);
   if (known) daemons.set(name, { ...known, id });
+}
+
+function setPower(off: Set<string>, { name, on }: { readonly name: string; readonly on: boolean }): void {
+  if (on) off.delete(name);
+  else off.add(name);
 }

@@ -8,3 +8,6 @@ export function knownDaemons(journal: Journal): Map<string, Daemon> {
     [...journal.read().daemons].map(([name, { spec, id }]) => [name, new Daemon(spec, journal, id)]),
   );
 }
+
+/** The node or cluster that a daemon belongs to. */
+export const ownerOf = (daemon: string): string => daemon.split('/', 1)[0] ?? '';

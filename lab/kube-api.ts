@@ -41,9 +41,11 @@ const PLURALS: Readonly<Record<string, string>> = {
   Node: 'nodes',
   Role: 'roles',
   RoleBinding: 'rolebindings',
+  RuntimeClass: 'runtimeclasses',
   Secret: 'secrets',
   Service: 'services',
   ServiceAccount: 'serviceaccounts',
+  StorageClass: 'storageclasses',
 };
 
 const REQUEST_TIMEOUT_MS = 10_000;

@@ -13,14 +13,13 @@ import {
   startControlPlane,
   type ControlPlane,
   type ControlPlaneOptions,
-  type ControlPlaneProgram,
 } from './control-plane.ts';
 import { Daemon } from './daemon.ts';
 import { freePorts } from './free-ports.ts';
 import type { KubeApi } from './kube-api.ts';
 import { renderKubeconfig } from './kubeconfig.ts';
 import { nodeName, nodePodCidr } from './network.ts';
-import type { ClusterSpec } from './spec.ts';
+import type { ClusterSpec, ControlPlaneFlags, ControlPlaneProgram } from './spec.ts';
 import type { ClusterStart, StartCluster } from './workload.ts';
 
 /** Marks the nodes that kwok plays: nodes of the product in the same cluster are left to the product. */
@@ -36,7 +35,7 @@ const pollMs = 50;
 
 /** A cluster is only as fast as the slowest client's own limit, and the default one is 20 requests a second. */
 const unlimited = ['--kube-api-qps=2000', '--kube-api-burst=4000'];
-const flags: Partial<Record<ControlPlaneProgram, readonly string[]>> = {
+const flags: ControlPlaneFlags = {
   etcd: ['--quota-backend-bytes=4294967296', '--snapshot-count=100000'],
   'kube-apiserver': [
     // Far above the defaults: the other programs send thousands at a time, and a refused binding costs a back-off.
@@ -60,12 +59,14 @@ export const startKwokCluster: StartCluster = async (start) => {
     'kube-scheduler',
     'kwok',
   ]);
+  const place = await placeOf(start);
   const controlPlane = await startControlPlane(
     {
       name: cluster.name,
       directory,
       programs,
-      ...(await placeOf(start)),
+      ...place,
+      flags: joined(place.flags ?? {}, cluster.flags),
       podCidr: cluster.podCidr,
       serviceCidr: cluster.serviceCidr,
       progress,
@@ -82,6 +83,12 @@ export const startKwokCluster: StartCluster = async (start) => {
   await defaultServiceAccount(controlPlane.api, signal);
   return controlPlane;
 };
+
+/** Those of the caller last: they win. */
+function joined(ours: ControlPlaneFlags, theirs: ControlPlaneFlags): ControlPlaneFlags {
+  const names = Object.keys({ ...ours, ...theirs }) as ControlPlaneProgram[];
+  return Object.fromEntries(names.map((name) => [name, [...(ours[name] ?? []), ...(theirs[name] ?? [])]]));
+}
 
 type Place = Pick<ControlPlaneOptions, 'address' | 'bindAddress' | 'ports' | 'start' | 'flags'>;
 

@@ -17,12 +17,12 @@ import { Cluster } from './cluster.ts';
 import { startContainersCluster } from './containers.ts';
 import type { Daemon } from './daemon.ts';
 import { enterHost } from './host.ts';
-import { systemImages } from './images.ts';
+import { localPathImage, systemImages } from './images.ts';
 import { Journal } from './journal.ts';
 import { startKwokCluster } from './kwok.ts';
-import { knownDaemons } from './known-daemons.ts';
+import { knownDaemons, ownerOf } from './known-daemons.ts';
 import { checkLabName, chooseSubnet, subnetsInRoutes, underlayNetns } from './network.ts';
-import { createNamespaceDirectory } from './node.ts';
+import { createNamespaceDirectory, NODE_PROGRAMS } from './node.ts';
 import { labPaths, runRoot, type LabPaths } from './paths.ts';
 import { missing, thisMachine } from './preflight.ts';
 import { run, type RunOptions } from './run.ts';
@@ -85,7 +85,7 @@ export class Lab {
         await cleanUp(journal);
       }
       // Before anything is made: the first run builds programs for minutes.
-      await prepare(workload, progress);
+      await prepare(workload, options.clusters ?? DEFAULT_CLUSTERS, progress);
       signal?.throwIfAborted();
       try {
         return await build(journal, { ...options, name, workload }, { paths, progress });
@@ -177,8 +177,14 @@ function checkSame(existing: LabSpec, options: LabOptions): void {
   );
 }
 
-async function prepare(workload: Workload, progress: (line: string) => void): Promise<void> {
-  if (workload === 'containers') await Promise.all([binaries(progress), systemImages(progress)]);
+async function prepare(
+  workload: Workload,
+  clusters: readonly ClusterOptions[],
+  progress: (line: string) => void,
+): Promise<void> {
+  if (workload !== 'containers') return;
+  await Promise.all([binaries(progress), systemImages(progress)]);
+  if (clusters.some(({ storage }) => storage)) await localPathImage(progress);
 }
 
 const starters: Readonly<Record<Workload, StartCluster>> = {
@@ -263,13 +269,13 @@ export function labNames(): string[] {
   }
 }
 
-/** The lab of a journal, when it was finished and every daemon of it still runs. */
+/** The lab of a journal, when it was finished and every daemon of it still runs, but for those without power. */
 async function openReady(journal: Journal): Promise<Lab | undefined> {
   const state = journal.read();
   const { spec } = state;
   if (!spec || !state.ready) return undefined;
   const daemons = [...knownDaemons(journal).values()];
-  const components = daemons.filter(({ name }) => !isExtra(spec, name));
+  const components = daemons.filter(({ name }) => !isExtra(spec, name) && !state.off.has(ownerOf(name)));
   if (!components.every(({ id }) => id !== undefined)) return undefined;
   const clusters = await Promise.all(
     spec.clusters.map(async (cluster) => {
@@ -284,9 +290,7 @@ async function openReady(journal: Journal): Promise<Lab | undefined> {
 /** Whether somebody else's program, started by `Node.spawn`: it may end without the lab being broken. */
 function isExtra(spec: LabSpec, name: string): boolean {
   const node = spec.clusters.flatMap(({ nodes }) => nodes).find((node) => name.startsWith(`${node.name}/`));
-  return (
-    node !== undefined && !['containerd', 'kubelet', 'kube-proxy'].includes(name.slice(node.name.length + 1))
-  );
+  return node !== undefined && !NODE_PROGRAMS.some((program) => name === `${node.name}/${program}`);
 }
 
 function lockFile(name: string): string {

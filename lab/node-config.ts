@@ -1,4 +1,5 @@
 /** The configuration files of a node, as text. */
+import { HARDENED_HANDLER } from './hardened-runtime.ts';
 import type { ClusterSpec, NodeSpec } from './spec.ts';
 import { dnsAddress } from './network.ts';
 
@@ -13,6 +14,8 @@ export interface NodeFiles {
   readonly servingCert: string;
   readonly servingKey: string;
   readonly proxyKubeconfig: string;
+  /** Base specification of the hardened handler; absent where the cluster has none. */
+  readonly hardenedSpec?: string | undefined;
 }
 
 /** Room for the overhead of a tunnel between clusters. */
@@ -46,9 +49,16 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = ${text(snapshotter)}
     default_runtime_name = "runc"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+${runtime('runc')}${files.hardenedSpec === undefined ? '' : runtime(HARDENED_HANDLER, files.hardenedSpec)}`;
+}
+
+/** A handler: all of them are runc. */
+function runtime(name: string, baseSpec?: string): string {
+  const section = `plugins."io.containerd.grpc.v1.cri".containerd.runtimes.${name}`;
+  const base = baseSpec === undefined ? '' : `      base_runtime_spec = ${JSON.stringify(baseSpec)}\n`;
+  return `    [${section}]
       runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+${base}      [${section}.options]
         SystemdCgroup = false
 `;
 }

@@ -2,19 +2,24 @@
  * A real node: containerd, kubelet and kube-proxy in a network namespace, the first two also in a mount namespace
  * where the paths compiled into them are the node's own. Their mounts and sockets end with their processes.
  */
-import { existsSync, mkdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { createCgroup } from './cgroups.ts';
+import { createCgroup, removeCgroup } from './cgroups.ts';
 import type { ClusterPki } from './cluster-pki.ts';
 import { run, type RunOptions } from './run.ts';
 import { Daemon, type DaemonSpec } from './daemon.ts';
+import { hardenedSpec } from './hardened-runtime.ts';
 import { NODE_PATHS } from './host.ts';
 import type { Journal } from './journal.ts';
+import { knownDaemons, ownerOf } from './known-daemons.ts';
 import { renderKubeconfig } from './kubeconfig.ts';
 import { cniTemplate, containerdToml, kubeletConfig, proxyConfig, type NodeFiles } from './node-config.ts';
-import type { ClusterSpec, LabSpec, NodeSpec } from './spec.ts';
 import { bridgeAddress } from './network.ts';
+import { processesOn } from './node-processes.ts';
+import { killAll } from './process.ts';
+import type { ClusterSpec, LabSpec, NodeSpec } from './spec.ts';
+import { resetNetwork, setCable } from './underlay.ts';
 
 export interface NodeOptions {
   readonly lab: LabSpec;
@@ -28,6 +33,12 @@ const CNI_BIN_DIRECTORIES = ['/usr/lib/cni', '/usr/libexec/cni', '/opt/cni/bin']
 const OVERLAYFS_MAGIC = 0x794c7630;
 const TMPFS_MAGIC = 0x01021994;
 const CONTAINERD_TIMEOUT_MS = 30_000;
+const KILL_MS = 10_000;
+
+const ENFORCER = join(import.meta.dirname, 'network-policy', 'main.ts');
+
+/** In the order in which they start. */
+export const NODE_PROGRAMS = ['containerd', 'kubelet', 'kube-proxy', 'network-policies'] as const;
 
 /** First folder that holds CNI's bridge plugin. */
 export function cniBinDirectory(): string | undefined {
@@ -97,15 +108,13 @@ export class Node {
       files.resolvConf,
       `nameserver ${bridgeAddress({ ...this.#options.lab.underlay, segment: this.#options.cluster.segment })}\n`,
     );
+    if (files.hardenedSpec !== undefined) writeFileSync(files.hardenedSpec, await hardenedSpec());
     const toml = join(this.#data, 'containerd.toml');
     writeFileSync(toml, containerdToml(files, snapshotterFor(this.#data)));
     const containerd = this.#start('containerd', ['containerd', '--config', toml], {
       mountNamespace: this.mountNamespace,
     });
-    await containerd.waitFor('its socket', async () => this.#ctr(['version']), {
-      timeoutMs: CONTAINERD_TIMEOUT_MS,
-      signal,
-    });
+    await this.#waitForRuntime(containerd, signal);
   }
 
   /** Starts kubelet and kube-proxy, which do need one. */
@@ -150,6 +159,77 @@ export class Node {
       { mountNamespace: this.mountNamespace },
     );
     this.#start('kube-proxy', [programs['kube-proxy'], `--config=${proxyYaml}`, '--v=2']);
+    if (cluster.networkPolicies) {
+      this.#start('network-policies', [process.execPath, ENFORCER, server, pki.directory, this.name]);
+    }
+  }
+
+  /**
+   * The machine loses its power: nothing of kubelet, containerd and the containers ends properly, and nothing answers any
+   * more. Programs started by `spawn` end too, for good. A control plane on it goes on, as if it were on a machine of
+   * its own, and the network with it; `Cluster.stop` takes both.
+   */
+  async kill(): Promise<void> {
+    const { journal, cluster } = this.#options;
+    if (cluster.nodes[0]?.name !== this.name) return this.cutPower();
+    journal.append({ kind: 'power', name: this.name, on: false });
+    await this.#killAll(
+      [...knownDaemons(journal).values()].filter(({ name }) => ownerOf(name) === cluster.name),
+    );
+  }
+
+  /** As `kill`, with a control plane that may be there. */
+  async cutPower(): Promise<void> {
+    const { journal, lab } = this.#options;
+    journal.append({ kind: 'power', name: this.name, on: false });
+    await setCable(lab, this.spec, 'out');
+    await this.#killAll([]);
+  }
+
+  /**
+   * The machine boots: its disk is as it was, its memory and its network are new. Resolves when its programs run; that
+   * the node is Ready, and which pods run on it, is Kubernetes' business.
+   */
+  async start(signal?: AbortSignal): Promise<void> {
+    await this.restorePower();
+    await this.startPrograms(signal);
+  }
+
+  /** The first half of `start`: a machine as it is before any of its programs runs. */
+  async restorePower(): Promise<void> {
+    const { cluster, lab } = this.#options;
+    await resetNetwork(cluster, this.spec);
+    if (isReal(cluster)) {
+      await removeCgroup(this.netns);
+      createCgroup(this.netns);
+      // A mount namespace that nobody is in any more takes its mounts with it, those of containers too.
+      await run(['umount', this.mountNamespace]).catch(() => undefined);
+      rmSync(join(this.#data, 'root', 'run'), { recursive: true, force: true });
+      await this.#createMountNamespace();
+    }
+    await setCable(lab, this.spec, 'in');
+  }
+
+  /** The second half of `start`. */
+  async startPrograms(signal?: AbortSignal): Promise<void> {
+    const { journal } = this.#options;
+    const daemons = knownDaemons(journal);
+    for (const name of NODE_PROGRAMS) {
+      const daemon = daemons.get(`${this.name}/${name}`);
+      daemon?.start();
+      if (name === 'containerd' && daemon) await this.#waitForRuntime(daemon, signal);
+    }
+    journal.append({ kind: 'power', name: this.name, on: true });
+  }
+
+  /** Its cable is pulled: everything on it goes on, and cannot be reached. */
+  async freeze(): Promise<void> {
+    await setCable(this.#options.lab, this.spec, 'out');
+  }
+
+  /** The end of `freeze`. */
+  async thaw(): Promise<void> {
+    await setCable(this.#options.lab, this.spec, 'in');
   }
 
   /** Imports an OCI or docker archive into the node's containerd. */
@@ -173,6 +253,18 @@ export class Node {
       ...extra,
     };
     return Daemon.start(spec, this.#options.journal);
+  }
+
+  async #waitForRuntime(containerd: Daemon, signal?: AbortSignal): Promise<void> {
+    await containerd.waitFor('its socket', async () => this.#ctr(['version']), {
+      timeoutMs: CONTAINERD_TIMEOUT_MS,
+      signal,
+    });
+  }
+
+  async #killAll(spared: readonly Daemon[]): Promise<void> {
+    const pids = new Set(spared.map(({ id }) => id?.pid));
+    await killAll(() => processesOn(this).filter(({ pid }) => !pids.has(pid)), KILL_MS);
   }
 
   async #ctr(args: readonly string[]): Promise<boolean> {
@@ -212,6 +304,7 @@ export class Node {
       servingCert: at('kubelet.crt'),
       servingKey: at('kubelet.key'),
       proxyKubeconfig: at('kube-proxy.kubeconfig'),
+      hardenedSpec: this.#options.cluster.hardenedRuntime ? at('hardened-spec.json') : undefined,
     };
   }
 }
@@ -233,6 +326,8 @@ export function snapshotterFor(directory: string): string {
   const { type } = statfsSync(directory);
   return type === OVERLAYFS_MAGIC || type === TMPFS_MAGIC ? 'native' : 'overlayfs';
 }
+
+const isReal = ({ workload }: ClusterSpec): boolean => workload === 'containers';
 
 function createCgroupOf({ journal, node }: NodeOptions): void {
   journal.append({ kind: 'cgroup', name: node.netns });

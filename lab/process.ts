@@ -62,6 +62,23 @@ export async function waitGone(processes: readonly ProcessId[], timeoutMs: numbe
   return true;
 }
 
+/**
+ * SIGKILL for everything that `find` finds, until it finds nothing: a process that starts another may have done so
+ * between being found and being killed.
+ */
+export async function killAll(find: () => readonly ProcessId[], timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const alive = find();
+    if (alive.length === 0) return;
+    if (performance.now() > deadline) {
+      throw new Error(`processes outlived SIGKILL: ${alive.map(({ pid }) => pid).join(' ')}`);
+    }
+    for (const process of alive) signalProcess(process, 'SIGKILL');
+    await waitGone(alive, timeoutMs);
+  }
+}
+
 /** Every process whose environment marks it as the lab's, shims and other grandchildren included. */
 export function markedProcesses(runDirectory: string): ProcessId[] {
   const mark = `${MARK}=${runDirectory}`;

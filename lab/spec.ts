@@ -15,6 +15,10 @@ import {
 /** `containers`: real nodes, needs root. `kwok`: real control planes with pretended nodes, needs nothing. */
 export type Workload = 'containers' | 'kwok';
 
+export type ControlPlaneProgram = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';
+
+export type ControlPlaneFlags = Readonly<Partial<Record<ControlPlaneProgram, readonly string[]>>>;
+
 export interface ClusterOptions {
   readonly name: string;
   /** Default 1. */
@@ -25,6 +29,17 @@ export interface ClusterOptions {
   readonly serviceCidr?: string;
   /** Install metrics-server. Default: with `containers`. */
   readonly metricsServer?: boolean;
+  /**
+   * Install a dynamic provisioner with the classes `local-path` (a folder of the node) and `shared` (a folder of all
+   * nodes of the cluster: a pod may move and finds its data). Real nodes only. Default: no.
+   */
+  readonly storage?: boolean;
+  /** Give every real node the containerd handler `hardened`, and the cluster its RuntimeClass. Default: no. */
+  readonly hardenedRuntime?: boolean;
+  /** Enforce NetworkPolicies between the pods of real nodes. Default: no; then they are only objects. */
+  readonly networkPolicies?: boolean;
+  /** Appended to the flags of the control plane, by program; the last value of a flag wins. */
+  readonly flags?: ControlPlaneFlags;
   /**
    * Default: the lab's. `kwok` in a lab of containers: pretended nodes, but a control plane and an address of its own
    * on the underlay; a program that is to be in this cluster's network is started on its node.
@@ -47,6 +62,10 @@ export interface ClusterSpec {
   readonly podCidr: string;
   readonly serviceCidr: string;
   readonly metricsServer: boolean;
+  readonly storage: boolean;
+  readonly hardenedRuntime: boolean;
+  readonly networkPolicies: boolean;
+  readonly flags: ControlPlaneFlags;
   readonly workload: Workload;
   readonly segment: number;
   /** Empty in a lab of kwok, whose nodes are only objects; with a kwok cluster among containers, the one of its control plane. */
@@ -104,7 +123,7 @@ function resolveCluster(
     name: cluster.name,
     podCidr,
     serviceCidr: cluster.serviceCidr ?? defaultServiceCidr(index),
-    metricsServer: cluster.metricsServer ?? real,
+    ...resolveExtras(cluster, real),
     workload,
     segment,
     nodeCount,
@@ -115,4 +134,15 @@ function resolveCluster(
       podCidr: nodePodCidr(podCidr, node),
     })),
   };
+}
+
+type Extras = 'metricsServer' | 'storage' | 'hardenedRuntime' | 'networkPolicies' | 'flags';
+
+function resolveExtras(cluster: ClusterOptions, real: boolean): Pick<ClusterSpec, Extras> {
+  const { storage = false, hardenedRuntime = false, networkPolicies = false } = cluster;
+  if (!real && (storage || hardenedRuntime || networkPolicies)) {
+    throw new Error(`cluster ${cluster.name}: pretended nodes have no storage, runtimes or policies`);
+  }
+  const { metricsServer = real, flags = {} } = cluster;
+  return { metricsServer, storage, hardenedRuntime, networkPolicies, flags };
 }

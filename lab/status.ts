@@ -1,5 +1,6 @@
 /** What `lab status` prints. */
 import { Journal, type LabState } from './journal.ts';
+import { ownerOf } from './known-daemons.ts';
 import { isAlive } from './process.ts';
 import { labPaths } from './paths.ts';
 import { labNames } from './lab.ts';
@@ -16,7 +17,9 @@ export async function describeLabs(name: string): Promise<string> {
 export function describeLab(name: string, state: LabState): string[] {
   const { spec } = state;
   if (!spec) return [`lab ${name}: not up`];
-  const dead = [...state.daemons.values()].filter(({ id }) => !id || !isAlive(id));
+  const dead = [...state.daemons.values()].filter(
+    ({ spec, id }) => !(id && isAlive(id)) && !state.off.has(ownerOf(spec.name)),
+  );
   const condition = !state.ready ? 'incomplete' : dead.length > 0 ? 'broken' : 'up';
   const lines = [`lab ${name}: ${condition}, ${spec.workload}, data in ${spec.dataDirectory}`];
   for (const cluster of spec.clusters) {
@@ -27,6 +30,7 @@ export function describeLab(name: string, state: LabState): string[] {
     for (const node of cluster.nodes) lines.push(`    ${node.name}  ${node.address}  netns ${node.netns}`);
     if (access) lines.push(`    kubeconfig ${access.kubeconfig}`);
   }
+  if (state.off.size > 0) lines.push(`  without power: ${[...state.off].join(' ')}`);
   for (const { spec: daemon } of dead) lines.push(`  not running: ${daemon.name}, log ${daemon.logFile}`);
   return lines;
 }

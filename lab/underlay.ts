@@ -41,10 +41,45 @@ export async function createUnderlay(spec: LabSpec, journal: Journal): Promise<v
       ),
   ]);
   await ipBatch(underlay, [`link set root master ${bridgeName(0)} up`]);
-  let port = 0;
   for (const cluster of spec.clusters) {
-    for (const node of cluster.nodes) await addNode(spec, cluster, node, { journal, port: `node${port++}` });
+    for (const node of cluster.nodes) await addNode(spec, cluster, node, journal);
   }
+}
+
+/** The bridge's end of a node's cable. */
+export function portOf({ clusters }: Pick<LabSpec, 'clusters'>, node: Pick<NodeSpec, 'name'>): string {
+  const index = clusters.flatMap(({ nodes }) => nodes).findIndex(({ name }) => name === node.name);
+  if (index === -1) throw new Error(`there is no node ${node.name}`);
+  return `node${index}`;
+}
+
+/** Pulls a node's cable, or plugs it in again. The node keeps its addresses and routes. */
+export async function setCable(spec: LabSpec, node: NodeSpec, state: 'in' | 'out'): Promise<void> {
+  const change = state === 'in' ? 'up' : 'down';
+  await ipBatch(underlayNetns(spec.name), [`link set ${portOf(spec, node)} ${change}`]);
+}
+
+/** Leaves a node the network that it had when it was new: what its programs and pods have made is gone. */
+export async function resetNetwork(cluster: ClusterSpec, { netns }: NodeSpec): Promise<void> {
+  const links = linkNames(await run(['ip', '-o', 'link', 'show'], { netns }));
+  for (const link of links.filter((name) => name !== 'lo' && name !== NODE_LINK)) {
+    // Those that the kernel gives every namespace cannot go; another may have gone with its other end.
+    await run(['ip', 'link', 'del', link], { netns }).catch(() => undefined);
+  }
+  await run(['nft', '-f', '-'], { netns, stdin: `flush ruleset\n${masquerade(cluster)}` });
+  await ipBatch(netns, [
+    'rule flush',
+    'rule add pref 32766 lookup main',
+    'rule add pref 32767 lookup default',
+  ]);
+}
+
+/** Names from `ip -o link`; a veth is listed with its peer behind an @. */
+export function linkNames(links: string): string[] {
+  return links
+    .split('\n')
+    .map((line) => line.split(': ')[1]?.split('@')[0] ?? '')
+    .filter((name) => name !== '');
 }
 
 const addBridge = (spec: LabSpec, segment: number): string[] => [
@@ -53,17 +88,13 @@ const addBridge = (spec: LabSpec, segment: number): string[] => [
   `link set ${bridgeName(segment)} up`,
 ];
 
-async function addNode(
-  spec: LabSpec,
-  cluster: ClusterSpec,
-  node: NodeSpec,
-  made: { journal: Journal; port: string },
-): Promise<void> {
+async function addNode(spec: LabSpec, cluster: ClusterSpec, node: NodeSpec, journal: Journal): Promise<void> {
   const underlay = underlayNetns(spec.name);
-  await addNetns(node.netns, made.journal);
+  const port = portOf(spec, node);
+  await addNetns(node.netns, journal);
   await ipBatch(underlay, [
-    `link add ${made.port} type veth peer name ${NODE_LINK} netns ${node.netns}`,
-    `link set ${made.port} master ${bridgeName(cluster.segment)} up`,
+    `link add ${port} type veth peer name ${NODE_LINK} netns ${node.netns}`,
+    `link set ${port} master ${bridgeName(cluster.segment)} up`,
   ]);
   await ipBatch(node.netns, [
     'link set lo up',

@@ -1,7 +1,11 @@
 /** `make demo [DEMO=pods]`: real clusters, one part of the product on them, a closing table; nothing stays. */
 import { Lab } from '../lab.ts';
+import { demonstrateAway } from './away.ts';
+import { demonstrateNamespaces } from './namespaces.ts';
+import { demonstrateNetwork } from './network.ts';
 import { demonstratePeering } from './peering.ts';
 import { demonstratePods } from './pods.ts';
+import { demonstrateSafety } from './safety.ts';
 import { Stage } from './stage.ts';
 
 /** A part of the product, from no clusters to the last thing shown; it makes the lab of that name. */
@@ -11,6 +15,10 @@ export type Demonstration = (lab: string, stage: Stage, signal: AbortSignal) => 
 const DEMOS: Readonly<Record<string, Demonstration>> = {
   pods: demonstratePods,
   peering: demonstratePeering,
+  network: demonstrateNetwork,
+  namespaces: demonstrateNamespaces,
+  safety: demonstrateSafety,
+  away: demonstrateAway,
 };
 
 const LAB = 'demo';

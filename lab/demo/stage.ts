@@ -22,6 +22,7 @@ interface Shown {
 const LINES = 12;
 const COLUMNS = 160;
 const POLL_MS = 100;
+const MAX_POLL_MS = 1000;
 
 /** A thing that was not as it should be; the message is all that needs to be said. */
 export class Mismatch extends Error {}
@@ -66,15 +67,27 @@ export class Stage {
   /** Repeats a command until it prints what is expected; shown once, with what it printed last. */
   async until(bench: Workbench, command: string, expect: RegExp, timeoutMs = 60_000): Promise<Ended> {
     this.say(`$ ${command}   # until ${expect.source}`);
-    const deadline = performance.now() + timeoutMs;
+    const began = performance.now();
+    const deadline = began + timeoutMs;
     for (;;) {
       const ended = await bench.run(command);
       const met = ended.code === 0 && expect.test(ended.stdout);
       if (met || performance.now() > deadline) this.quote(met ? ended.stdout : ended.stdout + ended.stderr);
       if (met) return ended;
       check(performance.now() <= deadline, `printed nothing like ${expect}: ${command}`);
+      // Each look is a process: the longer it takes, the less a moment more matters.
+      await sleep(Math.min(MAX_POLL_MS, Math.max(POLL_MS, (performance.now() - began) / 20)));
+    }
+  }
+
+  /** Waits for something that no single command shows. */
+  async wait(what: string, isSo: () => Promise<boolean>, timeoutMs = 30_000): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    while (!(await isSo())) {
+      check(performance.now() <= deadline, `not within ${timeoutMs / 1000} s: ${what}`);
       await sleep(POLL_MS);
     }
+    this.say(what);
   }
 
   /** Starts a command that goes on; `&` in front of the audience. */
