@@ -32,8 +32,10 @@ describe.each(TRANSPORTS)('kubectl debug over %s', (transport, env) => {
       keepStdin: true,
       timeoutMs: 60_000,
     });
-    started.write('ps; echo done; exit 4\n');
+    started.write('ps; echo done\n');
     await started.waitFor(/trap "echo stopping.*done/s, 40_000);
+    // Only now: what a container says with its last breath may be lost on the way.
+    started.write('exit 4\n');
     await started.ended;
     const pod = await world.untilPod('patient', `has seen ${name} end`, ({ status }) =>
       (status?.ephemeralContainerStatuses ?? []).some(

@@ -1,15 +1,9 @@
 import 'reflect-metadata';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { stringify } from 'yaml';
 import { advertisements } from '../../src/api/advertisement.ts';
-import { forgeGrant, rulesOf, type Right } from '../../src/api/rbac.ts';
 import { leases, nodes, pods, secrets } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
-import { manifestsCommand } from '../../src/cli/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import {
   BORROWING_CLUSTER_RIGHTS,
@@ -19,7 +13,8 @@ import {
 } from '../../src/peering/borrowing/rights.ts';
 import { BorrowingWorld } from '../support/borrowing-world.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { SYSTEM, rightsAccount } from '../support/rights-account.ts';
+import { RightsCluster } from '../support/rights-cluster.ts';
 
 /**
  * Borrowing on a real API server, under an account that has the rights of its tables and no others: what the kinds'
@@ -27,8 +22,6 @@ import { RightsCluster, printed } from '../support/rights-cluster.ts';
  */
 
 const TIMEOUT_MS = 120_000;
-const SYSTEM = 'tributary-system';
-const ACCOUNT = { namespace: SYSTEM, name: 'tributary-cluster' };
 
 let lab: RightsCluster;
 let admin: KubeClient;
@@ -36,33 +29,14 @@ let world: BorrowingWorld;
 
 beforeAll(async () => {
   lab = await RightsCluster.up('borrowing');
-  await lab.apply(await printed(manifestsCommand, ['crds']));
-  const grant = (rights: readonly Right[], namespace?: string): object[] =>
-    forgeGrant({
-      name: 'tributary-borrowing-test',
-      ...(namespace !== undefined && { namespace }),
-      labels: {},
-      account: ACCOUNT,
-      rules: rulesOf(rights),
-    });
-  const objects = [
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } },
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: ACCOUNT },
-    ...grant(BORROWING_CLUSTER_RIGHTS),
-    ...grant(BORROWING_SYSTEM_RIGHTS, SYSTEM),
-    ...grant(BORROWING_LEASE_RIGHTS, 'kube-node-lease'),
-    ...grant(BORROWING_EVENT_RIGHTS, 'default'),
-  ];
-  await lab.apply(objects.map((object) => stringify(object)).join('---\n'));
-  const kubeconfig = await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8'));
-  admin = createClient(kubeconfig);
-  const { token } = await lab.tokenOf(ACCOUNT);
-  const { server, ca } = kubeconfig;
-  const client = createClient({ server, ...(ca !== undefined && { ca }), token: async () => token });
-  world = new BorrowingWorld(admin, client);
-  const account = '/api/v1/namespaces/shop/serviceaccounts/default';
-  await eventually('pods can be made', async () => (await lab.cluster.api.get(account)) !== undefined);
+  const account = await rightsAccount(lab, [
+    [BORROWING_CLUSTER_RIGHTS],
+    [BORROWING_SYSTEM_RIGHTS, SYSTEM],
+    [BORROWING_LEASE_RIGHTS, 'kube-node-lease'],
+    [BORROWING_EVENT_RIGHTS, 'default'],
+  ]);
+  ({ admin } = account);
+  world = new BorrowingWorld(admin, account.connect());
   await world.start();
 }, TIMEOUT_MS);
 

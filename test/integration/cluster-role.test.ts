@@ -6,6 +6,7 @@ import { AGENTS, LauncherLab, RBAC, SYSTEM, account } from '../support/launcher-
 
 const TIMEOUT_MS = 180_000;
 const B = 'b'.repeat(26);
+const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 
 let lab: LauncherLab;
 
@@ -48,6 +49,7 @@ describe('the cluster role', () => {
   test.each([
     ['no ClusterRoleBinding', `${RBAC}/clusterrolebindings`, binding('x', ofAgents)],
     ['no ClusterRole', `${RBAC}/clusterroles`, role('x', [])],
+    ['no webhook configuration', `${ADMISSION}/mutatingwebhookconfigurations`, { metadata: { name: 'x' } }],
     [
       'not cluster-admin',
       bindings('shop'),

@@ -104,7 +104,7 @@ test.each([
   expect(await dryRun(body)).toMatchObject({ status: 201 });
 });
 
-const EXAMPLES = ['policies', 'foreign-cluster', 'search-domain'];
+const EXAMPLES = ['policies', 'sharing-policy', 'namespace-policies', 'foreign-cluster', 'search-domain'];
 test.each(EXAMPLES)('accepted: the committed example %s', async (name) => {
   const text = readFileSync(`deploy/examples/${name}.yaml`, 'utf8');
   for (const document of parseAllDocuments(text)) {
@@ -160,7 +160,11 @@ test.each([
 test('defaults are those that the types promise', async () => {
   const spec = async (body: Body): Promise<unknown> =>
     (JSON.parse((await dryRun(body)).body) as { spec: unknown }).spec;
-  expect(await spec(cluster())).toEqual({ outgoing: 'Auto', incoming: 'Auto' });
+  expect(await spec(cluster())).toEqual({
+    outgoing: 'Auto',
+    incoming: 'Auto',
+    network: { access: 'OffloadedPods', transit: 'OffloadedPods' },
+  });
   const joinTokenSecretRef = { name: 'token' };
   expect(await spec(cluster({ joinTokenSecretRef }))).toMatchObject({
     joinTokenSecretRef: { name: 'token', key: 'token' },
@@ -178,9 +182,11 @@ test('defaults are those that the types promise', async () => {
     sharePercent: 50,
     podSecurity: 'baseline',
     maxPriority: 0,
+    namespaceNaming: 'Suffixed',
     shareImages: false,
     onEnd: 'Delete',
-    keepForSeconds: 3600,
+    isolation: 'Tenant',
+    keepForSeconds: 86_400,
     offerSeconds: 3600,
     thresholdPercent: 10,
   });
@@ -270,7 +276,7 @@ test('kubectl shows the columns that a person wants to see', async () => {
   expect(run('get', 'sd')).toMatch(/^NAME +DOMAIN +BROWSED +REASON +LAST-LOOK +AGE\n/);
   expect(run('get', 'sp')).toMatch(/^NAME +APPROVAL +SHARE +FREE-CPU +FREE-MEMORY +AGE\nmilan +Manual +50 /);
   expect(run('get', 'ap')).toMatch(/^NAME +APPROVAL +SHAPE +AGE\nmilan +Manual +Aggregate /);
-  expect(run('get', 'pr')).toMatch(/^NAME +CLUSTER +PHASE +REASON +APPROVED +AGE\n/);
+  expect(run('get', 'pr')).toMatch(/^NAME +CLUSTER +PHASE +REASON +APPROVED +HOME +AGE\n/);
   expect(run('get', 'adv')).toMatch(/^NAME +PROVIDER +DECISION +REASON +CPU +MEMORY +ACCESS +AGE\n/);
   expect(run('get', 'adv')).toMatch(/ 4 +8Gi /);
 });

@@ -102,14 +102,16 @@ describeInLab('peerings', () => {
       let more: string[] = [];
       let less: string[] = [];
       const expected = (bare.get(city.name) ?? []).filter(isMeant);
-      await until(`${city.name} is as it was`, async () => {
+      const isAsItWas = async (): Promise<boolean> => {
         // The storage of custom kinds comes up after an API server is ready.
         const all = await city.inventory().catch((error: unknown) => [String(error)]);
         const now = all.filter(isMeant);
         more = now.filter((object) => !expected.includes(object));
         less = expected.filter((object) => !now.includes(object));
         return more.length + less.length === 0;
-      }).catch((error: unknown) => {
+      };
+      // A pod of a tenant that ends may have half a minute of grace, and is ended by force after one.
+      await until(`${city.name} is as it was`, isAsItWas, 120_000).catch((error: unknown) => {
         throw new Error(
           `${String(error)}: more ${more.join(', ')}; less ${less.join(', ')}\n${city.process.daemon.tail(30)}`,
         );

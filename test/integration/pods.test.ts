@@ -73,7 +73,7 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
     [
       'missing-claim',
       { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'none' } }] },
-      'Unschedulable',
+      'MissingReference',
       /persistentvolumeclaim "none" not found/u,
     ],
   ])('%s', async (name, spec, reason, message) => {
@@ -107,7 +107,49 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
       (await lab.home.list(pods, { namespace: 'shop', labelSelector: 'app=agent' })).items;
     await eventually('said', async () => (await found())[0]?.status?.reason !== undefined);
     expect(await found()).toMatchObject([{ status: { phase: 'Pending', reason: 'DaemonSetNotOffloaded' } }]);
+    // As `kubectl rollout status` looks at it.
+    await eventually('the rollout is done', async () => {
+      const path = '/apis/apps/v1/namespaces/shop/daemonsets/agent';
+      const { body } = await lab.homeCluster.api.call('GET', path);
+      const { status } = JSON.parse(body) as { status: Record<string, number | undefined> };
+      return status['desiredNumberScheduled'] === 1 && status['numberAvailable'] === 1;
+    });
   });
+
+  test(
+    'a pod of a Job that counts on its end is replaced when it is deleted before it ran',
+    async () => {
+      await lab.homeCluster.api.call('POST', '/apis/batch/v1/namespaces/shop/jobs', {
+        apiVersion: 'batch/v1',
+        kind: 'Job',
+        metadata: { name: 'work', namespace: 'shop' },
+        spec: {
+          // Waits for the pod's phase, not for its deletion.
+          podReplacementPolicy: 'Failed',
+          template: {
+            spec: { nodeName: NODE, restartPolicy: 'Never', hostNetwork: true, containers: [main] },
+          },
+        },
+      });
+      const found = async (): Promise<Pod[]> =>
+        (await lab.home.list(pods, { namespace: 'shop', labelSelector: 'job-name=work' })).items;
+      await eventually('refused', async () => (await found())[0]?.status?.reason === 'Forbidden');
+      const [first] = await found();
+      expect(first?.metadata.finalizers).toEqual(['batch.kubernetes.io/job-tracking']);
+      await lab.home.delete(pods, { namespace: 'shop', name: first?.metadata.name ?? '' });
+      await eventually(
+        'another one',
+        async () => (await found()).every(({ metadata }) => metadata.uid !== first?.metadata.uid),
+        PATIENCE_MS,
+      );
+      await eventually('replaced', async () => (await found()).length === 1, PATIENCE_MS);
+      await lab.homeCluster.api.call(
+        'DELETE',
+        '/apis/batch/v1/namespaces/shop/jobs/work?propagationPolicy=Background',
+      );
+    },
+    TIMEOUT_MS,
+  );
 
   test(
     'asked again with patience, and written once',

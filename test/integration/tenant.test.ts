@@ -5,6 +5,7 @@ import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
 import { openTokenIssuer } from '../../src/cli/manifests-token-issuer.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
@@ -28,9 +29,10 @@ afterAll(async () => lab?.down(), TIMEOUT_MS);
 const POD = {
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { generateName: 'pod-' },
+  metadata: { generateName: 'pod-', labels: { [LABEL_HOME_UID]: 'uid' } },
   spec: { containers: [{ name: 'main', image: 'example/none:1' }] },
 };
+const UNMARKED = { ...POD, metadata: { generateName: 'pod-' } };
 type PodSpec = typeof POD.spec & Record<string, unknown>;
 const pod = (spec: Partial<PodSpec>, container: object = {}): object => ({
   ...POD,
@@ -75,7 +77,28 @@ describe('with the credential that tenant-kubeconfig prints', () => {
     expect(made.spec.containers).toMatchObject([
       { resources: { requests: { cpu: '100m', memory: '128Mi' } } },
     ]);
-    expect((await peer('DELETE', `${PODS}/${made.metadata.name}?gracePeriodSeconds=0`)).status).toBe(200);
+    const unmark = { metadata: { labels: { [LABEL_HOME_UID]: null } } };
+    const unmarked = await peer('PATCH', `${PODS}/${made.metadata.name}`, unmark);
+    expect(unmarked.status).toBe(422);
+    expect(unmarked.body).toContain('bear the label');
+    const path = `${PODS}/${made.metadata.name}`;
+    await eventually('it has a node', async () => {
+      const found = await api.get<{ spec: { nodeName?: string } }>(path);
+      return found?.spec.nodeName !== undefined;
+    });
+    const forced = await peer('DELETE', `${path}?gracePeriodSeconds=0`);
+    expect(forced).toMatchObject({
+      status: 422,
+      body: expect.stringContaining('may not delete pods by force'),
+    });
+    expect((await peer('DELETE', `${path}?gracePeriodSeconds=1`)).status).toBe(200);
+    await eventually('it is gone', async () => (await api.get(path)) === undefined);
+    await eventually('its place is free', async () => {
+      const quota = await api.get<{ status?: { used?: { pods?: string } } }>(
+        '/api/v1/namespaces/rome-shop/resourcequotas/tributary',
+      );
+      return quota?.status?.used?.pods === '0';
+    });
   });
 
   test.each([
@@ -109,6 +132,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       pod({ tolerations: [{ key: 'node-role.kubernetes.io/control-plane', operator: 'Exists' }] }),
       'may not tolerate',
     ],
+    ['no mark of a peer', UNMARKED, `bear the label ${LABEL_HOME_UID}`],
     [
       'an account of another namespace',
       pod({ serviceAccountName: 'rome' }),

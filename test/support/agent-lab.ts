@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Cluster } from '../../lab/cluster.ts';
 import { freePorts } from '../../lab/free-ports.ts';
 import type { Lab } from '../../lab/lab.ts';
+import { LABEL_PROVIDER } from '../../src/api/names.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../../src/api/virtual-node.ts';
 import type { Pod } from '../../src/api/wire.ts';
@@ -28,6 +29,7 @@ export class AgentLab {
   readonly home: HttpClient;
   readonly foreign: HttpClient;
   readonly homeCluster: Cluster;
+  readonly foreignCluster: Cluster;
   /** Between the agents and the foreign API server. */
   readonly proxy: FaultProxy;
   /** The kubeconfig that works, through the proxy. */
@@ -49,13 +51,18 @@ export class AgentLab {
     this.home = parts.home;
     this.foreign = parts.foreign;
     this.homeCluster = parts.lab.cluster('home');
+    this.foreignCluster = parts.lab.cluster('foreign');
     this.proxy = parts.proxy;
     this.kubeconfig = parts.kubeconfig;
     this.#folder = mkdtempSync(join(tmpdir(), 'tributary-agent-'));
     this.#log = openSync(join(this.#folder, 'agent.log'), 'a');
   }
 
-  static async up(name: string): Promise<AgentLab> {
+  /** `peer`: as what the provider knows home; `provider`: its ClusterID, where the two are peers. */
+  static async up(
+    name: string,
+    { peer = 'rome', provider }: { peer?: string; provider?: string } = {},
+  ): Promise<AgentLab> {
     // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
     await import('reflect-metadata');
     const { Lab } = await import('../../lab/lab.ts');
@@ -70,7 +77,7 @@ export class AgentLab {
     const { authority } = foreign.pki;
     const certificate = await authority.issue({ commonName: 'proxy', ips: ['127.0.0.1'] });
     const proxy = await new FaultProxy({ server: foreign.server, ca: authority.cert, certificate }).start();
-    const tenant = ['--peer', 'rome', '--namespace', 'tenant'];
+    const tenant = ['--peer', peer, '--namespace', 'tenant'];
     await applyYaml(
       foreign.kubeconfig,
       await printed(tenantCommand, [...tenant, '--quota', 'cpu=100,memory=100Gi,pods=60']),
@@ -88,7 +95,7 @@ export class AgentLab {
       kubeconfig,
     });
     try {
-      await all.#furnish();
+      await all.#furnish(provider);
     } catch (error) {
       await all.down();
       throw error;
@@ -96,7 +103,7 @@ export class AgentLab {
     return all;
   }
 
-  async #furnish(): Promise<void> {
+  async #furnish(provider: string | undefined): Promise<void> {
     const { kubeconfig } = this.homeCluster;
     await applyYaml(kubeconfig, await printed(manifestsCommand, ['crds']));
     await this.homeCluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
@@ -114,7 +121,8 @@ export class AgentLab {
       return status === 200;
     });
     const kind = { apiVersion: API_VERSION, kind: 'VirtualNode' };
-    await this.home.create(virtualNodes, { ...kind, metadata: { name: NODE }, spec });
+    const labels = provider === undefined ? {} : { [LABEL_PROVIDER]: provider };
+    await this.home.create(virtualNodes, { ...kind, metadata: { name: NODE, labels }, spec });
     const keys = await this.homeCluster.pki.authority.issue({ commonName: 'agent', ips: ['127.0.0.1'] });
     writeFileSync(join(this.#folder, 'tls.crt'), keys.cert);
     writeFileSync(join(this.#folder, 'tls.key'), keys.key);
@@ -124,15 +132,17 @@ export class AgentLab {
     await this.kill();
     await Promise.all([this.home.close(), this.foreign.close(), this.proxy.stop()]);
     this.homeCluster.api.close();
+    this.foreignCluster.api.close();
     await this.#lab.down();
     closeSync(this.#log);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async start(): Promise<void> {
+  /** `kubeconfig`: a file, of the home cluster; default: of its administrator. */
+  async start({ kubeconfig = this.homeCluster.kubeconfig }: { kubeconfig?: string } = {}): Promise<void> {
     const [kubelet = 0] = await freePorts(1);
     const options = {
-      kubeconfig: this.homeCluster.kubeconfig,
+      kubeconfig,
       'virtual-node': NODE,
       'node-address': '127.0.0.1',
       'kubelet-port': kubelet,

@@ -24,7 +24,7 @@ const documents = fc.oneof(
   value,
   fc.record({ request: value, acceptance: value, offer: value, grant: value }, { requiredKeys: [] }),
   fc.record({
-    request: fc.record({ clusterName: value, namespaces: fc.array(value), joinToken: value }),
+    request: fc.record({ clusterName: value, namespaces: fc.array(value), names: value, joinToken: value }),
     grant: fc.record({ state: fc.constantFrom('Active', 'Pending', 'x'), contract: value, api: value }),
   }),
 );

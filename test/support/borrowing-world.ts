@@ -4,6 +4,7 @@ import { LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { leases, nodes, pods } from '../../src/api/resources.ts';
 import { API_VERSION, virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
+import type { DrainLimits } from '../../src/kube/drain-stage.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
@@ -28,6 +29,8 @@ export class BorrowingWorld {
   readonly agents: RealAgents;
   readonly borrowing: Borrowing;
   readonly warnings: string[] = [];
+  /** `Kind/name reason: message`. */
+  readonly events: string[] = [];
   readonly client: KubeClient;
   connected = true;
   readonly #lifecycle: Lifecycle;
@@ -35,7 +38,11 @@ export class BorrowingWorld {
   #wanted = false;
   #said = { ours: '', theirs: '' };
 
-  constructor(admin: KubeClient, client: KubeClient) {
+  constructor(
+    admin: KubeClient,
+    client: KubeClient,
+    drain: DrainLimits = { evictMs: DRAIN_MS, endMs: 1000 },
+  ) {
     this.client = client;
     this.agents = new RealAgents(admin);
     const log = createLogger({
@@ -76,8 +83,11 @@ export class BorrowingWorld {
       },
       launcher: this.agents,
       systemNamespace: 'tributary-system',
-      drainMs: DRAIN_MS,
-      events: { event: () => undefined },
+      drain,
+      events: {
+        event: ({ kind, metadata }, _type, reason, message) =>
+          void this.events.push(`${kind}/${metadata.name} ${reason}: ${message}`),
+      },
       clock: systemClock,
       log,
     });
@@ -129,6 +139,8 @@ class RealAgents implements AgentLauncher {
   readonly #admin: KubeClient;
   readonly #running = new Map<string, { abort: AbortController; done: Promise<void>; agent: WantedAgent }>();
   dead = false;
+  /** Pods do not end by themselves. */
+  stubborn = false;
 
   constructor(admin: KubeClient) {
     this.#admin = admin;
@@ -197,6 +209,7 @@ class RealAgents implements AgentLauncher {
       const object = { apiVersion: API_VERSION, kind: 'VirtualNode', ...found, status: { conditions } };
       await admin.replace(virtualNodes, object, { subresource: 'status' });
     }
+    if (this.stubborn) return;
     const { items } = await admin.list(pods, { fieldSelector: `spec.nodeName=${name}` });
     for (const { metadata } of items.filter((pod) => pod.metadata.deletionTimestamp !== undefined)) {
       await admin.delete(pods, metadata, { gracePeriodSeconds: 0 });

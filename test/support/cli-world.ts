@@ -2,7 +2,7 @@ import type { ForeignCluster } from '../../src/api/foreign-cluster.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { advertisements } from '../../src/api/advertisement.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
-import type { ResourceType } from '../../src/api/resources.ts';
+import { persistentVolumes, type ResourceType } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
 import type { CommandEnvironment } from '../../src/cli/peering/environment.ts';
@@ -47,6 +47,7 @@ export class CliWorld {
       advertisements,
       peeringRequests,
       virtualNodes,
+      persistentVolumes,
     ] as ResourceType<KubeObject>[];
     return new CliWorld(await new FakeApiServer({ types }).start());
   }

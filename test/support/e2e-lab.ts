@@ -13,6 +13,13 @@ import { Lab } from '../../lab/lab.ts';
 export const E2E_LAB = 'e2e';
 /** Of the tests of peering; see e2e-peers.ts. */
 export const PEERS_LAB = 'peers';
+/** Of the tests of the network; see e2e-network.ts. */
+export const NETWORK_LAB = 'net';
+/** Of those of what happens to the network below; see e2e-underlay.ts. */
+export const UNDERLAY_LAB = 'under';
+
+/** Of those of namespaces that stretch over clusters; see e2e-namespaces.ts. */
+export const NAMESPACES_LAB = 'names';
 
 /** One offloaded namespace for each test file, so that none sees what another leaves. */
 export const E2E_NAMESPACES = [
@@ -65,8 +72,11 @@ export async function upE2eLab(): Promise<void> {
 export async function downE2eLab(): Promise<void> {
   if (isKept()) return;
   await Lab.down(E2E_LAB);
-  // Where a test of peering has brought it up.
+  // Where a test of peering or of the network has brought it up.
   await Lab.down(PEERS_LAB);
+  await Lab.down(NETWORK_LAB);
+  await Lab.down(NAMESPACES_LAB);
+  await Lab.down(UNDERLAY_LAB);
 }
 
 async function isUp(): Promise<boolean> {

@@ -32,6 +32,16 @@ const TABLE = 'inet peers-test';
 /** Leaves are renewed after about 40 s; the API server grants tokens of ten minutes at least. */
 const SHORT_LIVES = '--leaf-seconds 60 --credential-seconds 600';
 
+const PLAIN = [
+  { name: 'rome', metricsServer: false },
+  { name: 'milan', nodes: 2, segment: 1, metricsServer: false },
+] as const;
+/** With what guests can be given: volumes, a runtime class, metrics. */
+const WITH_ALL = [
+  { name: 'rome' },
+  { name: 'milan', nodes: 2, segment: 1, storage: true, hardenedRuntime: true },
+] as const;
+
 /** How the network is between them. Nat: from rome to milan nothing can be opened. Cut: nothing passes at all. */
 export type Network = 'open' | 'nat' | 'cut';
 
@@ -53,9 +63,12 @@ export class Peers {
     this.#bench = bench;
   }
 
-  /** The lab with Tributary in both clusters, without any peering; brought up by whoever comes first. */
-  static async open(name: string = PEERS_LAB): Promise<Peers> {
-    const lab = await upPeersLab(name);
+  /**
+   * The lab with Tributary in both clusters, without any peering; brought up by whoever comes first. `options` are
+   * further ones of `tributary manifests cluster`.
+   */
+  static async open(name: string = PEERS_LAB, options = ''): Promise<Peers> {
+    const lab = await upPeersLab(name, options);
     const bench = await Workbench.create(lab);
     const [rome, milan] = await Promise.all(CITIES.map(async (city) => idOf(bench, city)));
     const peers = new Peers(lab, bench, { rome: rome ?? '', milan: milan ?? '' });
@@ -74,7 +87,7 @@ export class Peers {
 
   /** Puts the program of another image in the place of the one that runs, as a person would. */
   async upgrade(city: City, image: string): Promise<void> {
-    await install(this.#bench, city, image);
+    await install(this.#bench, city, { image });
   }
 
   /** A shell command, with contexts rome (the default) and milan; whatever its exit code. */
@@ -305,7 +318,7 @@ table ${TABLE} {
 }
 
 /** The lab with Tributary in both clusters; nothing is done to one that is up and kept. */
-async function upPeersLab(name: string): Promise<Lab> {
+async function upPeersLab(name: string, options: string): Promise<Lab> {
   if (process.env['TRIBUTARY_E2E_LAB'] === 'keep') {
     const kept = await Lab.open(name).catch(() => undefined);
     if (kept !== undefined) return kept;
@@ -314,26 +327,30 @@ async function upPeersLab(name: string): Promise<Lab> {
   image.catch(() => undefined);
   const lab = await Lab.up({
     name,
-    clusters: [
-      { name: 'rome', metricsServer: false },
-      { name: 'milan', nodes: 2, segment: 1, metricsServer: false },
-    ],
+    clusters: name === PEERS_LAB ? WITH_ALL : PLAIN,
   });
   const [bench, archive] = await Promise.all([Workbench.create(lab), image]);
   await Promise.all(lab.clusters.map(async (cluster) => cluster.loadImage(archive)));
-  await Promise.all(CITIES.map(async (city) => install(bench, city)));
+  await Promise.all(CITIES.map(async (city) => install(bench, city, { options })));
   return lab;
 }
 
-async function install(bench: Workbench, city: City, image: string = agentImageName): Promise<void> {
+async function install(
+  bench: Workbench,
+  city: City,
+  { image = agentImageName, options: more = '' }: { image?: string; options?: string },
+): Promise<void> {
   const { address } = bench.lab.cluster(city).node();
   const options = [
     `--image ${image} --cluster-name ${city} --home-api-server ${address}:6443 ${SHORT_LIVES}`,
     `--service NodePort --node-port ${NODE_PORT}`,
     ...(city === 'rome' ? [`--advertise ${address}:${NODE_PORT}`] : []),
+    more,
   ];
   for (const what of ['crds', `cluster ${options.join(' ')}`]) {
-    await ask(bench, `tributary manifests ${what} | kubectl --context ${city} apply --server-side -f -`);
+    await ask(bench, `tributary manifests ${what} | kubectl --context ${city} apply --server-side -f -`, {
+      timeoutMs: 120_000,
+    });
   }
   const rollout = `kubectl --context ${city} -n ${SYSTEM} rollout status deployment/tributary-cluster`;
   await ask(bench, `${rollout} --timeout=120s`, { timeoutMs: 130_000 });

@@ -30,6 +30,11 @@ export interface FakeRequestsOptions {
   now: () => number;
 }
 
+interface EvictionOptions {
+  dryRun?: string[];
+  preconditions?: { uid?: string };
+}
+
 /** Routes requests to storage, as the handlers of an API server do. */
 export class FakeRequests {
   readonly #options: FakeRequestsOptions;
@@ -80,7 +85,11 @@ export class FakeRequests {
       return this.#writes.create(targetOf(parts), parts.namespace, object);
     }
     const owner = this.#get({ ...parts, subresource: undefined });
-    if (parts.subresource === 'eviction') return this.#writes.delete(targetOf(parts), {});
+    if (parts.subresource === 'eviction') {
+      const { deleteOptions = {} } = object as unknown as { deleteOptions?: EvictionOptions };
+      if (deleteOptions.dryRun !== undefined) return owner;
+      return this.#writes.delete({ ...targetOf(parts), subresource: undefined }, deleteOptions);
+    }
     if (parts.subresource === 'token') {
       const status = {
         token: `token-of-${owner.metadata.name}`,

@@ -80,7 +80,7 @@ informer.onChange((name, current) => {
 const signal = new AbortController();
 await informer.start(signal.signal);
 const config = parseConfig({
-  options: { ...options, kubeconfig, 'ops-port': '0' },
+  options: { ...options, kubeconfig, 'ops-port': '0', network: 'off' },
   env: {},
   hostname: 'gateway',
 });

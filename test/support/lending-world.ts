@@ -18,6 +18,9 @@ import type { LinkView, OwnIdentity } from '../../src/peering/ports.ts';
 import type { AcceptanceDocument, Documents, RequestDocument } from '../../src/peering/protocol/documents.ts';
 import { eventually } from './eventually.ts';
 
+/** Real API servers on a machine that does much else besides take their time. */
+const PATIENCE_MS = 60_000;
+
 export const API = { server: 'https://provider.example:6443' };
 
 export interface Noted {
@@ -193,15 +196,15 @@ export class Peer {
   }
 
   async offered(): Promise<void> {
-    await eventually('an offer', () => this.told.offer !== undefined);
+    await eventually('an offer', () => this.told.offer !== undefined, PATIENCE_MS);
   }
 
   async granted(state: string): Promise<void> {
-    await eventually(`the grant is ${state}`, () => this.told.grant?.state === state).catch(
-      (error: Error) => {
-        throw new Error(`${error.message}; it is ${JSON.stringify(this.told.grant)}`);
-      },
-    );
+    try {
+      await eventually(`the grant is ${state}`, () => this.told.grant?.state === state, PATIENCE_MS);
+    } catch (cause) {
+      throw new Error(`${String(cause)}; it is ${JSON.stringify(this.told.grant)}`, { cause });
+    }
   }
 
   /** From the request to the contract in force. */

@@ -75,8 +75,14 @@ export class PeeringLab {
   static async up(name: string, clusters: readonly PeeringLabCluster[]): Promise<PeeringLab> {
     const options = clusters.map((cluster) => ({ ...cluster, workload: 'kwok' as const }));
     const own = new PeeringLab(await lab.Lab.fresh({ name, clusters: options }));
-    await Promise.all(own.lab.clusters.map(async (cluster) => lab.PeerProcess.prepare(cluster)));
-    for (const cluster of own.lab.clusters) own.#cities.set(cluster.name, await City.open(cluster));
+    try {
+      await Promise.all(own.lab.clusters.map(async (cluster) => lab.PeerProcess.prepare(cluster)));
+      for (const cluster of own.lab.clusters) own.#cities.set(cluster.name, await City.open(cluster));
+    } catch (error) {
+      // A test that never got its lab cannot take it down.
+      await own.down();
+      throw error;
+    }
     return own;
   }
 

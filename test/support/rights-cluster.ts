@@ -85,22 +85,28 @@ export class RightsCluster {
 
   with(token: string): Caller {
     return async (method, path, body) => {
+      const text = body === undefined ? '' : JSON.stringify(body);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       const sent = request(
         new URL(path, this.cluster.server),
         {
           method,
           ca: this.cluster.pki.authority.cert,
-          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          headers: {
+            authorization: `Bearer ${token}`,
+            'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+            // With DELETE, Node sends none itself, and what it sends is no request then.
+            ...(body !== undefined && { 'content-length': Buffer.byteLength(text) }),
+          },
         },
         (answer) => {
-          let text = '';
-          answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-          answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body: text }));
+          let got = '';
+          answer.setEncoding('utf8').on('data', (chunk: string) => (got += chunk));
+          answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body: got }));
         },
       );
       sent.once('error', reject);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
+      sent.end(text);
       return promise;
     };
   }

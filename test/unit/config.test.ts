@@ -46,3 +46,27 @@ describe('configuration of an agent', () => {
     expect(() => parse({ 'ops-port': '-1', 'log-level': 'loud' })).toThrow(/log-level.*; .*ops-port/u);
   });
 });
+
+test.each([
+  ['pod-cidr', '10.244.0.0', '--pod-cidr: "10.244.0.0" is not a CIDR'],
+  ['view-pools', '100.64.0.0/10,nonsense', '--view-pools: "nonsense" is not a CIDR'],
+  ['service-cidr', '10.96.1.0/16', 'write 10.96.0.0/16'],
+  ['external-cidr', '10.70.0.0/20,10.71.0.0/20', '--external-cidr is one CIDR'],
+  ['tunnel-endpoint', 'foo', '--tunnel-endpoint: not HOST:PORT'],
+])('--%s %s is a mistake', (name, value, message) => {
+  expect(() => parseConfig({ options: { [name]: value }, env: {}, hostname: 'h' })).toThrow(message);
+});
+
+test('the external range must not lie in what is used', () => {
+  const options = { 'pod-cidr': '10.244.0.0/16', 'external-cidr': '10.244.16.0/20' };
+  const message = '--external-cidr 10.244.16.0/20 overlaps with 10.244.0.0/16';
+  expect(() => parseConfig({ options, env: {}, hostname: 'h' })).toThrow(message);
+});
+
+test('a gateway that cannot be dialled has no endpoints; one that says nothing has its own', () => {
+  const endpoints = (options: Record<string, string>): unknown =>
+    parseConfig({ options, env: {}, hostname: 'h' }).tunnelEndpoints;
+  expect(endpoints({ 'tunnel-endpoint': 'none' })).toEqual([]);
+  expect(endpoints({ 'tunnel-endpoint': 'vpn.example.org:51820' })).toEqual(['vpn.example.org:51820']);
+  expect(endpoints({})).toBeUndefined();
+});

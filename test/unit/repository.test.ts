@@ -83,7 +83,7 @@ test('decisions are numbered without a gap and listed', () => {
 });
 
 test('each reason that users meet is explained', () => {
-  const text = read('docs/troubleshooting.md') + read('docs/peering.md');
+  const text = ['troubleshooting', 'peering', 'namespaces'].map((name) => read(`docs/${name}.md`)).join('');
   const code = sources.map(read).join('\n');
   const used = (list: string, reasons: Readonly<Record<string, string>>): string[] =>
     Object.entries(reasons).flatMap(([key, reason]) => (code.includes(`${list}.${key}`) ? [reason] : []));

@@ -61,6 +61,7 @@ test('a pod that does not go holds up its removal for a while, and loses its acc
     [
       `tributary-agents/deployments/${NAME}`,
       `shop/rolebindings/tributary-agent-${ID}`,
+      `shop/rolebindings/tributary-agent-${ID}-kinds`,
       `tributary-system/rolebindings/${NAME}`,
       `tributary-system/roles/${NAME}`,
       `tributary-agents/serviceaccounts/${NAME}`,

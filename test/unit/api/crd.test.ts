@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { customResourceDefinitions, DEFINITIONS } from '../../../src/api/crd/index.ts';
+import { labelSelector } from '../../../src/api/crd/label-selector.ts';
 import type { Schema } from '../../../src/api/crd/schema.ts';
 import { virtualNodeDefinition } from '../../../src/api/crd/virtual-node.ts';
 
@@ -55,6 +56,25 @@ test.each([
   expect(new RegExp(pattern ?? '').test(text)).toBe(good);
 });
 
+test.each([
+  ['region', true],
+  ['tributary.dev/cluster', true],
+  ['beta.kubernetes.io/arch', true],
+  ['_x', false],
+  ['bad key', false],
+  ['a/b/c', false],
+  ['/b', false],
+  ['Upper.case/b', false],
+  ["it's", false],
+  ['', false],
+])('key of a label in a selector %j: %s', (text, good) => {
+  const { matchLabels, matchExpressions } = labelSelector('Which.').properties ?? {};
+  const pattern = matchExpressions?.items?.properties?.['key']?.pattern ?? '';
+  expect(new RegExp(pattern).test(text)).toBe(good);
+  const [rule] = matchLabels?.['x-kubernetes-validations'] ?? [];
+  expect(rule?.rule).toBe(`self.all(key, key.matches(r'${pattern}'))`);
+});
+
 test('every text that rules or people look at is bounded', () => {
   const unbounded = all.filter(
     ([, { type, maxLength, enum: values, format }]) =>
@@ -64,10 +84,10 @@ test('every text that rules or people look at is bounded', () => {
 });
 
 test('every manifest serves status as a subresource, under its short name', () => {
-  const manifest = (plural: string, kind: string, shortName: string): object => ({
+  const manifest = (plural: string, kind: string, shortName: string, scope = 'Cluster'): object => ({
     metadata: { name: `${plural}.tributary.dev` },
     spec: {
-      scope: 'Cluster',
+      scope,
       names: { kind, plural, shortNames: [shortName], categories: ['tributary'] },
       versions: [{ name: 'v1alpha1', served: true, storage: true, subresources: { status: {} } }],
     },
@@ -80,5 +100,7 @@ test('every manifest serves status as a subresource, under its short name', () =
     manifest('acceptancepolicies', 'AcceptancePolicy', 'ap'),
     manifest('peeringrequests', 'PeeringRequest', 'pr'),
     manifest('advertisements', 'Advertisement', 'adv'),
+    manifest('tunnels', 'Tunnel', 'tun'),
+    manifest('namespaceoffloadings', 'NamespaceOffloading', 'nso', 'Namespaced'),
   ]);
 });

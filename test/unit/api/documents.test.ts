@@ -1,13 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
+import { API_VERSION } from '../../../src/api/virtual-node.ts';
 import { DEFINITIONS } from '../../../src/api/crd/index.ts';
 import type { Schema } from '../../../src/api/crd/schema.ts';
 
 const text = readFileSync(new URL('../../../docs/peering.md', import.meta.url), 'utf8');
+/** A piece without a kind is more of what a SharingPolicy may say. */
 const examples = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)]
   .flatMap(([, yaml = '']) => parseAllDocuments(yaml))
-  .map((document) => document.toJS() as { kind: string; spec: object });
+  .map((document) => document.toJS() as { apiVersion?: string; kind?: string; spec: object })
+  .filter(({ apiVersion = API_VERSION }) => apiVersion === API_VERSION)
+  .map(({ kind = 'SharingPolicy', spec }) => ({ kind, spec }));
 
 /** Paths that the schema does not know; the API server would drop them without a word. */
 function unknownFields(value: unknown, schema: Schema | undefined, path: string): string[] {
@@ -20,7 +24,12 @@ function unknownFields(value: unknown, schema: Schema | undefined, path: string)
 }
 
 test('examples of documents have only fields that there are', () => {
-  expect(examples.map(({ kind }) => kind)).toEqual(['SearchDomain', 'SharingPolicy', 'AcceptancePolicy']);
+  expect(examples.map(({ kind }) => kind)).toEqual([
+    'SearchDomain',
+    'SharingPolicy',
+    'AcceptancePolicy',
+    'SharingPolicy',
+  ]);
   for (const { kind, spec } of examples) {
     const definition = DEFINITIONS.find(({ type }) => type.kind === kind);
     expect(unknownFields(spec, definition?.schema.properties?.['spec'], kind)).toEqual([]);

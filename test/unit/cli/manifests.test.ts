@@ -3,6 +3,9 @@ import { parseAllDocuments } from 'yaml';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { tenantKubeconfigCommand } from '../../../src/cli/manifests-tenant-kubeconfig.ts';
 import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
+import { forgeTenantPolicies } from '../../../src/peering/tenant-policies.ts';
+
+const POLICIES = forgeTenantPolicies().length;
 
 type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
 
@@ -19,18 +22,26 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
-  ['crds', manifestsCommand, 7],
-  ['cluster --image tributary:1', manifestsCommand, 39],
+  ['crds', manifestsCommand, 9],
+  ['cluster --image tributary:1', manifestsCommand, 54 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    39,
+    54 + POLICIES,
   ],
-  ['gateway --image tributary:1 --log-level debug', manifestsCommand, 7],
-  [`${peer} shop`, manifestsCommand, 15],
-  [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 17],
-  ['--peer rome --namespace a', tenantCommand, 10],
-  ['--peer rome --namespace a,b --quota cpu=1 --pod-security restricted', tenantCommand, 16],
+  ['gateway --image tributary:1 --log-level debug', manifestsCommand, 11],
+  ['gateway --image tributary:1 --network off', manifestsCommand, 7],
+  [
+    'gateway --image tributary:1 --replicas 2 --wireguard-port 1 --tunnel-endpoint none',
+    manifestsCommand,
+    11,
+  ],
+  ['node --image tributary:1 --tunnel-mtu 1300', manifestsCommand, 7],
+  ['clean-up --image tributary:1', manifestsCommand, 2],
+  [`${peer} shop`, manifestsCommand, 17],
+  [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 20],
+  ['--peer rome --namespace a', tenantCommand, 9 + POLICIES],
+  ['--peer rome --namespace a,b --quota cpu=1 --pod-security restricted', tenantCommand, 16 + POLICIES],
 ])('"%s" prints YAML that holds whole objects', async (args, command, count) => {
   const { code, out, err } = await run(command, args);
   expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -39,14 +50,34 @@ test.each([
   expect(out).not.toMatch(/[&*]a\d/);
 });
 
+test('what YAML 1.1 takes for a truth value is quoted: kubectl reads that', async () => {
+  for (const args of [
+    'gateway --image tributary:1 --network off',
+    'cluster --image tributary:1 --preshared-keys on',
+  ]) {
+    const { out } = await run(manifestsCommand, args);
+    const strings = parseAllDocuments(out, { version: '1.1' }).flatMap(
+      (document) =>
+        (document.toJS() as { spec?: { template?: { spec: { containers: { args?: unknown[] }[] } } } }).spec
+          ?.template?.spec.containers[0]?.args ?? [],
+    );
+    expect(strings).toContain(args.split(' ').at(-1));
+  }
+});
+
 test.each([
-  ['', manifestsCommand, 'say which manifests: crds, cluster, gateway, peer'],
+  ['', manifestsCommand, 'say which manifests: crds, cluster, gateway, node, clean-up, peer'],
   ['constructor', manifestsCommand, 'say which manifests'],
   ['cluster', manifestsCommand, '--image is required'],
   ['cluster --image tributary:1 --service Ingress', manifestsCommand, '--service must be one of ClusterIP'],
   ['cluster --image tributary:1 --node-port x', manifestsCommand, 'has no node port'],
+  ['gateway --image tributary:1 --network maybe', manifestsCommand, '--network must be on or off'],
+  ['gateway --image tributary:1 --replicas 0', manifestsCommand, 'replicas must be from 1 to 16'],
+  ['gateway --image tributary:1 --wireguard-port x', manifestsCommand, '--wireguard-port must be a port'],
   ['crds extra', manifestsCommand, 'unexpected argument "extra"'],
   [`cluster --imagine x`, manifestsCommand, "Unknown option '--imagine'"],
+  [`cluster --image x --pod-cidr 10.1.2.3`, manifestsCommand, '--pod-cidr: "10.1.2.3" is not a CIDR'],
+  [`gateway --image x --tunnel-endpoint foo`, manifestsCommand, '--tunnel-endpoint: not HOST:PORT'],
   [`${peer} kube-system`, manifestsCommand, 'cannot be offloaded'],
   [`${peer} shop --kubeconfig-secret a/b/c`, manifestsCommand, 'is not of the form namespace/name'],
   ['--peer rome', tenantCommand, '--namespace is required'],

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { leases } from '../../../src/api/resources.ts';
 import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
-import { LeaderElection } from '../../../src/kube/leader-election.ts';
+import { LeaderElection, type LeaderElectionOptions } from '../../../src/kube/leader-election.ts';
 import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
@@ -73,15 +73,17 @@ interface Contender {
   election: LeaderElection;
   process: StoppableClock;
   lost: string[];
+  taken: string[];
   elected: () => boolean;
 }
 
-function contend(identity: string): Contender {
+function contend(identity: string, options: Partial<LeaderElectionOptions> = {}): Contender {
   const process = new StoppableClock();
   // The client's own time limits are not what is tested, and would fire while we step.
   const client = createClient(server.credentials(), { timeoutMs: 1e9, clock: process });
   clients.push(client);
   const lost: string[] = [];
+  const taken: string[] = [];
   const election = new LeaderElection({
     client,
     clock: process,
@@ -91,6 +93,8 @@ function contend(identity: string): Contender {
     durationMs: DURATION_MS,
     random: () => 0.5,
     onLost: (reason) => lost.push(reason),
+    onTaken: (by) => taken.push(by),
+    ...options,
   });
   elections.push(election);
   let elected = false;
@@ -98,13 +102,21 @@ function contend(identity: string): Contender {
     () => (elected = true),
     () => undefined,
   );
-  return { election, process, lost, elected: () => elected };
+  return { election, process, lost, taken, elected: () => elected };
 }
 
 /** Lets time pass in steps, and in each the requests be answered. */
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 500) {
     await clock.advance(Math.min(500, left));
+    await eventually('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
+    await clock.advance(0);
+  }
+}
+
+async function passFinely(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 20) {
+    await clock.advance(Math.min(20, left));
     await eventually('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
     await clock.advance(0);
   }
@@ -133,6 +145,78 @@ test('who stops gives way at once', async () => {
   await pass(5000);
   expect(b.election.leading).toBe(true);
   expect(holder()).toBe('b');
+});
+
+test('who keeps the lease over a stop leads again when it comes back, and until then nobody does', async () => {
+  const a = contend('node-a', { releaseOnStop: false });
+  await pass(1000);
+  const b = contend('node-b', { releaseOnStop: false });
+  await a.election.stop();
+  await pass(10_000);
+  expect([holder(), b.elected()]).toEqual(['node-a', false]);
+  const again = contend('node-a', { releaseOnStop: false });
+  await pass(1000);
+  expect([again.elected(), again.taken, b.taken]).toEqual([true, [], ['node-a']]);
+  await pass(60_000);
+  expect([again.election.leading, b.elected()]).toEqual([true, false]);
+});
+
+test('who must wait hears for whom, once for each', async () => {
+  const a = contend('a');
+  await pass(1000);
+  const b = contend('b');
+  await pass(40_000);
+  expect(b.taken).toEqual(['a']);
+  await a.election.stop();
+  const c = contend('c');
+  await pass(40_000);
+  const [leader, other] = b.elected() ? [b, c] : [c, b];
+  expect(other.taken.at(-1)).toBe(leader === b ? 'b' : 'c');
+});
+
+test('one that outlasts silence leads again when it is heard, unless another has taken the lease', async () => {
+  const a = contend('a', { outlastsSilence: true });
+  await pass(1000);
+  const end = server.fault({ status: 503, times: 1e6 });
+  await pass(30_000);
+  expect([a.election.leading, a.lost]).toEqual([false, []]);
+  end();
+  await pass(5000);
+  expect([a.election.leading, a.lost]).toEqual([true, []]);
+  a.process.stop();
+  contend('b');
+  await pass(30_000);
+  a.process.resume();
+  await pass(5000);
+  expect([a.election.leading, a.lost.length, a.taken]).toEqual([false, 1, ['b']]);
+});
+
+test('a leader hears who has taken its lease before it hears that it has lost it', async () => {
+  const order: string[] = [];
+  const a = contend('a', { onTaken: (by) => order.push(by), onLost: () => order.push('lost') });
+  await pass(1000);
+  a.process.stop();
+  contend('b');
+  await pass(30_000);
+  expect(holder()).toBe('b');
+  a.process.resume();
+  await pass(5000);
+  // Its timer may say first that it could not renew; that it was taken is then seen by its next start.
+  expect([['b', 'lost'], ['lost']]).toContainEqual(order);
+});
+
+test.each([2, 1])('with a lease of %s seconds another leads within them', async (seconds) => {
+  // As src/agent/gateway-lead.ts does.
+  const durationMs = seconds * 650;
+  const options = { durationMs, retryMs: durationMs / 8, random: () => 0.999 };
+  const a = contend('a', options);
+  await passFinely(200);
+  const b = contend('b', options);
+  await passFinely(3000);
+  expect([a.election.leading, b.elected()]).toEqual([true, false]);
+  a.process.stop();
+  await passFinely(seconds * 1000);
+  expect(b.elected()).toBe(true);
 });
 
 test('who dies is followed after the duration, not before', async () => {

@@ -37,6 +37,12 @@ describe('replay', () => {
     });
   });
 
+  test('what lost its power and got it back is on', () => {
+    const power = (name: string, on: boolean): JournalEntry => ({ kind: 'power', name, on });
+    const state = replay(lines(power('home-1', false), power('home-2', false), power('home-1', true)));
+    expect([...state.off]).toEqual(['home-2']);
+  });
+
   test('a daemon that was announced and never started has no process', () => {
     expect(replay(lines({ kind: 'daemon', spec: etcd })).daemons.get('home/etcd')).toEqual({ spec: etcd });
   });

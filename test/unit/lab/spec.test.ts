@@ -21,6 +21,10 @@ describe('resolveSpec', () => {
         workload: 'containers',
         segment: 0,
         metricsServer: true,
+        storage: false,
+        hardenedRuntime: false,
+        networkPolicies: false,
+        flags: {},
         nodeCount: 2,
         nodes: [
           { name: 'home-1', address: '172.30.3.11', netns: 'tl-lab-home-1', podCidr: '10.244.0.0/24' },
@@ -34,6 +38,10 @@ describe('resolveSpec', () => {
         workload: 'containers',
         segment: 0,
         metricsServer: true,
+        storage: false,
+        hardenedRuntime: false,
+        networkPolicies: false,
+        flags: {},
         nodeCount: 1,
         nodes: [
           { name: 'foreign-1', address: '172.30.3.41', netns: 'tl-lab-foreign-1', podCidr: '10.245.0.0/24' },

@@ -24,7 +24,9 @@ test('requests are bounded, finished pods as well, and what a peer has no right 
   expect(forgeQuota('a', {}, quota).spec?.hard).toEqual({
     configmaps: '500',
     secrets: '9',
-    services: '0',
+    services: '250',
+    'count/endpointslices.discovery.k8s.io': '1000',
+    'count/ingresses.networking.k8s.io': '100',
     'services.loadbalancers': '0',
     'services.nodeports': '0',
     persistentvolumeclaims: '0',

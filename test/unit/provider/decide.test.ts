@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { LABEL_HOME_UID } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { forgeStatus } from '../../../src/provider/forge/status.ts';
+import { forgeStatus, refusedStatus } from '../../../src/provider/forge/status.ts';
 import type { Action, Situation } from '../../../src/provider/pods/decide.ts';
 import { decide } from '../../../src/provider/pods/decide.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from './support/pods.ts';
@@ -66,6 +66,31 @@ const ROWS: Row[] = [
     { do: 'refuse', reason: 'NamespaceNotOffloaded' },
   ],
   ['a pod of a DaemonSet', { home: daemon }, { do: 'refuse', reason: 'DaemonSetNotOffloaded' }],
+  [
+    'a pod that was refused, whose body has been given a node',
+    {
+      home: homePod({
+        status: refusedStatus(fresh, { reason: 'Unschedulable', message: 'full' }, NOW),
+      }),
+      remote: remotePod(fresh, {
+        status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
+      }),
+    },
+    {
+      do: 'writeStatus',
+      status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
+    },
+  ],
+  [
+    'a pod that was never refused, whose body has been given a node',
+    {
+      home: fresh,
+      remote: remotePod(fresh, {
+        status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
+      }),
+    },
+    { do: 'nothing' },
+  ],
   ['a pod whose body is unscheduled as yet', { home: fresh, remote: remotePod(fresh) }, { do: 'nothing' }],
   [
     'a pod whose body runs',

@@ -2,11 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { ANNOTATION_APPLIED, CONDITION_OFFLOADED } from '../../../src/api/names.ts';
 import type { Pod, PodStatus } from '../../../src/api/wire.ts';
 import { appliedOf } from '../../../src/provider/forge/applied.ts';
+import { endedStatus, lostStatus } from '../../../src/provider/forge/ended-status.ts';
 import { sameStatus } from '../../../src/provider/forge/same-status.ts';
 import {
   forgeStatus,
-  lostStatus,
   refusedStatus,
+  stayHomeStatus,
   unshowableStatus,
 } from '../../../src/provider/forge/status.ts';
 import { CONTEXT, homePod, NOW, remotePod, RUNNING } from './support/pods.ts';
@@ -46,6 +47,19 @@ describe('addresses', () => {
       podIP: '10.99.0.7',
       podIPs: [{ ip: '10.99.0.7' }],
     });
+  });
+
+  test.each([
+    ['Off', 'True'],
+    ['Up', 'False'],
+    ['Down', 'False'],
+  ] as const)('none that home may show, network %s: Ready is %s', (state, expected) => {
+    const context = { ...CONTEXT, network: state, homeViewOf: () => undefined };
+    const home = homePod();
+    const status = forgeStatus(home, remotePod(home, { status: RUNNING }), context, NOW);
+    expect(status).not.toHaveProperty('podIP');
+    expect(status).not.toHaveProperty('podIPs');
+    expect(condition(status, 'Ready')).toMatchObject({ status: expected });
   });
 
   test.each([
@@ -275,6 +289,47 @@ describe('without a body', () => {
     });
     expect(condition(status, 'Ready')).toMatchObject({ status: 'False', lastTransitionTime: LATER });
     expect(condition(status, 'DisruptionTarget')).toMatchObject({ status: 'True' });
+  });
+
+  test('refused for want of a place: since when it has been so, whichever reason it is', () => {
+    const since = (reason: 'ExceededQuota' | 'MissingReference', home: Pod, at: string): object | undefined =>
+      condition(refusedStatus(home, { reason, message: at }, at), CONDITION_OFFLOADED);
+    const first = refusedStatus(homePod(), { reason: 'Unschedulable', message: 'full' }, NOW);
+    const placeless = homePod({ status: first });
+    expect(since('ExceededQuota', placeless, LATER)).toMatchObject({
+      lastTransitionTime: NOW,
+      message: LATER,
+    });
+    expect(since('MissingReference', placeless, LATER)).toMatchObject({ lastTransitionTime: LATER });
+    const keyless = homePod({ status: refusedStatus(homePod(), refusal, NOW) });
+    expect(since('ExceededQuota', keyless, LATER)).toMatchObject({ lastTransitionTime: LATER });
+    expect(since('MissingReference', keyless, LATER)).toMatchObject({ lastTransitionTime: NOW });
+  });
+
+  test("a DaemonSet's pod counts as ready, with no address, and says that nothing runs", () => {
+    const status = stayHomeStatus(homePod(), 'stays home', NOW);
+    expect(status).toMatchObject({ phase: 'Pending', reason: 'DaemonSetNotOffloaded' });
+    expect(condition(status, 'Ready')).toMatchObject({ status: 'True', lastTransitionTime: NOW });
+    expect(condition(status, CONDITION_OFFLOADED)).toMatchObject({ status: 'False' });
+    expect(status.podIP ?? status.podIPs).toBeUndefined();
+    expect(stayHomeStatus(homePod({ status }), 'stays home', LATER)).toEqual(status);
+    // The node controller says so of all pods of a node that was silent.
+    const silent = status.conditions?.map((one) =>
+      one.type === 'Ready' ? { ...one, status: 'False' } : one,
+    );
+    const again = stayHomeStatus(homePod({ status: { ...status, conditions: silent ?? [] } }), 'x', LATER);
+    expect(condition(again, 'Ready')).toMatchObject({ status: 'True', lastTransitionTime: LATER });
+    expect(again.conditions?.filter(({ type }) => type === 'Ready')).toHaveLength(1);
+  });
+
+  test('ended at home: failed, and what others said of it stays', () => {
+    const target = { type: 'DisruptionTarget', status: 'True', reason: 'ReleasedFromVirtualNode' };
+    const refused = refusedStatus(homePod(), { reason: 'Unschedulable', message: 'full' }, NOW);
+    const home = homePod({ status: { ...refused, conditions: [...(refused.conditions ?? []), target] } });
+    const status = endedStatus(home, LATER);
+    expect(status.phase).toBe('Failed');
+    expect(status.reason).toBeUndefined();
+    expect(status.conditions).toEqual([target]);
   });
 
   test('unshowable: all as before, and the cause', () => {

@@ -20,3 +20,46 @@ test('created, shown, deleted: and nothing is left', async () => {
   expect(world.body('web')).toBeUndefined();
   await world.settled();
 });
+
+test('a pod that a controller counts is ended before it is let go', async () => {
+  await world.start();
+  world.addPod('work');
+  await world.settled();
+  const { storage } = world.home;
+  const finalizers = ['batch.kubernetes.io/job-tracking'];
+  const pod = storage.get('pods', 'shop/work');
+  if (pod === undefined) throw new Error('work is gone');
+  storage.update('pods', { ...pod, metadata: { ...pod.metadata, finalizers } });
+  world.deletePod('work');
+  const ended = (): boolean => {
+    const { metadata, status } = storage.get('pods', 'shop/work') ?? {};
+    return (
+      metadata?.deletionGracePeriodSeconds === 0 &&
+      ['Failed', 'Succeeded'].includes(String(status?.['phase']))
+    );
+  };
+  await eventually('ended at home, and held by its finalizer', ended);
+  expect(world.body('work')).toBeUndefined();
+});
+
+test('one that never had a body, too', async () => {
+  world.foreign.fault({
+    match: ({ method, path }) => method === 'POST' && path.endsWith('/pods'),
+    status: 403,
+    times: Infinity,
+  });
+  await world.start();
+  world.addPod('work');
+  await eventually('refused', () => world.status('work')?.['reason'] === 'Forbidden');
+  const { storage } = world.home;
+  const pod = storage.get('pods', 'shop/work');
+  if (pod === undefined) throw new Error('work is gone');
+  const finalizers = ['batch.kubernetes.io/job-tracking'];
+  storage.update('pods', { ...pod, metadata: { ...pod.metadata, finalizers } });
+  world.deletePod('work');
+  await eventually('failed', () => world.status('work')?.['phase'] === 'Failed');
+  await eventually(
+    'held by its finalizer only',
+    () => storage.get('pods', 'shop/work')?.metadata.deletionGracePeriodSeconds === 0,
+  );
+});

@@ -19,6 +19,7 @@ const inputs = (given: Partial<NodeInputs> = {}): NodeInputs => ({
   virtualNode: virtualNode(),
   contact: OK,
   notReady: undefined,
+  network: { kind: 'Off' },
   address: '192.0.2.1',
   kubeletPort: 10_250,
   version: '1.0',
@@ -169,5 +170,32 @@ describe('the VirtualNode’s status', () => {
     const status = forgeVirtualNodeStatus({ ...inputs({ virtualNode: node }), namespaces: [] });
     expect(status.conditions).toContainEqual(conditions[1]);
     expect(status.conditions?.[0]?.lastTransitionTime).toBe('2025-01-01T00:00:00Z');
+  });
+});
+
+describe('NetworkUnavailable', () => {
+  const DOWN = { kind: 'Down', reason: 'NoAnswer', message: 'no probe came back' } as const;
+  const shown = (node: Node, network: NodeInputs['network']): object[] =>
+    (forgeNodeStatus(node, inputs({ network })).conditions ?? []).filter(
+      ({ type }) => type === 'NetworkUnavailable',
+    );
+  const having = (reason: string): Node => ({
+    ...current,
+    status: { conditions: [{ type: 'NetworkUnavailable', status: 'True', reason }] },
+  });
+
+  test('follows the tunnel, in its words', () => {
+    expect(shown(current, { kind: 'Off' })).toEqual([]);
+    expect(shown(current, DOWN)).toMatchObject([
+      { status: 'True', reason: 'NoAnswer', message: 'no probe came back' },
+    ]);
+    expect(shown(having('NoAnswer'), { kind: 'Up' })).toMatchObject([
+      { status: 'False', reason: 'TunnelReady' },
+    ]);
+  });
+
+  test('goes with the network; that of a cloud stays', () => {
+    expect(shown(having('NoAnswer'), { kind: 'Off' })).toEqual([]);
+    expect(shown(having('NoRouteCreated'), { kind: 'Off' })).toMatchObject([{ reason: 'NoRouteCreated' }]);
   });
 });

@@ -55,6 +55,7 @@ test.each<[ErrorCode, string, string | undefined]>([
   ['NotFound', 'namespaces "t" not found', 'TenantNamespaceNotFound'],
   ['Conflict', 'x', undefined],
   ['Unavailable', 'x', undefined],
+  ['Unavailable', 'Internal error occurred: failed calling webhook "quota": timeout', 'Forbidden'],
   ['Unreachable', 'x', undefined],
   ['Unauthorized', 'x', undefined],
   ['TooManyRequests', 'x', undefined],

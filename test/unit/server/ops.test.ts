@@ -29,6 +29,7 @@ async function start(): Promise<void> {
       },
     ],
     components: () => states.now,
+    waiting: 'c',
     log: silentLogger,
   });
   await server.start(new AbortController().signal);
@@ -62,6 +63,16 @@ test('what fails is listed', async () => {
   });
   wrong.live = 'stuck';
   expect(await ask('/livez')).toEqual([503, 'loop: stuck\n']);
+});
+
+test('one that waits to lead is ready', async () => {
+  await start();
+  wrong.live = undefined;
+  wrong.ready = undefined;
+  states.now = { order: ['a', 'b', 'c', 'd'], starting: 'c' };
+  expect(await ask('/readyz')).toEqual([200, 'ok\n']);
+  states.now = { order: ['a', 'b', 'c', 'd'], starting: 'd' };
+  expect(await ask('/readyz')).toEqual([503, 'startup: starting d\n']);
 });
 
 test('a port that is taken fails the start', async () => {

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { advertisements } from '../../../../src/api/advertisement.ts';
 import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
-import { ANNOTATION_FORCE, LABEL_PROVIDER } from '../../../../src/api/names.ts';
+import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import { announcementData, readAnnouncementData } from '../../../../src/api/own-announcement.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
-import { configMaps, namespaces } from '../../../../src/api/resources.ts';
+import { configMaps, namespaces, persistentVolumes } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { runCli } from '../../../../src/cli/cli.ts';
 import { approveCommand } from '../../../../src/cli/peering/approve.ts';
@@ -77,6 +77,35 @@ describe('unpeer', () => {
       incoming: { phase: 'Denied', reason: 'DeniedHere' },
     }));
     expect((await world.run(unpeerCommand, 'mine')).code).toBe(0);
+  });
+
+  test.each([
+    ['Bound', 'mine', 1],
+    ['Bound', 'mine --incoming', 0],
+    ['Bound', 'mine --delete-volumes', 0],
+    ['Bound', 'mine --force', 0],
+    ['Released', 'mine', 0],
+  ])('a volume over there that is %s: "%s" ends with %i', async (phase, line, expected) => {
+    peered();
+    world.seed(persistentVolumes, {
+      metadata: { name: 'tributary-1', labels: { [LABEL_MANAGED_BY]: MILAN } },
+      spec: { claimRef: { namespace: 'shop', name: 'data' } },
+      status: { phase },
+    });
+    world.seed(persistentVolumes, {
+      metadata: { name: 'other', labels: { [LABEL_MANAGED_BY]: HOME } },
+      status: { phase: 'Bound' },
+    });
+    world.reconcile(() => status('None'));
+    const { code, err } = await world.run(unpeerCommand, line);
+    expect(code).toBe(expected);
+    expect(err).toBe(
+      expected === 0
+        ? ''
+        : 'Not begun: what is in 1 volume(s) over there would be lost, of the claims shop/data. ' +
+            'Save what you need and delete the claims, or add --delete-volumes.\n',
+    );
+    if (expected !== 0) expect(world.cluster('mine')?.spec?.outgoing).toBe('Enabled');
   });
 
   test('what does not end is named, with what to do about it', async () => {

@@ -68,7 +68,7 @@ describe.each(['before', 'after'] as const)('killed %s', (when) => {
   test.each(points(WRITES.down).flatMap((k) => [[k, 'alive'] as const, [k, 'dead'] as const]))(
     'write %i of a teardown with an agent that is %s',
     async (k, agent) => {
-      world = await new World({ drainMs: DRAIN_MS }).up();
+      world = await new World({ drain: { evictMs: DRAIN_MS, endMs: 1000 } }).up();
       await world.start();
       await world.established();
       for (const pod of ['web-0', 'web-1']) world.addPod(pod, 'milan');

@@ -27,7 +27,7 @@ async function tookMs(end: () => Promise<void>): Promise<number> {
 }
 
 test('pods that do not end are ended by force, a dead agent or not, and nothing stays', async () => {
-  await established({ drainMs: 4000 });
+  await established({ drain: { evictMs: 4000, endMs: 1000 } });
   world.agents.dead = true;
   world.addPod('web', 'milan');
   world.addPod('daemon', 'milan', { ownerReferences: [{ kind: 'DaemonSet', controller: true, uid: 'd' }] });
@@ -77,7 +77,7 @@ test('the request stands until nothing is left here, then it is withdrawn', asyn
 });
 
 test('with the provider dead and the link down, all of it ends in time', async () => {
-  await established({ drainMs: 4000 });
+  await established({ drain: { evictMs: 4000, endMs: 1000 } });
   world.addPod('web', 'milan');
   world.agents.dead = true;
   world.link(false);

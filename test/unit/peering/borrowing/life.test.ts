@@ -92,3 +92,19 @@ test('a namespace that is not offloaded although somebody has named it is told',
   world.want({ policy: policy() });
   await eventually('nothing is missed', () => message() === '1 of 1 ready');
 });
+
+test('a namespace that is being deleted is given up when it is gone, so that its pods can be ended over there', async () => {
+  await up();
+  await world.start();
+  await world.established();
+  const { storage } = world.home;
+  const shop = storage.get('namespaces', 'shop');
+  if (shop === undefined) throw new Error('the world has no namespace shop');
+  const going = { finalizers: ['test/pods'], deletionTimestamp: '2026-01-01T00:00:00Z' };
+  storage.update('namespaces', { ...shop, metadata: { ...shop.metadata, ...going } });
+  world.want({ namespaces: ['spare'] });
+  await eventually('spare as well', () => world.provider.request?.namespaces.includes('spare') === true);
+  expect(world.provider.request?.namespaces).toEqual(['shop', 'spare']);
+  storage.remove('namespaces', 'shop');
+  await eventually('shop is gone', () => world.provider.request?.namespaces.join() === 'spare');
+});

@@ -4,10 +4,10 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { createClient } from '../../../../src/kube/http-client.ts';
-import { TributaryError } from '../../../../src/lib/errors.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeApiServer } from '../../../support/fake-api-server.ts';
 import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
+import { mortal } from '../../../support/mortal.ts';
 
 /** Killed after each write that there is, and started again: always the same end. */
 
@@ -27,25 +27,6 @@ afterEach(async () => {
   await client.close();
   await api.stop();
 });
-
-/** Lets so many writes through; with the next one the process is dead, as far as the API server can see. */
-function mortal(writesLeft: number): { client: KubeClient; died: () => boolean } {
-  let left = writesLeft;
-  const writing: ReadonlySet<string | symbol> = new Set(['create', 'replace', 'patch', 'delete']);
-  const proxy = new Proxy(client, {
-    get(target, name) {
-      const value = Reflect.get(target, name) as unknown;
-      if (typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown => {
-        if (writing.has(name) && left-- <= 0) {
-          return Promise.reject(new TributaryError('Unreachable', 'killed'));
-        }
-        return (value as (...args: unknown[]) => unknown).apply(target, args);
-      };
-    },
-  });
-  return { client: proxy, died: () => left < 0 };
-}
 
 async function until(
   world: LendingWorld,
@@ -87,7 +68,7 @@ test('on the way to a contract', async () => {
   await setup.policy();
   let kills = 0;
   for (let writes = 0; ; writes++) {
-    const { client: dying, died } = mortal(writes);
+    const { client: dying, died } = mortal(client, writes);
     const world = await new LendingWorld(dying, OPTIONS, client).start();
     const peer = world.peer();
     automatic(world, peer);
@@ -127,7 +108,7 @@ test('on the way out', async () => {
     const peer = first.peer();
     await peer.peered();
     await first.stop();
-    const { client: dying, died } = mortal(writes);
+    const { client: dying, died } = mortal(client, writes);
     const world = new LendingWorld(dying, { ...OPTIONS, identity: first.identity }, client);
     await world.start();
     await world.peer(peer.identity).ask(null);

@@ -200,7 +200,9 @@ describe('outbox', () => {
   test('waits for each acknowledgement and then sends the last word, if it differs', () => {
     const { sent, state, outbox } = box();
     outbox.pump();
-    expect(sent).toEqual([{ request: null, acceptance: null, offer: null, grant: null }]);
+    expect(sent).toEqual([
+      { request: null, acceptance: null, offer: null, grant: null, network: null, services: null },
+    ]);
     expect(outbox.isSilent).toBe(false);
     state.documents = { request };
     outbox.pump();
@@ -223,7 +225,10 @@ describe('outbox', () => {
     state.documents = { acceptance, offer: large };
     outbox.pump();
     outbox.acknowledged(1, undefined);
-    expect(sent.map((each) => Object.keys(each))).toEqual([['request', 'acceptance', 'grant'], ['offer']]);
+    expect(sent.map((each) => Object.keys(each))).toEqual([
+      ['request', 'acceptance', 'grant', 'network', 'services'],
+      ['offer'],
+    ]);
     outbox.acknowledged(2, undefined);
     state.documents = { request, offer: { ...large, signature: 'z'.repeat(600_000) } };
     outbox.pump();

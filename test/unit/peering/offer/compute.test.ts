@@ -283,7 +283,7 @@ test('classes only by name, labels only of those who may, images only if shared,
     labels: {},
     images: [],
     prices: {},
-    keepForSeconds: 3600,
+    keepForSeconds: 86_400,
   });
   const spec: Partial<SharingPolicySpec> = {
     storageClasses: ['fast', 'gone'],

@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/lib/clock.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
 import { keepNode, keepPod } from '../../../../src/peering/offer/stock-objects.ts';
-import type { BoundPod } from '../../../../src/peering/offer/stock.ts';
+import type { StockPod } from '../../../../src/peering/offer/stock.ts';
 import { Stockkeeper, counts } from '../../../../src/peering/offer/stockkeeper.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeApiServer } from '../../../support/fake-api-server.ts';
@@ -126,7 +126,7 @@ test('what comes and goes without moving what is free is no change', () => {
   const pod = aPod('shop/a', 'n', { cpu: '1' });
   const moved = { ...pod, status: { ...pod.status, message: 'well', podIP: '10.0.0.1' } };
   const resized = aPod('shop/a', 'n', { cpu: '2' });
-  const keep = (object: object): BoundPod | undefined => keepPod(object as BoundPod);
+  const keep = (object: object): StockPod | undefined => keepPod(object as StockPod);
   expect(counts(keepNode(beaten), keepNode(node))).toBe(false);
   expect(counts(keepNode(aNode('n', { taint: 'NoExecute' })), keepNode(node))).toBe(true);
   expect(counts(keep(moved), keep(pod))).toBe(false);

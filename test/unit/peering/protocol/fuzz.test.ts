@@ -106,6 +106,47 @@ describe('refused, with the place and the reason', () => {
     ['request', { clusterName: 'a', namespaces: ['UPPER'] }, 'request.namespaces[0]: holds characters'],
     ['request', { clusterName: 'a', namespaces: Array(2_000).fill('a') }, 'more than 1024 items'],
     ['request', [], 'request: not an object'],
+    ['request', { clusterName: 'a', namespaces: ['shop'], names: [] }, 'request.names: not an object'],
+    [
+      'request',
+      { clusterName: 'a', namespaces: ['shop'], names: { web: 'web' } },
+      'request.names: names a namespace that is not among the namespaces',
+    ],
+    [
+      'request',
+      { clusterName: 'a', namespaces: ['shop'], names: JSON.parse('{"__proto__":"web"}') as unknown },
+      'request.names: key 0: holds characters',
+    ],
+    [
+      'request',
+      { clusterName: 'a', namespaces: ['shop'], names: { shop: '../kube-system' } },
+      'request.names: value 0: holds characters',
+    ],
+    [
+      'request',
+      { clusterName: 'a', namespaces: ['shop'], names: { shop: 'a'.repeat(64) } },
+      'request.names: value 0: longer than 63',
+    ],
+    [
+      'request',
+      {
+        clusterName: 'a',
+        namespaces: ['shop'],
+        names: Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`a${index}`, 'a'])),
+      },
+      'request.names: more than 1024 entries',
+    ],
+    ['grant', { state: 'Active', withheld: {} }, 'grant.withheld: not a list'],
+    [
+      'grant',
+      { state: 'Active', withheld: [{ homeNamespace: 'Shop', reason: 'NameTaken' }] },
+      'grant.withheld[0].homeNamespace: holds characters',
+    ],
+    [
+      'grant',
+      { state: 'Active', withheld: [{ homeNamespace: 'shop', reason: '\u001b[31m' }] },
+      'grant.withheld[0].reason: holds characters',
+    ],
     ['offer', { offer: [], signature: 'AAAA' }, 'offer.offer: not an object'],
     ['offer', { offer: {}, signature: '%%' }, 'offer.signature: holds characters'],
     ['acceptance', { text: 5, signature: 'AAAA' }, 'acceptance.text: not a text'],
@@ -137,6 +178,27 @@ describe('kept', () => {
       offer: null,
     });
     expect(problems).toHaveLength(1);
+  });
+
+  test('wishes for names, and why namespaces are withheld; for a later reason one of ours', () => {
+    const request = { clusterName: 'a', namespaces: ['shop'], names: { shop: 'store' } };
+    const withheld = [
+      { homeNamespace: 'shop', reason: 'NameTaken', message: 'two\nlines' },
+      { homeNamespace: 'web', reason: 'MoonTooFull' },
+    ];
+    expect(checkDocuments({ request, grant: { state: 'Active', withheld } })).toEqual({
+      changes: {
+        request,
+        grant: {
+          state: 'Active',
+          withheld: [
+            { homeNamespace: 'shop', reason: 'NameTaken', message: 'two lines' },
+            { homeNamespace: 'web', reason: 'NamingNotAllowed' },
+          ],
+        },
+      },
+      problems: [],
+    });
   });
 
   test.each<Message>([

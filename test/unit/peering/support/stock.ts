@@ -3,7 +3,7 @@ import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
 import { keepNode, keepPod } from '../../../../src/peering/offer/stock-objects.ts';
 import {
   takeStock,
-  type BoundPod,
+  type StockPod,
   type Stock,
   type StockParts,
 } from '../../../../src/peering/offer/stock.ts';
@@ -65,7 +65,7 @@ export function stockOf(nodes: Node[], pods: Pod[] = [], options: StockOptions =
   const { tenants = {}, storageClasses = [], ingressClasses = [] } = options;
   return takeStock({
     nodes: nodes.map(keepNode),
-    pods: pods.flatMap((pod) => keepPod(pod as unknown as BoundPod) ?? []),
+    pods: pods.flatMap((pod) => keepPod(pod as unknown as StockPod) ?? []),
     peerOf: (namespace) => tenants[namespace],
     storageClasses,
     ingressClasses,

@@ -33,6 +33,9 @@ test('one agent is these objects', () => {
       'RoleBinding shop/tributary-peer-milan',
       'Role web/tributary-peer-milan',
       'RoleBinding web/tributary-peer-milan',
+      'ClusterRole /tributary-peer-milan-kinds',
+      'RoleBinding shop/tributary-peer-milan-kinds',
+      'RoleBinding web/tributary-peer-milan-kinds',
       'Deployment tributary-system/tributary-peer-milan',
     ],
   );
@@ -82,6 +85,17 @@ test('the agent and the cluster role run hardened, alone, and on no virtual node
         },
       },
     });
+  }
+});
+
+test('a start that takes minutes on a busy node is not killed', () => {
+  const deployments = [...objects, ...forgeCluster({ image: 'tributary:1' })].filter(
+    ({ kind }) => kind === 'Deployment',
+  );
+  expect(deployments).toHaveLength(2);
+  for (const deployment of deployments) {
+    const startupProbe = { httpGet: { path: '/livez', port: 'ops' }, periodSeconds: 5, failureThreshold: 60 };
+    expect(deployment).toMatchObject({ spec: { template: { spec: { containers: [{ startupProbe }] } } } });
   }
 });
 

@@ -14,6 +14,7 @@ export const CONTEXT: ForgeContext = {
   nodeName: 'rome',
   nodeAddress: '192.0.2.1',
   tenantNamespace: 'tenant',
+  network: 'Off',
   homeViewOf: (address) => address,
 };
 

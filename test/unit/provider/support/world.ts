@@ -1,11 +1,12 @@
-import { namespaces, pods, secrets } from '../../../../src/api/resources.ts';
+import { namespaces, pods, secrets, type ResourceType } from '../../../../src/api/resources.ts';
 import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
-import type { PodSpec } from '../../../../src/api/wire.ts';
+import type { KubeObject, PodSpec } from '../../../../src/api/wire.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import type { Clock } from '../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
+import type { NetworkView } from '../../../../src/provider/network-view.ts';
 import { Provider } from '../../../../src/provider/provider.ts';
 import { FakeApiServer } from '../../../support/fake-api-server.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -30,16 +31,19 @@ export class World {
   readonly foreign: FakeApiServer;
   readonly kubelet: ForeignKubelet;
   readonly auditor: Auditor;
+  /** Of the agents to come; without one, as where no tunnel is. */
+  network: NetworkView | undefined;
   /** What was told about pods: "reason: message". */
   readonly events: string[] = [];
   readonly #tokens = { home: new Set([AGENT]), foreign: new Set([AGENT]) };
   readonly #running = new Set<Running>();
   #home: HttpClient | undefined;
 
-  constructor() {
+  /** With kinds that both clusters serve beside the usual ones. */
+  constructor({ types = [] }: { types?: readonly ResourceType<KubeObject>[] } = {}) {
     const { clock } = this;
-    this.home = new FakeApiServer({ clock, types: [virtualNodes], tokens: this.#tokens.home });
-    this.foreign = new FakeApiServer({ clock, tokens: this.#tokens.foreign });
+    this.home = new FakeApiServer({ clock, types: [virtualNodes, ...types], tokens: this.#tokens.home });
+    this.foreign = new FakeApiServer({ clock, types, tokens: this.#tokens.foreign });
     this.kubelet = new ForeignKubelet(this.foreign, () => clock.now());
     this.auditor = new Auditor(this.home, this.foreign, this.kubelet);
   }
@@ -83,6 +87,7 @@ export class World {
       nodeAddress: '192.0.2.1',
       kubeletPort: 10_250,
       version: 'test',
+      ...(this.network !== undefined && { network: this.network }),
       clock: this.clock,
       log: silentLogger,
     });

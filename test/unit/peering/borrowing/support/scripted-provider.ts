@@ -11,6 +11,7 @@ import type {
   GrantDocument,
   OfferDocument,
   RequestDocument,
+  WithheldNamespace,
 } from '../../../../../src/peering/protocol/documents.ts';
 
 const iso = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
@@ -31,6 +32,9 @@ export class ScriptedProvider {
   tokenLifeMs: number = 600_000;
   verdict: 'Automatic' | 'Pending' | 'Denied' | 'Ended' = 'Automatic';
   withdrawn = false;
+  withheld: WithheldNamespace[] = [];
+  /** Home namespaces that get no tenant. */
+  refuses: string[] = [];
   /** Besides what was asked for. */
   extraNamespaces: Offer['namespaces'] = [];
   more: Partial<Offer> = {};
@@ -86,7 +90,8 @@ export class ScriptedProvider {
     const { text, providerSignature: signature } = this.contract ?? {};
     if (text === undefined || signature === undefined)
       return { state: 'Pending', reason: 'WaitingForDecision' };
-    return { state: 'Active', contract: { text, signature }, api: this.api };
+    const withheld = this.withheld.length > 0 && { withheld: this.withheld };
+    return { state: 'Active', ...withheld, contract: { text, signature }, api: this.api };
   }
 
   #sign(): void {
@@ -102,7 +107,7 @@ export class ScriptedProvider {
     const now = Math.floor(this.#clock.now() / 1000) * 1000;
     this.#generation = Math.max(this.#generation + 1, Math.floor(this.#clock.now()));
     const { storage: _storage, ...each } = this.resources;
-    const asked = this.request?.namespaces ?? [];
+    const asked = (this.request?.namespaces ?? []).filter((name) => !this.refuses.includes(name));
     const offer: Offer = {
       provider: this.identity.clusterID,
       consumer: this.consumer,

@@ -1,0 +1,395 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { ABROAD, container, DONGLE, SERVE, spread, Stretched } from '../support/e2e-namespaces.ts';
+import { CITIES, PROVIDERS, type City } from '../support/e2e-network.ts';
+import { until } from '../support/e2e-until.ts';
+
+const NS = 'stretch';
+const NODES = ['milan', 'rome-1', 'turin'];
+const CRONTABS = '/apis/stable.example.com/v1/namespaces';
+
+let world: Stretched;
+
+beforeAll(async () => {
+  world = await Stretched.open();
+  // Kubernetes counts objects of a new kind some time after it is there.
+  for (const city of CITIES) await world.applyFile(city, 'default', 'crontab-kind.yaml');
+  await world.stretch(NS, {
+    naming: 'Same',
+    releaseAfterSeconds: 3,
+    reflection: [
+      {
+        group: 'stable.example.com',
+        resource: 'crontabs',
+        version: 'v1',
+        policy: 'All',
+        drop: ['spec.owner'],
+      },
+    ],
+  });
+  await world.untilReady(NS);
+}, 500_000);
+
+afterAll(async () => world?.close(), 60_000);
+
+const labels = (app: string): Record<string, string> => ({ app });
+
+function deployment(name: string, replicas: number, pod: object): object {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels(name) },
+      template: {
+        metadata: { labels: labels(name) },
+        spec: { terminationGracePeriodSeconds: 1, ...pod },
+      },
+    },
+  };
+}
+
+test('a peering that named no namespace has this one in both clusters, under its own name', async () => {
+  for (const city of PROVIDERS) {
+    expect(await world.cluster(NS, city)).toMatchObject({
+      phase: 'Ready',
+      remoteNamespace: NS,
+      virtualNodes: [city],
+      clusterName: city,
+    });
+    expect(await world.exists(city, `/api/v1/namespaces/${NS}`)).toBe(true);
+  }
+});
+
+test('a Deployment spreads over home and two foreign clusters by plain constraints, behind one Service', async () => {
+  await world.apply('rome', NS, [
+    deployment('web', 3, {
+      topologySpreadConstraints: spread(labels('web')),
+      containers: [container(SERVE, { ports: [{ containerPort: 8080 }] })],
+    }),
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web' },
+      spec: { selector: labels('web'), ports: [{ port: 80, targetPort: 8080 }] },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'client', labels: { 'tributary.dev/offload': 'false' } },
+      spec: { terminationGracePeriodSeconds: 1, containers: [container('sleep 3600')] },
+    },
+  ]);
+  await world.ask(`kubectl -n ${NS} rollout status deployment/web --timeout=80s`);
+  expect(await world.places(NS, 'app=web')).toEqual(NODES);
+  await world.untilPod(NS, 'client', 'runs at home', ({ status }) => status?.phase === 'Running');
+  const names = (await world.pods(NS, 'app=web')).map(({ metadata }) => metadata.name).toSorted();
+  const loop = 'for i in $(seq 25); do timeout 3 wget -qO- http://web/; done | sort -u';
+  await until('each of the three has answered', async () => {
+    const heard = await world.ask(`kubectl -n ${NS} exec client -- sh -c '${loop}'`);
+    return heard.trim().split('\n').toSorted().join() === names.join();
+  });
+});
+
+test('Job, CronJob, DaemonSet, bare pod and StatefulSet do as anywhere', async () => {
+  const work = (script: string): object => ({
+    template: {
+      metadata: { labels: labels('job') },
+      spec: {
+        restartPolicy: 'Never',
+        terminationGracePeriodSeconds: 1,
+        topologySpreadConstraints: spread(labels('job')),
+        containers: [container(script)],
+      },
+    },
+  });
+  const crew = { ...labels('crew') };
+  await world.apply('rome', NS, [
+    {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'sum' },
+      spec: {
+        completions: 3,
+        parallelism: 3,
+        completionMode: 'Indexed',
+        ...work('echo part $JOB_COMPLETION_INDEX'),
+      },
+    },
+    {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'tick' },
+      spec: { schedule: '0 0 1 1 *', jobTemplate: { spec: work('date') } },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'watchman' },
+      spec: {
+        selector: { matchLabels: labels('watchman') },
+        template: {
+          metadata: { labels: labels('watchman') },
+          spec: { terminationGracePeriodSeconds: 1, containers: [container('sleep 3600')] },
+        },
+      },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'bare' },
+      spec: { terminationGracePeriodSeconds: 1, affinity: ABROAD, containers: [container('sleep 3600')] },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'crew' },
+      spec: { clusterIP: 'None', selector: crew, ports: [{ port: 8080 }] },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'crew' },
+      spec: {
+        serviceName: 'crew',
+        replicas: 3,
+        podManagementPolicy: 'Parallel',
+        selector: { matchLabels: crew },
+        template: {
+          metadata: { labels: crew },
+          spec: {
+            terminationGracePeriodSeconds: 1,
+            topologySpreadConstraints: spread(crew),
+            containers: [container(SERVE)],
+          },
+        },
+      },
+    },
+  ]);
+  await world.ask(`kubectl -n ${NS} wait --for=condition=Complete job/sum --timeout=80s`);
+  const logs = await world.ask(`kubectl -n ${NS} logs -l app=job --tail=5`);
+  expect(logs.trim().split('\n').toSorted()).toEqual(['part 0', 'part 1', 'part 2']);
+  await world.ask(`kubectl -n ${NS} create job tock --from=cronjob/tick`);
+  await world.ask(`kubectl -n ${NS} wait --for=condition=Complete job/tock --timeout=80s`);
+  await world.ask(`kubectl -n ${NS} rollout status daemonset/watchman --timeout=60s`);
+  expect(await world.places(NS, 'app=watchman')).toEqual(['rome-1']);
+  const bare = await world.untilPod(NS, 'bare', 'runs', ({ status }) => status?.phase === 'Running');
+  expect(PROVIDERS).toContain(bare.spec?.nodeName);
+  await world.ask(`kubectl -n ${NS} rollout status statefulset/crew --timeout=80s`);
+  expect(await world.places(NS, 'app=crew')).toEqual(NODES);
+  for (const number of [0, 1, 2]) {
+    await until(`crew-${number} answers by its own name`, async () => {
+      const heard = await world.ask(
+        `kubectl -n ${NS} exec client -- timeout 3 wget -qO- http://crew-${number}.crew:8080/`,
+      );
+      return heard.trim() === `crew-${number}`;
+    });
+  }
+});
+
+test('a pod that the foreign cluster cannot place is released and runs at home', async () => {
+  // A sum of small nodes is no large one.
+  const have = async (city: City, node: string, value: string): Promise<void> => {
+    const patch = JSON.stringify([{ op: 'add', path: '/status/capacity/example.com~1dongle', value }]);
+    await world.ask(
+      `kubectl --context ${city} patch node ${node} --subresource status --type json -p '${patch}'`,
+    );
+  };
+  await have('rome', 'rome-1', '4');
+  await have('milan', 'milan-1', '1');
+  await have('milan', 'milan-2', '1');
+  await until('milan lends two, one on each node', async () => {
+    const look = `-o jsonpath='{.status.allocatable.example\\.com/dongle}'`;
+    return (await world.ask(`kubectl get node milan ${look}`)) === '2';
+  });
+  const wants = container('sleep 3600', {
+    resources: {
+      requests: { cpu: '5m', memory: '8Mi', [DONGLE]: '2' },
+      limits: { memory: '64Mi', [DONGLE]: '2' },
+    },
+  });
+  const pod = { terminationGracePeriodSeconds: 1, affinity: ABROAD, containers: [wants] };
+  await world.apply('rome', NS, [deployment('dongle', 1, pod)]);
+  await until(
+    'the owned pod runs at home',
+    async () => (await world.places(NS, 'app=dongle')).join() === 'rome-1',
+    { seconds: 90, seen: async () => (await world.offloading(NS))?.status },
+  );
+  // Only now: milan has room for one of the two, and whichever came second would have gone home by itself.
+  await world.apply('rome', NS, [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'lone' }, spec: pod }]);
+  await until(
+    'an event tells that the bare pod is released',
+    async () =>
+      (await world.ask(`kubectl -n ${NS} get events --field-selector reason=Released`)).includes('pod/lone'),
+    { seconds: 90, seen: async () => (await world.offloading(NS))?.status },
+  );
+  await world.untilPod(
+    NS,
+    'lone',
+    'runs at home',
+    ({ spec, status }) => spec?.nodeName === 'rome-1' && status?.phase === 'Running',
+  );
+  expect((await world.offloading(NS))?.status?.heldOff).toEqual(
+    expect.arrayContaining([expect.objectContaining({ owner: 'Pod/lone' })]),
+  );
+});
+
+test('a referenced ConfigMap changes inside the remote container; a Secret that nobody names stays home', async () => {
+  const words = (text: string): object => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'words' },
+    data: { text },
+  });
+  await world.apply('rome', NS, [
+    words('before'),
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'ledger' }, stringData: { total: '42' } },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'reader' },
+      spec: {
+        terminationGracePeriodSeconds: 1,
+        nodeSelector: { 'tributary.dev/virtual-node': 'milan' },
+        containers: [container('sleep 3600', { volumeMounts: [{ name: 'words', mountPath: '/words' }] })],
+        volumes: [{ name: 'words', configMap: { name: 'words' } }],
+      },
+    },
+  ]);
+  await world.untilPod(NS, 'reader', 'runs in milan', ({ status }) => status?.phase === 'Running');
+  const read = async (): Promise<string> => world.ask(`kubectl -n ${NS} exec reader -- cat /words/text`);
+  expect(await read()).toBe('before');
+  await world.apply('rome', NS, [words('after')]);
+  await until('the container sees it', async () => (await read()) === 'after', { seconds: 120 });
+  for (const city of PROVIDERS) {
+    expect(await world.exists(city, `/api/v1/namespaces/${NS}/secrets/ledger`)).toBe(false);
+  }
+});
+
+test('a custom resource travels by configuration alone, without the field that is dropped', async () => {
+  await world.applyFile('rome', NS, 'crontab.yaml');
+  for (const city of PROVIDERS) {
+    const found = await until(
+      `the object in ${city}`,
+      async () => world.network.api(city).get<{ spec: unknown }>(`${CRONTABS}/${NS}/crontabs/nightly`),
+      { seconds: 90 },
+    );
+    expect(found.spec).toEqual({ cronSpec: '0 3 * * *', image: 'my-awesome-cron-image' });
+  }
+});
+
+test('a name that somebody else has over there: that cluster fails with the cause, the other is used', async () => {
+  await world.ask('kubectl --context turin create namespace taken');
+  await world.stretch('taken', { naming: 'Same' });
+  await until(
+    'turin is refused',
+    async () => (await world.cluster('taken', 'turin'))?.reason === 'NameTaken',
+    { seconds: 60, seen: async () => (await world.offloading('taken'))?.status },
+  );
+  await until('milan is used', async () => (await world.cluster('taken', 'milan'))?.phase === 'Ready', {
+    seconds: 60,
+  });
+  await world.apply('rome', 'taken', [
+    deployment('web', 2, { affinity: ABROAD, containers: [container('sleep 3600')] }),
+  ]);
+  await world.ask('kubectl -n taken rollout status deployment/web --timeout=80s');
+  expect(await world.places('taken', 'app=web')).not.toContain('turin');
+  await world.ask('kubectl delete namespace taken --timeout=100s', 110);
+  await until(
+    'milan has forgotten it',
+    async () => !(await world.exists('milan', '/api/v1/namespaces/taken')),
+    {
+      seconds: 60,
+    },
+  );
+  expect(await world.exists('turin', '/api/v1/namespaces/taken')).toBe(true);
+});
+
+test('a Service of turin is used in rome like one of its own', async () => {
+  await world.apply('turin', 'default', [
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'vault', labels: labels('vault') },
+      spec: { terminationGracePeriodSeconds: 1, containers: [container(SERVE)] },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'vault', labels: { lent: 'yes' } },
+      spec: { selector: labels('vault'), ports: [{ port: 80, targetPort: 8080 }] },
+    },
+  ]);
+  const accepted = {
+    services: [{ namespace: 'default', name: 'vault', homeNamespace: NS, homeName: 'safe' }],
+  };
+  await world.ask(
+    `kubectl patch acceptancepolicy test --type merge -p '${JSON.stringify({ spec: accepted })}'`,
+  );
+  const heard = async (from: string): Promise<string> =>
+    world.ask(`kubectl -n ${NS} exec ${from} -- timeout 3 wget -qO- http://safe/`);
+  await until('it answers at home', async () => (await heard('client')).trim() === 'vault', {
+    seconds: 90,
+    seen: async () => world.ask('kubectl get advertisements -o yaml'),
+  });
+});
+
+test('while the webhook is away, only namespaces that want to be Remote wait', async () => {
+  await world.stretch('afar', { podStrategy: 'Remote' });
+  await world.untilReady('afar');
+  const system = 'kubectl -n tributary-system';
+  await world.ask(`${system} scale deployment tributary-cluster --replicas 0`);
+  await world.ask(
+    `${system} wait --for=delete pod -l app.kubernetes.io/instance=tributary-cluster --timeout=60s`,
+  );
+  const run = (namespace: string): string =>
+    `kubectl -n ${namespace} run outage --image lab.local/busybox:1 --restart=Never -- sleep 3600`;
+  await world.ask(run('default'));
+  await world.ask(run(NS));
+  await expect(world.ask(run('afar'))).rejects.toThrow(/remote\.offloading\.tributary\.dev/);
+  for (const namespace of ['default', NS]) {
+    const pod = await world.untilPod(
+      namespace,
+      'outage',
+      'runs',
+      ({ status }) => status?.phase === 'Running',
+    );
+    expect(pod.spec?.nodeName).toBe('rome-1');
+  }
+  await world.ask(`${system} scale deployment tributary-cluster --replicas 1`);
+  await world.ask(`${system} rollout status deployment/tributary-cluster --timeout=90s`, 100);
+  await until(
+    'pods are let in again',
+    async () => {
+      await world.ask(run('afar'));
+      return true;
+    },
+    { seconds: 60 },
+  );
+  const pod = await world.untilPod('afar', 'outage', 'runs', ({ status }) => status?.phase === 'Running');
+  expect(PROVIDERS).toContain(pod.spec?.nodeName);
+  await world.ask('kubectl delete namespace afar --timeout=100s', 110);
+});
+
+test('taken back with pods running: they come home, and nothing is left over there', async () => {
+  expect(PROVIDERS).toContain((await world.untilPod(NS, 'bare', 'is there', () => true)).spec?.nodeName);
+  await world.ask(`kubectl -n ${NS} delete namespaceoffloading offloading --timeout=150s`, 160);
+  await world.untilPod(
+    NS,
+    'bare',
+    'runs at home',
+    ({ spec, status }) => spec?.nodeName === 'rome-1' && status?.phase === 'Running',
+  );
+  await world.ask(`kubectl -n ${NS} rollout status statefulset/crew --timeout=80s`);
+  await until('no pod is abroad', async () =>
+    (await world.pods(NS)).every(({ spec }) => !PROVIDERS.some((city) => city === spec?.nodeName)),
+  );
+  for (const city of PROVIDERS) {
+    await until(
+      `${city} has forgotten the namespace`,
+      async () => !(await world.exists(city, `/api/v1/namespaces/${NS}`)),
+      { seconds: 60 },
+    );
+  }
+});

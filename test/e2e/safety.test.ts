@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import { CONDITION_OFFLOADED, STORAGE_PROVISIONER } from '../../src/api/names.ts';
+import type { Pod } from '../../src/api/wire.ts';
+import { podPath } from '../support/e2e-api.ts';
+import { Peers } from '../support/e2e-peers.ts';
+import { aDeployment, aPod, BUSYBOX, conditionOf, isReady, SLEEP } from '../support/e2e-pods.ts';
+import { until } from '../support/e2e-until.ts';
+import { HOSTILE_HOME_PODS } from '../support/hostile-objects.ts';
+
+const NAMESPACE = 'guests';
+const APPS = `/apis/apps/v1/namespaces/${NAMESPACE}`;
+const CLASSES = '/apis/storage.k8s.io/v1/storageclasses';
+const CLASS = 'abroad';
+const onMilan = { nodeSelector: { 'tributary.dev/virtual-node': 'milan' } };
+const PATIENCE = 120;
+
+let peers: Peers;
+let tenant: string;
+
+beforeAll(async () => {
+  peers = await Peers.open();
+  await peers.rome.remove(`${CLASSES}/${CLASS}`);
+  await peers.rome.create(CLASSES, {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: CLASS },
+    provisioner: STORAGE_PROVISIONER,
+    volumeBindingMode: 'WaitForFirstConsumer',
+    parameters: { foreignClass: 'shared' },
+  });
+  const sharing = {
+    sharePercent: 100,
+    runtimeClassName: 'hardened',
+    storageClasses: ['shared'],
+    limits: { storage: '1Gi' },
+  };
+  await peers.peer(NAMESPACE, { sharing });
+  tenant = await peers.tenant(NAMESPACE);
+}, 500_000);
+
+afterAll(async () => {
+  await peers?.close();
+  await peers?.rome.remove(`${CLASSES}/${CLASS}`);
+}, 200_000);
+
+const remote = async (name: string): Promise<Pod | undefined> => peers.milan.pod(tenant, name);
+const kubectl = async (command: string): Promise<string> =>
+  peers.ask(`kubectl -n ${NAMESPACE} ${command}`, { timeoutMs: PATIENCE * 1000 });
+
+test('pods that would harm their host get nowhere, and at home they say why in the words of the provider', async () => {
+  const stage = { tenant, forced: tenant, other: 'default' };
+  const rows = new Map(
+    HOSTILE_HOME_PODS.map((row, index) => {
+      const { spec, metadata } = (row.send.object?.(stage) ?? {}) as Partial<Pod>;
+      return [`hostile-${index}`, { ...row, spec, metadata }] as const;
+    })
+      // What this provider forces is not refused, and at home there is no such class; how much is too much is said elsewhere.
+      .filter(([, { spec, reason }]) => spec?.runtimeClassName === undefined && !reason.includes('quota')),
+  );
+  for (const [name, { spec, metadata }] of rows) {
+    // By hand onto the node: what home's own scheduler would not place is tried, too.
+    const pod = { metadata: { ...metadata, name }, spec: { ...spec, nodeName: 'milan' } };
+    // What home's own API server does not take needs no guard over there.
+    await peers.rome
+      .create(podPath(NAMESPACE), { apiVersion: 'v1', kind: 'Pod', ...pod })
+      .catch(() => rows.delete(name));
+  }
+  expect(rows.size).toBeGreaterThan(15);
+  const said: [string, string | undefined][] = [];
+  for (const [name, { name: row }] of rows) {
+    const pod = await peers.untilPod(
+      NAMESPACE,
+      name,
+      (home) => conditionOf(home, CONDITION_OFFLOADED)?.status === 'False',
+    );
+    said.push([row, conditionOf(pod, CONDITION_OFFLOADED)?.message]);
+  }
+  expect(said).toEqual([...rows.values()].map(({ name, reason }) => [name, expect.stringContaining(reason)]));
+  expect(await peers.milan.pods(tenant)).toEqual([]);
+  await kubectl('delete pods --all --wait=false');
+  await until('no hostile pod is left', async () => (await peers.rome.pods(NAMESPACE)).length === 0, {
+    seconds: 60,
+  });
+});
+
+test('every pod of a guest runs under the runtime class of the policy', async () => {
+  await peers.runPod(NAMESPACE, aPod('plain', SLEEP, { spec: onMilan }), isReady);
+  expect((await remote('plain'))?.spec?.runtimeClassName).toBe('hardened');
+  expect(await kubectl('exec plain -- env')).toContain('LAB_RUNTIME=hardened');
+  await kubectl('delete pod plain --wait=false');
+});
+
+test('a StatefulSet with a volume changes its node over there, and finds its data', async () => {
+  await peers.rome.create(`${APPS}/statefulsets`, statefulSet('ledger'));
+  const first = await peers.untilPod(NAMESPACE, 'ledger-0', isReady, PATIENCE);
+  const node = (await remote('ledger-0'))?.spec?.nodeName ?? '';
+  expect(node).toMatch(/^milan-/);
+  const claim = await peers.rome.get(`/api/v1/namespaces/${NAMESPACE}/persistentvolumeclaims/data-ledger-0`);
+  expect(claim?.status).toMatchObject({ phase: 'Bound', capacity: { storage: '10Mi' } });
+  await peers.milan.patch(`/api/v1/nodes/${node}`, { spec: { unschedulable: true } });
+  try {
+    await kubectl('delete pod ledger-0');
+    const second = await until(
+      'ledger-0 runs again',
+      async () => {
+        const pod = await peers.rome.pod(NAMESPACE, 'ledger-0');
+        return pod !== undefined && pod.metadata.uid !== first.metadata.uid && isReady(pod) && pod;
+      },
+      { seconds: PATIENCE, seen: async () => (await peers.rome.pod(NAMESPACE, 'ledger-0'))?.status },
+    );
+    expect(second.spec?.nodeName).toBe('milan');
+    expect((await remote('ledger-0'))?.spec?.nodeName).not.toBe(node);
+    expect(await kubectl('exec ledger-0 -- cat /data/ledger')).toBe('started\nstarted\n');
+  } finally {
+    await peers.milan.patch(`/api/v1/nodes/${node}`, { spec: { unschedulable: null } });
+  }
+  await kubectl('delete statefulset ledger');
+  await kubectl('delete pvc data-ledger-0');
+  await until(
+    'the claim over there is gone, too',
+    async () => {
+      const claims = await peers.milan.list(`/api/v1/namespaces/${tenant}/persistentvolumeclaims`);
+      return claims.length === 0;
+    },
+    { seconds: 60 },
+  );
+});
+
+test('an autoscaler follows the load of pods over there, up and down', async () => {
+  await peers.rome.create(`${APPS}/deployments`, busy());
+  await peers.rome.create(
+    `/apis/autoscaling/v2/namespaces/${NAMESPACE}/horizontalpodautoscalers`,
+    autoscaler(),
+  );
+  const replicas = async (): Promise<number> => {
+    const deployment = await peers.rome.get(`${APPS}/deployments/busy`);
+    return Number(deployment?.status?.['readyReplicas'] ?? 0);
+  };
+  const seen = async (): Promise<string> => kubectl('describe hpa busy');
+  await until('three pods share the load', async () => (await replicas()) === 3, { seconds: 180, seen });
+  expect(await kubectl('top pods -l app=busy')).toMatch(/^busy-\S+ +\d+m /m);
+  // The load ends: whoever is asked stops.
+  const pods = await peers.rome.pods(NAMESPACE, 'app=busy');
+  for (const { metadata } of pods) await kubectl(`exec ${metadata.name} -- touch /tmp/off`);
+  await until('one pod is left', async () => (await replicas()) === 1, { seconds: 180, seen });
+  await kubectl('delete hpa busy');
+  await kubectl('delete deployment busy');
+}, 500_000);
+
+const container = (script: string, more: object = {}): object => ({
+  name: 'main',
+  image: BUSYBOX,
+  command: ['sh', '-c', script],
+  resources: { requests: { cpu: '5m', memory: '8Mi' } },
+  ...more,
+});
+
+const placement = {
+  ...onMilan,
+  tolerations: [{ key: 'tributary.dev/virtual-node', operator: 'Exists' }],
+  terminationGracePeriodSeconds: 1,
+};
+
+const statefulSet = (name: string): object => ({
+  apiVersion: 'apps/v1',
+  kind: 'StatefulSet',
+  metadata: { name },
+  spec: {
+    serviceName: name,
+    replicas: 1,
+    selector: { matchLabels: { app: name } },
+    template: {
+      metadata: { labels: { app: name } },
+      spec: {
+        ...placement,
+        containers: [
+          container('echo started >> /data/ledger; exec sleep 3600', {
+            volumeMounts: [{ name: 'data', mountPath: '/data' }],
+          }),
+        ],
+      },
+    },
+    volumeClaimTemplates: [
+      {
+        metadata: { name: 'data' },
+        spec: {
+          accessModes: ['ReadWriteMany'],
+          storageClassName: CLASS,
+          resources: { requests: { storage: '10Mi' } },
+        },
+      },
+    ],
+  },
+});
+
+/** Works until it is told to stop; each pod uses twice what the autoscaler is to keep. */
+const busy = (): object =>
+  aDeployment(
+    'busy',
+    1,
+    'while [ ! -e /tmp/off ]; do for i in 1 2 3 4 5 6 7 8 9; do :; done; done; exec sleep 3600',
+    {
+      spec: placement,
+      container: {
+        resources: { requests: { cpu: '50m', memory: '8Mi' }, limits: { cpu: '100m', memory: '32Mi' } },
+      },
+    },
+  );
+
+const autoscaler = (): object => ({
+  apiVersion: 'autoscaling/v2',
+  kind: 'HorizontalPodAutoscaler',
+  metadata: { name: 'busy' },
+  spec: {
+    scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'busy' },
+    minReplicas: 1,
+    maxReplicas: 3,
+    metrics: [
+      {
+        type: 'Resource',
+        resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } },
+      },
+    ],
+    behavior: {
+      scaleUp: { stabilizationWindowSeconds: 0 },
+      scaleDown: {
+        stabilizationWindowSeconds: 0,
+        policies: [{ type: 'Pods', value: 10, periodSeconds: 5 }],
+      },
+    },
+  },
+});

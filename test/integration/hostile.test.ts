@@ -1,0 +1,438 @@
+import 'reflect-metadata';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import type { KubeApi } from '../../lab/kube-api.ts';
+import type { Manifest } from '../../src/api/manifest.ts';
+import {
+  ANNOTATION_PEER_PREFIXES,
+  ANNOTATION_RECREATED,
+  ANNOTATION_RESULT,
+  HOME_LEASE,
+  LABEL_HOME_UID,
+} from '../../src/api/names.ts';
+import type { Pod } from '../../src/api/wire.ts';
+import { RESULT_GATE } from '../../src/peering/guardian/result.ts';
+import { forgeLendingStatics } from '../../src/peering/lending/statics.ts';
+import { forgeTenancy, type Tenancy } from '../../src/peering/lending/tenancy.ts';
+import { forgePod } from '../../src/provider/forge/pod.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  HOSTILE_HOME_PODS,
+  HOSTILE_OBJECTS,
+  requestOf,
+  type HostileRow,
+} from '../support/hostile-objects.ts';
+import { MARKS, OURS, THEIRS, aPod, objectOf, pathOf } from '../support/hostile-row.ts';
+import { RightsCluster, type Answer, type Caller } from '../support/rights-cluster.ts';
+import { CONTEXT, homePod } from '../unit/provider/support/pods.ts';
+
+/**
+ * What a peer tries with its own credential against a tenant as lending makes it, on a real API server: each row of the
+ * table is refused with the provider's reason, and nothing is left of it. No webhook runs: all of this holds without.
+ */
+
+const TIMEOUT_MS = 180_000;
+const ROME = 'r'.repeat(26);
+const PARIS = 'p'.repeat(26);
+const STAGE = { tenant: 'tributary-rome-shop', forced: 'tributary-rome-hard', other: 'tributary-paris-shop' };
+
+let lab: RightsCluster;
+let api: KubeApi;
+let peer: Caller;
+
+const tenancyOf = (
+  consumer: string,
+  namespace: string,
+  policy: Partial<Tenancy['policy']> = {},
+): Tenancy => ({
+  consumer,
+  contract: {
+    provider: 'm'.repeat(26),
+    consumer,
+    generation: 1,
+    issued: '2026-01-01T00:00:00Z',
+    resources: {},
+    namespaces: [{ homeNamespace: 'shop', tenantNamespace: namespace }],
+    podSecurity: 'baseline',
+    keepForSeconds: 60,
+    prices: {},
+  },
+  amounts: { cpu: '4', memory: '4Gi', pods: '10', storage: '10Gi', 'example.com/gpu': '1' },
+  policy: {
+    peers: { anyone: true },
+    storageClasses: ['lent'],
+    ingressClasses: ['edge'],
+    ingressHosts: ['peers.example.com'],
+    ...policy,
+  },
+});
+
+const apply = async (objects: readonly object[]): Promise<void> =>
+  lab.apply(objects.map((object) => stringify(object)).join('---\n'));
+
+const applyTenancy = async (tenancy: Tenancy): Promise<void> => {
+  const { shared, tenants, kinds, account } = forgeTenancy(tenancy);
+  await apply([...account, ...shared, ...tenants.flat(), ...kinds]);
+};
+
+async function admin(method: string, path: string, body: object): Promise<void> {
+  const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const answer = await api.call(method, path, body, type);
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
+}
+
+const class_ = (apiVersion: string, kind: string, name: string, more: object): object => ({
+  apiVersion,
+  kind,
+  metadata: { name },
+  ...more,
+});
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('hostile');
+  ({ api } = lab.cluster);
+  await apply([
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tributary-system' } },
+    ...['lent', 'fast'].map((name) =>
+      class_('storage.k8s.io/v1', 'StorageClass', name, { provisioner: 'example.com/none' }),
+    ),
+    ...['hardened', 'loose'].map((name) => class_('node.k8s.io/v1', 'RuntimeClass', name, { handler: name })),
+    ...forgeLendingStatics({ namespace: 'tributary-system', name: 'tributary-cluster' }),
+  ]);
+  await applyTenancy(tenancyOf(ROME, STAGE.tenant));
+  const forced = { runtimeClassName: 'hardened', nodeSelector: { 'example.com/lends': 'yes' } };
+  await applyTenancy(tenancyOf(ROME, STAGE.forced, forced));
+  await applyTenancy(tenancyOf(PARIS, STAGE.other));
+  const annotations = { [ANNOTATION_PEER_PREFIXES]: '100.99.0.0/16' };
+  await admin('PATCH', `/api/v1/namespaces/${STAGE.tenant}`, { metadata: { annotations } });
+  peer = await lab.as({ namespace: 'tributary-peers', name: ROME });
+  await furnish();
+}, TIMEOUT_MS);
+
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+const at = (resource: string, name?: string): string => pathOf(resource, STAGE.tenant, name);
+
+/** What is there before, and when all policies have been seen to hold. */
+async function furnish(): Promise<void> {
+  // Admission knows accounts before anything else: one that is not there is refused by that.
+  await admin('POST', at('v1/serviceaccounts'), {
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name: 'builder' },
+  });
+  for (const row of HOSTILE_OBJECTS.filter(({ name }) => FORERUNNERS.has(name))) {
+    const { method, path, body } = requestOf(row, STAGE);
+    let last = '';
+    const isRefused = async (): Promise<boolean> => {
+      last = (await peer(method, `${path}?dryRun=All`, body)).body;
+      return !last.includes('"uid"');
+    };
+    await eventually(`in force: ${row.name}`, isRefused, 30_000).catch((cause: unknown) => {
+      throw new Error(last, { cause });
+    });
+  }
+  await eventually('the root certificate', async () => {
+    const answer = await api.call('GET', at('v1/configmaps', 'kube-root-ca.crt'));
+    return answer.status === 200;
+  });
+  await admin('POST', at('v1/secrets'), { apiVersion: 'v1', kind: 'Secret', metadata: { name: THEIRS } });
+  const recreated = {
+    name: 'recreated',
+    labels: { ...MARKS, [LABEL_HOME_UID]: 'x' },
+    annotations: { [ANNOTATION_RECREATED]: '{"count":1}' },
+  };
+  await admin('POST', at('v1/pods'), aPod('', {}, { metadata: recreated }));
+  const result = {
+    name: 'result',
+    labels: { ...MARKS, [LABEL_HOME_UID]: 'x' },
+    annotations: { [ANNOTATION_RESULT]: 'true' },
+  };
+  const gated = { schedulingGates: [{ name: RESULT_GATE }] };
+  await admin('POST', at('v1/pods'), aPod('', gated, { metadata: result }));
+  await admin('POST', at('v1/pods'), aPod('bound'));
+  await eventually('a pod is on a node', async () => {
+    const { body } = await api.call('GET', at('v1/pods', 'bound'));
+    return (JSON.parse(body) as Pod).spec?.nodeName !== undefined;
+  });
+  await admin('POST', at('coordination.k8s.io/v1/leases'), {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: HOME_LEASE },
+  });
+}
+
+/** One of each policy, and the quota: a policy is in force a moment after it is applied. */
+const FORERUNNERS: ReadonlySet<string> = new Set([
+  'unmarked',
+  'scheduler',
+  'foreign-account',
+  'nfs',
+  'grace',
+  'claim-other-class',
+  'keys',
+  'external-ips',
+  'our-pods',
+  'path',
+  'unmarked-copy',
+  'finalizers',
+  'cpu',
+  'extended',
+  'node-selector',
+]);
+
+const HOME = homePod({
+  metadata: {
+    name: OURS,
+    labels: { app: 'web', 'pod-template-hash': '5d4f', 'app.kubernetes.io/name': 'web' },
+    annotations: {
+      'kubectl.kubernetes.io/restartedAt': '2026-01-01T00:00:00Z',
+      'karpenter.sh/do-not-disrupt': 'true',
+    },
+  },
+  spec: {
+    serviceAccountName: 'web',
+    terminationGracePeriodSeconds: 30,
+    tolerations: [
+      {
+        key: 'node.kubernetes.io/not-ready',
+        operator: 'Exists',
+        effect: 'NoExecute',
+        tolerationSeconds: 300,
+      },
+      { operator: 'Exists' },
+    ],
+    securityContext: { fsGroup: 101 },
+    volumes: [
+      { name: 'site', configMap: { name: 'site' } },
+      { name: 'tls', secret: { secretName: 'tls', optional: true } },
+      { name: 'cache', emptyDir: { sizeLimit: '64Mi' } },
+      { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
+      {
+        name: 'scratch',
+        ephemeral: {
+          volumeClaimTemplate: {
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              storageClassName: 'lent',
+              resources: { requests: { storage: '1Gi' } },
+            },
+          },
+        },
+      },
+      {
+        name: 'info',
+        downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] },
+      },
+      {
+        name: 'kube-api-access-x',
+        projected: {
+          sources: [{ serviceAccountToken: { path: 'token' } }, { configMap: { name: 'kube-root-ca.crt' } }],
+        },
+      },
+    ],
+    containers: [
+      {
+        name: 'nginx',
+        image: 'nginx:1',
+        ports: [{ containerPort: 80 }],
+        env: [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+        resources: { requests: { cpu: '100m', memory: '64Mi' }, limits: { memory: '128Mi' } },
+        readinessProbe: { httpGet: { path: '/', port: 80 } },
+        volumeMounts: [
+          { name: 'kube-api-access-x', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount' },
+        ],
+      },
+    ],
+  },
+});
+const context = {
+  ...CONTEXT,
+  tenantNamespace: STAGE.tenant,
+  homeApiServer: { host: '192.0.2.9', port: 6443 },
+};
+
+describe('what an honest home sends', () => {
+  const made = async (method: string, path: string, body: object): Promise<Answer> => {
+    const answer = await peer(method, path, body);
+    expect({ path, ...answer }).toMatchObject({ path, status: method === 'POST' ? 201 : 200 });
+    return answer;
+  };
+
+  test('a pod like that of a web server, as its agent forges it, is let in and may change', async () => {
+    await made('POST', at('v1/pods'), forgePod(HOME, context));
+    const labels = { app: 'web', track: 'canary' };
+    await made('PATCH', at('v1/pods', OURS), {
+      metadata: { labels, annotations: { 'tributary.dev/applied': '{}' } },
+      spec: { activeDeadlineSeconds: 600 },
+    });
+  });
+
+  test('what the provider forces is what is let in', async () => {
+    const forced = {
+      runtimeClassName: 'hardened',
+      nodeSelector: { 'example.com/lends': 'yes', disk: 'ssd' },
+    };
+    await made('POST', `${pathOf('v1/pods', STAGE.forced)}?dryRun=All`, aPod('forced', forced));
+  });
+
+  test('copies, claims, the Lease of a home, Services', async () => {
+    const configMap = objectOf('v1', 'ConfigMap', OURS, { data: { a: 'b' } });
+    await made('POST', at('v1/configmaps'), configMap);
+    await made('PUT', at('v1/configmaps', OURS), { ...configMap, data: { a: 'c' } });
+    await made(
+      'POST',
+      at('v1/secrets'),
+      objectOf('v1', 'Secret', OURS, { type: 'kubernetes.io/tls', data: { 'tls.crt': '', 'tls.key': '' } }),
+    );
+    await made(
+      'POST',
+      at('v1/services'),
+      objectOf('v1', 'Service', OURS, { spec: { ports: [{ port: 80 }] } }),
+    );
+    await made(
+      'POST',
+      at('v1/persistentvolumeclaims'),
+      objectOf('v1', 'PersistentVolumeClaim', OURS, {
+        spec: {
+          accessModes: ['ReadWriteOnce'],
+          storageClassName: 'lent',
+          resources: { requests: { storage: '1Gi' } },
+        },
+      }),
+    );
+    const lease = JSON.parse(
+      (await peer('GET', at('coordination.k8s.io/v1/leases', HOME_LEASE))).body,
+    ) as object;
+    const spec = { holderIdentity: ROME, leaseDurationSeconds: 60, renewTime: '2026-01-01T00:00:00.000000Z' };
+    await made('PUT', at('coordination.k8s.io/v1/leases', HOME_LEASE), { ...lease, spec });
+    for (const resource of ['v1/configmaps', 'v1/secrets', 'v1/services']) {
+      expect(await peer('DELETE', at(resource, OURS))).toMatchObject({ status: 200 });
+    }
+  });
+});
+
+describe('the table', () => {
+  test('is long enough, and says each thing once', () => {
+    expect(HOSTILE_OBJECTS.length).toBeGreaterThanOrEqual(48);
+    expect(HOSTILE_HOME_PODS.length).toBeGreaterThanOrEqual(20);
+    expect(new Set(HOSTILE_OBJECTS.map(({ name }) => name)).size).toBe(HOSTILE_OBJECTS.length);
+  });
+
+  test.each(HOSTILE_HOME_PODS.map((row) => [row.name, row] as const))(
+    'from home nothing of it is lost on the way: %s',
+    (_name, row) => {
+      const { metadata, spec } = requestOf(row, STAGE).body as Pod;
+      const home = homePod({ metadata: { name: metadata.name }, ...(spec && { spec }) });
+      expect(forgePod(home, CONTEXT).spec).toMatchObject({ ...spec });
+    },
+  );
+});
+
+describe('what a hostile one sends', () => {
+  /** Names and versions of all objects, but for what this cluster's own controllers write in between. */
+  const inventory = async (): Promise<string[]> => {
+    const found = await Promise.all(KINDS.map(async (resource) => listed(resource)));
+    return found.flat();
+  };
+  let before: string[];
+  beforeAll(async () => {
+    before = await inventory();
+  });
+
+  test.each(
+    HOSTILE_OBJECTS.filter((it) => it.harmless !== true).map((row) => [row.name, row.tries, row] as const),
+  )('refused: %s, which tries %s', async (_name, _tries, row) => {
+    const { method, path, body } = requestOf(row, STAGE, await versionOf(row));
+    const answer = await peer(method, path, body);
+    const message = messageOf(answer);
+    const { reason, orReason = reason } = row;
+    expect(message).toContain(message.includes(orReason) ? orReason : reason);
+    expect([403, 422]).toContain(answer.status);
+  });
+
+  test('of all that nothing is there, and what was there is as it was', async () => {
+    expect(await inventory()).toEqual(before);
+  });
+
+  test.each(HOSTILE_OBJECTS.filter((it) => it.harmless === true).map((row) => [row.name, row] as const))(
+    'let in, since it does no harm: %s',
+    async (_name, row) => {
+      const { method, path, body } = requestOf(row, STAGE);
+      const { status, body: text } = await peer(method, path, body);
+      expect({ status, text }).toMatchObject({ status: 201 });
+      const made = JSON.parse(text) as { metadata: { name: string } };
+      const one = `${path}/${made.metadata.name}`;
+      // A pod that is placed at this very moment is deleted with a grace that was meant for one that is not: asked again.
+      await eventually(`${one} is deleted`, async () => (await peer('DELETE', one)).status === 200);
+    },
+  );
+
+  test(
+    'thousands of objects: the count ends it',
+    async () => {
+      const statuses: number[] = [];
+      let last = '';
+      for (let index = 0; index < 600 && statuses.at(-1) !== 403; index++) {
+        const answer = await peer('POST', at('v1/configmaps'), objectOf('v1', 'ConfigMap', `many-${index}`));
+        statuses.push(answer.status);
+        last = answer.body;
+      }
+      expect(last).toContain('exceeded quota: tributary');
+      expect(statuses.length).toBeLessThanOrEqual(501);
+      expect(statuses.length).toBeGreaterThan(490);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** What a replacement must name. */
+async function versionOf(row: HostileRow): Promise<string | undefined> {
+  const { method, path } = requestOf(row, STAGE);
+  if (method !== 'PUT') return undefined;
+  const { status, body } = await api.call('GET', path);
+  return status === 200 ? (JSON.parse(body) as Pod).metadata.resourceVersion : undefined;
+}
+
+const KINDS = [
+  'v1/pods',
+  'v1/configmaps',
+  'v1/secrets',
+  'v1/services',
+  'v1/serviceaccounts',
+  'v1/persistentvolumeclaims',
+  'v1/resourcequotas',
+  'v1/limitranges',
+  'v1/endpoints',
+  'apps/v1/deployments',
+  'coordination.k8s.io/v1/leases',
+  'discovery.k8s.io/v1/endpointslices',
+  'networking.k8s.io/v1/ingresses',
+  'networking.k8s.io/v1/networkpolicies',
+  'rbac.authorization.k8s.io/v1/rolebindings',
+];
+
+async function listed(resource: string): Promise<string[]> {
+  const namespaces = [...Object.values(STAGE), 'kube-system', 'tributary-peers'];
+  const lists = await Promise.all(
+    namespaces.map(async (namespace) => {
+      const { body } = await api.call('GET', pathOf(resource, namespace));
+      return (JSON.parse(body) as { items: Manifest[] }).items;
+    }),
+  );
+  return lists
+    .flat()
+    .map(({ metadata }) => {
+      const { name, namespace, uid, labels, annotations } = metadata as Pod['metadata'];
+      return `${resource} ${namespace}/${name} ${uid} ${JSON.stringify([labels, annotations])}`;
+    })
+    .toSorted();
+}
+
+function messageOf({ body }: Answer): string {
+  try {
+    return (JSON.parse(body) as { message?: string }).message ?? body;
+  } catch {
+    return body;
+  }
+}

@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { namespaceOffloadingDefinition } from '../../src/api/crd/namespace-offloading.ts';
+import { manifestsCommand } from '../../src/cli/manifests.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster, printed } from '../support/rights-cluster.ts';
+
+/** What a real API server makes of NamespaceOffloadings: their rules, their defaults, their words. */
+
+const TIMEOUT_MS = 120_000;
+const GROUP = '/apis/tributary.dev/v1alpha1';
+const { plural } = namespaceOffloadingDefinition.type;
+const PATH = `${GROUP}/namespaces/default/${plural}`;
+const MERGE = 'application/merge-patch+json';
+
+let lab: RightsCluster;
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('nsocrd');
+  await lab.apply(await printed(manifestsCommand, ['crds']));
+  await eventually('the kind is served', async () => {
+    const { status } = await lab.cluster.api.call('GET', `${GROUP}/${plural}`);
+    return status === 200;
+  });
+}, TIMEOUT_MS);
+
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+type Answer = { status: number; body: string };
+const object = (spec: object | undefined, name = 'offloading'): object => ({
+  apiVersion: 'tributary.dev/v1alpha1',
+  kind: 'NamespaceOffloading',
+  metadata: { name },
+  ...(spec !== undefined && { spec }),
+});
+const dryRun = async (spec: object | undefined, name?: string): Promise<Answer> =>
+  lab.cluster.api.call('POST', `${PATH}?dryRun=All`, object(spec, name));
+const patch = async (body: object, subresource = ''): Promise<Answer> =>
+  lab.cluster.api.call('PATCH', `${PATH}/offloading${subresource}`, body, MERGE);
+
+const RULE = { resource: 'configmaps', policy: 'All' };
+const EXPRESSION = { key: 'region', operator: 'In', values: ['a'] };
+
+test.each<[string, object]>([
+  ['nothing but defaults', {}],
+  ['a selector', { clusterSelector: { matchLabels: { region: 'a' }, matchExpressions: [EXPRESSION] } }],
+  ['the same name', { naming: 'Same' }],
+  ['a name', { naming: 'Selected', remoteName: 'their-shop' }],
+  [
+    'rules',
+    {
+      reflection: [
+        RULE,
+        { ...RULE, resource: 'secrets' },
+        { group: 'x.org', version: 'v1', resource: 'widgets', policy: 'OptIn', drop: ['spec.clusterName'] },
+      ],
+    },
+  ],
+  ['never released', { releaseAfterSeconds: 0, holdOffSeconds: 0 }],
+])('accepted: %s', async (_what, spec) => {
+  expect(await dryRun(spec)).toMatchObject({ status: 201 });
+});
+
+test('accepted as it is: the committed example', async () => {
+  const example = parse(readFileSync('deploy/examples/namespace-offloading.yaml', 'utf8')) as {
+    spec: object;
+  };
+  const { status, body } = await dryRun(example.spec);
+  expect(status).toBe(201);
+  expect(JSON.parse(body)).toMatchObject({ spec: example.spec });
+});
+
+test.each<[string, object | undefined, string]>([
+  ['no spec', undefined, 'spec: Required'],
+  ['another strategy', { podStrategy: 'Everywhere' }, 'Unsupported value'],
+  ['a name without Selected', { naming: 'Same', remoteName: 'x' }, 'remoteName goes with naming: Selected'],
+  ['Selected without a name', { naming: 'Selected' }, 'remoteName goes with naming: Selected'],
+  ['a name without naming', { remoteName: 'x' }, 'remoteName goes with naming: Selected'],
+  ['a name in capitals', { naming: 'Selected', remoteName: 'Shop' }, 'should match'],
+  ['time that runs backwards', { releaseAfterSeconds: -1 }, 'greater than or equal to 0'],
+  ['more than a day', { holdOffSeconds: 86_401 }, 'less than or equal to 86400'],
+  ['two rules for one kind', { reflection: [RULE, RULE] }, 'Duplicate value'],
+  ['an unknown policy', { reflection: [{ ...RULE, policy: 'Some' }] }, 'Unsupported value'],
+])('refused: %s', async (_what, spec, words) => {
+  const { status, body } = await dryRun(spec);
+  expect(status).toBe(422);
+  expect(body).toContain(words);
+});
+
+test('there is one name only', async () => {
+  const { status, body } = await dryRun({}, 'another');
+  expect(status).toBe(422);
+  expect(body).toContain('the name must be \\"offloading\\"');
+});
+
+test('defaults are filled in; naming stays, everything else may change; the status keeps what others write', async () => {
+  const { status, body } = await lab.cluster.api.call('POST', PATH, object({}));
+  expect(status).toBe(201);
+  expect(JSON.parse(body)).toMatchObject({
+    spec: {
+      podStrategy: 'LocalAndRemote',
+      naming: 'Suffixed',
+      onRemoval: 'Return',
+      releaseAfterSeconds: 60,
+      holdOffSeconds: 600,
+    },
+  });
+  for (const spec of [{ naming: 'Same' }, { naming: 'Selected', remoteName: 'x' }]) {
+    const refused = await patch({ spec });
+    expect(refused.status).toBe(422);
+    expect(refused.body).toContain('naming and remoteName cannot be changed');
+  }
+  const changed = { podStrategy: 'Remote', onRemoval: 'End', clusterSelector: { matchLabels: { a: 'b' } } };
+  expect(await patch({ spec: changed })).toMatchObject({ status: 200 });
+  const heldOff = [{ owner: 'ReplicaSet/web', virtualNode: 'milan', until: '2030-01-01T00:00:00Z' }];
+  expect(await patch({ status: { heldOff } }, '/status')).toMatchObject({ status: 200 });
+  const clusters = [{ cluster: 'milan', virtualNodes: ['milan'], phase: 'Ready', reason: 'AsExpected' }];
+  const told = await patch({ status: { clusters, observedGeneration: 2 } }, '/status');
+  expect(JSON.parse(told.body)).toMatchObject({ status: { heldOff, clusters, observedGeneration: 2 } });
+});

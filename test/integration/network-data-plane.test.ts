@@ -1,0 +1,300 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { NetworkAccess } from '../../src/api/tunnel.ts';
+import { expectTalk, lend, type Party, party, refusedBy, settled } from '../support/plane-checks.ts';
+import { PlaneLab, planeLabProblem } from '../support/plane-lab.ts';
+import { type PlanePod, TCP_PORT } from '../support/plane-node.ts';
+import { join, joinThrough } from '../support/plane-tunnels.ts';
+
+/** The plans of gateway and node in real network namespaces, without Kubernetes. */
+
+const TIMEOUT_MS = 120_000;
+const problem = planeLabProblem();
+if (problem !== undefined) process.stderr.write(`the data plane is not tested: ${problem}\n`);
+const describeInLab = problem === undefined ? describe : describe.skip;
+
+let lab: PlaneLab;
+
+describeInLab('pods of two clusters', () => {
+  beforeAll(async () => {
+    lab = await PlaneLab.up();
+  }, TIMEOUT_MS);
+  afterEach(async () => {
+    await Promise.all(lab.clusters.splice(0).map(async (cluster) => cluster.down()));
+  }, TIMEOUT_MS);
+  afterAll(async () => lab.down(), TIMEOUT_MS);
+
+  test(
+    'with CIDRs of their own nothing is rewritten',
+    async () => {
+      const home = await party(lab, 'h', { pods: '10.1.0.0/16', external: '10.71.0.0/20' });
+      const away = await party(lab, 'w', { pods: '10.2.0.0/16', external: '10.72.0.0/20' });
+      join(home.cluster.side, away.cluster.side);
+      lend(home, away);
+      await lab.apply();
+      expect(home.cluster.side.sees(away.cluster.side, away.pod.address)).toBe(away.pod.address);
+      await expectTalk(home, away);
+      await expectTalk(away, home);
+      for (const { cluster } of [home, away]) {
+        const rules = await cluster.gatewayNode.run(['nft', 'list', 'ruleset']);
+        const pairs = [...rules.matchAll(/[sd]addr (\S+) [sd]nat ip prefix to (\S+)/g)];
+        expect(pairs.length).toBeGreaterThan(3);
+        for (const [, from, to] of pairs) expect(to).toBe(from);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'with one CIDR for both, on any node of the home, and hosts too',
+    async () => {
+      const home = await party(lab, 'h', { nodes: 2 });
+      const away = await party(lab, 'w');
+      join(home.cluster.side, away.cluster.side);
+      lend(home, away);
+      const far: Party = { cluster: home.cluster, pod: await home.cluster.pod(1) };
+      await lab.apply();
+      expect(home.pod.address).toBe(away.pod.address);
+      for (const one of [home, far]) {
+        await expectTalk(one, away);
+        await expectTalk(away, one);
+      }
+      const [{ side }, peer] = [home.cluster, away.cluster.side];
+      const view = side.sees(peer, away.pod.address);
+      // Hosts leave under their own addresses of the external range.
+      expect(await home.cluster.node(0).ask('tcp', view)).toBe(peer.sees(side, side.network.gatewayAddress));
+      const external = side.network.nodes[1]?.external ?? '';
+      expect(await home.cluster.node(1).ask('tcp', view)).toBe(peer.sees(side, external));
+      // And so does what came from elsewhere to a port of a node.
+      await home.cluster.node(0).service('fib daddr type local tcp dport 30080', `${view}:${TCP_PORT}`);
+      const stranger = lab.stranger();
+      expect(await stranger.ask('tcp', side.network.nodes[0]?.address ?? '', { port: 30_080 })).toBe(
+        peer.sees(side, side.network.gatewayAddress),
+      );
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'through a Service, also where the peer sees us in the range of our Services',
+    async () => {
+      const home = await party(lab, 'h');
+      const away = await party(lab, 'w', { services: '10.112.0.0/16' });
+      join(home.cluster.side, away.cluster.side);
+      lend(home, away);
+      const { relations } = away.cluster.side;
+      const views = relations.get(home.cluster.side)?.views ?? [];
+      // 10.96.0.0/16 is the range of the home's Services, and none of `away`'s business.
+      views.splice(0, 1);
+      away.cluster.side.see(home.cluster.side, 'Pods', '10.244.0.0/16', '10.96.0.0/16');
+      await lab.apply();
+      const node = home.cluster.gatewayNode;
+      const target = away.cluster.side.sees(home.cluster.side, home.pod.address);
+      await node.service(`ip daddr ${target} tcp dport ${TCP_PORT}`, '10.244.0.77:1');
+      await expectTalk(away, home);
+      const view = home.cluster.side.sees(away.cluster.side, away.pod.address);
+      await node.service('ip daddr 10.96.0.55 tcp dport 80', `${view}:${TCP_PORT}`);
+      expect(await home.pod.ask('tcp', '10.96.0.55', { port: 80 })).toBe(target);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'reach what the policy of the other one allows',
+    async () => {
+      const home = await party(lab, 'h');
+      const away = await party(lab, 'w');
+      join(home.cluster.side, away.cluster.side);
+      lend(home, away);
+      const [homeSide, awaySide] = [home.cluster.side, away.cluster.side];
+      // Neither of them has to do with offloading.
+      const [homeOther, awayOther] = [await home.cluster.pod(), await away.cluster.pod()];
+      const fromAway = async (pod: PlanePod, to: PlanePod): Promise<boolean> =>
+        pod.ping(awaySide.sees(homeSide, to.address));
+      const fromHome = async (pod: PlanePod, to: PlanePod): Promise<boolean> =>
+        pod.ping(homeSide.sees(awaySide, to.address));
+      const found: Record<string, string> = {};
+      for (const access of ['OffloadedPods', 'AllPods', 'None'] satisfies NetworkAccess[]) {
+        homeSide.relation(awaySide).access = access;
+        awaySide.relation(homeSide).access = access;
+        await lab.apply();
+        found[access] = (
+          await Promise.all([
+            fromAway(away.pod, homeOther),
+            fromAway(awayOther, home.pod),
+            fromHome(homeOther, away.pod),
+            fromHome(home.pod, awayOther),
+          ])
+        )
+          .map((passed) => (passed ? 'yes' : 'no'))
+          .join(' ');
+      }
+      expect(found).toEqual({
+        OffloadedPods: 'yes no yes no',
+        AllPods: 'yes yes yes yes',
+        None: 'no no no no',
+      });
+      expect(await refusedBy(home.cluster, `refused_${awaySide.id}`)).toBeGreaterThan(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'TCP is told the size of the tunnel, in both directions',
+    async () => {
+      const home = await party(lab, 'h');
+      const away = await party(lab, 'w');
+      join(home.cluster.side, away.cluster.side);
+      lend(home, away);
+      home.cluster.side.relation(away.cluster.side).mtu = 1200;
+      const sizes =
+        'table ip sizes { chain in { type filter hook prerouting priority -300; tcp flags & syn == syn tcp option maxseg size 1160 counter; tcp flags & syn == syn counter; }; }';
+      await Promise.all([home.pod.nft(sizes), away.pod.nft(sizes)]);
+      await lab.apply();
+      await expectTalk(home, away);
+      for (const { pod } of [home, away]) {
+        const listed = await pod.run(['nft', 'list', 'table', 'ip', 'sizes']);
+        const [clamped, all] = [...listed.matchAll(/packets (\d+)/g)].map(([, packets]) => Number(packets));
+        expect({ clamped, all }).toEqual({ clamped: 1, all: 1 });
+      }
+      // A datagram that does not fit is answered at the gateway.
+      const route = await home.cluster.gatewayNode.run(['ip', 'route', 'show', 'proto', '116']);
+      expect(route).toContain('mtu 1200');
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'nothing leaves in clear, and all is gone after the clean-up',
+    async () => {
+      const home = await party(lab, 'h', { nodes: 2 });
+      const away = await party(lab, 'w');
+      const before = await Promise.all(home.cluster.nodes.map(async (node) => node.state()));
+      join(home.cluster.side, away.cluster.side);
+      lend(home, away);
+      await lab.apply();
+      await expectTalk(home, away);
+      const view = home.cluster.side.sees(away.cluster.side, away.pod.address);
+      const [gateway, node] = [home.cluster.node(0), home.cluster.node(1)];
+      const router = await lab.capture(view, '100.127.0.9');
+      await gateway.stopWireGuard();
+      const began = performance.now();
+      // At once, since a route answers; the second is in the pool, and nobody's view.
+      expect(await gateway.ask('tcp', view)).toBeUndefined();
+      expect(await home.pod.ask('tcp', view)).toBeUndefined();
+      expect(await home.pod.ask('tcp', '100.127.0.9')).toBeUndefined();
+      expect(await node.ask('tcp', '100.127.0.9')).toBeUndefined();
+      expect(performance.now() - began).toBeLessThan(4000);
+      await expect(gateway.run(['ip', 'route', 'get', view])).rejects.toThrow(/unreachable|No route/);
+      expect(await router()).toBe(0);
+      // What does not go into the tunnel does go to that router.
+      expect(await gateway.ping('172.31.0.1')).toBe(true);
+
+      await gateway.startWireGuard();
+      await lab.apply();
+      await expectTalk(home, away);
+      await gateway.cleanUp('gateway');
+      for (const one of home.cluster.nodes) await one.cleanUp('node');
+      const after = await Promise.all(home.cluster.nodes.map(async (one) => one.state()));
+      expect(after.map(settled)).toEqual(before.map(settled));
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describeInLab('three clusters with the same CIDRs', () => {
+  let home: Party;
+  let rome: Party;
+  let bern: Party;
+
+  beforeAll(async () => {
+    lab = await PlaneLab.up();
+    [home, rome, bern] = [await party(lab, 'h'), await party(lab, 'r'), await party(lab, 'b')];
+  }, TIMEOUT_MS);
+  afterAll(async () => lab.down(), TIMEOUT_MS);
+
+  test(
+    'talk in all pairs',
+    async () => {
+      const pairs = [
+        [home, rome],
+        [home, bern],
+        [rome, bern],
+      ] as const;
+      const lent: [Party, Party][] = [];
+      for (const [one, other] of pairs) {
+        join(one.cluster.side, other.cluster.side);
+        // A pod belongs to one cluster.
+        const guest = { cluster: other.cluster, pod: await other.cluster.pod() };
+        lend(one, guest);
+        lent.push([one, guest]);
+      }
+      await lab.apply();
+      for (const [one, guest] of lent) {
+        await expectTalk(one, guest);
+        await expectTalk(guest, one);
+      }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'through the home where two are not peered, for its own pods only',
+    async () => {
+      const sides = [home.cluster.side, rome.cluster.side, bern.cluster.side] as const;
+      for (const side of sides) side.relations.clear();
+      const [at, one, other] = sides;
+      join(at, one);
+      join(at, other);
+      joinThrough(at, one, other);
+      lend(home, rome);
+      lend(home, bern);
+      const stranger = await bern.cluster.pod();
+      await lab.apply();
+      const through = (viewer: Party, owner: Party, address: string): string =>
+        viewer.cluster.side.sees(at, at.sees(owner.cluster.side, address));
+      for (const [from, to] of [
+        [rome, bern],
+        [bern, rome],
+      ] as const) {
+        const seen = through(to, from, from.pod.address);
+        const address = through(from, to, to.pod.address);
+        expect([await from.pod.ask('tcp', address), await from.pod.ask('udp', address)]).toEqual([
+          seen,
+          seen,
+        ]);
+        expect(await from.pod.ping(address)).toBe(true);
+      }
+      expect(await rome.pod.ping(through(rome, bern, stranger.address))).toBe(false);
+      expect(await stranger.ping(through(bern, rome, rome.pod.address))).toBe(false);
+      expect(await refusedBy(home.cluster, 'refused_transit')).toBeGreaterThan(1);
+
+      // Rome's own pod here is not one of the home's, whomever it asks.
+      const hosted = await home.cluster.pod();
+      const toBern = at.sees(other, bern.pod.address);
+      const early = { bind: `${hosted.address}:5555` };
+      expect(await hosted.ask('udp', toBern, early)).toBe(other.sees(at, hosted.address));
+      lend(rome, { cluster: home.cluster, pod: hosted });
+      await lab.apply();
+      // Not even by what it has begun before that was known.
+      expect(await hosted.ask('udp', toBern, early)).toBeUndefined();
+      expect(await hosted.ask('udp', toBern)).toBeUndefined();
+      expect(await hosted.ask('tcp', toBern)).toBeUndefined();
+      expect(await hosted.ping(toBern)).toBe(false);
+      expect(await hosted.ping(at.sees(other, other.network.gatewayAddress))).toBe(false);
+      expect(await refusedBy(home.cluster, 'refused_tenant')).toBeGreaterThan(4);
+      await expectTalk({ cluster: home.cluster, pod: hosted }, rome);
+      await expectTalk(rome, { cluster: home.cluster, pod: hosted });
+      // Nor do they come to it from there.
+      at.relation(other).access = 'AllPods';
+      await lab.apply();
+      expect(await bern.pod.ping(other.sees(at, hosted.address))).toBe(false);
+      expect(await bern.pod.ping(other.sees(at, home.pod.address))).toBe(true);
+
+      at.relation(other).transit = 'None';
+      await lab.apply();
+      expect(await rome.pod.ping(through(rome, bern, bern.pod.address))).toBe(false);
+    },
+    TIMEOUT_MS,
+  );
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import { peerName } from '../../src/network/plan/names.ts';
+import { eventually } from '../support/eventually.ts';
+import { attack, expectTalk, lend, party, refusedBy } from '../support/plane-checks.ts';
+import { PlaneLab, planeLabProblem } from '../support/plane-lab.ts';
+import { UDP_PORT } from '../support/plane-node.ts';
+import { join } from '../support/plane-tunnels.ts';
+
+/** A peer that sends through its tunnel whatever it likes. */
+
+const TIMEOUT_MS = 120_000;
+const problem = planeLabProblem();
+if (problem !== undefined) process.stderr.write(`hostile peers are not tested: ${problem}\n`);
+const describeInLab = problem === undefined ? describe : describe.skip;
+
+/** A datagram to each of so many ports: each is a connection, to conntrack. */
+const FLOOD = `
+  const socket = require('node:dgram').createSocket('udp4');
+  let port = 10000;
+  const next = () => port < 40000 ? socket.send('x', port++, process.argv[1], next) : socket.close();
+  next();
+`;
+
+let lab: PlaneLab;
+
+describeInLab('a hostile peer', () => {
+  beforeAll(async () => {
+    lab = await PlaneLab.up();
+  }, TIMEOUT_MS);
+  afterAll(async () => lab.down(), TIMEOUT_MS);
+
+  test(
+    'reaches nothing but what it may, whatever it sends',
+    async () => {
+      const home = await party(lab, 'h', { nodes: 2 });
+      const [foe, friend] = [await party(lab, 'w'), await party(lab, 'f')];
+      const far = await home.cluster.pod(1);
+      // So that it can send from its addresses as we see them to ours as it sees them.
+      foe.cluster.side.viewsFrom(90);
+      for (const { cluster } of [foe, friend]) join(home.cluster.side, cluster.side);
+      lend(home, foe);
+      lend(home, friend);
+      const [side, enemy] = [home.cluster.side, foe.cluster.side];
+      await lab.apply();
+      await expectTalk(foe, home);
+      const nodes = home.cluster.nodes;
+      const [gateway, worker] = [home.cluster.node(0), home.cluster.node(1)];
+      // Services and ports of nodes that lead to a pod, and an address of the host that is on no other link.
+      for (const node of nodes) {
+        await node.service(`ip daddr 10.96.0.55 udp dport ${UDP_PORT}`, `${home.pod.address}:${UDP_PORT}`);
+        await node.service(`fib daddr type local udp dport ${UDP_PORT}`, `${home.pod.address}:${UDP_PORT}`);
+        await node.ip('addr add 172.31.200.9/32 dev lo');
+      }
+      const outside = await attack(foe.cluster, home.cluster, {
+        sources: [
+          side.sees(friend.cluster.side, friend.pod.address),
+          '10.244.0.77',
+          '10.96.0.55',
+          '172.31.77.7',
+          '198.51.100.7',
+          side.network.gatewayAddress,
+        ],
+        targets: [
+          enemy.sees(side, home.pod.address),
+          home.pod.address,
+          far.address,
+          '10.96.0.55',
+          '172.31.200.9',
+        ],
+      });
+      const view = (address: string): string => enemy.sees(side, address);
+      const bridges = ['10.244.0.1', '10.244.1.1'];
+      const hosts = [side.network.gatewayAddress, ...side.network.nodes.map(({ external }) => external)];
+      // From addresses of its own, also of pods of ours.
+      const inside = await attack(foe.cluster, home.cluster, {
+        sources: [side.sees(enemy, foe.pod.address), side.sees(enemy, '10.244.0.200')],
+        targets: [
+          home.pod.address,
+          '10.96.0.55',
+          '172.31.200.9',
+          worker.facts.address,
+          side.sees(friend.cluster.side, friend.pod.address),
+          ...[...bridges, ...hosts].map(view),
+        ],
+        // The gateway answers to the probes of peers.
+        ping: false,
+      });
+      // Pods, from one that is not ours.
+      const pods = await attack(foe.cluster, home.cluster, {
+        sources: [side.sees(enemy, '10.244.0.200'), side.sees(enemy, enemy.network.gatewayAddress)],
+        targets: [home.pod, far].map(({ address }) => view(address)),
+      });
+      expect({ outside, inside, pods }).toEqual({ outside: 0, inside: 0, pods: 0 });
+      // WireGuard has dropped those of others already; without that, the filter does.
+      expect(await refusedBy(home.cluster, 'refused_source')).toBe(0);
+      await gateway.run(['wg', 'set', gateway.link, 'peer', enemy.publicKey, 'allowed-ips', '0.0.0.0/0']);
+      const unfiltered = await attack(foe.cluster, home.cluster, {
+        sources: ['198.51.100.7', '10.244.0.77'],
+        targets: [view(home.pod.address), '10.96.0.55'],
+      });
+      expect(unfiltered).toBe(0);
+      expect(await refusedBy(home.cluster, 'refused_source')).toBeGreaterThan(3);
+      await home.cluster.apply();
+      expect(await refusedBy(home.cluster, `refused_${enemy.id}`)).toBeGreaterThan(0);
+      // The same packets arrive where they may.
+      const allowed = await attack(foe.cluster, home.cluster, {
+        sources: [side.sees(enemy, foe.pod.address)],
+        targets: [view(home.pod.address)],
+      });
+      expect(allowed).toBeGreaterThan(1);
+
+      // All pods are pods, and still neither nodes nor Services.
+      side.relation(enemy).access = 'AllPods';
+      await home.cluster.apply();
+      const hostsOnly = await attack(foe.cluster, home.cluster, {
+        sources: [side.sees(enemy, '10.244.0.200')],
+        targets: [...bridges, ...hosts].map(view),
+        ping: false,
+      });
+      expect(hostsOnly).toBe(0);
+
+      // More connections at once than it may open; one that does no harm has room again soon.
+      const flooded = await home.pod.capture();
+      await lab.apply();
+      // Its own gateway would not let it.
+      const bounded = peerName('home', side.id);
+      await foe.cluster.gatewayNode.run(['nft', 'flush', 'chain', 'inet', 'tributary_gateway', bounded]);
+      await foe.pod.run([process.execPath, '-e', FLOOD, view(home.pod.address)]);
+      expect(await refusedBy(home.cluster, `refused_${enemy.id}`)).toBeGreaterThan(1000);
+      expect(await flooded()).toBeGreaterThan(100);
+      await eventually('the peer may go on', async () => foe.pod.ping(view(home.pod.address)));
+
+      // A pod, and one beside the nodes, that speak VXLAN.
+      await home.pod.shell(`echo x | socat -u - UDP-SENDTO:${worker.facts.address}:4799`);
+      await home.pod.shell(`echo x | socat -u - UDP-SENDTO:${gateway.facts.address}:4799`);
+      await lab.stranger().shell(`echo x | socat -u - UDP-SENDTO:${worker.facts.address}:4799`);
+      const refused = await Promise.all(
+        nodes.map(async (node) => node.run(['nft', 'list', 'table', 'inet', 'tributary_node'])),
+      );
+      expect(
+        refused.map(
+          (text) => [...text.matchAll(/packets [1-9]\d* bytes \d+ drop comment "\S+ refused_vxlan/g)].length,
+        ),
+      ).toEqual([2, 1]);
+    },
+    TIMEOUT_MS,
+  );
+});

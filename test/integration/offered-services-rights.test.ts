@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { manifestsCommand } from '../../src/cli/manifests.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+
+/** What the account of the `cluster` role may do to Services and EndpointSlices, on a real API server. */
+
+const TIMEOUT_MS = 240_000;
+const PROVIDER = 'm'.repeat(26);
+const OURS = { 'tributary.dev/offered-service': 'true', 'tributary.dev/provider': PROVIDER };
+const SLICE = {
+  ...OURS,
+  'endpointslice.kubernetes.io/managed-by': 'tributary.dev',
+  'kubernetes.io/service-name': 'db',
+};
+
+let lab: RightsCluster;
+let admin: Caller;
+let role: Caller;
+
+const servicesOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/services`;
+const slicesOf = (namespace: string): string =>
+  `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
+const service = (labels: object, spec: object = {}, name = 'db'): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name, labels },
+  spec: { ports: [{ port: 5432 }], ...spec },
+});
+const slice = (labels: object, name = 'db'): object => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name, labels },
+  addressType: 'IPv4',
+  endpoints: [{ addresses: ['100.64.0.7'] }],
+  ports: [],
+});
+const statusOf = async (method: string, path: string, body?: object): Promise<number> =>
+  (await role(method, `${path}?dryRun=All`, body)).status;
+
+beforeAll(async () => {
+  lab = await RightsCluster.up(`sv${process.pid}`);
+  await lab.apply(await printed(manifestsCommand, ['crds']));
+  await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'example/tributary:1']));
+  const { api } = lab.cluster;
+  admin = async (method, path, body) => api.call(method, path, body);
+  for (const [name, labels] of [
+    ['shop', {}],
+    ['tenant', { 'tributary.dev/peer': PROVIDER, 'tributary.dev/tenancy': 'contract' }],
+  ] as const) {
+    await admin('POST', '/api/v1/namespaces', { metadata: { name, labels } });
+  }
+  for (const [name, labels] of [
+    ['theirs', {}],
+    ['ours', OURS],
+  ] as const) {
+    await admin('POST', servicesOf('shop'), service(labels, {}, name));
+    await admin('POST', slicesOf('shop'), slice(labels, name));
+  }
+  role = await lab.as({ namespace: 'tributary-system', name: 'tributary-cluster' });
+  await eventually(
+    'the fence is in force',
+    async () => (await statusOf('POST', servicesOf('shop'), service({}))) === 422,
+    30_000,
+  );
+}, TIMEOUT_MS);
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+describe('the cluster role', () => {
+  test.each([
+    ['a home Service', servicesOf('shop'), service(OURS)],
+    ['its endpoints', slicesOf('shop'), slice(SLICE)],
+  ])('makes %s', async (_what, path, body) => {
+    expect(await statusOf('POST', path, body)).toBe(201);
+  });
+
+  test.each([
+    ['a Service without the marks', servicesOf('shop'), service({})],
+    ['one without a provider', servicesOf('shop'), service({ 'tributary.dev/offered-service': 'true' })],
+    ['one in kube-system', servicesOf('kube-system'), service(OURS)],
+    ['one beside itself', servicesOf('tributary-system'), service(OURS)],
+    ['one in a tenant', servicesOf('tenant'), service(OURS)],
+    ['one with a port of nodes', servicesOf('shop'), service(OURS, { type: 'NodePort' })],
+    ['one that selects pods', servicesOf('shop'), service(OURS, { selector: { app: 'x' } })],
+    ['one that claims an address', servicesOf('shop'), service(OURS, { externalIPs: ['192.0.2.7'] })],
+    ['endpoints without the marks', slicesOf('shop'), slice({ 'kubernetes.io/service-name': 'theirs' })],
+    ['endpoints in kube-system', slicesOf('kube-system'), slice(SLICE)],
+    ['endpoints in a tenant', slicesOf('tenant'), slice(SLICE)],
+    ['endpoints that another controller has', slicesOf('shop'), slice(OURS)],
+  ])('does not make %s', async (_what, path, body) => {
+    expect(await statusOf('POST', path, body)).toBe(422);
+  });
+
+  test('deletes what is its own, and nothing else', async () => {
+    expect({
+      service: await statusOf('DELETE', `${servicesOf('shop')}/ours`),
+      slice: await statusOf('DELETE', `${slicesOf('shop')}/ours`),
+      others: await statusOf('DELETE', `${servicesOf('shop')}/theirs`),
+      othersSlice: await statusOf('DELETE', `${slicesOf('shop')}/theirs`),
+    }).toEqual({ service: 200, slice: 200, others: 422, othersSlice: 422 });
+  });
+
+  test('takes nothing over by marking it', async () => {
+    const found = JSON.parse((await role('GET', `${servicesOf('shop')}/theirs`)).body) as {
+      metadata: object;
+    };
+    const marked = { ...found, metadata: { ...found.metadata, labels: OURS } };
+    expect(await statusOf('PUT', `${servicesOf('shop')}/theirs`, marked)).toBe(422);
+  });
+});

@@ -1,0 +1,166 @@
+import 'reflect-metadata';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { NamespaceStretch } from '../../src/agent/offloading.ts';
+import { controllerMetrics } from '../../src/agent/parts.ts';
+import { LABEL_OFFLOAD, LABEL_PROVIDER } from '../../src/api/names.ts';
+import { namespaceOffloadings, type NamespaceOffloading } from '../../src/api/namespace-offloading.ts';
+import { namespaces, pods } from '../../src/api/resources.ts';
+import { virtualNodes } from '../../src/api/virtual-node.ts';
+import { manifestsCommand } from '../../src/cli/manifests.ts';
+import { parseConfig } from '../../src/config.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { ClientEventRecorder } from '../../src/kube/events.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { ignoring } from '../../src/lib/errors.ts';
+import { Lifecycle } from '../../src/lib/lifecycle.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { eventually } from '../support/eventually.ts';
+import { RightsCluster, printed } from '../support/rights-cluster.ts';
+
+/** Controller, release and webhook on a real API server, with the rights of the `cluster` role and no others. */
+
+const TIMEOUT_MS = 180_000;
+const STOP_DEADLINE_MS = 10_000;
+const WAIT_MS = 30_000;
+const SYSTEM = 'tributary-system';
+const SHOP = { name: 'shop' };
+const REF = { namespace: 'shop', name: 'offloading' };
+
+let lab: RightsCluster;
+let admin: KubeClient;
+let client: KubeClient;
+let stretch: NamespaceStretch;
+let lifecycle: Lifecycle;
+const complaints: string[] = [];
+
+beforeAll(async () => {
+  lab = await RightsCluster.up('offloading');
+  await lab.apply(await printed(manifestsCommand, ['crds']));
+  await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
+  admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
+  const { token } = await lab.tokenOf({ namespace: SYSTEM, name: 'tributary-cluster' });
+  client = createClient({
+    server: new URL(lab.cluster.server),
+    ca: lab.cluster.pki.authority.cert,
+    token: async () => Promise.resolve(token),
+  });
+  const log = createLogger({
+    level: 'warn',
+    now: () => systemClock.now(),
+    write: (line) => complaints.push(line),
+  });
+  const common = { client, clock: systemClock, log };
+  const events = new ClientEventRecorder({ ...common, component: 'tributary' });
+  const registry = new Registry();
+  const config = parseConfig({ options: {}, env: {}, hostname: 'test' });
+  stretch = new NamespaceStretch({
+    parts: { config, clock: systemClock, log },
+    home: client,
+    events,
+    metrics: controllerMetrics(registry),
+    registry,
+    inPod: false,
+    standing: {
+      isNamed: () => false,
+      standing: () => ({ state: 'Mapped', tenantNamespace: 'shop-there' }),
+      onChange: () => () => undefined,
+    },
+  });
+  const components = [events, ...stretch.caches(), ...stretch.actors()];
+  lifecycle = new Lifecycle(components, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS });
+  await lifecycle.start(new AbortController().signal);
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  await lifecycle?.stop();
+  await client?.close();
+  await admin?.close();
+  await lab?.down();
+}, TIMEOUT_MS);
+
+const merge = (body: object): { type: 'merge'; body: object } => ({ type: 'merge', body });
+const offloading = async (): Promise<NamespaceOffloading | undefined> =>
+  admin.get(namespaceOffloadings, REF).catch(ignoring('NotFound'));
+const isReason = async (reason: string): Promise<boolean> =>
+  (await offloading())?.status?.conditions?.[0]?.reason === reason;
+
+/** As peering does. */
+async function map(): Promise<void> {
+  const mapped = stretch.offloading.of('milan');
+  const mappings = mapped.map(({ homeNamespace }) => ({ homeNamespace, tenantNamespace: 'shop-there' }));
+  await admin.patch(virtualNodes, { name: 'milan' }, merge({ spec: { namespaces: mappings } }));
+}
+
+test(
+  'a label stretches a namespace; taken away, all that was made goes',
+  async () => {
+    await admin.create(namespaces, { metadata: SHOP });
+    await admin.create(virtualNodes, {
+      metadata: { name: 'milan', labels: { [LABEL_PROVIDER]: 'milan' } },
+      spec: {
+        kubeconfigSecretRef: { namespace: SYSTEM, name: 'milan' },
+        resources: { cpu: '1', memory: '1Gi', pods: '10' },
+      },
+    });
+    const now = '2026-01-01T00:00:00Z';
+    const ready = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'AsExpected',
+      message: '',
+      lastTransitionTime: now,
+    };
+    const status = { conditions: [ready] };
+    await admin.patch(virtualNodes, { name: 'milan' }, merge({ status }), { subresource: 'status' });
+
+    await admin.patch(
+      namespaces,
+      SHOP,
+      merge({ metadata: { labels: { [LABEL_OFFLOAD]: 'LocalAndRemote' } } }),
+    );
+    await eventually('asked for', async () => isReason('InProgress'), WAIT_MS);
+    await map();
+    await eventually('ready', async () => isReason('AsExpected'), WAIT_MS);
+    expect(await offloading()).toMatchObject({
+      metadata: {
+        finalizers: ['tributary.dev/offloading'],
+        labels: { 'tributary.dev/offloading-origin': 'label' },
+      },
+      status: { clusters: [{ cluster: 'milan', phase: 'Ready', remoteNamespace: 'shop-there' }] },
+    });
+
+    const bare = { metadata: { name: 'bare', namespace: 'shop', finalizers: ['tributary.dev/test'] } };
+    const spec = { containers: [{ name: 'app', image: 'app' }], nodeName: 'milan' };
+    const { metadata } = await admin.create(pods, { ...bare, spec });
+    await admin.patch(namespaces, SHOP, merge({ metadata: { labels: { [LABEL_OFFLOAD]: null } } }));
+    await eventually(
+      'the pod ends',
+      async () => {
+        const pod = await admin.get(pods, metadata);
+        return pod.metadata.deletionTimestamp !== undefined;
+      },
+      WAIT_MS,
+    );
+    expect(stretch.offloading.of('milan')).toMatchObject([{ homeNamespace: 'shop' }]);
+    // As the agent does.
+    await admin.patch(pods, metadata, merge({ metadata: { finalizers: null } }));
+    await admin.delete(pods, metadata, { gracePeriodSeconds: 0 }).catch(ignoring('NotFound'));
+    await eventually('the mapping may go', () => stretch.offloading.of('milan').length === 0, WAIT_MS);
+    await map();
+    await eventually('it is gone', async () => (await offloading()) === undefined, WAIT_MS);
+    await eventually(
+      'the pod is made anew',
+      async () => {
+        const pod = await admin.get(pods, metadata).catch(ignoring('NotFound'));
+        return pod !== undefined && pod.metadata.uid !== metadata.uid;
+      },
+      WAIT_MS,
+    );
+    expect(complaints.filter((line) => /forbidden/iu.test(line))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);

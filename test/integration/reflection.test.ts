@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { ReflectionRule } from '../../src/api/reflection.ts';
+import { defineResource, events, ingresses, secrets, type ResourceType } from '../../src/api/resources.ts';
+import { virtualNodes, type VirtualNodeSpec } from '../../src/api/virtual-node.ts';
+import type { KubeObject } from '../../src/api/wire.ts';
+import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { eventually } from '../support/eventually.ts';
+import { applyYaml } from '../support/rights-cluster.ts';
+import { orNone } from '../support/services-lab.ts';
+
+/**
+ * Objects of a kind that nobody here knows, and Ingresses, between two real API servers: by configuration alone, within the
+ * rights of a peer.
+ */
+
+const TIMEOUT_MS = 150_000;
+/** The longest back-off of an informer, and some. */
+const WAIT_MS = 60_000;
+const GROUP = 'stable.example.com';
+
+interface CronTab extends KubeObject {
+  spec: { cronSpec?: string; image?: string; replicas?: number; secret?: string };
+}
+const crontabs: ResourceType<CronTab> = defineResource(`${GROUP}/v1`, 'CronTab', 'crontabs', 'Namespaced');
+const DEFINITION = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `crontabs.${GROUP}` },
+  spec: {
+    group: GROUP,
+    scope: 'Namespaced',
+    names: { plural: 'crontabs', singular: 'crontab', kind: 'CronTab' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                properties: {
+                  cronSpec: { type: 'string' },
+                  image: { type: 'string' },
+                  secret: { type: 'string' },
+                  replicas: { type: 'integer', default: 1 },
+                },
+              },
+              status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+/** Over there an older definition: it fills in more than home's. */
+const THEIRS = JSON.parse(
+  JSON.stringify(DEFINITION).replace(
+    '"image":{"type":"string"}',
+    '"image":{"type":"string"},"suspend":{"type":"boolean","default":false}',
+  ),
+) as object;
+const RIGHTS = [
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: { namespace: 'tenant', name: 'crontabs' },
+    rules: [
+      { apiGroups: [GROUP], resources: ['crontabs'], verbs: ['list', 'watch', 'create', 'update', 'delete'] },
+    ],
+  },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { namespace: 'tenant', name: 'crontabs' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'crontabs' },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'tributary-peers', name: 'rome' }],
+  },
+];
+const RULE: ReflectionRule = { group: GROUP, resource: 'crontabs', policy: 'All', drop: ['spec.secret'] };
+
+let lab: AgentLab;
+beforeAll(async () => {
+  lab = await AgentLab.up('reflection');
+  await applyYaml(lab.homeCluster.kubeconfig, JSON.stringify(DEFINITION));
+  await eventually('the kind is served at home', async () => {
+    const { status } = await lab.homeCluster.api.call('GET', `/apis/${GROUP}/v1/crontabs`);
+    return status === 200;
+  });
+  await lab.start();
+  await lab.ready();
+}, 2 * TIMEOUT_MS);
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+const setNode = async (spec: Partial<VirtualNodeSpec>): Promise<unknown> =>
+  lab.home.patch(virtualNodes, { name: NODE }, { type: 'merge', body: { spec } });
+const setRules = async (...reflection: ReflectionRule[]): Promise<unknown> =>
+  setNode({ namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'tenant', reflection }] });
+const addCronTab = async (name: string, annotations: Record<string, string> = {}): Promise<unknown> =>
+  lab.home.create(crontabs, {
+    metadata: { namespace: 'shop', name, annotations, finalizers: ['example.com/keep'] },
+    spec: { cronSpec: '* * * * *', secret: 'mine' },
+  });
+const there = async (name: string): Promise<CronTab | undefined> =>
+  orNone(lab.foreign.get(crontabs, { namespace: 'tenant', name }));
+async function told(reason: string, namespace = 'shop'): Promise<string[]> {
+  const { items } = await lab.home.list(events, { namespace });
+  return items.filter((event) => event.reason === reason).map(({ message = '' }) => message);
+}
+const changeCronTab = async (name: string, body: object): Promise<unknown> =>
+  lab.home.patch(crontabs, { namespace: 'shop', name }, { type: 'merge', body });
+
+test(
+  'a kind that the provider does not serve is told; it goes there once it does, without a restart',
+  async () => {
+    await addCronTab('first');
+    await addCronTab('home', { 'tributary.dev/reflect': 'false' });
+    await setRules(RULE);
+    await eventually(
+      'it is told',
+      async () => [...(await told('KindNotServed')), ...(await told('KindForbidden'))].length > 0,
+      WAIT_MS,
+    );
+    for (const object of RIGHTS) await applyYaml(lab.foreignCluster.kubeconfig, JSON.stringify(object));
+    await eventually(
+      'what is missing now is told',
+      async () => (await told('KindNotServed')).join().includes('the foreign cluster does not know crontabs'),
+      WAIT_MS,
+    );
+    expect((await told('KindNotServed', 'default'))[0]).toContain('namespace shop: the foreign cluster');
+    await applyYaml(lab.foreignCluster.kubeconfig, JSON.stringify(THEIRS));
+    await eventually('it is there', async () => (await there('first')) !== undefined, WAIT_MS);
+    const copy = await there('first');
+    expect(copy?.spec).toEqual({ cronSpec: '* * * * *', replicas: 1, suspend: false });
+    expect(copy?.metadata).not.toHaveProperty('finalizers');
+    expect(await there('home')).toBeUndefined();
+    expect(await told('KindNotServed')).toHaveLength(1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a change is one write, and defaults of over there are none; a change of theirs is put back',
+  async () => {
+    const generation = async (): Promise<number> => (await there('first'))?.metadata.generation ?? 0;
+    await changeCronTab('first', { spec: { image: 'x' } });
+    await eventually('it follows', async () => (await there('first'))?.spec.image === 'x', WAIT_MS);
+    const before = await there('first');
+    // Of no account over there: nothing may be written for it.
+    await changeCronTab('first', { spec: { secret: 'other' } });
+    await addCronTab('second');
+    await eventually('the next is there', async () => (await there('second')) !== undefined, WAIT_MS);
+    expect((await there('first'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+    const was = await generation();
+    await lab.foreign.patch(
+      crontabs,
+      { namespace: 'tenant', name: 'first' },
+      { type: 'merge', body: { spec: { image: 'evil' } } },
+    );
+    await eventually(
+      'it is put back',
+      async () => (await there('first'))?.spec.image === 'x' && (await generation()) === was + 2,
+      WAIT_MS,
+    );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'opt-in, a name of somebody else, and the end of the rule',
+  async () => {
+    await lab.foreign.create(crontabs, {
+      metadata: { namespace: 'tenant', name: 'taken' },
+      spec: { image: 'theirs' },
+    });
+    await addCronTab('taken', { 'tributary.dev/reflect': 'true' });
+    await setRules({ ...RULE, policy: 'OptIn' });
+    await eventually(
+      'the others are home',
+      async () => (await there('first')) === undefined && (await there('second')) === undefined,
+      WAIT_MS,
+    );
+    await eventually('it is told', async () => (await told('NameTaken')).length > 0, WAIT_MS);
+    await changeCronTab('first', { metadata: { annotations: { 'tributary.dev/reflect': 'true' } } });
+    await eventually('it opts in', async () => (await there('first')) !== undefined, WAIT_MS);
+    await setRules();
+    await eventually('it is gone', async () => (await there('first')) === undefined, WAIT_MS);
+    expect((await there('taken'))?.spec.image).toBe('theirs');
+    await eventually(
+      'the rule is forgotten',
+      async () => {
+        const { status } = await lab.home.get(virtualNodes, { name: NODE });
+        return status?.namespaces?.[0]?.reflection?.some(({ resource }) => resource === 'crontabs') !== true;
+      },
+      WAIT_MS,
+    );
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'an Ingress goes as the class that is mapped, within what the provider opens; its certificate with it',
+  async () => {
+    const annotations = {
+      'tributary.dev/ingress-classes': 'haproxy',
+      'tributary.dev/ingress-hosts': 'example.com',
+    };
+    await applyYaml(
+      lab.foreignCluster.kubeconfig,
+      JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tenant', annotations } }),
+    );
+    await lab.home.create(secrets, { metadata: { namespace: 'shop', name: 'cert' }, data: {} });
+    const backend = { service: { name: 'web', port: { number: 80 } } };
+    await lab.home.create(ingresses, {
+      metadata: {
+        namespace: 'shop',
+        name: 'web',
+        annotations: { 'nginx.ingress.kubernetes.io/configuration-snippet': 'return 200;' },
+      },
+      spec: {
+        ingressClassName: 'nginx',
+        tls: [{ hosts: ['shop.example.com'], secretName: 'cert' }],
+        rules: [{ host: 'shop.example.com', http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }],
+      },
+    });
+    await eventually('it is told', async () => (await told('IngressClassNotMapped')).length === 1, WAIT_MS);
+    await setNode({ ingressClasses: { nginx: 'haproxy' } });
+    const copy = async (): Promise<unknown> =>
+      orNone(lab.foreign.get(ingresses, { namespace: 'tenant', name: 'web' }));
+    await eventually('it is there', async () => (await copy()) !== undefined, WAIT_MS);
+    expect(await copy()).toMatchObject({
+      spec: { ingressClassName: 'haproxy', rules: [{ host: 'shop.example.com' }] },
+    });
+    expect(JSON.stringify(await copy())).not.toContain('snippet');
+    await eventually(
+      'its certificate',
+      async () =>
+        (await orNone(lab.foreign.get(secrets, { namespace: 'tenant', name: 'cert' }))) !== undefined,
+      WAIT_MS,
+    );
+    await lab.home.delete(ingresses, { namespace: 'shop', name: 'web' });
+    await eventually('it is gone', async () => (await copy()) === undefined, WAIT_MS);
+  },
+  TIMEOUT_MS,
+);

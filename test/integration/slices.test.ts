@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { difference, requestCounts } from '../../bench/api-requests.ts';
+import { SLICES, SlicesLab } from '../support/slices-lab.ts';
+
+/** 10,000 endpoints between two real API servers: how many writes that takes. How long is measured by bench/slices.ts. */
+
+const TIMEOUT_MS = 300_000;
+const FLAPS = 4;
+
+let lab: SlicesLab;
+beforeAll(async () => {
+  lab = await SlicesLab.up('slices');
+}, TIMEOUT_MS);
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+test(
+  'one write for each slice, and one for each change of one endpoint; no other slice is touched',
+  async () => {
+    const { api } = lab.world.lab.foreignCluster;
+    const start = await requestCounts(api);
+    await lab.reflect();
+    expect(lab.addresses).toBe(100 * SLICES);
+    const made = difference(start, await requestCounts(api));
+    expect(made.get('POST endpointslices')).toBe(SLICES);
+    expect(made.get('PUT endpointslices')).toBeUndefined();
+    const { versions } = lab;
+    const before = await requestCounts(api);
+    for (let flap = 0; flap < FLAPS; flap++) await lab.flap(50, flap % 2 === 1);
+    const after = difference(before, await requestCounts(api));
+    expect(after.get('PUT endpointslices')).toBe(FLAPS);
+    expect(after.get('POST endpointslices')).toBeUndefined();
+    const touched = [...lab.versions].filter(([name, version]) => versions.get(name) !== version);
+    expect(touched.map(([name]) => name)).toEqual(['tributary-many-50']);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,243 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { WEBHOOK_CONFIGURATION, mutatingWebhookConfigurations } from '../../src/api/admission.ts';
+import { secrets } from '../../src/api/resources.ts';
+import type { Pod } from '../../src/api/wire.ts';
+import { AUTHORITY_LIFE_MS, BACKDATED_MS, makeAuthority } from '../../src/server/webhook/authority.ts';
+import { renewed } from '../../src/server/webhook/chain.ts';
+import { dataOf } from '../../src/server/webhook/stored-chain.ts';
+import { eventually } from '../support/eventually.ts';
+import { SYSTEM, WebhookLab } from '../support/webhook-lab.ts';
+
+/** A real API server asks the webhook of this process, which has the rights of the printed manifests and no others. */
+
+const TIMEOUT_MS = 180_000;
+const MINUTE_MS = 60_000;
+const CONFIGURATION = { name: WEBHOOK_CONFIGURATION };
+
+let lab: WebhookLab;
+beforeAll(async () => {
+  lab = await WebhookLab.up('webhook', ['shop', 'far', 'home', 'other']);
+}, TIMEOUT_MS);
+afterAll(async () => lab?.down(), TIMEOUT_MS);
+
+const strategyOf = (pod: Pod): string | undefined => pod.metadata.annotations?.['tributary.dev/strategy'];
+
+test(
+  'without offloaded namespaces there are no webhooks, and then exactly those of the strategies',
+  async () => {
+    expect(await lab.configuration()).toMatchObject({ metadata: { name: 'tributary' } });
+    await lab.start();
+    expect(await lab.lists()).toEqual({});
+    lab.offload('shop', 'LocalAndRemote');
+    lab.offload('far', 'Remote');
+    lab.offload('home', 'Local');
+    lab.offload('kube-system', 'Remote');
+    const wanted = { local: ['home'], 'local-and-remote': ['shop'], remote: ['far'] };
+    await eventually('three webhooks', async () => Object.keys(await lab.lists()).length === 3);
+    expect(await lab.lists()).toEqual(wanted);
+    await lab.untilInForce('shop');
+    await lab.untilInForce('far');
+    // What the API server fills in is what we write: nothing is written twice.
+    const before = (await lab.configuration())?.metadata;
+    lab.offload('shop', 'LocalAndRemote');
+    lab.offload('home', 'Remote');
+    await eventually('home is another list', async () => (await lab.lists())['remote']?.length === 2);
+    expect(await lab.lists()).toEqual({ 'local-and-remote': ['shop'], remote: ['far', 'home'] });
+    expect((await lab.configuration())?.metadata.generation).toBe((before?.generation ?? 0) + 1);
+    lab.offload('home', 'Local');
+    await eventually('home is back', async () => (await lab.lists())['local']?.length === 1);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'a pod gets what its strategy needs, and the API server takes it',
+  async () => {
+    const toleration = { key: 'tributary.dev/virtual-node', operator: 'Exists', effect: 'NoSchedule' };
+    const shop = await lab.tryPod('shop');
+    expect(strategyOf(shop)).toBe('LocalAndRemote');
+    expect(shop.spec?.tolerations).toContainEqual(toleration);
+    const far = await lab.tryPod('far');
+    expect(
+      far.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms,
+    ).toEqual([
+      {
+        matchExpressions: [
+          { key: 'tributary.dev/node-type', operator: 'In', values: ['virtual-node'] },
+          { key: 'region', operator: 'In', values: ['eu'] },
+        ],
+      },
+    ]);
+    const everywhere = { tolerations: [{ operator: 'Exists' }] };
+    expect(strategyOf(await lab.tryPod('home', everywhere))).toBe('Local');
+    const untouched = await Promise.all([
+      lab.tryPod('home'),
+      lab.tryPod('other', everywhere),
+      lab.tryPod('far', { nodeName: 'somewhere' }),
+      lab.tryPod('far', {}, { labels: { 'tributary.dev/offload': 'false' } }),
+      lab.tryPod(
+        'far',
+        {},
+        {
+          ownerReferences: [
+            { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'log', uid: 'u', controller: true },
+          ],
+        },
+      ),
+    ]);
+    expect(untouched.map(strategyOf)).toEqual([undefined, undefined, undefined, undefined, undefined]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'whoever changes or deletes the configuration finds it as it was',
+  async () => {
+    const before = await lab.configuration();
+    await lab.admin.patch(mutatingWebhookConfigurations, CONFIGURATION, {
+      type: 'merge',
+      body: { webhooks: [] },
+    });
+    const isBack = async (): Promise<boolean> => (await lab.configuration())?.webhooks?.length === 3;
+    await eventually('it is put back', isBack);
+    expect((await lab.configuration())?.webhooks).toEqual(before?.webhooks);
+    await lab.admin.delete(mutatingWebhookConfigurations, CONFIGURATION);
+    await eventually('it is made anew', isBack);
+    const made = await lab.configuration();
+    expect(made?.webhooks).toEqual(before?.webhooks);
+    // It cannot stay behind when all is deleted.
+    expect(made?.metadata.ownerReferences).toMatchObject([{ kind: 'Namespace', name: SYSTEM }]);
+    await lab.untilInForce('far');
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'authorities are replaced while pods are made, and none is refused',
+  async () => {
+    await lab.stop();
+    // As after most of a year: an authority that is due in five minutes, and what it signed a moment ago.
+    const now = lab.clock.now();
+    const subject = { dnsNames: [], ips: ['127.0.0.1'] };
+    const dueMs = ((AUTHORITY_LIFE_MS + BACKDATED_MS) * 2) / 3 - BACKDATED_MS;
+    const signing = await makeAuthority(now - dueMs + 5 * MINUTE_MS);
+    const leaf = (await renewed({ signing, leaf: { certificate: '', key: '' } }, subject, now)).leaf;
+    await lab.admin.patch(
+      secrets,
+      { namespace: SYSTEM, name: 'tributary-webhook' },
+      {
+        type: 'merge',
+        body: { data: { 'next-ca.crt': null, 'next-ca.key': null, ...dataOf({ signing, leaf }) } },
+      },
+    );
+    await lab.start();
+    await lab.untilInForce('far');
+    const bundle = async (): Promise<string> =>
+      Buffer.from(
+        (await lab.configuration())?.webhooks?.[0]?.clientConfig.caBundle ?? '',
+        'base64',
+      ).toString();
+    const count = (text: string): number => text.split('BEGIN CERTIFICATE').length - 1;
+    const old = await bundle();
+    expect(count(old)).toBe(1);
+    const results: (string | undefined)[] = [];
+    const over = new AbortController();
+    const making = (async () => {
+      while (!over.signal.aborted) {
+        results.push(await lab.tryPod('far').then(strategyOf, (error: unknown) => String(error)));
+      }
+    })();
+    await eventually('pods are made', () => results.length > 20);
+    // In all not longer than certificates are backdated: the API server's clock is not set forward.
+    lab.clock.forward(10 * MINUTE_MS);
+    await eventually('the next one is trusted', async () => count(await bundle()) === 2);
+    const next = (await bundle()).slice(old.length);
+    const before = results.length;
+    await eventually('the old one still signs', () => results.length > before + 20);
+    lab.clock.forward(31 * MINUTE_MS);
+    await eventually('the next one signs', async () => (await bundle()) === next + old);
+    const soFar = results.length;
+    await eventually('more pods are made', () => results.length > soFar + 50);
+    over.abort();
+    await making;
+    expect(new Set(results)).toEqual(new Set(['Remote']));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'when the webhook answers nobody, only pods that must not run here are refused, and only for as long',
+  async () => {
+    const { url } = (await lab.configuration())?.webhooks?.[0]?.clientConfig ?? {};
+    await lab.stop();
+    expect(Object.keys(await lab.lists())).toHaveLength(3);
+    // Nobody listens.
+    expect(strategyOf(await lab.tryPod('shop'))).toBeUndefined();
+    await expect(lab.tryPod('far')).rejects.toThrow(/remote\.offloading\.tributary\.dev.*refused/u);
+    // Somebody listens and says nothing.
+    const hole = await blackHole(Number(new URL(url ?? '').port));
+    try {
+      let isShopMade = false;
+      const slow = lab.tryPod('shop').then((pod) => {
+        isShopMade = true;
+        return pod;
+      });
+      const refusal = lab.tryPod('far').then(strategyOf, (error: unknown) => String(error));
+      await eventually('the API server waits for an answer', () => hole.connections() > 0);
+      for (let index = 0; index < 20; index++) {
+        expect(strategyOf(await lab.tryPod('other'))).toBeUndefined();
+        expect(strategyOf(await lab.tryPod('home'))).toBeUndefined();
+      }
+      // Forty pods of other namespaces were made while one waited.
+      expect(isShopMade).toBe(false);
+      expect(strategyOf(await slow)).toBeUndefined();
+      expect(await refusal).toMatch(/failed calling webhook .{1,2}remote\.offloading\.tributary\.dev/u);
+    } finally {
+      await hole.close();
+    }
+    await lab.start();
+    await lab.untilInForce('far');
+    await lab.makePod('far', 'kept');
+    expect(strategyOf(await lab.tryPod('shop'))).toBe('LocalAndRemote');
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'the last namespace takes the webhooks with it',
+  async () => {
+    for (const namespace of ['shop', 'far', 'home', 'kube-system']) lab.offload(namespace, null);
+    await eventually('no webhooks', async () => Object.keys(await lab.lists()).length === 0);
+    await lab.stop();
+    await eventually('pods are made again', async () =>
+      lab.tryPod('far').then(
+        () => true,
+        () => false,
+      ),
+    );
+  },
+  TIMEOUT_MS,
+);
+
+/** Takes connections and never answers. */
+async function blackHole(
+  port: number,
+): Promise<{ connections: () => number; close: () => Promise<unknown> }> {
+  const sockets: Socket[] = [];
+  const server: Server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    sockets.push(socket);
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    connections: () => sockets.length,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      return once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { TunnelView } from '../../../src/agent/network-view.ts';
+import { tunnels } from '../../../src/api/tunnel.ts';
+import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { eventually } from '../../support/eventually.ts';
+import { fastClock } from '../../support/fast-clock.ts';
+
+const PEER = 'a'.repeat(26);
+const KEY = 'tunnels.tributary.dev';
+/** Making a certificate takes long on a busy machine. */
+const HOOK_TIMEOUT_MS = 30_000;
+const clock = fastClock(20);
+
+let server: FakeApiServer;
+let client: HttpClient;
+let view: TunnelView;
+beforeEach(async () => {
+  server = await new FakeApiServer({ clock, types: [tunnels] }).start();
+  const { server: url, ca } = server.credentials();
+  client = createClient({ server: url, ...(ca === undefined ? {} : { ca }) });
+  view = new TunnelView({ home: client, provider: PEER, clock, log: silentLogger });
+}, HOOK_TIMEOUT_MS);
+afterEach(async () => {
+  await view?.stop();
+  await client?.close();
+  await server.stop();
+});
+
+const start = async (): Promise<void> => view.start(new AbortController().signal);
+
+const PEER_SAYS = { publicKey: 'k', endpoints: [], pods: ['10.0.0.0/16'], external: [] };
+function seed(parts: { peer?: object; ready?: string; name?: string } = {}): void {
+  const { peer = PEER_SAYS, ready, name = PEER } = parts;
+  server.seed(tunnels, {
+    metadata: { name },
+    spec: {
+      clusterID: name,
+      access: 'OffloadedPods',
+      transit: 'OffloadedPods',
+      ...(Object.keys(peer).length > 0 && { peer }),
+      seenAs: [
+        { prefix: '10.1.0.0/16', as: '100.99.0.0/16' },
+        { prefix: '100.80.0.0/16', as: '100.77.0.0/16' },
+      ],
+    },
+    status: {
+      views: [
+        { use: 'Pods', prefix: '10.0.0.0/16', as: '100.64.0.0/16' },
+        { use: 'External', prefix: '10.70.0.0/20', as: '100.65.0.0/20' },
+      ],
+      ...(ready !== undefined && { conditions: [condition(ready)] }),
+    },
+  });
+}
+const condition = (status: string): object => ({
+  type: 'Ready',
+  status,
+  reason: status === 'True' ? 'AsExpected' : 'NoAnswer',
+  message: 'm',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+});
+function forgetPeer(): void {
+  const tunnel = server.storage.get(KEY, PEER);
+  if (tunnel === undefined) throw new Error('there is none');
+  const { peer: _peer, ...spec } = tunnel.spec as { peer?: object };
+  server.storage.update(KEY, { ...tunnel, spec });
+}
+function change(status: object): void {
+  const tunnel = server.storage.get(KEY, PEER);
+  if (tunnel === undefined) throw new Error('there is none');
+  server.storage.update(KEY, { ...tunnel, status: { ...(tunnel.status as object), ...status } });
+}
+
+test('known when it has started: addresses of both directions', async () => {
+  seed({ ready: 'True' });
+  await start();
+  expect(view.state).toEqual({ kind: 'Up' });
+  expect(view.homeViewOf('10.0.3.4')).toBe('100.64.3.4');
+  expect(view.homeViewOf('10.9.0.1')).toBeUndefined();
+  expect(view.foreignViewOf('10.1.3.4')).toBe('100.99.3.4');
+  expect(view.foreignViewOf('100.80.3.4')).toBe('100.77.3.4');
+  expect(view.foreignViewOf('192.0.2.1')).toBeUndefined();
+  expect(view.isTheirs('100.64.3.4')).toBe(true);
+  expect(view.isTheirs('100.65.0.4')).toBe(false);
+  expect(view.isTheirs('10.1.3.4')).toBe(false);
+});
+
+describe('off', () => {
+  test.each([
+    ['without a Tunnel', () => undefined, '10.0.3.4'],
+    ['with the Tunnel of another peer', () => seed({ name: 'b'.repeat(26), ready: 'True' }), '10.0.3.4'],
+    ['with a peer that has told of no network', () => seed({ peer: {} }), undefined],
+  ])('%s', async (_what, given, shown) => {
+    given();
+    await start();
+    expect(view.state).toEqual({ kind: 'Off' });
+    expect(view.homeViewOf('10.0.3.4')).toBe(shown);
+    expect(view.foreignViewOf('10.1.3.4')).toBeUndefined();
+  });
+
+  test('after a peer of an up tunnel tells nothing any more: never an address of its own', async () => {
+    seed({ ready: 'True' });
+    await start();
+    const seen = new Set<string | undefined>();
+    view.onChange(() => seen.add(view.homeViewOf('10.0.3.4')));
+    forgetPeer();
+    await eventually('it is down', () => view.state.kind === 'Down');
+    await eventually('it is off', () => view.state.kind === 'Off');
+    expect([...seen]).toEqual(['100.64.3.4', undefined]);
+    server.storage.remove(KEY, PEER);
+    await eventually('home has no network', () => view.homeViewOf('10.0.3.4') === '10.0.3.4');
+    expect(view.state).toEqual({ kind: 'Off' });
+  });
+
+  test('a Tunnel without a peer that is made again shows nothing meanwhile', async () => {
+    seed({ peer: {} });
+    // Of real seconds, so that none of them can be over on a busy machine.
+    view = new TunnelView({ home: client, provider: PEER, clock: systemClock, log: silentLogger });
+    await start();
+    const seen: (string | undefined)[] = [];
+    view.onChange(() => seen.push(view.homeViewOf('10.0.3.4')));
+    server.storage.remove(KEY, PEER);
+    seed({ peer: {} });
+    server.storage.remove(KEY, PEER);
+    seed({ ready: 'True' });
+    await eventually('it is up', () => view.state.kind === 'Up');
+    expect(seen).toEqual(['100.64.3.4']);
+  });
+
+  test.each([404, 403])('where Tunnels cannot be read (%i), until they can', async (status) => {
+    let isClosed = true;
+    server.fault({ match: ({ path }) => isClosed && path.includes('tunnels'), times: Infinity, status });
+    seed({ ready: 'True' });
+    await start();
+    expect(view.state).toEqual({ kind: 'Off' });
+    isClosed = false;
+    await eventually('it is up', () => view.state.kind === 'Up');
+  });
+});
+
+test('who is refused at first is not taken to have no network', async () => {
+  let refused = 0;
+  const match = ({ path }: { path: string }): boolean => path.includes('tunnels') && refused++ < 2;
+  server.fault({ match, times: Infinity, status: 403 });
+  seed({ ready: 'True' });
+  view = new TunnelView({ home: client, provider: PEER, clock: systemClock, log: silentLogger });
+  await start();
+  expect(view.state).toEqual({ kind: 'Up' });
+  expect(refused).toBeGreaterThan(2);
+});
+
+describe('where no gateway runs at home any more', () => {
+  const unknown = { ...condition('Unknown'), reason: 'GatewayNotRunning' };
+  const views = [{ use: 'Pods', prefix: '10.0.0.0/16', as: '100.66.0.0/16' }];
+  const isSeen = (): boolean => view.homeViewOf('10.0.3.4') === '100.66.3.4';
+
+  test.each([
+    ['up', 'True', 'Up'],
+    ['down', 'False', 'Down'],
+  ])('it stays %s', async (_what, ready, kind) => {
+    seed({ ready });
+    await start();
+    change({ conditions: [unknown], views });
+    await eventually('the change is seen', isSeen);
+    expect(view.state.kind).toBe(kind);
+  });
+
+  test('an agent that starts takes it for up', async () => {
+    seed();
+    change({ conditions: [unknown] });
+    await start();
+    expect(view.state).toEqual({ kind: 'Up' });
+  });
+});
+
+test('down until the gateway has spoken, and in its words', async () => {
+  seed();
+  await start();
+  expect(view.state).toMatchObject({ kind: 'Down', reason: 'Starting' });
+  change({ conditions: [condition('False')] });
+  await eventually('its words', () => view.state.kind === 'Down' && view.state.reason === 'NoAnswer');
+  server.storage.remove(KEY, PEER);
+  await eventually('it is off', () => view.state.kind === 'Off');
+});
+
+test('a Tunnel that is made again is down meanwhile, and all addresses stay', async () => {
+  seed({ ready: 'True' });
+  // Of real seconds, so that none of them can be over on a busy machine.
+  view = new TunnelView({ home: client, provider: PEER, clock: systemClock, log: silentLogger });
+  await start();
+  const states: string[] = [];
+  view.onChange(() => states.push(view.state.kind));
+  server.storage.remove(KEY, PEER);
+  await eventually('it is down', () => view.state.kind === 'Down');
+  expect(view.state).toMatchObject({ reason: 'PeerHasNotTold' });
+  expect(view.homeViewOf('10.0.3.4')).toBe('100.64.3.4');
+  expect(view.foreignViewOf('10.1.3.4')).toBe('100.99.3.4');
+  seed({ peer: {} });
+  server.storage.remove(KEY, PEER);
+  seed({ ready: 'True' });
+  await eventually('it is up', () => view.state.kind === 'Up');
+  expect(states).toEqual(['Down', 'Up']);
+});
+
+test('nobody is called for what changes with every probe', async () => {
+  seed({ ready: 'True' });
+  await start();
+  let calls = 0;
+  const end = view.onChange(() => calls++);
+  for (let rttMs = 1; rttMs < 5; rttMs++) change({ connection: { rttMs } });
+  change({ views: [{ use: 'Pods', prefix: '10.0.0.0/16', as: '100.66.0.0/16' }] });
+  await eventually('the new view', () => view.homeViewOf('10.0.3.4') === '100.66.3.4');
+  expect(calls).toBe(1);
+  end();
+  change({ conditions: [condition('False')] });
+  await eventually('it is down', () => view.state.kind === 'Down');
+  expect(calls).toBe(1);
+});

@@ -1,0 +1,324 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { configMaps, namespaces, pods } from '../../../../src/api/resources.ts';
+import type { ResourceType } from '../../../../src/api/resources.ts';
+import { NETWORK_CONFIG_MAP, ownNetworkData, readGatewayFacts } from '../../../../src/api/own-network.ts';
+import { tunnels } from '../../../../src/api/tunnel.ts';
+import type { Tunnel } from '../../../../src/api/tunnel.ts';
+import { virtualNodes } from '../../../../src/api/virtual-node.ts';
+import type { KubeObject } from '../../../../src/api/wire.ts';
+import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import { systemClock } from '../../../../src/lib/clock.ts';
+import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
+import { silentLogger } from '../../../../src/lib/log.ts';
+import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/gateway.ts';
+import type { TunnelSample } from '../../../../src/network/gateway/ports.ts';
+import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/prober.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { RecordingHost } from '../../../support/recording-host.ts';
+import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
+
+const NAMESPACE = 'tributary-system';
+const TYPES = [tunnels, virtualNodes] as ResourceType<KubeObject>[];
+
+class FakeProber {
+  targets: readonly ProbeTarget[] = [];
+  readonly known = new Map<string, ProbeResult>();
+  readonly #listeners = new Set<(clusterID: string) => void>();
+  setTargets(targets: readonly ProbeTarget[]): void {
+    this.targets = targets;
+  }
+  results(): ReadonlyMap<string, ProbeResult> {
+    return this.known;
+  }
+  onChange(listener: (clusterID: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+  answer(clusterID: string, result: Partial<ProbeResult> = {}): void {
+    const now = Date.now();
+    this.known.set(clusterID, {
+      alive: true,
+      since: now,
+      lossPercent: 0,
+      rttMs: 1,
+      lastAnswerMs: now,
+      ...result,
+    });
+    for (const listener of this.#listeners) listener(clusterID);
+  }
+}
+
+interface Running {
+  host: RecordingHost;
+  prober: FakeProber;
+  events: string[];
+  samples: () => ReadonlyMap<string, TunnelSample>;
+  address: () => string | undefined;
+  stop: () => Promise<void>;
+}
+
+let server: FakeApiServer;
+let client: HttpClient;
+let running: Running[];
+
+beforeEach(async () => {
+  server = await new FakeApiServer({ types: TYPES }).start();
+  client = createClient(server.credentials());
+  running = [];
+  await client.create(namespaces, { metadata: { name: NAMESPACE } });
+});
+
+afterEach(async () => {
+  for (const gateway of running) await gateway.stop();
+  await client.close();
+  await server.stop();
+});
+
+async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
+  const host = new RecordingHost();
+  const prober = new FakeProber();
+  const events: string[] = [];
+  let samples: ReadonlyMap<string, TunnelSample> = new Map();
+  let address: string | undefined;
+  const gateway = new Gateway({
+    client,
+    host,
+    prober,
+    responder: { setAddress: (given) => (address = given) },
+    lookUp: async () => Promise.resolve([]),
+    counters: async () => Promise.resolve(new Map([['refused_p', { packets: 7 }]])),
+    clock: systemClock,
+    log: silentLogger,
+    events: {
+      event: (subject, type, reason) => void events.push(`${subject.metadata.name} ${type} ${reason}`),
+    },
+    metrics: { show: (given) => (samples = given) },
+    namespace: NAMESPACE,
+    nodeName: 'n1',
+    link: 'tributary',
+    vxlanLink: 'tributary-vx',
+    mtu: 1420,
+    port: 51820,
+    probeSeconds: 1,
+    leading: () => true,
+    ...options,
+  });
+  const lifecycle = new Lifecycle([...gateway.caches(), ...gateway.components()], {
+    clock: systemClock,
+    log: silentLogger,
+    stopDeadlineMs: 5000,
+  });
+  await lifecycle.start(new AbortController().signal);
+  let stopped = false;
+  const stop = async (): Promise<void> => {
+    if (stopped) return;
+    stopped = true;
+    await lifecycle.stop();
+  };
+  const all = { host, prober, events, samples: () => samples, address: () => address, stop };
+  running.push(all);
+  return all;
+}
+
+async function tellNetwork(network = NETWORK): Promise<void> {
+  const data = ownNetworkData(network);
+  await client.create(configMaps, { metadata: { namespace: NAMESPACE, name: NETWORK_CONFIG_MAP }, data });
+}
+
+function seedTunnel(name: string, more: Parameters<typeof tunnelOf>[1] = {}): Tunnel {
+  const tunnel = tunnelOf(name, more);
+  server.seed(tunnels, tunnel);
+  return tunnel;
+}
+
+const stored = async (name: string): Promise<Tunnel> => client.get(tunnels, { name });
+const reasonOf = ({ status }: Tunnel, wanted: string): string | undefined =>
+  status?.conditions?.find(({ type }) => type === wanted)?.reason;
+
+async function facts(): Promise<ReturnType<typeof readGatewayFacts>> {
+  const list = await client.list(configMaps, { namespace: NAMESPACE });
+  return readGatewayFacts(list.items.find(({ metadata }) => metadata.name === 'tributary-gateway')?.data);
+}
+
+test('nothing is touched before our own ranges are known; then the host is set and the key told', async () => {
+  const { host, address } = await start();
+  host.changed();
+  expect(host.sets).toEqual([]);
+  await tellNetwork();
+  await eventually('set', () => host.last !== undefined);
+  await eventually('told', async () => (await facts()) !== undefined);
+  expect(await facts()).toMatchObject({ endpoints: ['172.30.0.11:51820'] });
+  expect(host.last?.wireguard).toMatchObject({ link: 'tributary', port: 51820 });
+  await eventually('the responder has its address', () => address() === '10.70.0.1');
+});
+
+test('a peer is dialled, probed and reported', async () => {
+  await tellNetwork();
+  const tunnel = seedTunnel('p');
+  const { host, prober, events, samples } = await start();
+  const publicKey = tunnel.spec.peer?.publicKey ?? '';
+  await eventually('the peer is set', () => host.last?.wireguard?.peers[0]?.endpoint === '192.0.2.1:51820');
+  expect(host.last?.wireguard?.peers[0]).toMatchObject({ publicKey, keepalive: 25 });
+  await eventually('it is a target', () => prober.targets.length === 1);
+  expect(prober.targets[0]).toMatchObject({ clusterID: 'p', address: '100.65.0.1', source: '10.70.0.1' });
+  host.peers = [
+    { publicKey, endpoint: '192.0.2.1:51820', handshakeMs: Date.now(), receivedBytes: 5, sentBytes: 6 },
+  ];
+  prober.answer('p', { mtu: 1400 });
+  await eventually('it is ready', async () => reasonOf(await stored('p'), 'Ready') === 'AsExpected');
+  const { status } = await stored('p');
+  expect(status?.connection).toMatchObject({ gateway: 'n1', endpoint: '192.0.2.1:51820', rttMs: 1 });
+  expect(status?.views).toEqual(tunnel.status?.views);
+  await eventually('an event', () => events.includes('p Normal TunnelReady'));
+  await eventually('metrics', () => samples().get('p')?.refusedPackets === 7);
+  expect(samples().get('p')).toMatchObject({ up: true, receivedBytes: 5, mtu: 1400 });
+});
+
+test('what fails is said once, and no number is written for its own sake', async () => {
+  await tellNetwork();
+  seedTunnel('p');
+  const { host, events, prober } = await start();
+  host.problems = [{ reason: 'NoWireGuard', message: 'no WireGuard here' }];
+  host.changed();
+  await eventually('the cause', async () => reasonOf(await stored('p'), 'Ready') === 'WireGuardNotRunning');
+  const writes = (): number => server.count(/^PATCH .*tunnels\/p\/status/);
+  const before = writes();
+  for (let look = 0; look < 20; look++) prober.answer('p', { alive: false, rttMs: 1 + look / 100 });
+  await eventually('all looks', () => host.sets.length > 2);
+  expect(writes() - before).toBeLessThanOrEqual(2);
+  expect(events.filter((text) => text === 'p Warning WireGuardNotRunning')).toHaveLength(1);
+});
+
+test('a route to one peer that is refused is no fault of the other', async () => {
+  await tellNetwork();
+  seedTunnel('p');
+  const views = [
+    { prefix: '10.1.0.0/16', as: '100.66.0.0/16', use: 'Pods' as const },
+    { prefix: '10.70.0.0/20', as: '100.67.0.0/20', use: 'External' as const },
+  ];
+  seedTunnel('q', { status: { views } });
+  const { host, prober } = await start();
+  host.problems = [{ reason: 'Refused', message: 'route 100.66.0.0/16', about: '100.66.0.0/16' }];
+  host.changed();
+  for (const name of ['p', 'q']) prober.answer(name);
+  await eventually('the cause', async () => reasonOf(await stored('q'), 'Ready') === 'HostRefused');
+  await eventually('the other', async () => reasonOf(await stored('p'), 'Ready') === 'AsExpected');
+});
+
+test('where wg itself cannot be run, the Tunnel says so', async () => {
+  await tellNetwork();
+  seedTunnel('p');
+  const host = new RecordingHost();
+  host.wireguardPeers = async () => Promise.reject(new Error('wg cannot be run'));
+  host.problems = [{ reason: 'Refused', message: 'wg cannot be run' }];
+  await start({ host });
+  await eventually('the cause', async () => reasonOf(await stored('p'), 'Ready') === 'HostRefused');
+});
+
+test('pods that run at the peer and the peer’s pods here, by what says so', async () => {
+  await tellNetwork();
+  seedTunnel('p');
+  server.seed(virtualNodes, {
+    metadata: { name: 'milan', labels: { 'tributary.dev/provider': 'p' } },
+    spec: { nodeName: 'milan-node', kubeconfigSecretRef: { namespace: 'x', name: 'y' }, resources: {} },
+  });
+  await client.create(namespaces, { metadata: { name: 'shop-p', labels: { 'tributary.dev/peer': 'p' } } });
+  await client.create(namespaces, { metadata: { name: 'other' } });
+  const seedPod = (where: string, nodeName: string, ip: string, labels = {}): unknown => {
+    const [namespace, name] = where.split('/');
+    return server.seed(pods, {
+      metadata: { name, namespace, labels },
+      spec: { nodeName, containers: [] },
+      status: { phase: 'Running', podIPs: [{ ip }] },
+    });
+  };
+  const remote = { 'tributary.dev/home-uid': 'u' };
+  seedPod('shop/away', 'milan-node', '100.64.0.5');
+  seedPod('shop/local', 'n1', '10.1.0.5');
+  seedPod('shop-p/lent', 'n1', '10.1.0.6', remote);
+  seedPod('other/liar', 'n1', '10.1.0.7', remote);
+  const { host } = await start();
+  await eventually('set', () => host.last !== undefined);
+  const text = JSON.stringify(host.last);
+  expect(text).toContain('100.64.0.5');
+  expect(text).toContain('10.1.0.6');
+  expect(text).not.toContain('10.1.0.5');
+  expect(text).not.toContain('10.1.0.7');
+  seedPod('shop/away2', 'milan-node', '100.64.0.8');
+  await eventually('the new one too', () => JSON.stringify(host.last).includes('100.64.0.8'));
+  await client.delete(virtualNodes, { name: 'milan' });
+  await eventually('gone with its node', () => !JSON.stringify(host.last).includes('100.64.0.5'));
+});
+
+test('a restart wants the same of the host at its first word, a learnt endpoint included', async () => {
+  await tellNetwork();
+  const tunnel = seedTunnel('p');
+  const publicKey = tunnel.spec.peer?.publicKey ?? '';
+  const learnt = {
+    publicKey,
+    endpoint: '198.51.100.7:40001',
+    handshakeMs: Date.now(),
+    receivedBytes: 1,
+    sentBytes: 1,
+  };
+  const first = await start();
+  first.host.peers = [learnt];
+  first.prober.answer('p');
+  await eventually('settled', () => first.host.last?.wireguard?.peers[0]?.endpoint === '198.51.100.7:40001');
+  const wanted = first.host.last;
+  await first.stop();
+  expect(first.host.cleaned).toEqual([]);
+  // The kernel has gone on alone.
+  const second = await startWith([learnt]);
+  await eventually('set', () => second.host.sets.length > 0);
+  expect(second.host.sets[0]).toEqual(wanted);
+});
+
+/** As `start`, on a host that has these peers from the beginning. */
+async function startWith(peers: RecordingHost['peers']): Promise<Running> {
+  const host = new RecordingHost();
+  host.peers = peers;
+  return { ...(await start({ host })), host };
+}
+
+test('who does not lead does not touch the host', async () => {
+  await tellNetwork();
+  let leads = false;
+  const { host } = await start({ leading: () => leads });
+  await eventually('the key is told', async () => (await facts()) !== undefined);
+  host.changed();
+  expect(host.sets).toEqual([]);
+  leads = true;
+  host.changed();
+  await eventually('set', () => host.sets.length > 0);
+});
+
+test('what others change on the host is put right at once', async () => {
+  await tellNetwork();
+  const { host } = await start();
+  await eventually('set', () => host.sets.length > 0);
+  const before = host.sets.length;
+  host.changed();
+  await eventually('again', () => host.sets.length > before);
+  expect(host.last).toEqual(host.sets[before - 1]);
+});
+
+test('who cannot be dialled says so, and keeps the mapping open', async () => {
+  await tellNetwork();
+  seedTunnel('p');
+  const { host } = await start({ endpoints: [] });
+  await eventually('told', async () => (await facts())?.endpoints.length === 0);
+  await eventually('set', () => host.last?.wireguard?.peers[0]?.keepalive === 5);
+});
+
+test('a tunnel that goes is taken out, also of the probes', async () => {
+  await tellNetwork();
+  seedTunnel('p');
+  seedTunnel('q');
+  const { host, prober } = await start();
+  await eventually('both', () => host.last?.wireguard?.peers.length === 2);
+  await client.delete(tunnels, { name: 'q' });
+  await eventually('one', () => host.last?.wireguard?.peers.length === 1);
+  await eventually('one target', () => prober.targets.length === 1);
+});

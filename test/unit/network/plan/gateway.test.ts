@@ -1,0 +1,193 @@
+import { describe, expect, test } from '@jest/globals';
+
+import type { PeerView } from '../../../../src/api/tunnel.ts';
+import type { TableConfig } from '../../../../src/network/host/host-config.ts';
+import { gatewayPlan } from '../../../../src/network/plan/gateway.ts';
+import { BERN, elementsOf, gatewayFacts, KEYS, network, peer, ROME, rulesOf } from './facts.ts';
+
+const BERN_VIEWS: PeerView[] = [{ use: 'Pods', prefix: '10.244.0.0/16', as: '100.66.0.0/16' }];
+const table = (...parameters: Parameters<typeof gatewayFacts>): TableConfig =>
+  gatewayPlan(gatewayFacts(...parameters)).nftables;
+
+describe('the gateway’s plan', () => {
+  test('translates only our own prefixes, each as this peer sees it', () => {
+    const { nftables } = gatewayPlan(gatewayFacts([peer()]));
+    expect(rulesOf(nftables, `dnat_${ROME}`)).toEqual([
+      'ip daddr 10.96.0.0/16 dnat ip prefix to 10.244.0.0/16',
+      'ip daddr 10.71.0.0/20 dnat ip prefix to 10.70.0.0/20',
+    ]);
+    expect(rulesOf(nftables, `snat_${ROME}`)).toEqual([
+      'ip saddr 10.244.0.0/16 snat ip prefix to 10.96.0.0/16',
+      'ip saddr 10.70.0.0/20 snat ip prefix to 10.71.0.0/20',
+      'ip saddr @views4 return',
+      'meta nfproto ipv4 snat ip to 10.71.0.1',
+    ]);
+    expect(elementsOf(nftables, 'snat4')).toEqual([
+      `100.64.0.0/16 jump snat_${ROME}`,
+      `100.65.0.0/20 jump snat_${ROME}`,
+    ]);
+  });
+
+  test('lets in what is exported, of the external range only answers and probes', () => {
+    expect(rulesOf(table([peer()]), `from_${ROME}`)).toEqual([
+      'ip daddr 10.96.0.0/16 accept',
+      'ip daddr 10.71.0.0/20 ct state established,related accept',
+      expect.stringMatching(/^ip daddr 10\.71\.0\.1 icmp type echo-request limit rate .* accept$/),
+      expect.stringMatching(/^ip daddr 10\.71\.0\.1 udp dport 7481 limit rate .* accept$/),
+      expect.stringMatching(/^ip daddr 10\.71\.0\.1 tcp dport 7481 limit rate .* accept$/),
+      `counter drop comment "refused_${ROME}"`,
+    ]);
+  });
+
+  test.each([
+    ['no prefix', '10.244.0.0', '10.96.0.0/16'],
+    ['a rule', '10.244.0.0/16', '10.96.0.0/16 accept; flush ruleset'],
+    ['another length', '10.244.0.0/16', '10.96.0.0/8'],
+    ['another family', '10.244.0.0/16', 'fd00::/16'],
+    ['what is not exported', '172.31.0.0/16', '10.96.0.0/16'],
+  ])('passes over %s', (_what, prefix, as) => {
+    const nftables = table([peer({ seenAs: [{ prefix, as }] })]);
+    expect(rulesOf(nftables, `from_${ROME}`)).toEqual([`counter drop comment "refused_${ROME}"`]);
+    expect(rulesOf(nftables, `sent_${ROME}`)).toEqual([]);
+  });
+
+  test('writes IPv6 rules for IPv6 prefixes', () => {
+    const views: PeerView[] = [{ use: 'Pods', prefix: 'fd00:244::/48', as: 'fd00:900::/48' }];
+    const seenAs = [{ prefix: 'fd00:244::/48', as: 'fd00:700::/48' }];
+    const { nftables, routes } = gatewayPlan(
+      gatewayFacts([peer({ views, seenAs }, { guests: ['fd00:900::9'], tenants: ['fd00:244::5'] })]),
+    );
+    expect(rulesOf(nftables, `dnat_${ROME}`)).toEqual([
+      'ip6 daddr fd00:700::/48 dnat ip6 prefix to fd00:244::/48',
+    ]);
+    expect(elementsOf(nftables, 'from6')).toEqual([`fd00:900::/48 jump from_${ROME}`]);
+    expect(rulesOf(nftables, `mss_${ROME}`)).toEqual(['meta nfproto ipv6 tcp option maxseg size set 1360']);
+    expect(elementsOf(nftables, `guests6_${ROME}`)).toEqual(['fd00:900::9']);
+    expect(elementsOf(nftables, `guests4_${ROME}`)).toBeUndefined();
+    expect(elementsOf(nftables, 'hosted6')).toEqual(['fd00:244::5']);
+    expect(rulesOf(nftables, `home_${ROME}`)?.[0]).toMatch(/^ip6 saddr != @tenants6_/);
+    expect(routes).toContainEqual({ destination: 'fd00:900::/48', metric: 50, to: { link: 'wg' } });
+  });
+
+  const OPENING = 'ct status ! confirmed';
+  const REFUSED = `counter drop comment "refused_${ROME}"`;
+  const BOUNDS = [
+    `${OPENING} limit rate over 500/second burst 2000 packets ${REFUSED}`,
+    `${OPENING} ct count over 8192 ${REFUSED}`,
+  ];
+
+  test.each([
+    ['None', []],
+    ['AllPods', [`ip daddr @tenants4_${ROME} accept`, 'ip daddr @pods4 ip daddr != @hosted4 accept']],
+    [
+      'OffloadedPods',
+      [
+        `ip daddr @tenants4_${ROME} accept`,
+        `ip saddr @guests4_${ROME} ip daddr @pods4 ip daddr != @hosted4 accept`,
+      ],
+    ],
+  ] as const)('with access %s accepts %j, as long as they are not too many', (access, rules) => {
+    expect(rulesOf(table([peer({ spec: { access } })]), `access_${ROME}`)).toEqual([
+      ...BOUNDS,
+      'oifname "wg" jump transit',
+      ...rules,
+      REFUSED,
+    ]);
+  });
+
+  test('pods of a peer that run here open connections to that peer only', () => {
+    const nftables = table(
+      [
+        peer({}, { tenants: ['10.244.0.5'] }),
+        peer({ id: BERN, key: KEYS[1] ?? '', views: BERN_VIEWS }, { tenants: ['10.244.1.6'] }),
+      ],
+      // The third is of a peer without a tunnel.
+      { hosted: ['10.244.0.5', '10.244.1.6', '10.244.0.7'] },
+    );
+    expect(elementsOf(nftables, 'hosted4')).toEqual(['10.244.0.5', '10.244.0.7', '10.244.1.6']);
+    // Also what was begun before.
+    expect(rulesOf(nftables, 'forward')?.slice(1, 4)).toEqual([
+      'oifname "wg" ct direction original jump hosted',
+      'iifname != "wg" return',
+      'ct state established,related accept',
+    ]);
+    expect(rulesOf(nftables, 'hosted')).toEqual([
+      'ip saddr @hosted4 ip daddr vmap @home4',
+      'ip6 saddr @hosted6 ip6 daddr vmap @home6',
+    ]);
+    expect(elementsOf(nftables, 'home4')).toContain(`100.66.0.0/16 jump home_${BERN}`);
+    expect(rulesOf(nftables, `home_${ROME}`)).toEqual([
+      `ip saddr != @tenants4_${ROME} counter drop comment "refused_tenant"`,
+      ...BOUNDS,
+    ]);
+  });
+
+  test('exports views of others for transit only where both tunnels allow it', () => {
+    const seenAs = [{ prefix: '100.66.0.0/16', as: '10.99.0.0/16' }];
+    const peers = (...transit: ('OffloadedPods' | 'None')[]): TableConfig =>
+      table([
+        peer({ seenAs, spec: { transit: transit[0] ?? 'None' } }, { guests: ['100.64.0.7'] }),
+        peer(
+          { id: BERN, key: KEYS[1] ?? '', views: BERN_VIEWS, spec: { transit: transit[1] ?? 'None' } },
+          { guests: ['100.66.0.8'] },
+        ),
+      ]);
+    const open = peers('OffloadedPods', 'OffloadedPods');
+    expect(rulesOf(open, `dnat_${ROME}`)).toEqual(['ip daddr 10.99.0.0/16 dnat ip prefix to 100.66.0.0/16']);
+    expect(elementsOf(open, 'transit4')).toEqual(['100.64.0.7', '100.66.0.8']);
+    for (const closed of [peers('None', 'OffloadedPods'), peers('OffloadedPods', 'None')]) {
+      expect(rulesOf(closed, `dnat_${ROME}`)).toEqual([]);
+      expect(elementsOf(closed, 'transit4')).toHaveLength(1);
+    }
+  });
+
+  test('one more peer changes no rule and no element of others', () => {
+    const one = table([peer()]);
+    const two = table([peer(), peer({ id: BERN, key: KEYS[1] ?? '', views: BERN_VIEWS })]);
+    for (const { name, rules } of one.chains) expect(rulesOf(two, name)).toEqual(rules);
+    for (const { name } of one.sets) {
+      expect(elementsOf(two, name)).toEqual(expect.arrayContaining(elementsOf(one, name) ?? []));
+    }
+    const fresh = two.chains.filter(({ name }) => rulesOf(one, name) === undefined);
+    expect(fresh.map(({ name }) => name)).toEqual(
+      ['from', 'dnat', 'access', 'home', 'mss', 'snat', 'sent'].map((part) => `${part}_${BERN}`),
+    );
+  });
+
+  test('gives a public key to the older of two that claim it', () => {
+    const claims = [
+      peer({ id: ROME, created: '2026-02-01T00:00:00Z' }),
+      peer({ id: BERN, created: '2026-01-01T00:00:00Z', views: BERN_VIEWS }),
+      peer({ id: 'cork', key: 'not a key', views: [] }),
+    ];
+    expect(gatewayPlan(gatewayFacts(claims)).wireguard?.peers).toEqual([
+      { publicKey: KEYS[0], allowedIPs: ['100.66.0.0/16'], keepalive: 25 },
+    ]);
+  });
+
+  test('finds the pods and nodes of other hosts over VXLAN, its own in the main table', () => {
+    const { routes, rules } = gatewayPlan(gatewayFacts([peer({}, { mtu: 1300 })]));
+    expect(rules.map(({ family, incoming, table: number }) => ({ family, incoming, number }))).toEqual([
+      { family: 4, incoming: 'wg', number: 7480 },
+      { family: 6, incoming: 'wg', number: 7480 },
+    ]);
+    const back = routes.filter((route) => route.table === 7480);
+    expect(back.map(({ destination, to }) => ({ destination, to }))).toEqual([
+      { destination: '10.70.0.12/32', to: { link: 'vx', gateway: '10.70.0.12' } },
+      { destination: '10.244.1.0/24', to: { link: 'vx', gateway: '10.70.0.12' } },
+    ]);
+    expect(routes).toContainEqual({
+      destination: '100.64.0.0/16',
+      metric: 50,
+      to: { link: 'wg' },
+      source: '10.70.0.1',
+      mtu: 1300,
+    });
+  });
+
+  test('needs no return path where it is alone', () => {
+    const alone = { ...network, nodes: network.nodes.slice(0, 1) };
+    const { rules, routes } = gatewayPlan(gatewayFacts([], { network: alone }));
+    expect({ rules, routes }).toEqual({ rules: [], routes: [] });
+  });
+});

@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { AcceptancePolicy } from '../../../../src/api/acceptance-policy.ts';
+import { type Advertisement, advertisements } from '../../../../src/api/advertisement.ts';
+import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
+import { namespaces, services } from '../../../../src/api/resources.ts';
+import type { KubeObject } from '../../../../src/api/wire.ts';
+import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import { Informer } from '../../../../src/kube/informer.ts';
+import { systemClock as clock } from '../../../../src/lib/clock.ts';
+import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
+import { silentLogger as log } from '../../../../src/lib/log.ts';
+import { UsedServices } from '../../../../src/peering/services/used.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { FakeApiServer } from '../../../support/fake-api-server.ts';
+
+/** Home Services of a provider over a simulated API server. */
+
+const PROVIDER = 'abcdefghijklmnopqrstuvwxyz';
+const policy = {
+  metadata: { name: 'all' },
+  spec: { services: [{ namespace: 'data', name: 'db', homeNamespace: 'shop' }] },
+} as unknown as AcceptancePolicy;
+const ofProvider = { 'tributary.dev/offered-service': 'true', [LABEL_PROVIDER]: PROVIDER };
+const nothing = (): (() => void) => () => undefined;
+
+let api: FakeApiServer;
+let client: HttpClient;
+let used: UsedServices;
+let lifecycle: Lifecycle;
+
+beforeEach(async () => {
+  api = await new FakeApiServer({ types: [advertisements] }).start();
+  client = createClient(api.credentials());
+  api.seed(namespaces, { metadata: { name: 'shop' } });
+  api.seed(advertisements, {
+    metadata: { name: PROVIDER },
+    status: {
+      contract: { text: '1', consumerSignature: 'c', providerSignature: 'p' },
+      virtualNodes: ['milan'],
+    },
+  });
+  const all = new Informer<KubeObject>({ client, clock, log, type: namespaces, list: {} });
+  used = new UsedServices({
+    client,
+    clock,
+    log,
+    events: { event: () => undefined },
+    borrowed: { policyOf: () => policy, onChange: nothing },
+    networks: {
+      of: () => ({ state: { kind: 'Up' }, podAddress: (theirs) => theirs }),
+      forget: () => undefined,
+      onChange: nothing,
+    },
+    linked: () => ({ isLinked: () => true, onChange: nothing }),
+    namespaces: all,
+  });
+  lifecycle = new Lifecycle([all, ...used.components()], { clock, log, stopDeadlineMs: 5000 });
+  await lifecycle.start(new AbortController().signal);
+  const ports = [{ protocol: 'TCP' as const, port: 5432, targetPort: 5432 }];
+  const endpoints = [{ address: '10.1.0.4', ready: true }];
+  used.received(PROVIDER, { services: [{ namespace: 'data', name: 'db', ports, endpoints }] });
+  await eventually('the home Service', () => home() !== undefined);
+  await eventually('told', () => advertisement().status?.services?.[0]?.state === 'Used');
+});
+afterEach(async () => {
+  await lifecycle.stop();
+  await client.close();
+  await api.stop();
+});
+
+const home = (): KubeObject | undefined => api.storage.get('services', 'shop/db');
+const advertisement = (): Advertisement =>
+  api.storage.get('advertisements.tributary.dev', PROVIDER) as unknown as Advertisement;
+const write = async (status: object): Promise<unknown> =>
+  client.patch(
+    advertisements,
+    { name: PROVIDER },
+    { type: 'merge', body: { status } },
+    { subresource: 'status' },
+  );
+
+// Each namespace that comes or goes, and each change of the amounts, is a contract of its own.
+test('while another contract is being agreed on, home Services stay as they are', async () => {
+  const uid = home()?.metadata.uid;
+  await write({ contract: { text: '2', providerSignature: null } });
+  const extra = { metadata: { name: 'left', namespace: 'shop', labels: ofProvider } };
+  // Swept by the same look that sees the contract.
+  await client.create(services, { ...extra, spec: { ports: [] } });
+  await eventually('looked at', () => api.storage.get('services', 'shop/left') === undefined);
+  expect(home()?.metadata.uid).toBe(uid);
+  await write({ contract: { providerSignature: 'p' } });
+  await eventually('signed', () => advertisement().status?.contract?.providerSignature === 'p');
+  expect(home()?.metadata.uid).toBe(uid);
+});
+
+test('they go with the contract', async () => {
+  await write({ contract: null });
+  await eventually('gone', () => home() === undefined);
+});

@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { ANNOTATION_REFLECT } from '../../../src/api/names.ts';
+import type { ReflectionRule } from '../../../src/api/reflection.ts';
+import { configMaps, secrets } from '../../../src/api/resources.ts';
+import type { VirtualNode } from '../../../src/api/virtual-node.ts';
+import type { Secret } from '../../../src/api/wire.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { AnyObject } from '../../support/fake-storage.ts';
+import { World } from './support/world.ts';
+
+/** Which ConfigMaps and Secrets get over there, with everything that is ever stored there looked at. */
+
+const VIRTUAL_NODES = 'virtualnodes.tributary.dev';
+const KEEP_SECRET = 'c3RheXMgaG9tZQ==';
+
+let world: World;
+/** All that the foreign API server has ever been given, in its own words. */
+let given: string[];
+beforeEach(async () => {
+  world = await new World().up();
+  given = [];
+  world.foreign.storage.subscribe(({ current }) => {
+    if (current !== undefined) given.push(JSON.stringify(current));
+  });
+});
+afterEach(async () => world.down());
+
+function setRules(reflection: ReflectionRule[] | undefined): void {
+  const rome = world.home.storage.get(VIRTUAL_NODES, 'rome') as unknown as VirtualNode;
+  const [mapping] = rome.spec.namespaces ?? [];
+  if (mapping === undefined) throw new Error('no mapping');
+  const { reflection: _earlier, ...names } = mapping;
+  const namespaces = [{ ...names, ...(reflection !== undefined && { reflection }) }];
+  world.home.storage.update(VIRTUAL_NODES, { ...rome, spec: { ...rome.spec, namespaces } } as never);
+}
+const policy = (resource: string, which: ReflectionRule['policy']): ReflectionRule[] => [
+  { resource, policy: which },
+];
+
+function addSecret(
+  name: string,
+  parts: Partial<Secret> & { annotations?: Record<string, string> } = {},
+): void {
+  const { annotations = {}, ...rest } = parts;
+  world.home.seed(secrets, {
+    metadata: { namespace: 'shop', name, annotations },
+    type: 'Opaque',
+    data: { key: KEEP_SECRET },
+    ...rest,
+  });
+}
+const annotate = (resource: string, name: string, annotations: Record<string, string>): void => {
+  const object = world.home.storage.get(resource, `shop/${name}`) as AnyObject;
+  world.home.storage.update(resource, { ...object, metadata: { ...object.metadata, annotations } });
+};
+const there = (resource: string): string[] =>
+  world.foreign.storage.list(resource).map(({ metadata }) => metadata.name);
+const mounting = (secretName: string): object => ({ volumes: [{ name: 'key', secret: { secretName } }] });
+const condition = (pod: string): { reason?: string; message?: string } | undefined =>
+  (world.status(pod)?.['conditions'] as { type: string; message?: string }[] | undefined)?.find(
+    ({ type }) => type === 'tributary.dev/Offloaded',
+  );
+const runs = (pod: string): boolean => world.status(pod)?.['phase'] === 'Running';
+
+test('a Secret that nobody refers to never leaves: not its data, not its name', async () => {
+  addSecret('unreferenced');
+  addSecret('used', { data: { key: 'dHJhdmVscw==' } });
+  await world.start();
+  world.addPod('web', mounting('used'));
+  await eventually('runs', () => runs('web'));
+  // What changes at home is looked at, too.
+  annotate('secrets', 'unreferenced', { changed: 'yes' });
+  annotate('secrets', 'used', { changed: 'yes' });
+  const source = world.home.storage.get('secrets', 'shop/used')?.metadata;
+  await eventually('the copy of the other follows', () =>
+    given.some((text) => text.includes(`${source?.uid}/${source?.resourceVersion}`)),
+  );
+  world.deletePod('web');
+  await eventually('gone', () => world.status('web') === undefined);
+  expect(given.filter((text) => text.includes('dHJhdmVscw==')).length).toBeGreaterThan(0);
+  expect(given.filter((text) => text.includes(KEEP_SECRET) || text.includes('unreferenced'))).toEqual([]);
+  expect(world.foreign.count(/unreferenced/u)).toBe(0);
+  // Not even the agent has read it.
+  expect(world.home.count(/GET .*\/secrets\/unreferenced/u)).toBe(0);
+  expect(world.home.count(/GET .*\/secrets\/used/u)).toBeGreaterThan(0);
+});
+
+test('annotated to stay, it stays though referenced, and the pod says so; then it may go', async () => {
+  addSecret('key', { annotations: { [ANNOTATION_REFLECT]: 'false' } });
+  await world.start();
+  world.addPod('web', mounting('key'));
+  await eventually('said', () => condition('web') !== undefined);
+  expect(condition('web')).toMatchObject({
+    reason: 'MissingReference',
+    message: 'secret "key" stays home: its annotation tributary.dev/reflect says "false"',
+  });
+  expect(given.filter((text) => text.includes(KEEP_SECRET))).toEqual([]);
+  annotate('secrets', 'key', {});
+  await eventually('runs', () => runs('web'));
+  annotate('secrets', 'key', { [ANNOTATION_REFLECT]: 'false' });
+  await eventually('taken back at once', () => !there('secrets').includes('key'));
+});
+
+test('kept home, what a pod would only like to have is as if it were not', async () => {
+  addSecret('key', { annotations: { [ANNOTATION_REFLECT]: 'false' } });
+  await world.start();
+  world.addPod('web', { volumes: [{ name: 'key', secret: { secretName: 'key', optional: true } }] });
+  await eventually('runs', () => runs('web'));
+  expect(there('secrets')).toEqual([]);
+});
+
+test('under OptIn only what says so goes along, referenced or not', async () => {
+  setRules(policy('secrets', 'OptIn'));
+  addSecret('plain');
+  addSecret('willing', { annotations: { [ANNOTATION_REFLECT]: 'true' }, data: { key: 'Z29lcw==' } });
+  await world.start();
+  world.addPod('web', mounting('plain'));
+  await eventually('over there', () => there('secrets').includes('willing'));
+  await eventually('said', () => condition('web') !== undefined);
+  expect(condition('web')?.message).toMatch(/policy of its namespace for secrets is OptIn/u);
+  expect(there('secrets')).toEqual(['willing']);
+  expect(given.filter((text) => text.includes(KEEP_SECRET))).toEqual([]);
+});
+
+test('under All everything goes, but tokens; with another policy it comes back', async () => {
+  setRules(policy('secrets', 'All'));
+  addSecret('plain');
+  addSecret('token', {
+    type: 'kubernetes.io/service-account-token',
+    annotations: { 'kubernetes.io/service-account.name': 'default' },
+    data: { token: 'dG9rZW4=' },
+  });
+  // By its metadata alone nobody could tell.
+  addSecret('unmarked', { type: 'bootstrap.kubernetes.io/token', data: { token: 'Ym9vdA==' } });
+  await world.start();
+  await eventually('over there', () => there('secrets').includes('plain'));
+  addSecret('later');
+  await eventually('the later one, too', () => there('secrets').includes('later'));
+  await eventually('looked at', () => world.home.count(/GET .*\/secrets\/unmarked/u) > 0);
+  world.home.storage.remove('secrets', 'shop/later');
+  await eventually('gone at home, gone there', () => !there('secrets').includes('later'));
+  setRules(policy('secrets', 'None'));
+  await eventually('all taken back', () => there('secrets').length === 0);
+  expect(given.filter((text) => /dG9rZW4=|Ym9vdA==/u.test(text))).toEqual([]);
+});
+
+test('a namespace that is taken out keeps nothing over there, whatever its policy was', async () => {
+  setRules(policy('configmaps', 'All'));
+  world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'settings' }, data: { a: '1' } });
+  await world.start();
+  await eventually('over there', () => there('configmaps').includes('settings'));
+  const rome = world.home.storage.get(VIRTUAL_NODES, 'rome') as AnyObject;
+  world.home.storage.update(VIRTUAL_NODES, { ...rome, spec: { ...rome.spec, namespaces: [] } });
+  await eventually('gone', () => there('configmaps').length === 0, 30_000);
+  await eventually('forgotten', () => {
+    const now = world.home.storage.get(VIRTUAL_NODES, 'rome') as unknown as VirtualNode;
+    return (now.status?.namespaces ?? []).length === 0;
+  });
+}, 40_000);
+
+test('a home namespace that has gone while the agent was away, and its rights with it, is forgotten', async () => {
+  const rome = world.home.storage.get(VIRTUAL_NODES, 'rome') as AnyObject;
+  world.home.storage.update(VIRTUAL_NODES, {
+    ...rome,
+    metadata: { ...rome.metadata, labels: { 'tributary.dev/provider': 'milan' } },
+    spec: { ...rome.spec, namespaces: [] },
+    status: { namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'tenant' }] },
+  });
+  world.home.fault({
+    match: ({ path }) => /namespaces\/shop\/(secrets|configmaps)/u.test(path),
+    status: 403,
+    times: Infinity,
+  });
+  await world.start();
+  await eventually('forgotten', () => {
+    const now = world.home.storage.get(VIRTUAL_NODES, 'rome') as unknown as VirtualNode;
+    return (now.status?.namespaces ?? []).length === 0;
+  });
+});
+
+test('a token goes with pods of its own account, and others are told that it is not theirs', async () => {
+  addSecret('robot', {
+    type: 'kubernetes.io/service-account-token',
+    annotations: { 'kubernetes.io/service-account.name': 'robot' },
+    data: { token: 'dG9rZW4=' },
+  });
+  await world.start();
+  world.addPod('thief', mounting('robot'));
+  await eventually('said', () => condition('thief') !== undefined);
+  expect(condition('thief')?.message).toMatch(/service-account tokens of others never leave/u);
+  expect(given.filter((text) => text.includes('dG9rZW4='))).toEqual([]);
+  world.addPod('owner', { ...mounting('robot'), serviceAccountName: 'robot' });
+  await eventually('its own runs', () => runs('owner'));
+  expect(world.body('thief')).toBeUndefined();
+  expect(world.foreign.storage.get('secrets', 'tenant/robot')).toMatchObject({ type: 'Opaque' });
+});
+
+test('a copy made by an agent that knew no such rule is taken back by the next', async () => {
+  const type = 'kubernetes.io/service-account-token';
+  const annotations = { 'kubernetes.io/service-account.name': 'robot' };
+  addSecret('robot', { type, annotations });
+  const { uid, resourceVersion } = world.home.storage.get('secrets', 'shop/robot')?.metadata ?? {};
+  world.foreign.seed(secrets, {
+    metadata: {
+      namespace: 'tenant',
+      name: 'robot',
+      labels: { 'tributary.dev/managed-by': 'rome' },
+      annotations: { 'tributary.dev/source': `${uid}/${resourceVersion}` },
+    },
+  });
+  world.addPod('thief', mounting('robot'));
+  await world.start();
+  await eventually('taken back', () => !there('secrets').includes('robot'));
+  await eventually('said', () => condition('thief') !== undefined);
+  expect(world.body('thief')).toBeUndefined();
+});
+
+test('a thousand ConfigMaps that go along do not keep a pod from running', async () => {
+  setRules(policy('configmaps', 'All'));
+  for (let index = 0; index < 1000; index++) {
+    world.home.seed(configMaps, { metadata: { namespace: 'shop', name: `bulk-${index}` }, data: { a: '1' } });
+  }
+  world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'zz-needed' }, data: { a: '1' } });
+  world.addPod('web', { volumes: [{ name: 'config', configMap: { name: 'zz-needed' } }] });
+  await world.start();
+  await eventually('runs', () => runs('web'));
+  expect(there('configmaps').length).toBeLessThan(500);
+  await eventually('all there', () => there('configmaps').length === 1001, 60_000);
+  expect(world.foreign.count(/^POST .*\/configmaps/u)).toBe(1001);
+}, 90_000);
+
+test('a field that is to be left out is; when it may go, it goes', async () => {
+  setRules([{ resource: 'configmaps', policy: 'All', drop: ['data.secret\\.key'] }]);
+  const data = { plain: '1', 'secret.key': '2' };
+  world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'settings' }, data });
+  await world.start();
+  const copy = (): unknown => world.foreign.storage.get('configmaps', 'tenant/settings');
+  await eventually('over there', () => copy() !== undefined);
+  expect(copy()).toMatchObject({ data: { plain: '1' } });
+  expect(given.filter((text) => text.includes('secret.key'))).toEqual([]);
+  setRules(policy('configmaps', 'All'));
+  await eventually('whole', () => JSON.stringify(copy()).includes('secret.key'));
+});
+
+test('a name that somebody else has over there: left alone, said on the object, once', async () => {
+  setRules(policy('configmaps', 'All'));
+  world.foreign.seed(configMaps, {
+    metadata: { namespace: 'tenant', name: 'settings' },
+    data: { theirs: '1' },
+  });
+  world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'settings' }, data: { ours: '1' } });
+  await world.start();
+  await eventually('said', () => world.events.some((event) => event.startsWith('NameTaken')));
+  await eventually('tried again', () => world.foreign.count(/^POST .*\/configmaps/u) > 1);
+  expect(world.foreign.storage.get('configmaps', 'tenant/settings')).toMatchObject({ data: { theirs: '1' } });
+  expect(world.events.filter((event) => event.startsWith('NameTaken'))).toHaveLength(1);
+});

@@ -1,0 +1,44 @@
+import { expect, test } from '@jest/globals';
+import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
+import { TokenKeeper, type TokenKeeperOptions } from '../../../../src/provider/reflect/tokens.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+
+const UID = '68b0b183-dcb1-4f80-b3c3-5c7960e42bcd';
+
+/** The tokens of a pod that home does not know any more, made a moment ago. */
+async function leftBehind({ isAsked = true, isRunning = false }): Promise<unknown> {
+  const clock = new FakeClock();
+  const deleted: string[] = [];
+  const labels = { [LABEL_HOME_UID]: UID };
+  const creationTimestamp = new Date(clock.now() - 1000).toISOString();
+  const secret = {
+    metadata: { name: `tributary-token-${UID}`, namespace: 'tenant', uid: 'u', labels, creationTimestamp },
+  };
+  const tenant = {
+    synced: true,
+    mapping: { homeNamespace: 'shop', tenantNamespace: 'tenant' },
+    caches: { Secret: { remote: { get: () => secret } } },
+    pods: { list: () => (isRunning ? [{ metadata: { labels } }] : []) },
+  };
+  const keeper = new TokenKeeper({
+    homePods: { synced: true, byIndex: () => [] },
+    tenants: { of: () => tenant },
+    foreign: {
+      delete: async (_type: unknown, { name }: { name: string }) => Promise.resolve(deleted.push(name)),
+    },
+    homeApiReachable: () => true,
+    isAsked: () => isAsked,
+    contact: () => true,
+    clock,
+  } as unknown as TokenKeeperOptions);
+  const { requeueAfterMs } = await keeper.reconcile(`shop/${UID}`, new AbortController().signal);
+  return { isDeleted: deleted.length === 1, requeueAfterMs };
+}
+
+test.each([
+  ['kept for a while', {}, { isDeleted: false, requeueAfterMs: 59_000 }],
+  ['of a namespace that is taken out: gone at once', { isAsked: false }, { isDeleted: true }],
+  ['not before their pod', { isAsked: false, isRunning: true }, { isDeleted: false, requeueAfterMs: 1000 }],
+])('tokens of a pod that home has lost, %s', async (_what, given, wanted) => {
+  expect(await leftBehind(given)).toEqual(wanted);
+});

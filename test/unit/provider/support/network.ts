@@ -1,0 +1,50 @@
+import type { PeerView, PrefixView } from '../../../../src/api/tunnel.ts';
+import type { NetworkState, NetworkView } from '../../../../src/provider/network-view.ts';
+import { ViewTable } from '../../../../src/network/views.ts';
+
+/** A network that the test switches. */
+export class FakeNetwork implements NetworkView {
+  readonly #listeners = new Set<() => void>();
+  #state: NetworkState = { kind: 'Up' };
+  /** While Off: home has a network of its own. */
+  #hides = false;
+  #views: readonly PeerView[] = [{ use: 'Pods', prefix: '10.0.0.0/16', as: '100.64.0.0/16' }];
+  #seenAs: readonly PrefixView[] = [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }];
+
+  get state(): NetworkState {
+    return this.#state;
+  }
+
+  homeViewOf(address: string): string | undefined {
+    if (this.#state.kind !== 'Off') return new ViewTable(this.#views).translate(address);
+    return this.#hides ? undefined : address;
+  }
+
+  foreignViewOf(address: string): string | undefined {
+    return new ViewTable(this.#seenAs).translate(address);
+  }
+
+  isTheirs(address: string): boolean {
+    return new ViewTable(this.#views).translateBack(address) !== undefined;
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  set(change: {
+    state?: NetworkState;
+    hides?: boolean;
+    views?: readonly PeerView[];
+    seenAs?: readonly PrefixView[];
+  }): void {
+    this.#state = change.state ?? this.#state;
+    this.#hides = change.hides ?? this.#hides;
+    this.#views = change.views ?? this.#views;
+    this.#seenAs = change.seenAs ?? this.#seenAs;
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+export const DOWN: NetworkState = { kind: 'Down', reason: 'NoAnswer', message: 'no probe came back' };
