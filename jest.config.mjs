@@ -12,7 +12,7 @@ export default {
     testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
     ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/unit-timeout.ts'] }),
     ...(name === 'integration' && { setupFilesAfterEnv: ['<rootDir>/test/support/integration-timeout.ts'] }),
-    // One lab for all end-to-end tests.
+    // One lab for each folder of end-to-end tests.
     ...(name === 'e2e' && {
       globalSetup: '<rootDir>/test/support/e2e-setup.ts',
       globalTeardown: '<rootDir>/test/support/e2e-teardown.ts',

@@ -12,6 +12,8 @@ if (project === undefined || !['unit', 'integration', 'e2e'].includes(project)) 
 // On two cores tests with clusters have their deadlines by one file at a time, unless the caller knows better (tools/test.ts).
 const isSaid = rest.some((argument) => /^--(maxWorkers|runInBand)/.test(argument));
 const atOnce = isSaid ? [] : [project === 'unit' ? '--maxWorkers=2' : '--runInBand'];
+// Whoever ends us ends Jest, too, and its teardown takes labs down: we end after it.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
 const run = spawnSync(
   process.execPath,
   [

@@ -1,36 +1,40 @@
 /**
  * Everything that `make test` runs: the checks and each suite, going on whatever fails. The last line is the sum,
  * `N passed, N failed, N skipped`; the exit status is non-zero when anything failed.
+ *
+ * Usage: node tools/test.ts [check|unit|integration|e2e ...]
+ * TRIBUTARY_TEST_MINUTES: no part is begun after so many, and counts as skipped; what hangs is ended (decision 38).
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { closeSync, globSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { missing, thisMachine } from '../lab/preflight.ts';
+import { say, secondsSince, step } from './step.ts';
 import { addTally, closingLine, failedFiles, readTallies, suiteResult, sumOf, type Tally } from './tally.ts';
+
+const STAGES = ['check', 'unit', 'integration', 'e2e'] as const;
+type Stage = (typeof STAGES)[number];
+type Suite = Exclude<Stage, 'check'>;
 
 const began = performance.now();
 const scratch = mkdtempSync(join(tmpdir(), 'tributary-test-'));
 
-function say(line: string): void {
-  console.log(`\n==> ${line}`);
-}
-
-function step(name: string, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): boolean {
-  say(name);
-  const start = performance.now();
-  const { status } = spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } });
-  const seconds = ((performance.now() - start) / 1000).toFixed(1);
-  console.log(`    ${name}: ${status === 0 ? 'ok' : 'FAILED'} in ${seconds} s`);
-  return status === 0;
-}
+const minutes = Number(process.env['TRIBUTARY_TEST_MINUTES'] ?? Number.NaN);
+const isLate = (): boolean => performance.now() - began > minutes * 60_000;
+/** A part that was begun in time may take this long beyond it. */
+const GRACE_MINUTES = 15;
+const limit = Number.isNaN(minutes) ? {} : { until: Date.now() + (minutes + GRACE_MINUTES) * 60_000 };
 
 /** What is no test: passing it counts nothing, failing it counts as one failure. */
 const counted = (ok: boolean): Tally => ({ passed: 0, failed: ok ? 0 : 1, skipped: 0 });
+const NOTHING = counted(true);
 
-const check = (): Tally =>
-  counted(step('check (format, lint, types, generated files)', 'npm', ['run', '--silent', 'check']));
+const check = async (): Promise<Tally> =>
+  counted(
+    await step('check (format, lint, types, generated files)', 'npm', ['run', '--silent', 'check'], limit),
+  );
 
 /**
  * Programs and images, so that no test waits for a compiler. Without them some suites can still run. On a new machine this takes
@@ -53,61 +57,113 @@ function beginSetup(): () => Promise<Tally> {
     say(`${name}, begun with the checks`);
     const ok = await ended;
     process.stdout.write(readFileSync(output));
-    const seconds = ((performance.now() - start) / 1000).toFixed(1);
-    console.log(`    ${name}: ${ok ? 'ok' : 'FAILED'} in ${seconds} s`);
+    console.log(`    ${name}: ${ok ? 'ok' : 'FAILED'} in ${secondsSince(start)} s`);
     return counted(ok);
   };
 }
+
+/** Some files of a suite, which run as one. */
+interface Part {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly args: readonly string[];
+}
+
+/** Integration files that measure times or have many processes run one at a time; the others, each with a lab of its own, by twos. */
+const ALONE = /\/integration\/(home-return|lan-|network-|peering-|scale|slices|versions)/;
+
+const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
+
+const PARTS: Readonly<Record<Suite, () => readonly Part[]>> = {
+  unit: () => [{ name: 'unit tests', files: filesOf('unit'), args: [] }],
+  integration: () => {
+    const { alone = [], others = [] } = Object.groupBy(filesOf('integration'), (path) =>
+      ALONE.test(path) ? 'alone' : 'others',
+    );
+    return [
+      { name: 'integration tests, by twos', files: others, args: ['--maxWorkers=2'] },
+      { name: 'integration tests, one at a time', files: alone, args: ['--runInBand'] },
+    ];
+  },
+  // The files of a folder share a lab (test/support/e2e-lab.ts).
+  e2e: () => {
+    const folders = Object.entries(Object.groupBy(filesOf('e2e'), (path) => dirname(path)));
+    return folders.map(([folder, files = []]) => ({
+      name: `end-to-end tests, ${basename(folder)}`,
+      files,
+      args: [],
+    }));
+  },
+};
 
 /**
  * So many files of a suite on real clusters may have a second try, each once and after all others. On a machine that others
  * use, too, a deadline can pass by no fault of ours; what was tried twice is named before the closing line (decision 38).
  */
-const SECOND_TRIES = 2;
+const SECOND_TRIES: Readonly<Record<Suite, number>> = { unit: 0, integration: 2, e2e: 2 };
 const unsteady: string[] = [];
+const late: string[] = [];
 
-/** Integration files that measure times or have many processes run one at a time; the others, each with a lab of its own, by twos. */
-const ALONE = '/integration/(home-return|lan-|network-|peering-|scale|slices|versions)';
-const PARTS: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  integration: [
-    ['--maxWorkers=2', `--testPathIgnorePatterns=${ALONE}`],
-    ['--runInBand', `--testPathPatterns=${ALONE}`],
-  ],
-};
-
-function suite(name: string, secondTries = 0): Tally {
-  const file = join(scratch, name);
+async function run(suite: Suite): Promise<Tally> {
+  const file = join(scratch, suite);
   writeFileSync(file, '');
-  const run = (title: string, args: readonly string[]): boolean =>
-    step(title, process.execPath, ['tools/jest.ts', name, ...args], { TRIBUTARY_TEST_TALLY: file });
   const read = (): Map<string, Tally> => readTallies(readFileSync(file, 'utf8'));
-  const parts = PARTS[name] ?? [[]];
-  let ok = parts.map((args) => run(`${name} tests`, ['--passWithNoTests', ...args])).every(Boolean);
-  const failed = failedFiles(read());
-  if (failed.length > 0 && failed.length <= secondTries) {
-    ok = run(`${name} tests, second try`, ['--runTestsByPath', ...failed]);
-    if (ok) unsteady.push(...failed.map((path) => relative(process.cwd(), path)));
+  const jest = async (name: string, args: readonly string[], files: readonly string[]): Promise<boolean> =>
+    step(name, process.execPath, ['tools/jest.ts', suite, ...args, '--runTestsByPath', ...files], {
+      env: { TRIBUTARY_TEST_TALLY: file },
+      ...limit,
+    });
+  let skipped = 0;
+  let crashed = false;
+  for (const { name, files, args } of PARTS[suite]()) {
+    if (isLate()) {
+      say(`${name}: ${files.length} files skipped: ${minutes} minutes have passed`);
+      late.push(...files);
+      skipped += files.length;
+      continue;
+    }
+    const ok = await jest(name, args, files);
+    // Jest itself has failed, or was ended: no file stands for it.
+    const ran = read();
+    if (!ok && !files.some((path) => (ran.get(path)?.failed ?? 0) > 0)) crashed = true;
   }
-  return suiteResult(sumOf(read()), ok);
+  const failed = failedFiles(read());
+  let ok = failed.length === 0;
+  if (!ok && failed.length <= SECOND_TRIES[suite] && !isLate()) {
+    ok = await jest(`${suite} tests, second try`, [], failed);
+    if (ok) unsteady.push(...failed);
+  }
+  return addTally(suiteResult(sumOf(read()), ok && !crashed), { passed: 0, failed: 0, skipped });
 }
 
 /** End-to-end tests need real nodes. Where those cannot be had, each file counts as skipped, with the reason. */
-function endToEnd(): Tally {
+async function endToEnd(): Promise<Tally> {
   const reason = missing(thisMachine());
-  if (reason === undefined) return suite('e2e', SECOND_TRIES);
+  if (reason === undefined) return run('e2e');
   const files = globSync('test/e2e/**/*.test.ts');
   say(`e2e tests: ${files.length} files skipped: ${reason}`);
   return { passed: 0, failed: 0, skipped: files.length };
 }
 
+const named = process.argv.slice(2);
+const stages = new Set(STAGES.filter((stage) => named.length === 0 || named.includes(stage)));
 try {
-  const setup = beginSetup();
-  const tallies = [check(), suite('unit'), await setup(), suite('integration', SECOND_TRIES), endToEnd()];
+  if (stages.size < named.length) throw new Error(`usage: node tools/test.ts [${STAGES.join('|')} ...]`);
+  const needsPrograms = stages.has('integration') || stages.has('e2e');
+  const setup = needsPrograms ? beginSetup() : async (): Promise<Tally> => Promise.resolve(NOTHING);
+  const tallies = [
+    stages.has('check') ? await check() : NOTHING,
+    stages.has('unit') ? await run('unit') : NOTHING,
+    await setup(),
+    stages.has('integration') ? await run('integration') : NOTHING,
+    stages.has('e2e') ? await endToEnd() : NOTHING,
+  ];
   const sum = tallies.reduce((all, one) => addTally(one, all));
   const line = closingLine(sum);
   const summary = process.env['TRIBUTARY_TEST_SUMMARY'];
   if (summary) writeFileSync(summary, `${line}\n`);
-  say(`tests ended after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  say(`tests ended after ${secondsSince(began)} s`);
+  if (late.length > 0) console.log(`not begun within ${minutes} minutes: ${late.join(', ')}`);
   if (unsteady.length > 0) console.log(`unsteady, passed at a second try: ${unsteady.join(', ')}`);
   console.log(line);
   process.exitCode = sum.failed === 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 /**
- * The lab of the end-to-end tests: two clusters, and in the home one the agent as pods. One for the whole project,
- * made by Jest's globalSetup (e2e-setup.ts) and removed by its globalTeardown.
+ * The labs of the end-to-end tests, one for each folder of test/e2e: the first file of a folder brings its lab up, and one is
+ * up at a time, because idle clusters, too, take their share of two cores. Here also that of test/e2e/kubelet: two
+ * clusters, and in the home one the agent as pods.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,9 +18,10 @@ export const PEERS_LAB = 'peers';
 export const NETWORK_LAB = 'net';
 /** Of those of what happens to the network below; see e2e-underlay.ts. */
 export const UNDERLAY_LAB = 'under';
-
 /** Of those of namespaces that stretch over clusters; see e2e-namespaces.ts. */
 export const NAMESPACES_LAB = 'names';
+
+const LABS = [E2E_LAB, PEERS_LAB, NETWORK_LAB, NAMESPACES_LAB, UNDERLAY_LAB];
 
 /** One offloaded namespace for each test file, so that none sees what another leaves. */
 export const E2E_NAMESPACES = [
@@ -54,9 +56,22 @@ export const E2E_PEERING: PeeringOptions = {
 /** `keep` leaves the lab up after the tests and takes one that is up: for whoever writes tests. */
 const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
 
+/** Takes down what files of other folders have left up. */
+export async function onlyLab(name: string): Promise<void> {
+  if (isKept()) return;
+  for (const other of LABS) if (other !== name) await Lab.down(other);
+}
+
+export async function downE2eLabs(): Promise<void> {
+  if (isKept()) return;
+  for (const name of LABS) await Lab.down(name);
+}
+
+/** Nothing is done when it is up. */
 export async function upE2eLab(): Promise<void> {
+  if (await isUp()) return;
+  await onlyLab(E2E_LAB);
   const image = await agentImage(console.error);
-  if (isKept() && (await isUp())) return;
   const lab = await Lab.fresh({ name: E2E_LAB });
   try {
     // Over there it is only what pods of a test run: it has a client that speaks TLS.
@@ -67,16 +82,6 @@ export async function upE2eLab(): Promise<void> {
     throw error;
   }
   for (const cluster of lab.clusters) cluster.api.close();
-}
-
-export async function downE2eLab(): Promise<void> {
-  if (isKept()) return;
-  await Lab.down(E2E_LAB);
-  // Where a test of peering or of the network has brought it up.
-  await Lab.down(PEERS_LAB);
-  await Lab.down(NETWORK_LAB);
-  await Lab.down(NAMESPACES_LAB);
-  await Lab.down(UNDERLAY_LAB);
 }
 
 async function isUp(): Promise<boolean> {

@@ -14,7 +14,7 @@ import type { ForeignCluster } from '../../src/api/foreign-cluster.ts';
 import { readOwnNetwork, NETWORK_CONFIG_MAP } from '../../src/api/own-network.ts';
 import type { NetworkAccess, PrefixUse, Tunnel } from '../../src/api/tunnel.ts';
 import type { Node as KubeNode } from '../../src/api/wire.ts';
-import { NETWORK_LAB } from './e2e-lab.ts';
+import { NETWORK_LAB, onlyLab } from './e2e-lab.ts';
 import { ClusterApi, corePath } from './e2e-api.ts';
 import { snapshot, type Snapshot } from './e2e-network-host.ts';
 import { isNodeReady } from './e2e-peers.ts';
@@ -274,6 +274,7 @@ async function upNetworkLab({
     const kept = await Lab.open(name).catch(() => undefined);
     if (kept !== undefined) return kept;
   }
+  await onlyLab(name);
   const image = agentImage(console.error);
   image.catch(() => undefined);
   const lab = await Lab.up({

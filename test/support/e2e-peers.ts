@@ -16,7 +16,7 @@ import type { ForeignCluster } from '../../src/api/foreign-cluster.ts';
 import type { PeeringRequest } from '../../src/api/peering-request.ts';
 import type { SharingPolicySpec } from '../../src/api/sharing-policy.ts';
 import type { Node, Pod } from '../../src/api/wire.ts';
-import { PEERS_LAB } from './e2e-lab.ts';
+import { onlyLab, PEERS_LAB } from './e2e-lab.ts';
 import { ClusterApi, corePath, podPath, type Thing } from './e2e-api.ts';
 import { conditionOf } from './e2e-pods.ts';
 import { until } from './e2e-until.ts';
@@ -323,6 +323,7 @@ async function upPeersLab(name: string, options: string): Promise<Lab> {
     const kept = await Lab.open(name).catch(() => undefined);
     if (kept !== undefined) return kept;
   }
+  await onlyLab(name);
   const image = agentImage(console.error);
   image.catch(() => undefined);
   const lab = await Lab.up({

@@ -1,5 +1,5 @@
-import { downE2eLab } from './e2e-lab.ts';
+import { downE2eLabs } from './e2e-lab.ts';
 
 /** Jest's globalTeardown of the e2e project. */
 // oxlint-disable-next-line import/no-default-export -- Jest asks for it
-export default downE2eLab;
+export default downE2eLabs;

@@ -7,7 +7,7 @@ import { onTerminal, Program, type Ended, type ProgramOptions } from '../../lab/
 import { Lab } from '../../lab/lab.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { ClusterApi, deploymentPath, podPath } from './e2e-api.ts';
-import { E2E_LAB, type E2eNamespace } from './e2e-lab.ts';
+import { E2E_LAB, upE2eLab, type E2eNamespace } from './e2e-lab.ts';
 import { isReady } from './e2e-pods.ts';
 import { until } from './e2e-until.ts';
 
@@ -41,6 +41,7 @@ export class World {
   }
 
   static async open(namespace: E2eNamespace): Promise<World> {
+    await upE2eLab();
     const [lab, { kubectl }] = await Promise.all([Lab.open(E2E_LAB), binaries(undefined, ['kubectl'])]);
     return new World(lab, namespace, kubectl);
   }

@@ -1,4 +1,5 @@
 import { appendFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
 /** Prints one plain line that any tool can read, and adds the counts of each file to $TRIBUTARY_TEST_TALLY where set. */
 export default class ClosingLine {
@@ -7,7 +8,7 @@ export default class ClosingLine {
       passed: file.numPassingTests,
       failed: file.testExecError !== undefined && file.numFailingTests === 0 ? 1 : file.numFailingTests,
       skipped: file.numPendingTests + file.numTodoTests,
-      path: file.testFilePath,
+      path: relative(process.cwd(), file.testFilePath),
     }));
     const tally = process.env.TRIBUTARY_TEST_TALLY;
     if (tally) {
