@@ -17,7 +17,10 @@ const AT_ONCE = 16;
 export const lookAtEndingMs = (namespaces: readonly Namespace[]): number =>
   namespaces.some(({ metadata }) => metadata.deletionTimestamp !== undefined) ? LOOK_MS : Infinity;
 
-/** Ends by force what is left in a tenant namespace that has been ending for long. No budget is asked. */
+/**
+ * Ends by force what is left in a tenant namespace that has been ending for long. No budget is asked. A pod that somebody's
+ * admission keeps does not keep the others: its error comes after the last.
+ */
 export async function endOverduePods(
   { client, clock }: { client: KubeClient; clock: Clock },
   { metadata: { name: namespace, deletionTimestamp = '' } }: Namespace,
@@ -25,15 +28,18 @@ export async function endOverduePods(
 ): Promise<undefined> {
   if (!(clock.now() - Date.parse(deletionTimestamp) >= OVERDUE_AFTER_MS)) return undefined;
   const { items } = await client.list(pods, { namespace, metadataOnly: true, signal });
+  const failures: unknown[] = [];
   for (let at = 0; at < items.length; at += AT_ONCE) {
     const some = items.slice(at, at + AT_ONCE);
     await Promise.all(
       some.map(async ({ metadata: { name, uid } }) =>
         client
           .delete(pods, { name, namespace }, { gracePeriodSeconds: 0, uid, signal })
-          .catch(ignoring('NotFound', 'Conflict')),
+          .catch(ignoring('NotFound', 'Conflict'))
+          .catch((error: unknown) => failures.push(error)),
       ),
     );
   }
+  if (failures.length > 0) throw failures[0];
   return undefined;
 }

@@ -60,3 +60,18 @@ test('a namespace that does not end is left alone', async () => {
   expect((await client.list(pods)).items).toHaveLength(1);
   expect(lookAtEndingMs([namespace])).toBe(Infinity);
 });
+
+test('a pod that may not be deleted keeps no other from its end, and is told of', async () => {
+  const namespace = await ending();
+  const { name } = namespace.metadata;
+  for (let at = 0; at < 40; at += 1) {
+    api.seed(pods, { metadata: { name: `web-${at}`, namespace: name }, spec: { containers: [] } });
+  }
+  await clock.advance(61_000);
+  api.fault({ match: ({ method, path }) => method === 'DELETE' && path.endsWith('/slow'), status: 403 });
+  await expect(endOverduePods({ client, clock }, namespace, new AbortController().signal)).rejects.toThrow(
+    '403',
+  );
+  const left = (await client.list(pods, { namespace: name })).items;
+  expect(left.map(({ metadata }) => metadata.name)).toEqual(['slow']);
+});
