@@ -5,12 +5,12 @@
  * Usage: node tools/test.ts [check|unit|integration|e2e ...]
  * TRIBUTARY_TEST_MINUTES: no part is begun after so many, and counts as skipped; what hangs is ended (decision 38).
  */
-import { spawn } from 'node:child_process';
-import { closeSync, globSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 
 import { missing, thisMachine } from '../lab/preflight.ts';
+import { BackgroundSetup, type SetupStage } from './background-setup.ts';
 import { say, secondsSince, step } from './step.ts';
 import { addTally, closingLine, failedFiles, readTallies, suiteResult, sumOf, type Tally } from './tally.ts';
 
@@ -36,41 +36,20 @@ const check = async (): Promise<Tally> =>
     await step('check (format, lint, types, generated files)', 'npm', ['run', '--silent', 'check'], limit),
   );
 
-/**
- * Programs and images, so that no test waits for a compiler. Without them some suites can still run. On a new machine this takes
- * longer than all checks and unit tests, which leave a core to it.
- */
-function beginSetup(): () => Promise<Tally> {
-  const name = 'programs and images';
-  const start = performance.now();
-  // Into a file: nobody reads a pipe while the suites run.
-  const output = join(scratch, 'setup');
-  const descriptor = openSync(output, 'w');
-  const stdio = ['ignore', descriptor, descriptor] as const;
-  const child = spawn(process.execPath, ['tools/setup.ts', 'tests'], { stdio: [...stdio] });
-  closeSync(descriptor);
-  const ended = new Promise<boolean>((resolve) => {
-    child.once('error', () => resolve(false));
-    child.once('close', (status) => resolve(status === 0));
-  });
-  return async () => {
-    say(`${name}, begun with the checks`);
-    const ok = await ended;
-    process.stdout.write(readFileSync(output));
-    console.log(`    ${name}: ${ok ? 'ok' : 'FAILED'} in ${secondsSince(start)} s`);
-    return counted(ok);
-  };
-}
-
 /** Some files of a suite, which run as one. */
 interface Part {
   readonly name: string;
   readonly files: readonly string[];
   readonly args: readonly string[];
+  readonly needs?: SetupStage;
 }
 
-/** Integration files that measure times or have many processes run one at a time; the others, each with a lab of its own, by twos. */
-const ALONE = /\/integration\/(home-return|lan-|network-|peering-|scale|slices|versions)/;
+/**
+ * Integration files that measure times or have networks and many processes run one at a time; the others, each with a lab of its
+ * own, by twos, while programs that they do not use are still built.
+ */
+const ALONE =
+  /\/integration\/(home-return|lan-|network-|offered-services-plane|peering-|scale|slices|versions|wan-)/;
 
 const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
 
@@ -81,8 +60,8 @@ const PARTS: Readonly<Record<Suite, () => readonly Part[]>> = {
       ALONE.test(path) ? 'alone' : 'others',
     );
     return [
-      { name: 'integration tests, by twos', files: others, args: ['--maxWorkers=2'] },
-      { name: 'integration tests, one at a time', files: alone, args: ['--runInBand'] },
+      { name: 'integration tests, by twos', files: others, args: ['--maxWorkers=2'], needs: 'clusters' },
+      { name: 'integration tests, one at a time', files: alone, args: ['--runInBand'], needs: 'everything' },
     ];
   },
   // The files of a folder share a lab (test/support/e2e-lab.ts).
@@ -92,6 +71,7 @@ const PARTS: Readonly<Record<Suite, () => readonly Part[]>> = {
       name: `end-to-end tests, ${basename(folder)}`,
       files,
       args: [],
+      needs: 'everything',
     }));
   },
 };
@@ -104,7 +84,7 @@ const SECOND_TRIES: Readonly<Record<Suite, number>> = { unit: 0, integration: 2,
 const unsteady: string[] = [];
 const late: string[] = [];
 
-async function run(suite: Suite): Promise<Tally> {
+async function run(suite: Suite, setup?: BackgroundSetup): Promise<Tally> {
   const file = join(scratch, suite);
   writeFileSync(file, '');
   const read = (): Map<string, Tally> => readTallies(readFileSync(file, 'utf8'));
@@ -115,7 +95,8 @@ async function run(suite: Suite): Promise<Tally> {
     });
   let skipped = 0;
   let crashed = false;
-  for (const { name, files, args } of PARTS[suite]()) {
+  for (const { name, files, args, needs } of PARTS[suite]()) {
+    if (needs !== undefined) await setup?.ready(needs);
     if (isLate()) {
       say(`${name}: ${files.length} files skipped: ${minutes} minutes have passed`);
       late.push(...files);
@@ -137,9 +118,9 @@ async function run(suite: Suite): Promise<Tally> {
 }
 
 /** End-to-end tests need real nodes. Where those cannot be had, each file counts as skipped, with the reason. */
-async function endToEnd(): Promise<Tally> {
+async function endToEnd(setup?: BackgroundSetup): Promise<Tally> {
   const reason = missing(thisMachine());
-  if (reason === undefined) return run('e2e');
+  if (reason === undefined) return run('e2e', setup);
   const files = globSync('test/e2e/**/*.test.ts');
   say(`e2e tests: ${files.length} files skipped: ${reason}`);
   return { passed: 0, failed: 0, skipped: files.length };
@@ -150,15 +131,14 @@ const stages = new Set(STAGES.filter((stage) => named.length === 0 || named.incl
 try {
   if (stages.size < named.length) throw new Error(`usage: node tools/test.ts [${STAGES.join('|')} ...]`);
   const needsPrograms = stages.has('integration') || stages.has('e2e');
-  const setup = needsPrograms ? beginSetup() : async (): Promise<Tally> => Promise.resolve(NOTHING);
+  const setup = needsPrograms ? new BackgroundSetup(scratch) : undefined;
   const tallies = [
     stages.has('check') ? await check() : NOTHING,
     stages.has('unit') ? await run('unit') : NOTHING,
-    await setup(),
-    stages.has('integration') ? await run('integration') : NOTHING,
-    stages.has('e2e') ? await endToEnd() : NOTHING,
+    stages.has('integration') ? await run('integration', setup) : NOTHING,
+    stages.has('e2e') ? await endToEnd(setup) : NOTHING,
   ];
-  const sum = tallies.reduce((all, one) => addTally(one, all));
+  const sum = [...tallies, counted(setup?.hasFailed !== true)].reduce((all, one) => addTally(one, all));
   const line = closingLine(sum);
   const summary = process.env['TRIBUTARY_TEST_SUMMARY'];
   if (summary) writeFileSync(summary, `${line}\n`);
