@@ -18,7 +18,15 @@ import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
-import { composeOwn, externalConflict, realNode, reservedOf, soundOwn, soundRoutes } from './own.ts';
+import {
+  composeOwn,
+  externalConflict,
+  realNode,
+  reservedOf,
+  shortcomings,
+  soundOwn,
+  soundRoutes,
+} from './own.ts';
 import type { OwnOptions, RealNode } from './own.ts';
 import { ServiceRanges } from './service-cidrs.ts';
 
@@ -170,6 +178,9 @@ export class OwnNetworkKeeper {
     await applyManifests(client, [manifest], { signal });
     if (own.pods.length === 0 && this.#facts() !== undefined) {
       this.#options.log.warn('no node tells the CIDRs of its pods; name them by --pod-cidr');
+    }
+    for (const problem of shortcomings(own, this.#real ?? [])) {
+      this.#options.log.warn('peers do not reach all of this cluster', { problem });
     }
   }
 

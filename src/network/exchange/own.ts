@@ -1,7 +1,8 @@
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
+import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
 import type { Node } from '../../api/wire.ts';
-import { formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
+import { contains, formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
 import { assignNodeAddresses, gatewayAddressOf, mergePodCidrs, reservedRanges } from '../ipam/own.ts';
 
 export interface OwnOptions {
@@ -68,7 +69,7 @@ export function composeOwn(
   const addresses = assignNodeAddresses(externalCidr, names, earlier);
   const pods = nodes.flatMap((node) => node.pods);
   return {
-    pods: podCidrs.length > 0 ? podCidrs.map(canonical) : mergePodCidrs(pods, before?.pods ?? []),
+    pods: podCidrs.length > 0 ? widest(podCidrs) : mergePodCidrs(pods, before?.pods ?? []),
     external: canonical(externalCidr),
     gatewayAddress: gatewayAddressOf(externalCidr),
     pools: [...viewPools],
@@ -80,6 +81,29 @@ export function composeOwn(
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     vxlan: { ...VXLAN },
   };
+}
+
+/** Without those that lie within others: neither the kernel's sets nor peers take overlaps. The rest as people write it. */
+function widest(cidrs: readonly string[]): string[] {
+  const all = [...new Set(cidrs.map(canonical))].map(parsePrefix);
+  return all.filter((one) => !all.some((other) => other !== one && contains(other, one))).map(formatPrefix);
+}
+
+/** What of our own network peers will not reach; one line each. */
+export function shortcomings({ pods, nodes, external }: OwnNetwork, real: readonly RealNode[]): string[] {
+  const told = TUNNEL_LIMITS.pods;
+  const named = new Set(nodes.map(({ name }) => name));
+  const left = real.filter(({ name }) => !named.has(name));
+  return [
+    ...(pods.length > told
+      ? [`of ${pods.length} CIDRs of pods peers are told ${told}: name fewer and wider ones by --pod-cidr`]
+      : []),
+    ...(left.length > 0
+      ? [
+          `the external range ${external} has no address left for ${left.length} nodes (${left[0]?.name}, ...): their pods reach no peer; name a wider one by --external-cidr`,
+        ]
+      : []),
+  ];
 }
 
 /** Why the external range cannot be ours; undefined where it can. */

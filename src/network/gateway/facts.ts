@@ -119,10 +119,17 @@ function byAge({ metadata: one }: Tunnel, { metadata: other }: Tunnel): number {
   return (a ?? '') < (b ?? '') ? -1 : 1;
 }
 
-/** Where no peer's gateway is: what is ours. Beside our nodes there may well be one. */
-export function neverDialled({ pods, external, pools, services = [], nodes }: OwnNetwork): string[] {
+/**
+ * Where no peer's gateway is: what is ours, and what leads into a tunnel, which would then run through itself, packet in
+ * packet without end. Beside our nodes there may well be one.
+ */
+export function neverDialled(
+  { pods, external, pools, services = [], nodes }: OwnNetwork,
+  tunnels: readonly Tunnel[],
+): string[] {
   const hosts = nodes.map(({ address }) => `${address}/${address.includes(':') ? 128 : 32}`);
-  return [...pods, external, ...pools, ...services, ...hosts];
+  const views = tunnels.flatMap(({ status }) => (status?.views ?? []).map(({ as }) => as));
+  return [...pods, external, ...pools, ...services, ...hosts, ...views];
 }
 
 /** Its gateway has the first address of its external range, which we see as one of the views. */

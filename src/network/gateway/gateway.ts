@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
+import { exportedTo } from '../exchange/document.ts';
 import type { HostConfig, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
 import { refusedName } from '../plan/names.ts';
@@ -264,7 +265,7 @@ export class Gateway {
     const network = this.#network();
     const tunnels = this.#caches.liveTunnels();
     const states = await this.#wireguardPeers();
-    const own = network === undefined ? [] : neverDialled(network);
+    const own = network === undefined ? [] : neverDialled(network, tunnels);
     const moved = this.#watch.observe({ tunnels, states, probes: prober.results(), own });
     if (moved || !this.#observed) this.#add('host');
     this.#observed = true;
@@ -280,7 +281,7 @@ export class Gateway {
       now: clock.now(),
       gateway: nodeName,
       tunnels,
-      exported: network === undefined ? [] : [...network.pods, network.external],
+      exported: network === undefined ? [] : exportedTo(network, []),
       dialable: this.#isDialable(),
       refused: refusedPeers(tunnels, this.#keys.key?.publicKey ?? ''),
       probes: prober.results(),

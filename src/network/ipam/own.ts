@@ -1,3 +1,4 @@
+import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import {
   compare,
@@ -95,7 +96,8 @@ export function assignNodeAddresses(
 /**
  * The CIDRs of the pods of single nodes as few prefixes, in order. What is in `before` stays as it is while any of its
  * pods are left, and new nodes come beside it: if a node that joins changed a prefix, every peer would choose a new
- * view of it and all connections through it would end.
+ * view of it and all connections through it would end. That happens once they are more than a peer may be told: then all
+ * are merged, since the next node would be out of reach for good.
  */
 export function mergePodCidrs(podCidrs: readonly string[], before: readonly string[] = []): string[] {
   const current = podCidrs.map(parsePrefix);
@@ -104,7 +106,8 @@ export function mergePodCidrs(podCidrs: readonly string[], before: readonly stri
   const whole = finder(old);
   const kept = new Set(current.flatMap((prefix) => whole(prefix) ?? []));
   const added = current.filter((prefix) => whole(prefix) === undefined);
-  return [...kept, ...mergePrefixes(added)].toSorted(compare).map(formatPrefix);
+  const all = [...kept, ...mergePrefixes(added)];
+  return (all.length > TUNNEL_LIMITS.pods ? mergePrefixes(all) : all).toSorted(compare).map(formatPrefix);
 }
 
 /** Finds the widest of them that contains a prefix, in one step for each length that occurs. */

@@ -225,12 +225,14 @@ export class UsedServices {
       const refusal = await this.#writer.ensure(home, slices, signal);
       if (refusal !== undefined) {
         made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Failed', ...refusal });
-        continue;
+        // What may not be changed is of more use than nothing: its cluster IP would be another one.
+        if (refusal.reason !== SERVICE_REASONS.refused) continue;
       }
       made.kept.add(`Service ${homeKey(home)}`);
       for (const { metadata } of slices)
         made.kept.add(`EndpointSlice ${metadata.namespace}/${metadata.name}`);
       made.used.push(...used);
+      if (refusal !== undefined) continue;
       const none = { reason: SERVICE_REASONS.noEndpoints, message: 'no endpoint over there is ready' };
       const why = unreachable ?? (ready === 0 ? none : undefined);
       if (why !== undefined) made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Used', ...why });

@@ -100,15 +100,19 @@ test('a preshared key in a spelling that WireGuard does not take costs no other 
   expect(peers.map(({ presharedKey }) => presharedKey)).toEqual([undefined]);
 });
 
-test('no peer is dialled at what is ours; beside our nodes it may be', () => {
+test('no peer is dialled at what is ours or in a tunnel; beside our nodes it may be', () => {
   const network = { ...NETWORK, services: ['10.96.0.0/16'], reserved: ['172.30.0.0/24', '10.96.0.0/16'] };
-  expect(neverDialled(network)).toEqual([
+  const tunnels = [
+    tunnelOf('p', { status: { views: [{ prefix: '10.9.0.0/16', as: '10.8.0.0/16', use: 'Pods' }] } }),
+  ];
+  expect(neverDialled(network, tunnels)).toEqual([
     '10.1.0.0/16',
     '10.70.0.0/20',
     '100.64.0.0/10',
     '10.96.0.0/16',
     '172.30.0.11/32',
     '172.30.0.12/32',
+    '10.8.0.0/16',
   ]);
 });
 

@@ -12,6 +12,7 @@ import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/gateway.ts';
 import type { TunnelSample } from '../../../../src/network/gateway/ports.ts';
+import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
 import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/prober.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeApiServer } from '../../../support/fake-api-server.ts';
@@ -173,6 +174,34 @@ test('a peer is dialled, probed and reported', async () => {
   await eventually('an event', () => events.includes('p Normal TunnelReady'));
   await eventually('metrics', () => samples().get('p')?.refusedPackets === 7);
   expect(samples().get('p')).toMatchObject({ up: true, receivedBytes: 5, mtu: 1400 });
+});
+
+test('a peer that sees as much of us as it was told sees enough', async () => {
+  const all = Array.from({ length: 300 }, (_, n) => `10.${128 + (n >> 8)}.${n & 255}.0/25`);
+  await tellNetwork({ ...NETWORK, pods: all });
+  const told = [...all.slice(0, 256), NETWORK.external];
+  seedTunnel('p', { spec: { seenAs: told.map((prefix) => ({ prefix, as: prefix })) } });
+  const { prober } = await start();
+  prober.answer('p');
+  await eventually('judged', async () => reasonOf(await stored('p'), 'AddressesAssigned') !== undefined);
+  expect(reasonOf(await stored('p'), 'AddressesAssigned')).toBe('AsExpected');
+});
+
+test('no peer is dialled through a tunnel', async () => {
+  await tellNetwork();
+  const views = [{ prefix: '10.9.0.0/16', as: '10.9.0.0/16', use: 'Pods' as const }];
+  const from = (endpoint: string): Tunnel['spec']['peer'] & object => ({
+    publicKey: generateKey().publicKey,
+    endpoints: [endpoint],
+    pods: ['10.9.0.0/16'],
+    external: [],
+  });
+  seedTunnel('p', { spec: { peer: from('10.9.1.1:51820') }, status: { views } });
+  seedTunnel('q', { spec: { peer: from('10.9.1.2:51820') }, status: { views: [] } });
+  seedTunnel('r', { spec: { peer: from('192.0.2.7:51820') }, status: { views: [] } });
+  const { host } = await start();
+  await eventually('set', () => host.last?.wireguard?.peers.length === 3);
+  expect(host.last?.wireguard?.peers.flatMap(({ endpoint }) => endpoint ?? [])).toEqual(['192.0.2.7:51820']);
 });
 
 test('what fails is said once, and no number is written for its own sake', async () => {

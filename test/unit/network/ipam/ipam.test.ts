@@ -217,6 +217,15 @@ test('one peer leaves a quarter of the pools to others, but may have all of them
   expect(seen(single.assign('a', pods('10.0.0.0/24')))).toEqual(['100.64.0.0/24']);
 });
 
+// Public, so that it has to come out of the pool; nobody else would get an address any more.
+test('a pool for many is not had as one', () => {
+  const ipam = new Ipam({ pools: ['100.64.0.0/10'], reserved: [] });
+  const greedy = ipam.assign('greedy', pods('11.0.0.0/10', '11.64.0.0/16'));
+  expect(reasons(greedy)).toEqual(['11.0.0.0/10 PoolExhausted']);
+  expect(seen(greedy)).toEqual(['100.64.0.0/16']);
+  expect(ipam.assign('honest', pods('12.0.0.0/16')).refused).toEqual([]);
+});
+
 test('reserved ranges within pools, and pools within reserved ranges', () => {
   const within = new Ipam({ pools: ['100.64.0.0/16'], reserved: ['10.0.0.0/8', '100.64.0.0/17'] });
   expect(seen(within.assign('a', pods('10.0.0.0/24')))).toEqual(['100.64.128.0/24']);
@@ -348,7 +357,8 @@ test('whatever peers wish: nothing overlaps, nobody loses, and all comes back', 
         expect(again.assign(owner, wanted)).toEqual(ipam.assign(owner, wanted));
       }
       for (const owner of again.allocations().keys()) again.release(owner);
-      expect(seen(again.assign('z', pods('100.64.0.0/10', 'fdcc::/32')))).toEqual(OPTIONS.pools);
+      const halves = ['y', 'z'].flatMap((one) => seen(again.assign(one, pods('100.64.0.0/11', 'fdcc::/33'))));
+      expect(halves).toEqual(['100.64.0.0/11', 'fdcc::/33', '100.96.0.0/11', 'fdcc:0:8000::/33']);
     }),
     { numRuns: 150 },
   );

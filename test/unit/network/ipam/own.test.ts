@@ -145,6 +145,19 @@ test('a node that joins or leaves changes no other prefix', () => {
   expect(mergePodCidrs([], joined)).toEqual([]);
 });
 
+// Each would be one prefix more, and a peer takes no more than 256: the next node would be cut off, and the tunnels with it.
+test('nodes that join one by one never become more prefixes than a peer may be told', () => {
+  const cidrs = Array.from({ length: 300 }, (_, n) => `10.${n >> 8}.${n & 255}.0/24`);
+  let told: string[] = [];
+  for (const [at] of cidrs.entries()) {
+    told = mergePodCidrs(cidrs.slice(0, at + 1), told);
+    expect(told.length).toBeLessThanOrEqual(256);
+  }
+  expect(told.slice(0, 2)).toEqual(['10.0.0.0/16', '10.1.0.0/24']);
+  const apart = cidrs.map((text) => text.replace('.0/24', '.0/25'));
+  expect(mergePodCidrs(apart, mergePodCidrs(apart.slice(0, 3)))).toHaveLength(300);
+});
+
 test('whatever was before: all pods are in, nothing overlaps, and what is still of use stays', () => {
   const cidr = fc
     .tuple(fc.nat(15), fc.integer({ min: 21, max: 24 }))

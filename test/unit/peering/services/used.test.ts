@@ -7,6 +7,7 @@ import type { KubeObject } from '../../../../src/api/wire.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { systemClock as clock } from '../../../../src/lib/clock.ts';
+import { TributaryError } from '../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger as log } from '../../../../src/lib/log.ts';
 import { UsedServices } from '../../../../src/peering/services/used.ts';
@@ -56,9 +57,7 @@ beforeEach(async () => {
   });
   lifecycle = new Lifecycle([all, ...used.components()], { clock, log, stopDeadlineMs: 5000 });
   await lifecycle.start(new AbortController().signal);
-  const ports = [{ protocol: 'TCP' as const, port: 5432, targetPort: 5432 }];
-  const endpoints = [{ address: '10.1.0.4', ready: true }];
-  used.received(PROVIDER, { services: [{ namespace: 'data', name: 'db', ports, endpoints }] });
+  offer(5432);
   await eventually('the home Service', () => home() !== undefined);
   await eventually('told', () => advertisement().status?.services?.[0]?.state === 'Used');
 });
@@ -67,6 +66,12 @@ afterEach(async () => {
   await client.close();
   await api.stop();
 });
+
+function offer(port: number): void {
+  const ports = [{ protocol: 'TCP' as const, port, targetPort: 5432 }];
+  const endpoints = [{ address: '10.1.0.4', ready: true }];
+  used.received(PROVIDER, { services: [{ namespace: 'data', name: 'db', ports, endpoints }] });
+}
 
 const home = (): KubeObject | undefined => api.storage.get('services', 'shop/db');
 const advertisement = (): Advertisement =>
@@ -96,4 +101,21 @@ test('while another contract is being agreed on, home Services stay as they are'
 test('they go with the contract', async () => {
   await write({ contract: null });
   await eventually('gone', () => home() === undefined);
+});
+
+// A policy engine that wants a label, say: with the Service its cluster IP and every open connection would go.
+test('a home Service that may not be changed stays as it is, and people are told', async () => {
+  const uid = home()?.metadata.uid;
+  const slice = api.storage.get('endpointslices.discovery.k8s.io', 'shop/tributary-db-ipv4');
+  expect(slice).toBeDefined();
+  client.replace = async () => Promise.reject(new TributaryError('Forbidden', 'a label is missing'));
+  offer(5433);
+  await eventually('told', () => advertisement().status?.services?.[0]?.state === 'Failed');
+  expect(advertisement().status?.services?.[0]).toMatchObject({
+    reason: 'Refused',
+    message: 'Service shop/db: a label is missing',
+  });
+  await clock.sleep(50);
+  expect(home()?.metadata.uid).toBe(uid);
+  expect(api.storage.get('endpointslices.discovery.k8s.io', 'shop/tributary-db-ipv4')).toEqual(slice);
 });
