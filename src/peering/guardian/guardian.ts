@@ -157,6 +157,7 @@ export class Guardian {
       },
       isAway: () => this.#presence.state(peer) === 'Away',
       isStillAway: async (signal) => this.#presence.isStillAway(peer, signal),
+      marks: () => this.#presence.marks(peer),
       changed: () => this.#controller.addAfter(peer, REPORT_MS),
     });
     this.#watches.set(name, { peer, watch });

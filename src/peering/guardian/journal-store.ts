@@ -8,6 +8,7 @@ import type { Entry } from './entry.ts';
 import {
   LABEL_JOURNAL,
   isOf,
+  isOfAbsence,
   journalName,
   readShard,
   shardOf,
@@ -23,6 +24,8 @@ export interface JournalStoreOptions {
   peer: string;
   /** The tenant. */
   namespace: KubeObject;
+  /** What the home's Leases show. */
+  marks: () => Record<string, string>;
 }
 
 /**
@@ -38,6 +41,7 @@ export class JournalStore {
   /** Shards that were not written, and why. */
   readonly #overfull = new Map<number, string>();
   #head: JournalHead | undefined;
+  #wasBack = false;
 
   constructor(options: JournalStoreOptions) {
     this.#options = options;
@@ -46,6 +50,11 @@ export class JournalStore {
   /** Whether there has been one before. Undefined since: there is none. */
   get since(): string | undefined {
     return this.#head?.since;
+  }
+
+  /** Whether a journal was found of an earlier absence, of which nobody of us has seen the end. */
+  get wasBack(): boolean {
+    return this.#wasBack;
   }
 
   /** Why what becomes of some of the pods is not written down any more; undefined: all of it is. */
@@ -85,7 +94,9 @@ export class JournalStore {
     try {
       const shard = await readShard(secret);
       const isSame = this.#head === undefined || shard.shards === this.#head.shards;
-      if (isOf(shard, namespace) && isSame && name === journalName(shard.namespace, shard.shard))
+      const isOld = isOf(shard, namespace) && !isOfAbsence(shard, this.#options.marks());
+      this.#wasBack ||= isOld;
+      if (!isOld && isOf(shard, namespace) && isSame && name === journalName(shard.namespace, shard.shard))
         return shard;
       log.warn('journal of another time', { secret: name });
     } catch (error) {
@@ -105,8 +116,9 @@ export class JournalStore {
     if (this.#head !== undefined) return;
     const { peer, namespace } = this.#options;
     const { name, uid } = namespace.metadata;
+    const marks = this.#options.marks();
     const shards = await shardsFor(first);
-    this.#head = { namespace: name, namespaceUid: uid, peer, since, shards };
+    this.#head = { namespace: name, namespaceUid: uid, peer, since, shards, marks };
     // Empty ones, too: a share that is there says which of its pods were there when the home went away.
     for (let shard = 0; shard < shards; shard++) this.#dirty.add(shard);
   }

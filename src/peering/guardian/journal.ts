@@ -40,6 +40,8 @@ export interface JournalHead {
   /** Since when the home is away, RFC 3339. The wall clock is believed in this only: it must survive us. */
   since: string;
   shards: number;
+  /** What the home's Leases showed then, by namespace; journals of earlier releases do not say. */
+  marks?: Record<string, string>;
 }
 
 export interface Shard extends JournalHead {
@@ -62,8 +64,8 @@ export async function shardsFor(entries: readonly Entry[]): Promise<number> {
 
 /** Throws Invalid where it would not fit. */
 export async function shardSecret(shard: Shard): Promise<Draft<Secret>> {
-  const { namespace, namespaceUid, peer, since, shards, entries } = shard;
-  const text = JSON.stringify({ form: FORM, since, shards, shard: shard.shard, entries });
+  const { namespace, namespaceUid, peer, since, shards, marks, entries } = shard;
+  const text = JSON.stringify({ form: FORM, since, shards, marks, shard: shard.shard, entries });
   const packed = await pack(text);
   const name = journalName(namespace, shard.shard);
   if (packed.length > MAX_BYTES) {
@@ -97,12 +99,14 @@ export async function readShard({ metadata, data }: Secret): Promise<Shard> {
     const json = objectAt('journal', JSON.parse(text));
     integerAt('form', own(json, 'form'), { least: FORM, most: FORM });
     const shards = integerAt('shards', own(json, 'shards'), { least: 1, most: MAX_SHARDS });
+    const marks = own(json, 'marks');
     return {
       namespace: labels[LABEL_JOURNAL] ?? '',
       namespaceUid: ownerReferences[0]?.uid ?? '',
       peer: labels[LABEL_PEER] ?? '',
       since: timeAt('since', own(json, 'since')),
       shards,
+      ...(marks !== undefined && { marks: marksAt(marks) }),
       shard: integerAt('shard', own(json, 'shard'), { least: 0, most: shards - 1 }),
       entries: listAt('entries', own(json, 'entries'), { most: MAX_ENTRIES, item: entryAt }),
     };
@@ -141,11 +145,21 @@ function entryAt(field: string, value: unknown): Entry {
   };
 }
 
+const marksAt = (value: unknown): Record<string, string> =>
+  mapAt('marks', value, { most: MAX_ENTRIES, entry: (at, _key, item) => textAt(at, item, MAX_TEXT) });
+
 function timeAt(field: string, value: unknown): string {
   const text = textAt(field, value, 64);
   if (Number.isNaN(Date.parse(text))) throw new TributaryError('Invalid', `${field} is not a time`);
   return text;
 }
+
+/** Whether its home has renewed no Lease since: else it was there, and what went meanwhile it has seen, or removed itself. */
+export const isOfAbsence = ({ marks }: JournalHead, now: Readonly<Record<string, string>>): boolean =>
+  marks === undefined ||
+  Object.entries(now).every(
+    ([namespace, mark]) => Object.hasOwn(marks, namespace) && marks[namespace] === mark,
+  );
 
 /** Of the tenant namespace that is there today, not of an earlier one of its name. */
 export const isOf = ({ namespaceUid }: JournalHead, { metadata }: KubeObject): boolean =>

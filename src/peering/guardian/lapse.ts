@@ -38,6 +38,11 @@ export class LapseTimer {
     return this.#state;
   }
 
+  /** What each Lease shows, by namespace; without those that were never renewed. */
+  get marks(): Record<string, string> {
+    return Object.fromEntries([...this.#marks].filter(([, mark]) => mark !== ''));
+  }
+
   /** What was first seen may be old; what changes before our eyes is alive. */
   heard(namespace: string, { mark, seconds }: Pulse): void {
     const known = this.#marks.get(namespace);

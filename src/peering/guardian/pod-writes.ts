@@ -39,7 +39,8 @@ export class PodWrites {
     if (action === 'WriteResult') return this.#writeResult(entry, pod, signal);
     if (action === 'PutBack') {
       const made = await client.create(pods, resultPod(entry, namespace), { signal });
-      return this.#writeResult(entry, made, signal);
+      // Also for a home that is back by now, and when we are to stop: nobody else would ever say how that pod has ended.
+      return this.#writeResult(entry, made);
     }
     if (action === 'Recreate') {
       await client.create(pods, recreatedPod(entry, namespace, recreatedNext(entry)), { signal });
@@ -50,12 +51,19 @@ export class PodWrites {
     return 'Done';
   }
 
-  async #writeResult({ result }: Entry, pod: Pod | undefined, signal: AbortSignal): Promise<Outcome> {
+  async #writeResult({ result }: Entry, pod: Pod | undefined, signal?: AbortSignal): Promise<Outcome> {
     if (pod === undefined || result === undefined) return 'Contradicted';
-    const { client, mayWrite } = this.#options;
-    if (!mayWrite()) return 'Stopped';
+    const { client } = this.#options;
     const body = { metadata: { uid: pod.metadata.uid }, status: result };
-    await client.patch(pods, pod.metadata, { type: 'merge', body }, { subresource: 'status', signal });
+    await client.patch(
+      pods,
+      pod.metadata,
+      { type: 'merge', body },
+      {
+        subresource: 'status',
+        ...(signal && { signal }),
+      },
+    );
     return 'Done';
   }
 }

@@ -66,6 +66,11 @@ export class Presence {
     return this.#timers.get(peer)?.state ?? 'Unknown';
   }
 
+  /** What its Leases show; another at each renewal. */
+  marks(peer: string): Record<string, string> {
+    return this.#timers.get(peer)?.marks ?? {};
+  }
+
   /** Not those on their way out. */
   namespacesOf(peer: string): KubeObject[] {
     return this.#namespaces

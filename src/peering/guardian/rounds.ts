@@ -28,12 +28,23 @@ export interface RoundsOptions {
 /** A cache learns of a write within milliseconds; where it has not by then, it is looked at live again. */
 const SETTLE_MS = 2000;
 const REFUSED = { baseMs: 5000, capMs: 300_000 };
+/** Of an answer 5xx: it may be about that pod alone, as of a webhook that does not answer, or pass soon. */
+const FAILED = { baseMs: 5000, capMs: 30_000 };
+/** Pods in one round at which the API server may fail; at more of them it is taken to be out of order. */
+const MOST_FAILURES = 5;
 
 interface Refusal {
   times: number;
   /** Monotonic. */
   untilMs: number;
   message: string;
+}
+
+interface Round {
+  signal: AbortSignal;
+  /** Pods of which cache and live read disagree. */
+  doubts: Set<string>;
+  failures: number;
 }
 
 /** Goes round the pods of one tenant namespace, decides for each, and does it. */
@@ -61,7 +72,7 @@ export class Rounds {
   async round(signal: AbortSignal): Promise<number> {
     const { store, isAway } = this.#options;
     const nodes = new NodeStates(this.#options.client, signal);
-    const doubts = new Set<string>();
+    const round: Round = { signal, doubts: new Set<string>(), failures: 0 };
     let waitMs = Infinity;
     let isConfirmed = false;
     for (const entry of Array.from(store.entries.values())) {
@@ -73,9 +84,9 @@ export class Rounds {
       isConfirmed ||= await this.#options.isStillAway(signal);
       if (!isConfirmed) return Infinity;
       const turnMs = this.#turnMs(decision.do, entry);
-      waitMs = Math.min(waitMs, turnMs > 0 ? turnMs : await this.#act(entry, decision, { doubts, signal }));
+      waitMs = Math.min(waitMs, turnMs > 0 ? turnMs : await this.#act(entry, decision, round));
     }
-    this.#doubted = doubts;
+    this.#doubted = round.doubts;
     return waitMs;
   }
 
@@ -102,16 +113,12 @@ export class Rounds {
   }
 
   /** Returns after how long to look at the pod again. */
-  async #act(
-    entry: Entry,
-    { do: action, why }: { do: Action; why: string },
-    { doubts, signal }: { doubts: Set<string>; signal: AbortSignal },
-  ): Promise<number> {
+  async #act(entry: Entry, { do: action, why }: { do: Action; why: string }, round: Round): Promise<number> {
     const { store, pods, budget, log } = this.#options;
-    const outcome = await this.#try(action, entry, signal);
+    const outcome = await this.#try(action, entry, round);
     if (outcome === 'Contradicted') {
       if (this.#doubted.has(entry.name)) pods.relist(`pod ${entry.name} is not as in the cache`);
-      doubts.add(entry.name);
+      round.doubts.add(entry.name);
       return SETTLE_MS;
     }
     if (outcome === 'Stopped') return Infinity;
@@ -128,19 +135,21 @@ export class Rounds {
   }
 
   /** Milliseconds: it was refused, and is tried again after that. */
-  async #try(action: Action, entry: Entry, signal: AbortSignal): Promise<Outcome | number> {
+  async #try(action: Action, entry: Entry, round: Round): Promise<Outcome | number> {
     try {
-      return await this.#writes.carryOut(action, entry, signal);
+      return await this.#writes.carryOut(action, entry, round.signal);
     } catch (error) {
       if (hasCode(error, 'NotFound', 'Conflict', 'AlreadyExists')) return 'Contradicted';
-      if (!hasCode(error, 'Forbidden', 'Invalid')) throw error;
-      return this.#refused(entry.name, errorMessage(error));
+      if (hasCode(error, 'Forbidden', 'Invalid')) return this.#refused(entry.name, error, REFUSED);
+      if (!hasCode(error, 'Unavailable') || ++round.failures > MOST_FAILURES) throw error;
+      return this.#refused(entry.name, error, FAILED);
     }
   }
 
-  #refused(name: string, message: string): number {
+  #refused(name: string, error: unknown, { baseMs, capMs }: typeof REFUSED): number {
+    const message = errorMessage(error);
     const times = (this.#refusals.get(name)?.times ?? 0) + 1;
-    const waitMs = Math.min(REFUSED.capMs, REFUSED.baseMs * 2 ** Math.min(times - 1, 20));
+    const waitMs = Math.min(capMs, baseMs * 2 ** Math.min(times - 1, 20));
     this.#refusals.set(name, { times, untilMs: this.#options.clock.monotonic() + waitMs, message });
     this.#say('Warning', 'PodNotKept', `pod ${name} cannot be kept while its home is away: ${message}`);
     return waitMs;

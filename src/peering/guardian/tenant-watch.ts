@@ -5,7 +5,7 @@ import type { KubeObject, Pod } from '../../api/wire.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { ignoring } from '../../lib/errors.ts';
+import { hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import { isOwnEnd } from './ends.ts';
@@ -41,6 +41,8 @@ export interface TenantWatchOptions extends GuardianOptions {
   isAway: () => boolean;
   /** The same, by a live read. */
   isStillAway: (signal: AbortSignal) => Promise<boolean>;
+  /** What the home's Leases show. */
+  marks: () => Record<string, string>;
   /** For all pods of the peer that are made anew. */
   budget: TokenBucket;
   changed: () => void;
@@ -73,6 +75,8 @@ export class TenantWatch {
   #isLoaded = false;
   #restMs = TOGETHER_MS;
   #since: string | undefined;
+  /** When that was by our monotonic clock, milliseconds. */
+  #sinceMs = 0;
   #isGone = false;
   #told: WatchSummary | undefined;
 
@@ -87,7 +91,7 @@ export class TenantWatch {
       type: pods,
       list: { namespace: name, labelSelector: LABEL_HOME_UID },
     });
-    this.#store = new JournalStore({ client, log, peer, namespace });
+    this.#store = new JournalStore({ client, log, peer, namespace, marks: options.marks });
     this.#rounds = new Rounds({ ...options, log, store: this.#store, pods: this.#pods });
     this.#controller = new Controller({
       ...common,
@@ -182,11 +186,18 @@ export class TenantWatch {
 
   /** How long the pods are kept from now on; also finds out since when the home is away. */
   #leftMs(namespace: KubeObject): number {
-    const nowMs = this.#options.clock.now();
-    const known = Date.parse(this.#store.since ?? this.#options.since ?? '');
-    // A time to come is from a clock that was wrong.
-    this.#since ??= timestamp(Number.isNaN(known) ? nowMs : Math.min(known, nowMs));
-    const leftMs = keepForMs(namespace) - (nowMs - Date.parse(this.#since));
+    const { clock } = this.#options;
+    if (this.#since === undefined) {
+      const nowMs = clock.now();
+      const said = this.#store.wasBack ? undefined : this.#options.since;
+      const known = Date.parse(this.#store.since ?? said ?? '');
+      // A time to come is from a clock that was wrong.
+      const sinceMs = Number.isNaN(known) ? nowMs : Math.min(known, nowMs);
+      this.#since = timestamp(sinceMs);
+      this.#sinceMs = clock.monotonic() - (nowMs - sinceMs);
+    }
+    // From here on no wall clock is asked: one that is set forward would end all pods.
+    const leftMs = keepForMs(namespace) - (clock.monotonic() - this.#sinceMs);
     // What is ended stays ended, also where the policy becomes more generous meanwhile.
     this.#isGone ||= leftMs <= 0;
     return this.#isGone ? 0 : leftMs;
@@ -225,16 +236,24 @@ export class TenantWatch {
     return gone.flatMap((pod) => entryOfVanished(pod) ?? []);
   }
 
-  /** Too long away. Journals go last: they say since when. */
+  /** Too long away. Journals go last: they say since when. A pod that may not be deleted does not keep the others. */
   async #end(signal: AbortSignal): Promise<ReconcileResult> {
     const { client, isAway, isStillAway } = this.#options;
     if (!(await isStillAway(signal))) return {};
+    const failures: unknown[] = [];
     for (const { metadata } of Array.from(this.#pods.list())) {
       if (metadata.deletionTimestamp !== undefined) continue;
       if (!isAway()) return {};
       const { namespace = '', name, uid } = metadata;
-      await client.delete(pods, { namespace, name }, { uid, signal }).catch(ignoring('NotFound', 'Conflict'));
+      await client
+        .delete(pods, { namespace, name }, { uid, signal })
+        .catch(ignoring('NotFound', 'Conflict'))
+        .catch((error: unknown) => {
+          if (!hasCode(error, 'Forbidden', 'Invalid', 'Unavailable')) throw error;
+          failures.push(error);
+        });
     }
+    if (failures.length > 0) throw failures[0];
     if (this.#pods.size === 0 && isAway()) await this.#store.remove(signal);
     return {};
   }

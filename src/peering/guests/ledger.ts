@@ -78,13 +78,15 @@ export class Ledger implements Component {
     if (grant === undefined)
       return `nothing is granted to peer ${peer}: its contract has ended or is not in force yet`;
     const key = keyOf(entry);
-    const held: Sums = this.#liveOf(key);
+    const live = this.#liveOf(key);
+    const held: Sums = new Map(live);
     raiseTo(held, this.#reservations.get(key)?.amounts ?? new Map());
     const requested = above(cost, held);
     const granted = new Map([...ALWAYS_BOUNDED, ...parseAmounts(grant)]);
     const refusal = refusalOf({ peer, requested, used: this.used(peer), granted });
     if (refusal !== undefined) return refusal;
-    if (!entry.isDryRun && (entry.isNew ? cost : requested).size > 0) {
+    // Of a resize, too, what is more than there is: room that an earlier question had reserved is given back before long.
+    if (!entry.isDryRun && (entry.isNew ? cost : above(cost, live)).size > 0) {
       const untilMs = clock.monotonic() + RESERVED_MS;
       this.#reservations.reserve(key, { namespace, uid: entry.uid, amounts: cost, untilMs });
     }

@@ -47,7 +47,7 @@ test('what is too large to be written is said, until it is not any more', async 
   const written: unknown[] = [];
   const client = { create: async (_type: unknown, it: unknown) => written.push(it) } as unknown as KubeClient;
   const namespace = { metadata: { name: 'rome-shop', uid: 'n' } } as unknown as Secret;
-  const store = new JournalStore({ client, log: silentLogger, peer: 'rome', namespace });
+  const store = new JournalStore({ client, log: silentLogger, peer: 'rome', namespace, marks: () => ({}) });
   const write = async (): Promise<void> => store.write(() => true, new AbortController().signal);
   await store.begin(AT, entries);
   for (const entry of entries) {

@@ -142,6 +142,18 @@ test('of a resize the difference counts', () => {
   expect(usedCpu()).toBe('4');
 });
 
+test('a resize within the room of a creation that failed holds that room for as long as any other', async () => {
+  expect(ask('a/web', '4', { uid: 'u1' })).toBeUndefined();
+  expect(ask('a/web', '1', { uid: 'u2' })).toBeUndefined();
+  pods.set('a/web', '1', { uid: 'u2' });
+  await clock.advance(14_000);
+  expect(ask('a/web', '4', { uid: 'u2', isNew: false })).toBeUndefined();
+  await clock.advance(2000);
+  expect(ask('b/two', '1')).toMatch(FULL);
+  pods.set('a/web', '4', { uid: 'u2' });
+  expect(usedCpu()).toBe('4');
+});
+
 test('what the grant does not name is bounded by others, except what every quota bounds', () => {
   grant = { memory: '1Gi' };
   const cost = parseAmounts({ 'example.com/gpu': '8' });
