@@ -9,9 +9,9 @@ const MAX_KEYS = 4096;
 /** Of one object. The API server takes a mebibyte, and five hundred of each kind would fill a store that holds two gibibytes. */
 const MOST_BYTES = 512 * 1024;
 
-/** CEL: how long all values are together. */
+/** CEL: how long all keys and values are together. */
 const lengthOf = (field: 'data' | 'binaryData'): string =>
-  `object.?${field}.orValue({}).map(k, object.${field}[k].size()).sum()`;
+  `object.?${field}.orValue({}).map(k, k.size() + object.${field}[k].size()).sum()`;
 
 /** The API server makes a token of an account for the first, and believes who shows the second. */
 const TIED_TYPES = ['kubernetes.io/service-account-token', 'bootstrap.kubernetes.io/token'];

@@ -24,7 +24,29 @@ const affinity = (kind: 'podAffinity' | 'podAntiAffinity'): string => {
   );
 };
 
+/** CEL, of a container: the hosts that its probes and hooks name. Ephemeral containers have neither. */
+const HOSTS = [
+  'livenessProbe.?httpGet',
+  'livenessProbe.?tcpSocket',
+  'readinessProbe.?httpGet',
+  'readinessProbe.?tcpSocket',
+  'startupProbe.?httpGet',
+  'startupProbe.?tcpSocket',
+  'lifecycle.?postStart.?httpGet',
+  'lifecycle.?postStart.?tcpSocket',
+  'lifecycle.?preStop.?httpGet',
+  'lifecycle.?preStop.?tcpSocket',
+];
+const namesNoHost = (list: string): string =>
+  `object.spec.?${list}.orValue([]).all(c, ${HOSTS.map((of) => `c.?${of}.?host.orValue('') == ''`).join(' && ')})`;
+
 const validations: Validations = [
+  {
+    // Pod Security does so from Kubernetes 1.34 on (KEP-4940).
+    expression: `${namesNoHost('containers')} && ${namesNoHost('initContainers')}`,
+    message:
+      "probes and hooks of peers' pods name no host: the kubelets of this cluster would connect to wherever they say",
+  },
   {
     // With none, too: a runtime class may open what a quota closes, such as GPUs by a variable of the environment.
     expression: `object.spec.?runtimeClassName.orValue('') == ${saidOn(ANNOTATION_RUNTIME_CLASS)}`,

@@ -20,6 +20,11 @@ type Validations = TenantAdmission['validations'];
 const WRITES = ['CREATE', 'UPDATE', 'DELETE'];
 /** Per slice; Kubernetes' own controllers put 100 into one. */
 const MAX_ENDPOINTS = 1000;
+/** Of a Service and of a slice; the API server bounds those of a Service by the size of the object only, of a slice by 20,000. */
+const MAX_PORTS = 250;
+/** Every kube-proxy of the cluster holds each endpoint with each port of its slice. */
+const MAX_PAIRS = 25_000;
+const MAX_SELECTOR = 64;
 
 /** Annotations of others steer controllers of ours, such as those that publish DNS names. What is there may stay as it is. */
 const onlyOurAnnotations: Validations[number] = {
@@ -59,6 +64,12 @@ const serviceValidations: Validations = [
     message: 'Services of peers say nothing of load balancers and node ports',
   },
   {
+    expression:
+      `object == null || (object.spec.?ports.orValue([]).size() <= ${MAX_PORTS} && ` +
+      `object.spec.?selector.orValue({}).size() <= ${MAX_SELECTOR})`,
+    message: `Services of peers have ${MAX_PORTS} ports and ${MAX_SELECTOR} labels in their selector at most`,
+  },
+  {
     expression: `object == null || ${labelOf('object', LABEL_MANAGED_BY)} != ''`,
     message: `Services of peers bear the label ${LABEL_MANAGED_BY}`,
   },
@@ -68,6 +79,7 @@ const serviceValidations: Validations = [
 const isOurs = (object: string): string =>
   `(${labelOf(object, LABEL_SLICE_MANAGED_BY)} == '${SLICE_MANAGER}' && ${labelOf(object, LABEL_MANAGED_BY)} != '')`;
 const endpoints = 'object.?endpoints.orValue([])';
+const slicePorts = 'object.?ports.orValue([])';
 
 const sliceValidations: Validations = [
   {
@@ -83,6 +95,14 @@ const sliceValidations: Validations = [
   {
     expression: `object == null || ${endpoints}.size() <= ${MAX_ENDPOINTS}`,
     message: `EndpointSlices of peers have ${MAX_ENDPOINTS} endpoints at most`,
+  },
+  {
+    expression:
+      `object == null || (${slicePorts}.size() <= ${MAX_PORTS} && ` +
+      `${slicePorts}.size() * ${endpoints}.size() <= ${MAX_PAIRS})`,
+    message:
+      `EndpointSlices of peers have ${MAX_PORTS} ports at most, and no more than ${MAX_PAIRS} pairs of an endpoint and a port: ` +
+      'every kube-proxy of this cluster holds each of them',
   },
   {
     expression:

@@ -18,6 +18,8 @@ const MOST = {
   hostAliases: 250,
   pullSecrets: 64,
   graceSeconds: 86_400,
+  /** Of the name of an image. */
+  image: 1024,
 };
 
 /** CEL: on each container of all lists. */
@@ -62,6 +64,10 @@ const validations: Validations = [
     message: `pods of peers have ${MOST.tolerations} tolerations, ${MOST.hostAliases} hostAliases and ${MOST.pullSecrets} imagePullSecrets at most`,
   },
   {
+    expression: each((c) => `${c}.?image.orValue('').size() <= ${MOST.image}`),
+    message: `images of containers of peers have names of ${MOST.image} characters at most`,
+  },
+  {
     // A node that is drained waits as long.
     expression: `object.spec.?terminationGracePeriodSeconds.orValue(0) <= ${MOST.graceSeconds}`,
     message: `pods of peers end within a day: terminationGracePeriodSeconds is ${MOST.graceSeconds} at most`,
@@ -72,9 +78,11 @@ const validations: Validations = [
 export const forgeTenantSizesPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-sizes', {
     resourceRules: [
-      writes('', ['pods'], 'CREATE'),
-      // Other parts of a pod that is there cannot grow.
+      // Images and tolerations of a pod that is there can grow.
+      writes('', ['pods'], 'CREATE', 'UPDATE'),
       writes('', ['pods/ephemeralcontainers'], 'UPDATE'),
     ],
+    // A pod from before these bounds must be able to end: finalizers are no part of its spec.
+    matchConditions: [{ name: 'grows', expression: 'oldObject == null || object.spec != oldObject.spec' }],
     validations,
   });

@@ -47,11 +47,12 @@ const validations: Validations = [
   },
   {
     expression: ofEphemeral(
-      `(${plainClaim(`${template}.spec`)} && ${template}.?metadata.?annotations.orValue({}).size() == 0)`,
+      `(${plainClaim(`${template}.spec`)} && ${template}.?metadata.?annotations.orValue({}).size() == 0 && ` +
+        `${template}.?metadata.?labels.orValue({}).size() == 0)`,
     ),
     message:
       "ephemeral volumes of peers' pods are new and empty: no volumeName, selector, dataSource, dataSourceRef, " +
-      'volumeAttributesClassName, no annotations',
+      'volumeAttributesClassName, no annotations, no labels (a controller of this cluster makes the claim, and bears no bound of peers)',
   },
 ];
 

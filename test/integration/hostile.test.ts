@@ -344,7 +344,7 @@ describe('what a hostile one sends', () => {
     HOSTILE_OBJECTS.filter((it) => it.harmless !== true).map((row) => [row.name, row.tries, row] as const),
   )('refused: %s, which tries %s', async (_name, _tries, row) => {
     const { method, path, body } = requestOf(row, STAGE, await versionOf(row));
-    const answer = await peer(method, path, body);
+    const answer = await peer(method, path, body, row.send.patch);
     const message = messageOf(answer);
     const { reason, orReason = reason } = row;
     expect(message).toContain(message.includes(orReason) ? orReason : reason);

@@ -26,6 +26,12 @@ const direct = (
   ...[spec, parts]: [object, Parts?]
 ): HostileRow => makes(PODS, name, tries, reason, aPod(`hostile-${name}`, spec, parts));
 
+/** Pod Security refuses it from Kubernetes 1.34 on, our policy before that, too. */
+const orNoHost = (...row: Parameters<typeof fromHome>): HostileRow => ({
+  ...fromHome(...row),
+  orReason: 'name no host',
+});
+
 const secured = (securityContext: object): Parts => ({ container: { securityContext } });
 const asking = (requests: object, limits: object = {}): Parts => ({
   container: { resources: { requests, limits } },
@@ -92,12 +98,19 @@ const NODE: readonly HostileRow[] = [
     os: { name: 'windows' },
     securityContext: { windowsOptions: { hostProcess: true, runAsUserName: 'SYSTEM' } },
   }),
-  fromHome(
+  orNoHost(
     'host-probe',
     "what the node's kubelet reaches",
     SECURITY,
     {},
     { container: { livenessProbe: { httpGet: { host: '169.254.169.254', path: '/', port: 80 } } } },
+  ),
+  orNoHost(
+    'host-hook',
+    "what the node's kubelet reaches, when it starts a container",
+    SECURITY,
+    {},
+    { container: { lifecycle: { postStart: { httpGet: { host: '192.0.2.1', path: '/', port: 80 } } } } },
   ),
 ];
 
@@ -162,6 +175,12 @@ const VOLUMES: readonly HostileRow[] = [
         { annotations: { 'volume.beta.kubernetes.io/storage-class': 'fast' } },
       ),
     ),
+  ),
+  direct(
+    'ephemeral-labels',
+    'a claim that a backup of ours takes up',
+    'new and empty',
+    volume(claimTemplate({ storageClassName: 'lent' }, { labels: { 'velero.io/backup': 'yes' } })),
   ),
 ];
 
@@ -282,12 +301,25 @@ const SIZES: readonly HostileRow[] = [
   fromHome('tolerations', 'the scheduler', '64 tolerations', {
     tolerations: many(200, (index) => ({ key: `example.com/t${index}`, operator: 'Exists' })),
   }),
+  direct('image-name', 'our memory', 'names of 1024 characters', {
+    containers: [{ name: 'main', image: 'x'.repeat(5000) }],
+  }),
   fromHome('image', 'a log that breaks', 'must not have leading or trailing whitespace', {
     containers: [{ name: 'main', image: ' \n' }],
   }),
 ];
 
+const strategic = (row: HostileRow): HostileRow => ({
+  ...row,
+  send: { ...row.send, patch: 'strategic-merge' },
+});
+
 const OTHERS: readonly HostileRow[] = [
+  strategic(
+    changes(['PATCH', PODS, OURS], 'image-later', 'our memory, after the fact', 'names of 1024 characters', {
+      spec: { containers: [{ name: 'nginx', image: 'x'.repeat(100_000) }] },
+    }),
+  ),
   direct(
     'unmarked',
     'to be taken for a pod of ours by the gateway',

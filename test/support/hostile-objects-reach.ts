@@ -25,28 +25,28 @@ const service = (name: string, tries: string, reason: string, spec: object): Hos
     reason,
     objectOf('v1', 'Service', `hostile-${name}`, { spec: { ports: [{ port: 80 }], ...spec } }),
   );
+const sliceOf = (name: string, endpoint: object, labels: object = {}): object => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: {
+    name: `hostile-${name}`,
+    labels: {
+      ...MARKS,
+      [LABEL_SERVICE_NAME]: 'web',
+      [LABEL_SLICE_MANAGED_BY]: SLICE_MANAGER,
+      ...labels,
+    },
+  },
+  addressType: 'IPv4',
+  ports: [{ port: 80 }],
+  endpoints: [{ addresses: ['100.99.0.1'], ...endpoint }],
+});
 const slice = (
   name: string,
   tries: string,
   reason: string,
   ...[endpoint, labels]: [object, object?]
-): HostileRow =>
-  makes(SLICES, name, tries, reason, {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      name: `hostile-${name}`,
-      labels: {
-        ...MARKS,
-        [LABEL_SERVICE_NAME]: 'web',
-        [LABEL_SLICE_MANAGED_BY]: SLICE_MANAGER,
-        ...labels,
-      },
-    },
-    addressType: 'IPv4',
-    ports: [{ port: 80 }],
-    endpoints: [{ addresses: ['100.99.0.1'], ...endpoint }],
-  });
+): HostileRow => makes(SLICES, name, tries, reason, sliceOf(name, endpoint, labels));
 const at = (address: string): object => ({ addresses: [address] });
 const ingresses = (name: string, tries: string, reason: string, change: object): HostileRow =>
   makes(INGRESSES, name, tries, reason, ingress(change));
@@ -166,6 +166,13 @@ export const HOSTILE_REACH: readonly HostileRow[] = [
   service('external-name', 'what our ingress controller reaches', 'may not be of type ExternalName', {
     type: 'ExternalName',
     externalName: 'kubernetes.default.svc',
+  }),
+  service('service-ports', 'every kube-proxy', '250 ports', {
+    ports: Array.from({ length: 1000 }, (_, at) => ({ name: `p${at}`, port: at + 1 })),
+  }),
+  makes(SLICES, 'slice-ports', 'the memory of every kube-proxy', '250 ports at most', {
+    ...sliceOf('slice-ports', { addresses: ['100.99.0.1'] }),
+    ports: Array.from({ length: 20_000 }, (_, at) => ({ name: `p${at}`, port: at + 1 })),
   }),
   slice('loopback', "the proxy's own host (CVE-2021-25737)", 'loopback', at('127.0.0.1')),
   slice('link-local', "the cloud's metadata", 'link-local', at('169.254.169.254')),

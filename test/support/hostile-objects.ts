@@ -24,7 +24,7 @@ export const HOSTILE_HOME_PODS: readonly HostileRow[] = HOSTILE_OBJECTS.filter((
 export interface HostileRequest {
   method: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
-  /** Merge patch where the method is PATCH. */
+  /** A patch where the method is PATCH. */
   body?: object;
 }
 

@@ -1,6 +1,7 @@
 /** The shape of a row of hostile-objects.ts, and the objects that rows begin with. */
 import { LABEL_HOME_UID, LABEL_MANAGED_BY } from '../../src/api/names.ts';
 import type { PodSpec } from '../../src/api/wire.ts';
+import type { PatchType } from './rights-cluster.ts';
 
 /** Namespaces on the provider. */
 export interface HostileStage {
@@ -18,6 +19,8 @@ export interface HostileRow {
   tries: string;
   send: {
     method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    /** Default: merge. */
+    patch?: PatchType;
     /** As in URLs, `group/version/plural` or `v1/plural`, with a subresource after a dot. */
     resource: string;
     /** Default: the tenant. */

@@ -31,8 +31,10 @@ export interface Answer {
   body: string;
 }
 
-/** One request with somebody's own token. */
-export type Caller = (method: string, path: string, body?: object) => Promise<Answer>;
+export type PatchType = 'merge' | 'strategic-merge';
+
+/** One request with somebody's own token; `patch` (default: merge) counts where the method is PATCH. */
+export type Caller = (method: string, path: string, body?: object, patch?: PatchType) => Promise<Answer>;
 
 /** As a person would apply it. */
 export async function applyYaml(kubeconfig: string, yaml: string): Promise<void> {
@@ -84,7 +86,7 @@ export class RightsCluster {
   }
 
   with(token: string): Caller {
-    return async (method, path, body) => {
+    return async (method, path, body, patch = 'merge') => {
       const text = body === undefined ? '' : JSON.stringify(body);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       const sent = request(
@@ -94,7 +96,7 @@ export class RightsCluster {
           ca: this.cluster.pki.authority.cert,
           headers: {
             authorization: `Bearer ${token}`,
-            'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+            'content-type': method === 'PATCH' ? `application/${patch}-patch+json` : 'application/json',
             // With DELETE, Node sends none itself, and what it sends is no request then.
             ...(body !== undefined && { 'content-length': Buffer.byteLength(text) }),
           },
