@@ -34,6 +34,8 @@ export interface CommandLine {
 /** Somebody asks for the usage. */
 class HelpWanted extends Error {}
 
+export const isHelpWanted = (error: unknown): boolean => error instanceof HelpWanted;
+
 /** Options take a value, flags do not; an unknown one, or an option without its value, is an Invalid error. */
 export function parseCommandLine(
   args: readonly string[],
@@ -94,7 +96,7 @@ export async function runCommand(
     io.out(await command());
     return EXIT.ok;
   } catch (error) {
-    if (error instanceof HelpWanted) {
+    if (isHelpWanted(error)) {
       io.out(`usage: ${usage}\n`);
       return EXIT.ok;
     }

@@ -4,7 +4,13 @@ import { createClient } from '../../kube/http-client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
 import { kubectlCredentials, type Where } from '../kubeconfig.ts';
-import { EXIT, parseCommandLine, type CommandIo, type CommandLine } from '../manifests-output.ts';
+import {
+  EXIT,
+  isHelpWanted,
+  parseCommandLine,
+  type CommandIo,
+  type CommandLine,
+} from '../manifests-output.ts';
 
 /** The caller closes it. */
 export type OpenCluster = (where: Where) => Promise<KubeClient>;
@@ -53,6 +59,10 @@ export async function runOnCluster<Arguments>(
     if (signal.aborted) {
       io.err('interrupted\n');
       return EXIT.failed;
+    }
+    if (isHelpWanted(error)) {
+      io.out(`usage: ${usage}\n`);
+      return EXIT.ok;
     }
     const isMistake = hasCode(error, 'Invalid');
     io.err(`${errorMessage(error)}\n`);

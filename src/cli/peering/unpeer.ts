@@ -77,7 +77,7 @@ async function run(
   if (volumes.length > 0 && !mayDeleteVolumes) {
     io.err(
       `Not begun: what is in ${volumes.length} volume(s) over there would be lost, of the claims ${volumes.slice(0, MOST_NAMED).join(', ')}` +
-        `${volumes.length > MOST_NAMED ? ', ...' : ''}. Save what you need and delete the claims, or add --delete-volumes.\n`,
+        `${volumes.length > MOST_NAMED ? ', ...' : ''}. Save what you need and delete the claims (where one is gone, the PersistentVolume), or add --delete-volumes.\n`,
     );
     return EXIT.failed;
   }
@@ -109,7 +109,10 @@ async function run(
   return EXIT.ok;
 }
 
-/** Claims here whose volumes are in that cluster, as `namespace/name`: they end with its tenant namespaces. */
+/**
+ * Claims whose volumes are in that cluster, as `namespace/name`: they end with its tenant namespaces. Also of claims that
+ * are gone where somebody has said Retain, and so that the data are to stay.
+ */
 async function claimsOverThere(
   clusterID: string | undefined,
   { client, signal }: Session,
@@ -118,7 +121,11 @@ async function claimsOverThere(
   const labelSelector = `${LABEL_MANAGED_BY}=${clusterID}`;
   const { items } = await client.list(persistentVolumes, { labelSelector, signal });
   return items
-    .filter(({ status }) => status?.phase === 'Bound')
+    .filter(
+      ({ spec, status }) =>
+        status?.phase === 'Bound' ||
+        (status?.phase === 'Released' && spec?.persistentVolumeReclaimPolicy === 'Retain'),
+    )
     .map(({ spec }) => `${spec?.claimRef?.namespace}/${spec?.claimRef?.name}`)
     .toSorted();
 }

@@ -1,5 +1,7 @@
+import { NAMESPACE_OFFLOADING_REASONS } from '../../api/namespace-offloading.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
 import type { Pod } from '../../api/wire.ts';
+import { claimVolumes } from '../forge/references.ts';
 import { ownerKey } from '../offload/release/owner.ts';
 import { type VirtualPlace, virtualOnly } from './own-nodes.ts';
 
@@ -25,7 +27,7 @@ export function nodesToAvoid(
   const heldOff = (offloading.status?.heldOff ?? [])
     .filter((entry) => entry.owner === owner && Date.parse(entry.until) > nowMs)
     .map(({ virtualNode }) => virtualNode);
-  const nodes = [...new Set([...failedNodes, ...heldOff])];
+  const nodes = [...new Set([...failedFor(pod, failedNodes, offloading), ...heldOff])];
   if (nodes.length === 0) return { nodes, warnings: [] };
   const known = (offloading.status?.clusters ?? []).flatMap(({ virtualNodes }) => virtualNodes);
   if (strategy === 'Remote' && known.every((node) => nodes.includes(node)))
@@ -34,6 +36,24 @@ export function nodesToAvoid(
   return own.length > 0 && own.every((node) => nodes.includes(node))
     ? keepAll('its own nodeSelector or node affinity permits no other')
     : { nodes, warnings: [] };
+}
+
+/**
+ * Without those that are merely not ready, where the pod's data may be there: the scheduler keeps off them by their taints
+ * for as long as that lasts, an affinity would keep the pod from its data for good.
+ */
+function failedFor(
+  pod: Pod,
+  failedNodes: readonly string[],
+  { status }: NamespaceOffloading,
+): readonly string[] {
+  if (claimVolumes(pod).length === 0) return failedNodes;
+  const away = new Set(
+    (status?.clusters ?? [])
+      .filter(({ reason }) => reason === NAMESPACE_OFFLOADING_REASONS.notReady)
+      .flatMap(({ virtualNodes }) => virtualNodes),
+  );
+  return failedNodes.filter((name) => !away.has(name));
 }
 
 const keepAll = (why: string): { nodes: string[]; warnings: string[] } => ({

@@ -8,6 +8,8 @@ import { isResult, recreatedOf } from './recreated.ts';
  * lost. The home pod is one pod all the while, so its status is that of one whose containers were restarted.
  */
 
+type StatusList = 'containerStatuses' | 'initContainerStatuses';
+
 const MAX_INT32 = 2 ** 31 - 1;
 
 /**
@@ -48,16 +50,19 @@ const withRestarts = (one: ContainerStatus, before: ReadonlyMap<string, number>)
  * A container that has ended for good at home may not be shown as living again: the API server refuses such a status
  * (pkg/apis/core/validation ValidateContainerStateTransition). Until it has ended anew, its first end stands.
  */
-function withEnd(
-  home: Pod,
-  list: 'containerStatuses' | 'initContainerStatuses',
-  one: ContainerStatus,
-): ContainerStatus {
+function withEnd(home: Pod, list: StatusList, one: ContainerStatus): ContainerStatus {
   const ended = home.status?.[list]?.find(({ name }) => name === one.name)?.state?.terminated;
   if (ended === undefined || one.state?.terminated !== undefined) return one;
-  const policy = home.spec?.restartPolicy ?? 'Always';
+  const policy = restartPolicyOf(home, list, one.name);
   if (policy === 'Always' || (policy === 'OnFailure' && ended.exitCode !== 0)) return one;
   return { ...one, state: { terminated: ended } };
+}
+
+/** Sidecars are restarted whatever the pod's policy is, and the API server lets them (KEP-753). */
+function restartPolicyOf({ spec }: Pod, list: StatusList, name: string): string {
+  const own = list === 'initContainerStatuses' ? spec?.initContainers : undefined;
+  const isSidecar = own?.find((container) => container.name === name)?.restartPolicy === 'Always';
+  return isSidecar ? 'Always' : (spec?.restartPolicy ?? 'Always');
 }
 
 /** CONDITION_RECREATED, where the body is not the first. Pure. */

@@ -284,7 +284,8 @@ export class PodReconciler {
       home.get(pods, { namespace: homeNamespace, name: remote.metadata.name }, { signal }),
     );
     const uid = remote.metadata.labels?.[LABEL_HOME_UID];
-    if (owner?.metadata.uid === uid) {
+    // A body whose label was taken off is nobody's, and no sign that the cache is wrong.
+    if (owner !== undefined && owner.metadata.uid === uid) {
       homePods.relist('a home pod exists that the cache has lost');
       return { requeueAfterMs: RELIST_WAIT_MS };
     }

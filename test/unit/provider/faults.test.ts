@@ -269,3 +269,24 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  'a pod that bears our mark and nobody’s UID is ended, and nothing at home is listed again and again',
+  async () => {
+    await world.start();
+    await running(1);
+    const metadata = { name: 'stray', namespace: 'tenant', labels: { 'tributary.dev/managed-by': 'rome' } };
+    const lists = (): number =>
+      world.home.log.filter((line) => /^GET .*\/pods\?(?!.*watch)/u.test(line)).length;
+    const before = lists();
+    world.foreign.seed(pods, { metadata, spec: { containers: [{ name: 'main', image: 'web:1' }] } });
+    await eventually('ended', () => {
+      const stray = world.body('stray');
+      return stray === undefined || stray.metadata.deletionTimestamp !== undefined;
+    });
+    await pass(5_000);
+    expect(lists()).toBe(before);
+    expect(world.status('web-0')?.['phase']).toBe('Running');
+  },
+  TIMEOUT_MS,
+);

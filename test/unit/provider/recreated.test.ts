@@ -159,6 +159,29 @@ describe('the status of the home pod', () => {
   });
 });
 
+test.each(['OnFailure', 'Never'] as const)(
+  'restartPolicy %s: a sidecar that has ended lives again, an init container has ended',
+  (restartPolicy) => {
+    const names = ['sidecar', 'first'];
+    const ended = container({ state: { terminated: { exitCode: 0 } }, ready: false });
+    const initContainers = [
+      { name: 'sidecar', image: 'web:1', restartPolicy: 'Always' },
+      { name: 'first', image: 'web:1' },
+    ];
+    const initContainerStatuses = names.map((name) => ({ ...ended, name }));
+    const home = homePod({
+      spec: { restartPolicy, initContainers },
+      status: { ...RUNNING, initContainerStatuses },
+    });
+    const alive = { ...RUNNING, initContainerStatuses: names.map((name) => container({ name })) };
+    const status = forgeStatus(home, body('{"count":1,"restarts":{}}', alive, home), CONTEXT, NOW);
+    expect(status.initContainerStatuses).toMatchObject([
+      { name: 'sidecar', state: { running: { startedAt: NOW } } },
+      { name: 'first', state: { terminated: { exitCode: 0 } } },
+    ]);
+  },
+);
+
 describe('a pod that only bears a result', () => {
   const ran = homePod({
     status: { ...RUNNING, containerStatuses: [container()] },

@@ -7,6 +7,7 @@ import { Informer } from '../../../kube/informer.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Component } from '../../../lib/lifecycle.ts';
 import type { Logger } from '../../../lib/log.ts';
+import { claimVolumes } from '../../forge/references.ts';
 import { nodeNameOf } from '../../node/labels.ts';
 
 export interface BoundPodsOptions {
@@ -15,9 +16,9 @@ export interface BoundPodsOptions {
   log: Logger;
 }
 
-/** A pod that waits on a virtual node; its spec is left out. */
+/** A pod that waits on a virtual node; of its spec only the volumes that are claims are kept. */
 export interface BoundPod {
-  pod: Pick<Pod, 'metadata' | 'status'>;
+  pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
   virtualNode: string;
 }
 
@@ -112,9 +113,11 @@ function waiting(pod: Pod): Pod | undefined {
   if (startTime !== undefined || phase !== 'Pending') return undefined;
   const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences } =
     pod.metadata;
+  const volumes = claimVolumes(pod);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
+    ...(volumes.length > 0 && { spec: { containers: [], volumes } }),
     metadata: {
       name,
       ...(namespace !== undefined && { namespace }),

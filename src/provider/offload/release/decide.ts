@@ -1,7 +1,8 @@
 import { controllerOf, isFinished } from '../../../api/pod.ts';
 import type { HeldOff, NamespaceOffloading } from '../../../api/namespace-offloading.ts';
-import { CONDITION_OFFLOADED, isPlacingReason } from '../../../api/names.ts';
+import { CONDITION_OFFLOADED, isPlacingReason, OFFLOADED_REASONS } from '../../../api/names.ts';
 import type { Pod, PodCondition } from '../../../api/wire.ts';
+import { claimVolumes } from '../../forge/references.ts';
 import { heldUntil, withHeldOff } from './held-off.ts';
 import { ownerKey } from './owner.ts';
 
@@ -17,8 +18,8 @@ const STAY_MS = 60_000;
 const DISRUPTION_REASON = 'ReleasedFromVirtualNode';
 
 export interface ReleaseSituation {
-  /** Bound to the virtual node. */
-  pod: Pick<Pod, 'metadata' | 'status'>;
+  /** Bound to the virtual node; of its spec, the volumes that are claims at least. */
+  pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
   /** Name of the VirtualNode. */
   virtualNode: string;
   /** Undefined: pods of that namespace are nobody's to release. */
@@ -57,7 +58,26 @@ export function decideRelease(situation: ReleaseSituation): ReleaseAction {
   const { releaseAfterSeconds = RELEASE_AFTER_SECONDS } = offloading.spec;
   if (releaseAfterSeconds === 0) return NOTHING;
   const leftMs = releaseAfterSeconds * 1000 - refusedForMs(refused, situation);
-  return leftMs > 0 ? { do: 'wait', ms: leftMs } : goElsewhere(situation, offloading, refused);
+  if (leftMs > 0) return { do: 'wait', ms: leftMs };
+  return isWithItsData(pod, refused)
+    ? stayWithData(situation, refused)
+    : goElsewhere(situation, offloading, refused);
+}
+
+/** Said before anybody has looked at the claims, or of claims that are elsewhere. */
+const ABOUT_OTHER_PLACES = new Set<string | undefined>([
+  OFFLOADED_REASONS.volumeNotHere,
+  OFFLOADED_REASONS.namespaceNotOffloaded,
+]);
+
+/** Claims are looked at before a pod is asked for over there: with any other reason, their volumes are there. */
+const isWithItsData = (pod: ReleaseSituation['pod'], { reason }: PodCondition): boolean =>
+  claimVolumes(pod).length > 0 && !ABOUT_OTHER_PLACES.has(reason);
+
+/** Its successor would be kept off the only node from which the volumes are reached, by an affinity, and so for good. */
+function stayWithData({ virtualNode }: ReleaseSituation, refused: PodCondition): ReleaseAction {
+  const message = `virtual node "${virtualNode}" cannot place the pod, and its volumes are over there, so it waits for a place there: ${reasonOf(refused)}`;
+  return { do: 'stay', ms: STAY_MS, message };
 }
 
 function goElsewhere(

@@ -85,12 +85,19 @@ describe('unpeer', () => {
     ['Bound', 'mine --delete-volumes', 0],
     ['Bound', 'mine --force', 0],
     ['Released', 'mine', 0],
-  ])('a volume over there that is %s: "%s" ends with %i', async (phase, line, expected) => {
+    ['Released, Delete', 'mine', 0],
+    ['Released, Retain', 'mine', 1],
+    ['Released, Retain', 'mine --delete-volumes', 0],
+  ])('a volume over there that is %s: "%s" ends with %i', async (state, line, expected) => {
+    const [phase, persistentVolumeReclaimPolicy] = state.split(', ');
     peered();
     world.seed(persistentVolumes, {
       metadata: { name: 'tributary-1', labels: { [LABEL_MANAGED_BY]: MILAN } },
-      spec: { claimRef: { namespace: 'shop', name: 'data' } },
-      status: { phase },
+      spec: {
+        claimRef: { namespace: 'shop', name: 'data' },
+        ...(persistentVolumeReclaimPolicy !== undefined && { persistentVolumeReclaimPolicy }),
+      },
+      status: { ...(phase !== undefined && { phase }) },
     });
     world.seed(persistentVolumes, {
       metadata: { name: 'other', labels: { [LABEL_MANAGED_BY]: HOME } },
@@ -103,7 +110,7 @@ describe('unpeer', () => {
       expected === 0
         ? ''
         : 'Not begun: what is in 1 volume(s) over there would be lost, of the claims shop/data. ' +
-            'Save what you need and delete the claims, or add --delete-volumes.\n',
+            'Save what you need and delete the claims (where one is gone, the PersistentVolume), or add --delete-volumes.\n',
     );
     if (expected !== 0) expect(world.cluster('mine')?.spec?.outgoing).toBe('Enabled');
   });
@@ -373,3 +380,16 @@ test('the usage names every command, and peer without an endpoint is still the r
   expect(await runCli(['peer'], io, signal)).toBe(2);
   expect(err).toContain('--virtual-node');
 });
+
+test.each(['peer x', 'unpeer', 'peerings', 'id', 'token', 'network-key', 'approve', 'deny', 'renew'])(
+  '"%s --help" shows how it is called, and asks no cluster',
+  async (line) => {
+    for (const help of ['--help', '-h']) {
+      let [out, err] = ['', ''];
+      const io = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
+      const code = await runCli([...line.split(' '), help], io, new AbortController().signal);
+      expect([code, err]).toEqual([0, '']);
+      expect(out).toMatch(/^usage: tributary /);
+    }
+  },
+);

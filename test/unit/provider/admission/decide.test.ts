@@ -175,6 +175,27 @@ describe('a pod may go to', () => {
     expect(places(owned, facts(eu, ['rome', 'milan']))).toEqual(['n1', 'n2']);
   });
 
+  test('the virtual node of its data, which is away for a while: an affinity would be for good', () => {
+    const clusters = (
+      [
+        ['milan', 'VirtualNodeNotReady'],
+        ['rome', 'NameTaken'],
+      ] as const
+    ).map(([name, reason]) => ({
+      cluster: name,
+      virtualNodes: [name],
+      phase: 'Failed' as const,
+      reason,
+    }));
+    const failed = facts(offloading('LocalAndRemote', undefined, { clusters }), ['milan', 'rome']);
+    const mounting = (volume: object): Pod => pod({ volumes: [{ name: 'data', ...volume }] });
+    const claimed = mounting({ persistentVolumeClaim: { claimName: 'data-db-0' } });
+    expect(places(claimed, failed)).toEqual(['n1', 'n2', 'milan', 'oslo']);
+    // Made anew with the pod, wherever that is.
+    expect(places(mounting({ ephemeral: {} }), failed)).toEqual(['n1', 'n2', 'oslo']);
+    expect(places(pod(), failed)).toEqual(['n1', 'n2', 'oslo']);
+  });
+
   test('one that may run on virtual nodes only is not kept off all of them for good', () => {
     const cluster = (name: string): object => ({
       cluster: name,

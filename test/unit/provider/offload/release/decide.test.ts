@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { HeldOff, OffloadedCluster } from '../../../../../src/api/namespace-offloading.ts';
 import { OFFLOADED_REASONS } from '../../../../../src/api/names.ts';
+import type { Pod } from '../../../../../src/api/wire.ts';
 import type { ReleaseAction, ReleaseSituation } from '../../../../../src/provider/offload/release/decide.ts';
 import { decideRelease } from '../../../../../src/provider/offload/release/decide.ts';
 import { at, boundPod, cluster, NOW, NOW_MS, offloading, refused, REPLICA_SET } from './support.ts';
@@ -109,6 +110,38 @@ describe('who is released', () => {
     const { do: what } = decided({ pod: boundPod(OWNED, refused(reason)) });
     expect(what).toBe(placing.has(reason) ? 'holdOff' : 'nothing');
   });
+});
+
+describe('a pod with claims', () => {
+  const mounting = (
+    volume: object,
+    reason = 'Unschedulable',
+    metadata: Partial<Pod['metadata']> = OWNED,
+  ): Pod => ({
+    ...boundPod(metadata, refused(reason)),
+    spec: { containers: [], volumes: [{ name: 'data', ...volume }] },
+  });
+  const CLAIM = { persistentVolumeClaim: { claimName: 'data-db-0' } };
+  test.each(['Unschedulable', 'ExceededQuota', 'Forbidden', 'Invalid', 'TenantNamespaceNotFound'])(
+    'stays with its data, which are over there: %s',
+    (reason) => {
+      const expected: object = { do: 'stay', message: expect.stringContaining('volumes are over there') };
+      expect(decided({ pod: mounting(CLAIM, reason) })).toMatchObject(expected);
+      expect(decided({ pod: mounting(CLAIM, reason, {}) })).toMatchObject(expected);
+      const held = offloading({}, { heldOff: [heldFor(600)] });
+      expect(decided({ pod: mounting(CLAIM, reason), offloading: held })).toMatchObject(expected);
+    },
+  );
+  test.each(['VolumeNotHere', 'NamespaceNotOffloaded'])(
+    'goes to its data, which are elsewhere: %s',
+    (reason) => expect(decided({ pod: mounting(CLAIM, reason) }).do).toBe('holdOff'),
+  );
+  test.each([{ emptyDir: {} }, { ephemeral: { volumeClaimTemplate: { spec: {} } } }])(
+    'goes where its volumes end with it: %j',
+    (volume) => expect(decided({ pod: mounting(volume) }).do).toBe('holdOff'),
+  );
+  test('waits as long as any other before that is said', () =>
+    expect(decided({ pod: mounting(CLAIM), nowMs: NOW_MS + 59_000 })).toEqual({ do: 'wait', ms: 1000 }));
 });
 
 describe('clocks that are apart', () => {

@@ -156,6 +156,15 @@ test('Remote, and no other virtual node: it is said, and the pod stays until the
   expect(world.told.at(-1)).toMatch(/It may go to virtual node "rome"/);
 });
 
+test('a pod whose data are over there waits for a place there', async () => {
+  world = await new World().up();
+  world.addPod('db-0', { owned: true, claim: 'data-db-0' });
+  await world.start();
+  await world.until('told', () => world.told.length > 0);
+  expect(world.told[0]).toMatch(/^NotReleased db-0: .*volumes are over there.*no room/);
+  expect(world.api.log.filter((line) => !line.startsWith('GET'))).toEqual([]);
+});
+
 test('a provider that refuses everything does not empty itself at once', async () => {
   world = await new World().up();
   for (let index = 0; index < 40; index++) world.addPod(`web-${index}`, { owned: true });

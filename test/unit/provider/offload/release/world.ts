@@ -63,11 +63,16 @@ export class World {
   }
 
   /** Refused for two minutes. */
-  addPod(name: string, { node = 'milan', owned = false }: { node?: string; owned?: boolean } = {}): string {
+  addPod(
+    name: string,
+    { node = 'milan', owned = false, claim }: { node?: string; owned?: boolean; claim?: string } = {},
+  ): string {
+    const volumes =
+      claim === undefined ? [] : [{ name: 'data', persistentVolumeClaim: { claimName: claim } }];
     const at = new Date(systemClock.now() - AGE_MS).toISOString();
     const { metadata } = this.api.seed(pods, {
       metadata: { namespace: 'shop', name, ...(owned && { ownerReferences: [REPLICA_SET] }) },
-      spec: { nodeName: `${node}-node`, containers: [{ name: 'main', image: 'web:1' }] },
+      spec: { nodeName: `${node}-node`, containers: [{ name: 'main', image: 'web:1' }], volumes },
       status: refused('Unschedulable', at),
     });
     return metadata.uid;
