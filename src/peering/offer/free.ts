@@ -1,6 +1,7 @@
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { MAX_RESOURCES } from '../../api/limits.ts';
+import { tolerates } from '../../api/taints.ts';
 import {
   addTo,
   amountOf,
@@ -24,9 +25,20 @@ export interface Promised {
 /** By ClusterID. */
 export type Promises = ReadonlyMap<string, Promised>;
 
-/** Nodes that lend under this policy. */
-export function lendingNodes({ nodes }: Stock, { nodeSelector }: SharingPolicySpec): StockNode[] {
-  return nodes.filter((node) => node.lends && isSelected(node, nodeSelector));
+/**
+ * Nodes that lend under this policy. What its tolerations do not open is not counted on, though guests may bring tolerations of
+ * their own.
+ */
+export function lendingNodes(
+  { nodes }: Stock,
+  { nodeSelector, tolerations = [] }: SharingPolicySpec,
+): StockNode[] {
+  return nodes.filter(
+    (node) =>
+      node.lends &&
+      isSelected(node, nodeSelector) &&
+      node.taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint))),
+  );
 }
 
 function isSelected({ labels }: StockNode, selector: Readonly<Record<string, string>> = {}): boolean {

@@ -2,6 +2,7 @@ import { isFinished } from '../../api/pod.ts';
 import type { StorageClassOffer } from '../../api/offer.ts';
 import { defineResource } from '../../api/resources.ts';
 import type { ResourceType, storageClasses } from '../../api/resources.ts';
+import { hardTaints } from '../../api/taints.ts';
 import type { KubeObject, Node, ObjectMeta, Pod } from '../../api/wire.ts';
 import { podRequests } from './pod-requests.ts';
 import type { StockPod } from './stock.ts';
@@ -39,7 +40,7 @@ export function keepNode({ metadata, spec, status }: Node): Node {
     metadata: { ...keepMeta(metadata), ...(metadata.labels && { labels: metadata.labels }) },
     spec: {
       ...(spec?.unschedulable !== undefined && { unschedulable: spec.unschedulable }),
-      ...(spec?.taints && { taints: spec.taints.map(({ key, effect }) => ({ key, effect })) }),
+      ...(spec?.taints && { taints: hardTaints(spec.taints).map(({ timeAdded: _, ...taint }) => taint) }),
     },
     status: {
       ...(allocatable && { allocatable }),

@@ -1,6 +1,7 @@
 import type { StorageClassOffer } from '../../api/offer.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
-import type { KubeObject, Node, NodeStatus } from '../../api/wire.ts';
+import { hardTaints } from '../../api/taints.ts';
+import type { KubeObject, Node, NodeStatus, Taint } from '../../api/wire.ts';
 import { addTo, type Amounts, type Sums } from './amounts.ts';
 import { tolerantly } from './pod-requests.ts';
 
@@ -17,8 +18,10 @@ export interface Stock {
 export interface StockNode {
   name: string;
   labels: Readonly<Record<string, string>>;
-  /** Takes new pods of others now. */
+  /** Takes new pods of others now, of those that tolerate its taints. */
   lends: boolean;
+  /** Those that keep pods off. */
+  taints: readonly Taint[];
   architecture: string;
   operatingSystem: string;
   kubeletVersion: string;
@@ -95,6 +98,7 @@ function stockNode(node: Node, use: Use | undefined): StockNode {
     name: metadata.name,
     labels,
     lends: canLend(node),
+    taints: hardTaints(node.spec?.taints),
     ...platformOf(status.nodeInfo, labels),
     images: images.flatMap(({ names = [] }) => names),
     declaredFeatures,
@@ -121,14 +125,9 @@ function platformOf(
 /** Conditions that keep pods off a node, each by the status that does so. */
 const PRESSURES = new Set(['MemoryPressure', 'DiskPressure', 'PIDPressure', 'NetworkUnavailable']);
 
-/**
- * Ready, schedulable, under no pressure and without a taint that keeps pods off. Any such taint counts, whatever a
- * policy's nodeSelector says: pods of peers bear no toleration for it, so they would never run there.
- */
+/** Ready, schedulable and under no pressure. Its taints are a matter of each policy. */
 export function canLend({ metadata, spec, status }: Node): boolean {
   if (metadata.deletionTimestamp !== undefined || spec?.unschedulable === true) return false;
-  if ((spec?.taints ?? []).some(({ effect }) => effect === 'NoSchedule' || effect === 'NoExecute'))
-    return false;
   const conditions = status?.conditions ?? [];
   const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True');
   return isReady && !conditions.some(({ type, status: is }) => PRESSURES.has(type) && is === 'True');

@@ -1,0 +1,18 @@
+/** Taints and tolerations, as the scheduler reads them (Kubernetes: corev1 helpers, ToleratesTaint). */
+import type { Taint, Toleration } from './wire.ts';
+
+/** With these no pod comes to a node, or none stays there, that does not tolerate the taint. */
+const HARD = new Set(['NoSchedule', 'NoExecute']);
+
+export const hardTaints = (taints: readonly Taint[] = []): Taint[] =>
+  taints.filter(({ effect }) => HARD.has(effect));
+
+/** An empty key with Exists tolerates every taint, an empty effect every effect. Operators that are not known tolerate nothing. */
+export const tolerates = (
+  { key = '', operator = '', value = '', effect = '' }: Toleration,
+  taint: Taint,
+): boolean => {
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (operator === 'Exists') return key === '' || key === taint.key;
+  return (operator === 'Equal' || operator === '') && key === taint.key && value === (taint.value ?? '');
+};
