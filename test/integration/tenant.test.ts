@@ -86,6 +86,11 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       const found = await api.get<{ spec: { nodeName?: string } }>(path);
       return found?.spec.nodeName !== undefined;
     });
+    // Another policy than the one that was waited for: each is in force at a moment of its own.
+    await eventually(
+      'the policy of lives is in force',
+      async () => (await peer('DELETE', `${path}?gracePeriodSeconds=0&dryRun=All`)).status === 422,
+    );
     const forced = await peer('DELETE', `${path}?gracePeriodSeconds=0`);
     expect(forced).toMatchObject({
       status: 422,
