@@ -16,6 +16,7 @@ import {
   type CommandIo,
   type CommandLine,
 } from './manifests-output.ts';
+import { withArguments, withPort } from './manifests-pod.ts';
 
 export const MANIFESTS_USAGE = `tributary manifests crds
        tributary manifests cluster --image IMAGE [--priority-class NAME] [--cluster-name NAME]
@@ -23,16 +24,17 @@ export const MANIFESTS_USAGE = `tributary manifests crds
                  [--api-server URL] [--home-api-server HOST:PORT] [--credential-seconds N] [--leaf-seconds N]
                  [--pod-cidr CIDR,...] [--service-cidr CIDR,...] [--external-cidr CIDR] [--view-pools CIDR,...]
                  [--reserved-cidrs CIDR,...] [--identity-views on|off] [--preshared-keys on|off]
-                 [--drain-seconds N] [--log-level LEVEL]
+                 [--drain-seconds N] [--offload-namespaces LABEL[=VALUE],...] [--webhook-port PORT]
+                 [--log-level LEVEL]
        tributary manifests gateway --image IMAGE [--priority-class NAME] [--replicas N] [--network on|off]
                  [--wireguard-port PORT] [--wireguard-interface NAME] [--tunnel-endpoint HOST:PORT,...|none]
                  [--tunnel-mtu BYTES] [--lease-seconds N] [--probe-seconds N] [--lan-interfaces INTERFACE,...]
-                 [--lan-ttl SECONDS] [--log-level LEVEL]
+                 [--lan-ttl SECONDS] [--ops-port PORT] [--log-level LEVEL]
        tributary manifests node --image IMAGE [--priority-class NAME] [--wireguard-interface NAME]
-                 [--tunnel-mtu BYTES] [--log-level LEVEL]
+                 [--tunnel-mtu BYTES] [--ops-port PORT] [--log-level LEVEL]
        tributary manifests clean-up --image IMAGE
        tributary manifests peer --virtual-node NAME [--node NAME] --namespaces HOME_NS[,HOME_NS...] --image IMAGE
-                 [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME]`;
+                 [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME] [--log-level LEVEL]`;
 
 /** Options of `tributary cluster` that are handed on as they are. */
 const CLUSTER_ARGS = [
@@ -43,6 +45,7 @@ const CLUSTER_ARGS = [
   'credential-seconds',
   'drain-seconds',
   'leaf-seconds',
+  'offload-namespaces',
   'pod-cidr',
   'service-cidr',
   'external-cidr',
@@ -64,14 +67,17 @@ const GATEWAY_ARGS = [
 /** These make a difference to the pod as well. */
 const GATEWAY_OPTIONS = ['replicas', 'network', 'wireguard-port', 'wireguard-interface'];
 const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
+const PEER_ARGS = ['log-level'];
+/** Ports that may be in the way: of the host, or where control planes reach only some of a pod. */
+const PORTS: Readonly<Record<string, string>> = { cluster: 'webhook', gateway: 'ops', node: 'ops' };
 
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   crds: [],
-  cluster: ['image', 'priority-class', 'service', 'node-port', ...CLUSTER_ARGS],
-  gateway: ['image', 'priority-class', ...GATEWAY_OPTIONS, ...GATEWAY_ARGS],
-  node: ['image', 'priority-class', ...NODE_ARGS],
+  cluster: ['image', 'priority-class', 'service', 'node-port', 'webhook-port', ...CLUSTER_ARGS],
+  gateway: ['image', 'priority-class', 'ops-port', ...GATEWAY_OPTIONS, ...GATEWAY_ARGS],
+  node: ['image', 'priority-class', 'ops-port', ...NODE_ARGS],
   'clean-up': ['image'],
-  peer: ['virtual-node', 'node', 'namespaces', 'image', 'kubeconfig-secret', 'priority-class'],
+  peer: ['virtual-node', 'node', 'namespaces', 'image', 'kubeconfig-secret', 'priority-class', ...PEER_ARGS],
 };
 
 /** Prints YAML for `kubectl apply -f -`. */
@@ -88,6 +94,13 @@ function manifestsFor([what = '', ...args]: string[]): Manifest[] {
   const [extra] = line.positionals;
   if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
   if (what === 'crds') return customResourceDefinitions();
+  const manifests = forged(what, line);
+  const port = PORTS[what];
+  const number = port === undefined ? undefined : portOf(line, `${port}-port`);
+  return port === undefined || number === undefined ? manifests : withPort(manifests, port, number);
+}
+
+function forged(what: string, line: CommandLine): Manifest[] {
   const priority = line.values['priority-class'];
   const common = {
     image: required(line, 'image'),
@@ -103,7 +116,7 @@ function manifestsFor([what = '', ...args]: string[]): Manifest[] {
     case 'clean-up':
       return forgeCleanUp(common);
     default:
-      return forgePeer(line, common);
+      return withArguments(forgePeer(line, common), passedOn(line, PEER_ARGS));
   }
 }
 
@@ -146,6 +159,11 @@ function passedOn({ values }: CommandLine, names: readonly string[]): string[] {
   });
   parseConfig({ options: Object.fromEntries(given), env: {}, hostname: '' });
   return given.flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+function portOf(line: CommandLine, name: string): number | undefined {
+  const [, text] = passedOn(line, [name]);
+  return text === undefined ? undefined : Number(text);
 }
 
 function forgePeer(line: CommandLine, common: { image: string; priorityClassName?: string }): Manifest[] {

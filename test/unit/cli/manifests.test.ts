@@ -65,6 +65,42 @@ test('what YAML 1.1 takes for a truth value is quoted: kubectl reads that', asyn
   }
 });
 
+type Pod = { containers: { args?: string[]; ports?: { name: string; containerPort: number }[] }[] };
+const podOf = async (args: string): Promise<Pod['containers'][number]> => {
+  const { out, err } = await run(manifestsCommand, args);
+  expect(err).toBe('');
+  const pods = parseAllDocuments(out).flatMap(
+    (document) => (document.toJS() as { spec?: { template?: { spec: Pod } } }).spec?.template?.spec ?? [],
+  );
+  expect(pods).toHaveLength(1);
+  return pods[0]?.containers[0] ?? {};
+};
+
+test.each([
+  [
+    'cluster --image x --offload-namespaces tier=batch,!legacy',
+    ['--offload-namespaces', 'tier=batch,!legacy'],
+  ],
+  ['peer --virtual-node m --image x --namespaces a --log-level debug', ['--log-level', 'debug']],
+])('"%s" hands it on', async (args, wanted) => {
+  expect((await podOf(args)).args?.slice(-2)).toEqual(wanted);
+});
+
+// Services, probes and policies know a port by its name.
+test.each([
+  ['cluster --image x --webhook-port 10250', 'webhook', 10250],
+  ['gateway --image x --ops-port 9480', 'ops', 9480],
+  ['gateway --image x --network off --ops-port 9480', 'ops', 9480],
+  ['node --image x --ops-port 9482', 'ops', 9482],
+])('"%s" opens that port, and no other of that name', async (args, name, number) => {
+  const { args: given = [], ports = [] } = await podOf(args);
+  const option = `--${name}-port`;
+  expect(given.filter((arg) => arg === option)).toHaveLength(1);
+  expect(given[given.indexOf(option) + 1]).toBe(String(number));
+  expect(ports.filter((port) => port.name === name)).toEqual([{ name, containerPort: number }]);
+  expect(ports.length).toBe((await podOf(args.replace(/ --\w+-port \d+/, ''))).ports?.length);
+});
+
 test.each([
   ['', manifestsCommand, 'say which manifests: crds, cluster, gateway, node, clean-up, peer'],
   ['constructor', manifestsCommand, 'say which manifests'],
@@ -77,6 +113,16 @@ test.each([
   ['crds extra', manifestsCommand, 'unexpected argument "extra"'],
   [`cluster --imagine x`, manifestsCommand, "Unknown option '--imagine'"],
   [`cluster --image x --pod-cidr 10.1.2.3`, manifestsCommand, '--pod-cidr: "10.1.2.3" is not a CIDR'],
+  [
+    `cluster --image x --offload-namespaces tier=`,
+    manifestsCommand,
+    '--offload-namespaces: "tier=" is not KEY',
+  ],
+  [`cluster --image x --webhook-port 0`, manifestsCommand, '--webhook-port must be from 1 to 65535, not "0"'],
+  [`cluster --image x --webhook-port x`, manifestsCommand, '--webhook-port must be a port, not "x"'],
+  [`cluster --image x --webhook-port 7443`, manifestsCommand, 'port 7443 is taken: it is "peering"'],
+  [`node --image x --ops-port 0`, manifestsCommand, '--ops-port must be from 1 to 65535'],
+  [`${peer} shop --log-level loud`, manifestsCommand, '--log-level must be one of'],
   [`gateway --image x --tunnel-endpoint foo`, manifestsCommand, '--tunnel-endpoint: not HOST:PORT'],
   [`${peer} kube-system`, manifestsCommand, 'cannot be offloaded'],
   [`${peer} shop --kubeconfig-secret a/b/c`, manifestsCommand, 'is not of the form namespace/name'],
