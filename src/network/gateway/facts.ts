@@ -128,9 +128,12 @@ export function neverDialled(
   tunnels: readonly Tunnel[],
 ): string[] {
   const hosts = nodes.map(({ address }) => `${address}/${address.includes(':') ? 128 : 32}`);
-  const views = tunnels.flatMap(({ status }) => (status?.views ?? []).map(({ as }) => as));
-  return [...pods, external, ...pools, ...services, ...hosts, ...views];
+  return [...pods, external, ...pools, ...services, ...hosts, ...viewsOf(tunnels)];
 }
+
+/** What leads into a tunnel. */
+export const viewsOf = (tunnels: readonly Tunnel[]): string[] =>
+  tunnels.flatMap(({ status }) => (status?.views ?? []).map(({ as }) => as));
 
 /** Its gateway has the first address of its external range, which we see as one of the views. */
 export function probeTarget(tunnel: Tunnel, source: string, endpoint?: string): ProbeTarget | undefined {

@@ -102,6 +102,8 @@ export class Gateway {
   /** As WireGuard told them last, and why it does not any more. */
   #states: readonly WireGuardPeerState[] = [];
   #untold = '';
+  /** Public keys. */
+  readonly #warnedOf = new Set<string>();
   /** By ClusterID. */
   #refusedPackets: ReadonlyMap<string, number> = new Map();
   #unsubscribe: (() => void)[] = [];
@@ -250,13 +252,16 @@ export class Gateway {
       peers,
       hosted: [...tenants.values()].flat(),
     });
-    return this.#withKeepalive(plan);
+    return this.#withPeers(plan);
   }
 
-  #withKeepalive(plan: HostConfig): HostConfig {
+  #withPeers(plan: HostConfig): HostConfig {
     if (plan.wireguard === undefined) return plan;
     const keepalive = keepaliveSeconds(this.#isDialable());
-    const peers = plan.wireguard.peers.map((peer) => ({ ...peer, keepalive }));
+    const { astray } = this.#watch;
+    const peers = plan.wireguard.peers
+      .filter(({ publicKey }) => !astray.has(publicKey))
+      .map((peer) => ({ ...peer, keepalive }));
     return { ...plan, wireguard: { ...plan.wireguard, peers } };
   }
 
@@ -268,6 +273,7 @@ export class Gateway {
     const own = network === undefined ? [] : neverDialled(network, tunnels);
     const moved = this.#watch.observe({ tunnels, states, probes: prober.results(), own });
     if (moved || !this.#observed) this.#add('host');
+    if (moved) this.#warnOfAstray(tunnels);
     this.#observed = true;
     const source = network?.gatewayAddress;
     const settled = this.#settled.at(clock.monotonic());
@@ -292,6 +298,20 @@ export class Gateway {
     });
     this.#options.metrics.show(this.#reports.samples(this.#refusedPackets));
     return { requeueAfterMs: OBSERVE_MS };
+  }
+
+  /** Once for each: it may do so with every packet. */
+  #warnOfAstray(tunnels: readonly Tunnel[]): void {
+    for (const tunnel of tunnels) {
+      const { publicKey, endpoint } = this.#watch.stateOf(tunnel) ?? {};
+      if (publicKey === undefined || !this.#watch.astray.has(publicKey)) continue;
+      if (this.#warnedOf.has(publicKey)) continue;
+      this.#warnedOf.add(publicKey);
+      this.#options.log.warn(
+        'a peer sends from an address that leads into a tunnel; it is taken out and begins anew',
+        { tunnel: tunnel.metadata.name, endpoint },
+      );
+    }
   }
 
   /** Without WireGuard's word all else is reported all the same, above all that it does not run. */

@@ -1,10 +1,13 @@
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { tryPrefix } from '../../lib/prefix.ts';
+import { splitEndpoint } from '../../lib/endpoint.ts';
+import { contains, parseAddress, tryPrefix } from '../../lib/prefix.ts';
+import type { Prefix } from '../../lib/prefix.ts';
 import type { WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/prober.ts';
 import { chooseEndpoint } from './endpoints.ts';
 import type { EndpointChoice } from './endpoints.ts';
+import { viewsOf } from './facts.ts';
 import type { EndpointResolver } from './resolver.ts';
 
 export interface PeerWatchOptions {
@@ -33,6 +36,7 @@ export class PeerWatch {
   readonly #options: PeerWatchOptions;
   #choices = new Map<string, EndpointChoice>();
   #states = new Map<string, WireGuardPeerState>();
+  #astray: ReadonlySet<string> = new Set();
   /** By public key. */
   #received = new Map<string, Received>();
 
@@ -42,6 +46,14 @@ export class PeerWatch {
 
   endpointOf(clusterID: string): string | undefined {
     return this.#choices.get(clusterID)?.endpoint;
+  }
+
+  /**
+   * Public keys of peers that WireGuard sends to through a tunnel, packet in packet without end: it believes the source of
+   * whatever bears their key. What is learnt so is not to be had out of it but with the peer.
+   */
+  get astray(): ReadonlySet<string> {
+    return this.#astray;
   }
 
   stateOf(tunnel: Tunnel): WireGuardPeerState | undefined {
@@ -61,11 +73,15 @@ export class PeerWatch {
       states.map((state) => [state.publicKey, received(state, this.#received.get(state.publicKey), nowMs)]),
     );
     const choices = new Map<string, EndpointChoice>();
-    const forbidden = own.flatMap((text) => tryPrefix(text) ?? []);
-    let moved = false;
+    const forbidden = prefixesOf(own);
+    const views = prefixesOf(viewsOf(tunnels));
+    const astray = states.filter(({ endpoint }) => isWithin(views, endpoint));
+    let moved = astray.length !== this.#astray.size;
+    moved ||= astray.some(({ publicKey }) => !this.#astray.has(publicKey));
+    this.#astray = new Set(astray.map(({ publicKey }) => publicKey));
     for (const tunnel of tunnels) {
       const { name } = tunnel.metadata;
-      const choice = this.#choose(tunnel, probes.get(name), forbidden);
+      const choice = this.#choose(tunnel, probes.get(name), { forbidden, views });
       if (choice === undefined) continue;
       choices.set(name, choice);
       const state = this.stateOf(tunnel);
@@ -79,14 +95,16 @@ export class PeerWatch {
   #choose(
     tunnel: Tunnel,
     probe: ProbeResult | undefined,
-    forbidden: Parameters<EndpointResolver['literal']>[1],
+    { forbidden, views }: { forbidden: readonly Prefix[]; views: readonly Prefix[] },
   ): EndpointChoice | undefined {
     const { clock, resolver, silenceMs } = this.#options;
     const { peer } = tunnel.spec;
     if (peer === undefined) return undefined;
-    const current = this.stateOf(tunnel)?.endpoint;
-    const before = this.#choices.get(tunnel.metadata.name);
-    const lastKnown = tunnel.status?.connection?.endpoint;
+    const outside = (endpoint?: string): string | undefined =>
+      isWithin(views, endpoint) ? undefined : endpoint;
+    const current = outside(this.stateOf(tunnel)?.endpoint);
+    const before = withoutHeard(this.#choices.get(tunnel.metadata.name), outside);
+    const lastKnown = outside(tunnel.status?.connection?.endpoint);
     return chooseEndpoint({
       now: clock.monotonic(),
       announced: resolver.literal(peer.endpoints, forbidden),
@@ -98,6 +116,23 @@ export class PeerWatch {
       ...(lastKnown !== undefined && { lastKnown }),
     });
   }
+}
+
+const prefixesOf = (texts: readonly string[]): Prefix[] => texts.flatMap((text) => tryPrefix(text) ?? []);
+
+function isWithin(prefixes: readonly Prefix[], endpoint: string | undefined): boolean {
+  const address = parseAddress(splitEndpoint(endpoint ?? '')?.host ?? '');
+  return address !== undefined && prefixes.some((prefix) => contains(prefix, address));
+}
+
+/** Where it was heard may have become a view since. */
+function withoutHeard(
+  choice: EndpointChoice | undefined,
+  outside: (endpoint?: string) => string | undefined,
+): EndpointChoice | undefined {
+  if (choice === undefined || outside(choice.heard) === choice.heard) return choice;
+  const { heard: _heard, ...rest } = choice;
+  return rest;
 }
 
 /** A count that has become smaller was begun anew, as with a new link. */

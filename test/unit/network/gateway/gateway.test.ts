@@ -204,6 +204,28 @@ test('no peer is dialled through a tunnel', async () => {
   expect(host.last?.wireguard?.peers.flatMap(({ endpoint }) => endpoint ?? [])).toEqual(['192.0.2.7:51820']);
 });
 
+test('a peer that has moved into a tunnel is taken out of WireGuard, and begins where it said it is', async () => {
+  await tellNetwork();
+  const tunnel = seedTunnel('p');
+  const publicKey = tunnel.spec.peer?.publicKey ?? '';
+  const warned: unknown[] = [];
+  const log = { ...silentLogger, warn: (_text: string, fields: unknown) => void warned.push(fields) };
+  const { host, prober } = await start({ log: { ...log, named: () => log } });
+  const peers = (): unknown => host.last?.wireguard?.peers.map(({ endpoint }) => endpoint);
+  await eventually('dialled', () => String(peers()) === '192.0.2.1:51820');
+  const routes = host.last?.routes;
+  // What it has learnt by a fresh handshake `wg` keeps, whatever endpoint it is given again.
+  host.peers = [
+    { publicKey, endpoint: '100.64.3.4:7', handshakeMs: Date.now(), receivedBytes: 5, sentBytes: 6 },
+  ];
+  prober.answer('p');
+  await eventually('taken out', () => Array.isArray(peers()) && String(peers()) === '');
+  expect(host.last?.routes).toEqual(routes);
+  expect(warned).toContainEqual({ tunnel: 'p', endpoint: '100.64.3.4:7' });
+  host.peers = [];
+  await eventually('dialled again', () => String(peers()) === '192.0.2.1:51820');
+});
+
 test('what fails is said once, and no number is written for its own sake', async () => {
   await tellNetwork();
   seedTunnel('p');
