@@ -40,7 +40,7 @@ const endpoint = text({ max: 300, min: 3, pattern: /^[^\s/@\p{Cc}]+:\d{1,5}$/u }
 const prefix = text({ max: 49, min: 3, pattern: /^[0-9A-Fa-f.:]+\/\d{1,3}$/ });
 /** Base64 of 32 bytes. */
 const key32 = text({ max: 44, min: 44, pattern: /^[A-Za-z0-9+/]{43}=$/ });
-/** Of a Service: RFC 1035, as the API server has it. */
+/** Of a Service: RFC 1035. API servers that take digits in front (KEP-5311) have them left out of what is offered. */
 const serviceName = text({ max: 63, pattern: /^[a-z]([-a-z0-9]*[a-z0-9])?$/ });
 const address = text({ max: 45, min: 2, pattern: /^[0-9A-Fa-f.:]+$/ });
 const portNumber = integer(1, 65_535);

@@ -84,13 +84,19 @@ function obstacleOf({ spec, metadata: { labels = {} } }: Service): string | unde
   return count > SERVICES_LIMITS.ports ? `it has more than ${SERVICES_LIMITS.ports} ports` : undefined;
 }
 
+/** As src/peering/protocol/forms.ts has it of a name: for one of another form a peer refuses all Services. */
+const nameObstacleOf = (name: string): string | undefined =>
+  /^\d/.test(name)
+    ? 'it has a name that begins with a digit, which peers refuse; give it another name'
+    : undefined;
+
 function offerOf(
   service: Service,
   slices: readonly EndpointSlice[],
   pods: readonly Prefix[],
 ): OfferedService | string {
   const { metadata, spec } = service;
-  const obstacle = obstacleOf(service);
+  const obstacle = obstacleOf(service) ?? nameObstacleOf(metadata.name);
   if (obstacle !== undefined) return obstacle;
   const live = slices.filter((slice) => slice.metadata.deletionTimestamp === undefined);
   const targets = commonTargets(live);

@@ -15,7 +15,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { TributaryError } from '../../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServicesDocument } from '../protocol/documents.ts';
@@ -25,7 +25,7 @@ import { LABEL_OFFERED_SERVICE } from './labels.ts';
 import { LinkPatience } from './link-patience.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
 import { homeKey, planOf } from './standing.ts';
-import { Writer } from './writer.ts';
+import { Writer, type Refusal } from './writer.ts';
 
 export interface UsedServicesOptions {
   client: KubeClient;
@@ -203,11 +203,12 @@ export class UsedServices {
     const network = wanted.length === 0 ? undefined : networks.of(clusterID);
     // What is reachable is not known yet; it will be told.
     if (wanted.length > 0 && network === undefined) return;
-    const { kept, used, results } = await this.#ensure(wanted, network, signal);
-    await this.#sweep(clusterID, kept, signal);
+    const { kept, used, results, errors } = await this.#ensure(wanted, network, signal);
+    await this.#sweep(clusterID, kept, signal).catch((error: unknown) => errors.push(error));
     this.#tellUsed(clusterID, used);
     const told = standings.map((standing) => ({ ...standing, ...results.get(keyOf(standing)) }));
     await this.#report(advertisement, told, signal);
+    throwFirst(errors);
     return told.some(({ state }) => state === 'Failed') ? { requeueAfterMs: LOOK_AGAIN_MS } : undefined;
   }
 
@@ -216,13 +217,14 @@ export class UsedServices {
     network: ProviderNetwork | undefined,
     signal: AbortSignal,
   ): Promise<Made> {
-    const made: Made = { kept: new Set(), used: [], results: new Map() };
+    const made: Made = { kept: new Set(), used: [], results: new Map(), errors: [] };
     for (const home of wanted) {
       const unreachable = this.#unreachable(home.provider, network);
       const podAddress = (theirs: string): string | undefined => network?.podAddress(theirs);
       const { slices, ready, used } = forgeEndpoints(home, podAddress, unreachable !== undefined);
       // oxlint-disable-next-line no-await-in-loop -- few, and of one provider
-      const refusal = await this.#writer.ensure(home, slices, signal);
+      const refusal = await this.#tried(this.#writer.ensure(home, slices, signal), made.errors);
+      signal.throwIfAborted();
       if (refusal !== undefined) {
         made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Failed', ...refusal });
         // What may not be changed is of more use than nothing: its cluster IP would be another one.
@@ -240,6 +242,18 @@ export class UsedServices {
     return made;
   }
 
+  /** What fails for one must not hold up the others. */
+  async #tried(writing: Promise<Refusal | undefined>, errors: unknown[]): Promise<Refusal | undefined> {
+    try {
+      return await writing;
+    } catch (error) {
+      errors.push(error);
+      // Somebody wrote first, and the cache will soon show it: that is no news to people.
+      if (hasCode(error, 'Conflict')) return undefined;
+      return { reason: SERVICE_REASONS.refused, message: `${errorMessage(error)}; it is tried again` };
+    }
+  }
+
   #unreachable(clusterID: string, network: ProviderNetwork | undefined): Unreachable | undefined {
     const { state } = network ?? {};
     if (state?.kind === 'Down') return { reason: SERVICE_REASONS.tunnelDown, message: state.message };
@@ -251,29 +265,41 @@ export class UsedServices {
       : undefined;
   }
 
-  /** Removes what is not kept. */
+  /** Removes what is not kept; each of them is tried. */
   async #sweep(clusterID: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const isKept = (kind: string, { metadata }: KubeObject): boolean =>
       kept.has(`${kind} ${metadata.namespace}/${metadata.name}`);
+    const errors: unknown[] = [];
+    const failed = (error: unknown): void => {
+      signal.throwIfAborted();
+      errors.push(error);
+    };
     for (const slice of this.#slices.byIndex(BY_PROVIDER, clusterID)) {
-      if (!isKept('EndpointSlice', slice)) await this.#writer.remove(endpointSlices, slice, signal);
+      if (isKept('EndpointSlice', slice)) continue;
+      await this.#writer.remove(endpointSlices, slice, signal).catch(failed);
     }
     for (const service of this.#services.byIndex(BY_PROVIDER, clusterID)) {
-      if (!isKept('Service', service)) await this.#writer.remove(services, service, signal);
+      if (isKept('Service', service)) continue;
+      await this.#writer.remove(services, service, signal).catch(failed);
     }
+    throwFirst(errors);
   }
 
   /** After a restart what is in place stays as it is; without a link for long nobody knows where endpoints are now. */
   async #wait(clusterID: string, isAnyAccepted: boolean, signal: AbortSignal): Promise<void> {
     if (!isAnyAccepted) return this.#sweep(clusterID, new Set(), signal);
     if (!this.#patience.isOver(clusterID)) return;
+    const errors: unknown[] = [];
     for (const slice of this.#slices.byIndex(BY_PROVIDER, clusterID)) {
       const silent = silenced(slice);
       const name = slice.metadata.labels?.[LABEL_SERVICE_NAME];
       if (silent !== undefined && name !== undefined) {
-        await this.#options.client.replace(endpointSlices, silent, { signal });
+        const writing = this.#options.client.replace(endpointSlices, silent, { signal });
+        await writing.catch((error: unknown) => errors.push(error));
+        signal.throwIfAborted();
       }
     }
+    throwFirst(errors);
   }
 
   async #end(clusterID: string, signal: AbortSignal): Promise<void> {
@@ -340,6 +366,13 @@ interface Made {
   used: AddressPort[];
   /** What differs from the plan, by keyOf. */
   results: Map<string, Pick<ServiceStanding, 'state' | 'reason' | 'message'>>;
+  /** For which it is tried again. */
+  errors: unknown[];
+}
+
+/** When all else is done: the controller comes back for it, soon or late by its code. */
+function throwFirst([first]: readonly unknown[]): void {
+  if (first !== undefined) throw first as Error;
 }
 
 const providerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PROVIDER] ?? '';

@@ -14,7 +14,8 @@ import { serviceKind } from './services.ts';
 
 /** The provider's own controller names slices after their Service: ours must never meet them. */
 const NAME_PREFIX = 'tributary-';
-const MAX_NAME = 253;
+const MAX_NAME = 253 - NAME_PREFIX.length;
+const NOT_REFLECTED = 'EndpointNotReflected';
 /** Tells proxies that no virtual address leads here. */
 const LABEL_HEADLESS = 'service.kubernetes.io/headless';
 const FAMILIES: Readonly<Record<string, 4 | 6>> = { IPv4: 4, IPv6: 6 };
@@ -35,7 +36,6 @@ export const endpointSliceKind: MirroredKind<EndpointSlice> = {
     return (
       !isReflection(source) &&
       source.metadata.deletionTimestamp === undefined &&
-      source.metadata.name.length + NAME_PREFIX.length <= MAX_NAME &&
       // Names instead of addresses are deprecated, and nobody can say where they lead.
       FAMILIES[source.addressType] !== undefined &&
       service !== undefined &&
@@ -43,7 +43,11 @@ export const endpointSliceKind: MirroredKind<EndpointSlice> = {
       isReflected(serviceKind.kind, service)
     );
   },
-  forge: forgeSlice,
+  forge: (source, context, copy) => {
+    const forged = forgeSlice(source, context, copy);
+    const { name } = source.metadata;
+    return forged?.object !== undefined && name.length > MAX_NAME ? { leftOut: tooLong(name) } : forged;
+  },
   mustReplace: (copy, wanted) => copy.addressType !== wanted.addressType,
   merge: (copy, wanted) => ({
     ...wanted,
@@ -97,6 +101,14 @@ function forgeSlice(
   };
 }
 
+/** Kubernetes' own controller gives short names; only people, or another controller, make such a slice. */
+const tooLong = ({ length }: string): NonNullable<Forged<EndpointSlice>['leftOut']> => ({
+  reason: NOT_REFLECTED,
+  message:
+    `none of its endpoints can be reached from the foreign cluster: its name has ${length} characters, at most ` +
+    `${MAX_NAME} leave room for the prefix of the copy; give it a shorter name`,
+});
+
 /** Why an endpoint does not cross. Native: the provider's own controller speaks of it. */
 type Stays = 'Native' | 'NotAPod' | 'NotExported';
 
@@ -144,7 +156,7 @@ function leftOutOf(
       ? 'no other cluster may be sent to such an address'
       : 'it is in no prefix that the foreign cluster has a view of';
   return {
-    reason: 'EndpointNotReflected',
+    reason: NOT_REFLECTED,
     message: `${address}${others} cannot be reached from the foreign cluster: ${why}`,
   };
 }

@@ -81,10 +81,13 @@ describe('what a peer is offered', () => {
     ],
     ['of a peer', service('x', {}, { shared: 'yes', 'tributary.dev/managed-by': 'b' })],
     ['of a provider', service('x', {}, { shared: 'yes', 'tributary.dev/offered-service': 'true' })],
+    // RelaxedServiceNameValidation (KEP-5311): a peer of an earlier version would refuse all Services for it.
+    ['whose name begins with a digit', service('1db')],
   ])('not one %s', (_what, given) => {
-    const { services, open, leftOut } = offeringOf(facts([given], [slice(['10.244.1.1'])]));
-    expect({ services, open }).toEqual({ services: [], open: [] });
-    expect(leftOut).toEqual([expect.stringMatching(/^data\/x: it /)]);
+    const { services, open, leftOut } = offeringOf(facts([service('db'), given], [slice(['10.244.1.1'])]));
+    expect(services.map(({ name }) => name)).toEqual(['db']);
+    expect(open).toHaveLength(1);
+    expect(leftOut).toEqual([expect.stringMatching(/^data\/(x|1db): it /)]);
   });
 
   test.each(['kube-system', 'tributary-system'])('nothing of %s', (namespace) => {

@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { AcceptancePolicy } from '../../../../src/api/acceptance-policy.ts';
-import { type Advertisement, advertisements } from '../../../../src/api/advertisement.ts';
+import {
+  type Advertisement,
+  advertisements,
+  type ServiceStanding,
+} from '../../../../src/api/advertisement.ts';
 import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import { namespaces, services } from '../../../../src/api/resources.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
@@ -19,7 +23,9 @@ import { FakeApiServer } from '../../../support/fake-api-server.ts';
 const PROVIDER = 'abcdefghijklmnopqrstuvwxyz';
 const policy = {
   metadata: { name: 'all' },
-  spec: { services: [{ namespace: 'data', name: 'db', homeNamespace: 'shop' }] },
+  spec: {
+    services: ['db', 'web', 'zoo'].map((name) => ({ namespace: 'data', name, homeNamespace: 'shop' })),
+  },
 } as unknown as AcceptancePolicy;
 const ofProvider = { 'tributary.dev/offered-service': 'true', [LABEL_PROVIDER]: PROVIDER };
 const nothing = (): (() => void) => () => undefined;
@@ -28,8 +34,10 @@ let api: FakeApiServer;
 let client: HttpClient;
 let used: UsedServices;
 let lifecycle: Lifecycle;
+let told: string[];
 
 beforeEach(async () => {
+  told = [];
   api = await new FakeApiServer({ types: [advertisements] }).start();
   client = createClient(api.credentials());
   api.seed(namespaces, { metadata: { name: 'shop' } });
@@ -45,7 +53,7 @@ beforeEach(async () => {
     client,
     clock,
     log,
-    events: { event: () => undefined },
+    events: { event: (_subject, _type, reason, message) => void told.push(`${reason}: ${message}`) },
     borrowed: { policyOf: () => policy, onChange: nothing },
     networks: {
       of: () => ({ state: { kind: 'Up' }, podAddress: (theirs) => theirs }),
@@ -67,13 +75,16 @@ afterEach(async () => {
   await api.stop();
 });
 
-function offer(port: number): void {
+function offer(port: number, names = ['db']): void {
   const ports = [{ protocol: 'TCP' as const, port, targetPort: 5432 }];
   const endpoints = [{ address: '10.1.0.4', ready: true }];
-  used.received(PROVIDER, { services: [{ namespace: 'data', name: 'db', ports, endpoints }] });
+  const services = names.map((name) => ({ namespace: 'data', name, ports, endpoints }));
+  used.received(PROVIDER, { services });
 }
 
-const home = (): KubeObject | undefined => api.storage.get('services', 'shop/db');
+const home = (name = 'db'): KubeObject | undefined => api.storage.get('services', `shop/${name}`);
+const standing = (name: string): ServiceStanding | undefined =>
+  advertisement().status?.services?.find((one) => one.name === name);
 const advertisement = (): Advertisement =>
   api.storage.get('advertisements.tributary.dev', PROVIDER) as unknown as Advertisement;
 const write = async (status: object): Promise<unknown> =>
@@ -118,4 +129,40 @@ test('a home Service that may not be changed stays as it is, and people are told
   await clock.sleep(50);
   expect(home()?.metadata.uid).toBe(uid);
   expect(api.storage.get('endpointslices.discovery.k8s.io', 'shop/tributary-db-ipv4')).toEqual(slice);
+});
+
+// A webhook that fails for one of them, say.
+test('a home Service that cannot be made now holds up no other one, and is tried again', async () => {
+  const extra = { metadata: { name: 'left', namespace: 'shop', labels: ofProvider } };
+  const fails = ({ method, path }: { method: string; path: string }): boolean =>
+    (method === 'PUT' && path.endsWith('/services/db')) ||
+    (method === 'DELETE' && path.endsWith('/services/left'));
+  api.fault({ match: fails, status: 500, times: 1000 });
+  await client.create(services, { ...extra, spec: { ports: [] } });
+  await client.create(services, {
+    metadata: { ...extra.metadata, name: 'old' },
+    spec: { ports: [] },
+  });
+  const uid = home()?.metadata.uid;
+  offer(5433, ['db', 'web', 'zoo']);
+  await eventually('the last one', () => home('zoo') !== undefined);
+  await eventually('swept', () => home('old') === undefined);
+  await eventually('told', () => standing('db')?.state === 'Failed' && standing('zoo')?.state === 'Used');
+  expect(standing('db')).toMatchObject({
+    reason: 'Refused',
+    message: 'replace Service db in shop: injected 500; it is tried again',
+  });
+  expect(home()?.metadata.uid).toBe(uid);
+  expect(used.used(PROVIDER)).toEqual([{ address: '10.1.0.4', protocol: 'TCP', port: 5432 }]);
+  await eventually('tried again', () => api.count(/^PUT .*services\/db/) > 2);
+  await eventually('an event', () => told.length > 0);
+  expect(told).toEqual([expect.stringMatching(/^ServiceNotUsed: Service data\/db .*injected 500/)]);
+});
+
+test('one that was written by somebody at the same time is no failure', async () => {
+  api.fault({ match: ({ method }) => method === 'PUT', status: 409, times: 2 });
+  offer(5433, ['db', 'web']);
+  await eventually('written', () => JSON.stringify(home()).includes('5433'));
+  await eventually('the other', () => standing('web')?.state === 'Used');
+  expect(told).toEqual([]);
 });

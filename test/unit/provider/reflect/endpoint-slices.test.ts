@@ -144,6 +144,23 @@ describe('what does not cross', () => {
     });
   });
 
+  test('one whose name leaves no room for the prefix, and that is said', () => {
+    const named = (length: number): EndpointSlice => {
+      const source = slice([LOCAL]);
+      return { ...source, metadata: { ...source.metadata, name: 'x'.repeat(length) } };
+    };
+    expect(endpointSliceKind.select(named(244), context())).toBe(true);
+    expect(forge(named(243))?.object?.metadata.name).toHaveLength(253);
+    expect(forge(named(244))).toEqual({
+      leftOut: {
+        reason: 'EndpointNotReflected',
+        message: expect.stringContaining('has 244 characters, at most 243') as unknown,
+      },
+    });
+    const native = { ...named(244), endpoints: [{ addresses: ['100.64.9.9'] }] };
+    expect(forge(native)).toBeUndefined();
+  });
+
   test.each([
     ['of no Service', { labels: {} }],
     ['of a Service that is not reflected', { labels: { 'kubernetes.io/service-name': 'kubernetes' } }],
@@ -152,7 +169,6 @@ describe('what does not cross', () => {
       { labels: { 'kubernetes.io/service-name': 'web', 'tributary.dev/managed-by': 'x' } },
     ],
     ['on its way out', { deletionTimestamp: NOW }],
-    ['with a name that leaves no room', { name: 'x'.repeat(250) }],
   ])('a slice %s', (_what, metadata) => {
     const source = slice([LOCAL]);
     const changed = { ...source, metadata: { ...source.metadata, ...metadata } };
