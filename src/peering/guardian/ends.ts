@@ -24,9 +24,11 @@ export function isDisrupted({ status }: AnyPod): boolean {
   return DISRUPTIONS.has(reason) || reason.startsWith('OutOf') || isMarked({ status });
 }
 
+export const DISRUPTION_TARGET = 'DisruptionTarget';
+
 /** By whoever evicts, preempts or gives up pods in Kubernetes (KEP-3329); a home that deletes one leaves no such mark. */
 export const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
-  (status?.conditions ?? []).some((it) => it.type === 'DisruptionTarget' && it.status === 'True');
+  (status?.conditions ?? []).some((it) => it.type === DISRUPTION_TARGET && it.status === 'True');
 
 /**
  * It is finished, and for good: what it ended with is its result. A pod that somebody deletes is Failed or Succeeded, too, for

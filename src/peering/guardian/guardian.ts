@@ -8,9 +8,11 @@ import { PEERS_NAMESPACE } from '../tenant.ts';
 import { LABEL_JOURNAL } from './journal.ts';
 import { deleteJournals } from './journal-store.ts';
 import type { GuardianOptions } from './options.ts';
+import { Holdings } from './holdings.ts';
 import { Presence, peerOf } from './presence.ts';
 import { Reporter, homeCondition } from './report.ts';
 import { TenantWatch } from './tenant-watch.ts';
+import { Turns } from './turns.ts';
 
 const BY_PEER = 'peer';
 const CONCURRENCY = 4;
@@ -23,6 +25,13 @@ const REPORT_MS = 2000;
  */
 const PACE = { burst: 20, perSecond: 0.5 };
 
+/** What the namespaces of one peer share. */
+interface Shared {
+  budget: TokenBucket;
+  holdings: Holdings;
+  listTurns: Turns;
+}
+
 /**
  * Keeps the pods of peers whose home is away. While a home renews its Lease, nothing is read, held or written for it but
  * that Lease, its namespaces' metadata and the names of journals; while it is late, its pods are held, too.
@@ -33,7 +42,8 @@ export class Guardian {
   readonly #journals: Informer<Secret>;
   readonly #reporter: Reporter;
   readonly #controller: Controller;
-  readonly #budgets = new Map<string, TokenBucket>();
+  readonly #shared = new Map<string, Shared>();
+  readonly #bulkTurns = new Turns();
   /** By namespace. */
   readonly #watches = new Map<string, { peer: string; watch: TenantWatch }>();
 
@@ -111,7 +121,7 @@ export class Guardian {
     if (state === 'Unknown') {
       if (tenants.length === 0) {
         this.#reporter.forget(peer);
-        this.#budgets.delete(peer);
+        this.#shared.delete(peer);
       }
       return {};
     }
@@ -135,11 +145,16 @@ export class Guardian {
     return {};
   }
 
-  #budget(peer: string): TokenBucket {
-    const known = this.#budgets.get(peer);
+  #sharedOf(peer: string): Shared {
+    const known = this.#shared.get(peer);
     if (known !== undefined) return known;
-    const made = new TokenBucket({ clock: this.#options.clock, ...PACE });
-    this.#budgets.set(peer, made);
+    const { clock, heldBytes } = this.#options;
+    const made = {
+      budget: new TokenBucket({ clock, ...PACE }),
+      holdings: new Holdings(heldBytes),
+      listTurns: new Turns(),
+    };
+    this.#shared.set(peer, made);
     return made;
   }
 
@@ -150,7 +165,8 @@ export class Guardian {
       peer,
       namespace,
       since,
-      budget: this.#budget(peer),
+      ...this.#sharedOf(peer),
+      bulkTurns: this.#bulkTurns,
       current: () => {
         const current = this.#presence.namespace(name);
         return current?.metadata.deletionTimestamp === undefined ? current : undefined;

@@ -5,6 +5,8 @@ import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { PEERS_NAMESPACE } from '../tenant.ts';
 import type { Entry } from './entry.ts';
+import type { Holdings } from './holdings.ts';
+import type { Turns } from './turns.ts';
 import {
   LABEL_JOURNAL,
   isOf,
@@ -26,7 +28,14 @@ export interface JournalStoreOptions {
   namespace: KubeObject;
   /** What the home's Leases show. */
   marks: () => Record<string, string>;
+  /** Where each entry is counted. */
+  holdings: Pick<Holdings, 'hold' | 'letGo'>;
+  /** For what is in memory once more while it is packed or unpacked. */
+  turns: Turns;
 }
+
+/** A Secret has a megabyte. */
+const PAGE = 8;
 
 /**
  * The journal of one tenant namespace: in memory as it is stored, and written where it differs. Whoever is killed between two
@@ -37,6 +46,7 @@ export class JournalStore {
   readonly #entries = new Map<string, Entry>();
   /** Shards whose Secret differs from the memory. */
   readonly #dirty = new Set<number>();
+  /** Without what is in them. */
   readonly #stored = new Map<number, Secret>();
   /** Shards that were not written, and why. */
   readonly #overfull = new Map<number, string>();
@@ -68,24 +78,28 @@ export class JournalStore {
 
   /** What an earlier guardian of this absence has written down. */
   async load(signal: AbortSignal): Promise<void> {
-    const { client, namespace } = this.#options;
+    const { client, namespace, turns } = this.#options;
+    this.#clear();
+    this.#overfull.clear();
+    this.#head = undefined;
+    const labelSelector = `${LABEL_JOURNAL}=${namespace.metadata.name}`;
+    const list = { namespace: PEERS_NAMESPACE, labelSelector, limit: PAGE, signal };
+    for await (const { items } of client.pages(secrets, list)) {
+      for (const secret of items) {
+        const shard = await turns.run(async () => this.#read(secret), signal);
+        // Nobody will ever read it, and it has the name of one to come.
+        if (shard === undefined) await deleteJournals(client, [secret], signal);
+        else this.#take(shard, secret);
+      }
+    }
+  }
+
+  #clear(): void {
+    const { namespace, holdings } = this.#options;
+    for (const name of this.#entries.keys()) holdings.letGo(namespace.metadata.name, name);
     this.#entries.clear();
     this.#dirty.clear();
     this.#stored.clear();
-    this.#overfull.clear();
-    this.#head = undefined;
-    const selector = `${LABEL_JOURNAL}=${namespace.metadata.name}`;
-    const { items } = await client.list(secrets, {
-      namespace: PEERS_NAMESPACE,
-      labelSelector: selector,
-      signal,
-    });
-    for (const secret of items) {
-      const shard = await this.#read(secret);
-      // Nobody will ever read it, and it has the name of one to come.
-      if (shard === undefined) await deleteJournals(client, [secret], signal);
-      else this.#take(shard, secret);
-    }
   }
 
   async #read(secret: Secret): Promise<Shard | undefined> {
@@ -107,8 +121,8 @@ export class JournalStore {
 
   #take({ entries, shard, ...head }: Shard, secret: Secret): void {
     this.#head = earlier(this.#head, head);
-    this.#stored.set(shard, secret);
-    for (const entry of entries) this.#entries.set(entry.name, entry);
+    this.#stored.set(shard, withoutData(secret));
+    for (const entry of entries) this.#set(entry);
   }
 
   /** Begins a journal where there is none. */
@@ -117,7 +131,7 @@ export class JournalStore {
     const { peer, namespace } = this.#options;
     const { name, uid } = namespace.metadata;
     const marks = this.#options.marks();
-    const shards = await shardsFor(first);
+    const shards = await this.#options.turns.run(async () => shardsFor(first));
     this.#head = { namespace: name, namespaceUid: uid, peer, since, shards, marks };
     // Empty ones, too: a share that is there says which of its pods were there when the home went away.
     for (let shard = 0; shard < shards; shard++) this.#dirty.add(shard);
@@ -126,9 +140,7 @@ export class JournalStore {
   /** The end of it, here and in memory. */
   async remove(signal: AbortSignal): Promise<void> {
     await deleteJournals(this.#options.client, [...this.#stored.values()], signal);
-    this.#stored.clear();
-    this.#dirty.clear();
-    this.#entries.clear();
+    this.#clear();
   }
 
   /** Whether nothing has been written yet about pods of that share. */
@@ -140,8 +152,28 @@ export class JournalStore {
   put(entry: Entry): void {
     const before = this.#entries.get(entry.name);
     if (before !== undefined) this.#touch(before);
-    this.#entries.set(entry.name, entry);
     this.#touch(entry);
+    this.#set(entry);
+  }
+
+  /** The same, made of the pod as it is held now: with the one that is here, it would be held twice. */
+  renew(entry: Entry): void {
+    this.#entries.set(entry.name, entry);
+  }
+
+  /** There is no room for it. Gone from what is stored, too: what nobody follows is soon not true any more. */
+  drop(name: string): boolean {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return false;
+    this.#touch(entry);
+    return this.#entries.delete(name);
+  }
+
+  /** It may fall out at once. */
+  #set(entry: Entry): void {
+    const { namespace, holdings } = this.#options;
+    this.#entries.set(entry.name, entry);
+    holdings.hold(namespace.metadata.name, entry);
   }
 
   #touch({ homeUid }: Entry): void {
@@ -160,18 +192,27 @@ export class JournalStore {
       if (share === undefined) shares.set(at, [entry]);
       else share.push(entry);
     }
-    for (const shard of this.#dirty) {
-      const draft = await this.#forge({ ...head, shard, entries: shares.get(shard) ?? [] });
-      if (!mayWrite()) return;
-      if (draft !== undefined) this.#stored.set(shard, await this.#store(shard, draft, signal));
+    for (const shard of Array.from(this.#dirty)) {
+      const entries = (shares.get(shard) ?? []).filter(({ name }) => this.#entries.has(name));
+      // Another may fall out while this is written.
       this.#dirty.delete(shard);
+      let isDone = false;
+      try {
+        const draft = await this.#forge({ ...head, shard, entries }, signal);
+        if (!mayWrite()) return;
+        if (draft !== undefined)
+          this.#stored.set(shard, withoutData(await this.#store(shard, draft, signal)));
+        isDone = true;
+      } finally {
+        if (!isDone) this.#dirty.add(shard);
+      }
     }
   }
 
   /** Undefined where it has grown too large; what was written before stays. */
-  async #forge(shard: Shard): Promise<Draft<Secret> | undefined> {
+  async #forge(shard: Shard, signal: AbortSignal): Promise<Draft<Secret> | undefined> {
     try {
-      const secret = await shardSecret(shard);
+      const secret = await this.#options.turns.run(async () => shardSecret(shard), signal);
       this.#overfull.delete(shard.shard);
       return secret;
     } catch (error) {
@@ -190,6 +231,13 @@ export class JournalStore {
     return client.replace(secrets, { ...known, ...(data && { data }) }, { signal });
   }
 }
+
+const withoutData = ({ apiVersion, kind, metadata, type }: Secret): Secret => ({
+  ...(apiVersion !== undefined && { apiVersion }),
+  ...(kind !== undefined && { kind }),
+  metadata,
+  ...(type !== undefined && { type }),
+});
 
 /** Each Secret bears the same time; should one of them differ, the absence is as long as any says. */
 const earlier = (a: JournalHead | undefined, b: JournalHead): JournalHead =>

@@ -12,6 +12,8 @@ export interface GuardianOptions {
   events: EventRecorder;
   metrics?: ControllerMetrics;
   random?: Random;
+  /** What is kept of the pods of one peer takes so much at most. */
+  heldBytes?: number;
 }
 
 /**

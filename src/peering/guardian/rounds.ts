@@ -87,7 +87,16 @@ export class Rounds {
       waitMs = Math.min(waitMs, turnMs > 0 ? turnMs : await this.#act(entry, decision, round));
     }
     this.#doubted = round.doubts;
+    this.#prune();
     return waitMs;
+  }
+
+  /** What is remembered of pods that have others in their place by now, or are not kept any more. */
+  #prune(): void {
+    const { entries } = this.#options.store;
+    const uids = new Set(entries.values().map(({ uid }) => uid));
+    for (const uid of this.#terminating.keys()) if (!uids.has(uid)) this.#terminating.delete(uid);
+    for (const name of this.#refusals.keys()) if (!entries.has(name)) this.#refusals.delete(name);
   }
 
   async #decide(entry: Entry, nodes: NodeStates): Promise<Decision> {

@@ -4,17 +4,21 @@ import { pods } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
+import { refOf } from '../../kube/store.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import { isOwnEnd } from './ends.ts';
 import { type Entry, entryOf, entryOfVanished, recreatedOf } from './entry.ts';
+import type { Holdings } from './holdings.ts';
 import { JournalStore } from './journal-store.ts';
 import { keepForMs } from './keep-for.ts';
 import type { GuardianOptions } from './options.ts';
 import { resultOf } from './result.ts';
 import { Rounds } from './rounds.ts';
+import { outlining } from './tenant-pods.ts';
+import type { Turns } from './turns.ts';
 
 /** What the guardian has to say of one tenant namespace. */
 export interface WatchSummary {
@@ -26,7 +30,7 @@ export interface WatchSummary {
   isGone: boolean;
   /** What the API server said when a pod could not be made anew. */
   refusal?: string;
-  /** Why the journal does not hold all of them. */
+  /** Why not all of them are looked after, or the journal does not hold all of them. */
   gap?: string;
 }
 
@@ -45,6 +49,12 @@ export interface TenantWatchOptions extends GuardianOptions {
   marks: () => Record<string, string>;
   /** For all pods of the peer that are made anew. */
   budget: TokenBucket;
+  /** All that is kept of the peer's pods. */
+  holdings: Holdings;
+  /** For lists and journals of the peer. */
+  listTurns: Turns;
+  /** For all peers: what is in memory as it travels. */
+  bulkTurns: Turns;
   changed: () => void;
 }
 
@@ -62,12 +72,16 @@ const LONGEST_WAIT_MS = 60 * 60_000;
 export class TenantWatch {
   readonly #options: TenantWatchOptions;
   readonly #log: Logger;
+  /** Outlines; the holdings have the bodies. */
   readonly #pods: Informer<Pod>;
   readonly #controller: Controller;
   readonly #store: JournalStore;
   readonly #rounds: Rounds;
-  /** Pods as they were when they went, where that may be news to the journal. */
-  readonly #last = new Map<string, Pod>();
+  /** UIDs of pods that went, where what they were then may be news to the journal; by key. */
+  readonly #last = new Map<string, string>();
+  /** Names of pods for which there was no room, until they change when there is some; and how many of them have gone. */
+  readonly #fallen = new Set<string>();
+  #lost = 0;
   /** Whether the journal knows of all pods that are there. */
   #isNoted = false;
   readonly #abort = new AbortController();
@@ -82,16 +96,33 @@ export class TenantWatch {
 
   constructor(options: TenantWatchOptions) {
     this.#options = options;
-    const { client, clock, peer, namespace, random, metrics } = options;
+    const { client, clock, peer, namespace, random, metrics, holdings, listTurns, bulkTurns } = options;
     const { name } = namespace.metadata;
     const log = (this.#log = options.log.named('guardian', { peer, namespace: name }));
     const common = { client, clock, log, ...(random && { random }) };
     this.#pods = new Informer({
       ...common,
+      client: outlining({
+        client,
+        namespace: name,
+        holdings,
+        listTurns,
+        bulkTurns,
+        isKnown: (pod) => this.#pods.get(`${name}/${pod}`) !== undefined,
+        listed: (names) => this.#listed(names),
+      }),
       type: pods,
       list: { namespace: name, labelSelector: LABEL_HOME_UID },
     });
-    this.#store = new JournalStore({ client, log, peer, namespace, marks: options.marks });
+    this.#store = new JournalStore({
+      client,
+      log,
+      peer,
+      namespace,
+      marks: options.marks,
+      holdings,
+      turns: bulkTurns,
+    });
     this.#rounds = new Rounds({ ...options, log, store: this.#store, pods: this.#pods });
     this.#controller = new Controller({
       ...common,
@@ -109,11 +140,17 @@ export class TenantWatch {
 
   /** Does not wait for anything. */
   start(): void {
+    this.#options.holdings.open(this.#name, (name) => this.#fell(name));
     this.#pods.onChange((key, current, previous) => {
       if (current?.metadata.uid !== previous?.metadata.uid && previous !== undefined)
         this.#gone(key, previous);
+      if (current === undefined && previous !== undefined && this.#fallen.delete(previous.metadata.name))
+        this.#lost++;
       // A home that makes a pod is there, and knows what it has lost.
-      if (previous === undefined && this.#pods.synced && !this.#isNoted) this.#last.clear();
+      if (previous === undefined && this.#pods.synced && !this.#isNoted) {
+        this.#forget(this.#last);
+        this.#lost = 0;
+      }
       this.#controller.addAfter(KEY, this.#restMs);
     });
     const starting = this.#pods.start(this.#abort.signal).then(() => {
@@ -129,6 +166,11 @@ export class TenantWatch {
     await this.#running;
     await this.#controller.stop();
     await this.#pods.stop();
+    this.#options.holdings.close(this.#name);
+  }
+
+  get #name(): string {
+    return this.#options.namespace.metadata.name;
   }
 
   /** Undefined until it is known. */
@@ -136,15 +178,25 @@ export class TenantWatch {
     if (this.#since === undefined) return undefined;
     const entries = [...this.#store.entries.values()];
     const { refusal } = this.#rounds;
-    const { gap } = this.#store;
+    const gap = [this.#beyond, this.#store.gap].filter((it) => it !== undefined).join('; ');
     return {
       pods: this.#isGone ? this.#pods.size : entries.length,
       recreated: entries.reduce((sum, entry) => sum + recreatedOf(entry).count, 0),
       since: this.#since,
       isGone: this.#isGone,
       ...(refusal !== undefined && { refusal }),
-      ...(gap !== undefined && { gap }),
+      ...(gap !== '' && { gap }),
     };
+  }
+
+  /** Why not all pods are looked after. */
+  get #beyond(): string | undefined {
+    const count = this.#fallen.size + this.#lost;
+    if (count === 0) return undefined;
+    return (
+      `${count} pods in ${this.#name} are not looked after, and not made anew when they are lost: what is kept of the ` +
+      `pods of one peer whose home is away takes ${this.#options.holdings.mostBytes} bytes of memory at most`
+    );
   }
 
   /** Looks again: its namespace has changed, for example. */
@@ -152,8 +204,38 @@ export class TenantWatch {
     this.#controller.add(KEY);
   }
 
-  #gone(key: string, last: Pod): void {
-    if (!this.#isNoted || isOwnEnd(last)) this.#last.set(key, last);
+  #gone(key: string, { metadata: { name, uid } }: Pod): void {
+    const { holdings } = this.#options;
+    const last = holdings.pod(this.#name, name, uid);
+    if (last !== undefined && (!this.#isNoted || isOwnEnd(last))) this.#last.set(key, uid);
+    else holdings.gone(this.#name, name, uid);
+  }
+
+  #listed(names: ReadonlySet<string>): void {
+    for (const name of this.#fallen) {
+      // Of those that are known it is told when they are gone.
+      if (!names.has(name) && this.#pods.get(`${this.#name}/${name}`) === undefined)
+        this.#fallen.delete(name);
+    }
+    this.#controller.addAfter(KEY, this.#restMs);
+  }
+
+  /** There was no room for it any more. */
+  #fell(name: string): void {
+    const key = `${this.#name}/${name}`;
+    const wasThere = this.#store.drop(name) || this.#last.has(key);
+    // What is listed just now is not there yet.
+    if (wasThere && this.#pods.get(key) === undefined) this.#lost++;
+    else this.#fallen.add(name);
+  }
+
+  /** Nothing is to be learned any more from what these pods were last. */
+  #forget(these: Iterable<[string, string]>): void {
+    for (const [key, uid] of Array.from(these)) {
+      if (this.#last.get(key) !== uid) continue;
+      this.#last.delete(key);
+      this.#options.holdings.gone(this.#name, nameOf(key), uid);
+    }
   }
 
   async #reconcile(signal: AbortSignal): Promise<ReconcileResult> {
@@ -162,13 +244,13 @@ export class TenantWatch {
     const namespace = this.#options.current();
     if (!isAway() || namespace?.metadata.uid !== this.uid || !this.#pods.synced) return {};
     try {
-      if (!this.#isLoaded) await this.#store.load(signal);
+      if (!this.#isLoaded) await this.#options.listTurns.run(async () => this.#store.load(signal), signal);
       this.#isLoaded = true;
       const leftMs = this.#leftMs(namespace);
       if (leftMs <= 0) return await this.#end(signal);
       const noted = await this.#note();
       await this.#store.write(isAway, signal);
-      for (const [key, pod] of noted) if (this.#last.get(key) === pod) this.#last.delete(key);
+      this.#forget(noted);
       const waitMs = Math.min(LONGEST_WAIT_MS, leftMs, await this.#rounds.round(signal));
       await this.#store.write(isAway, signal);
       return { requeueAfterMs: waitMs };
@@ -204,11 +286,15 @@ export class TenantWatch {
   }
 
   /** Brings the journal in line with what is there; in memory. Returns which of the pods that went are in it. */
-  async #note(): Promise<[string, Pod][]> {
+  async #note(): Promise<[string, string][]> {
     const store = this.#store;
-    const entries = [...this.#pods.list()].flatMap((pod) => {
-      const homeUid = pod.metadata.labels?.[LABEL_HOME_UID] ?? '';
-      return entryOf(pod, store.entries.get(pod.metadata.name), store.isFirst(homeUid)) ?? [];
+    const entries = [...this.#pods.list()].flatMap(({ metadata: { name, uid, labels } }) => {
+      const pod = this.#options.holdings.pod(this.#name, name, uid);
+      if (pod === undefined) return [];
+      // Of one that was not looked after it is not known either since when it is on its way out.
+      const wasOut = this.#fallen.delete(name);
+      const isNew = wasOut || store.isFirst(labels?.[LABEL_HOME_UID] ?? '');
+      return entryOf(pod, store.entries.get(name), isNew) ?? [];
     });
     // Their homes may have put others in their place.
     const vanished =
@@ -219,11 +305,13 @@ export class TenantWatch {
     if (store.since === undefined && entries.length === 0) return last;
     await store.begin(this.#since ?? timestamp(this.#options.clock.now()), entries);
     for (const entry of entries) {
-      if (!deepEqual(store.entries.get(entry.name), entry)) store.put(entry);
+      if (deepEqual(store.entries.get(entry.name), entry)) store.renew(entry);
+      else if (!this.#fallen.has(entry.name)) store.put(entry);
     }
-    for (const [, pod] of last) {
-      const entry = store.entries.get(pod.metadata.name);
-      if (isOwnEnd(pod) && entry?.uid === pod.metadata.uid && entry.result === undefined) {
+    for (const [key, uid] of last) {
+      const pod = this.#options.holdings.pod(this.#name, nameOf(key), uid);
+      const entry = store.entries.get(nameOf(key));
+      if (pod !== undefined && isOwnEnd(pod) && entry?.uid === uid && entry.result === undefined) {
         store.put({ ...entry, result: resultOf(pod) });
       }
     }
@@ -232,8 +320,11 @@ export class TenantWatch {
 
   /** What went between the first silence of the home and now: whoever is late may be gone already. */
   #vanished(there: ReadonlySet<string>): Entry[] {
-    const gone = [...this.#last.values()].filter(({ metadata }) => !there.has(metadata.name));
-    return gone.flatMap((pod) => entryOfVanished(pod) ?? []);
+    const gone = [...this.#last].filter(([key]) => !there.has(nameOf(key)));
+    return gone.flatMap(([key, uid]) => {
+      const pod = this.#options.holdings.pod(this.#name, nameOf(key), uid);
+      return (pod && entryOfVanished(pod)) ?? [];
+    });
   }
 
   /** Too long away. Journals go last: they say since when. A pod that may not be deleted does not keep the others. */
@@ -261,7 +352,18 @@ export class TenantWatch {
   #tell(): void {
     const { summary } = this;
     if (deepEqual(summary, this.#told)) return;
+    if (summary?.gap !== undefined && this.#told?.gap === undefined && !summary.isGone)
+      this.#warn(summary.gap);
     this.#told = summary;
     this.#options.changed();
   }
+
+  #warn(message: string): void {
+    const { name, uid } = this.#options.namespace.metadata;
+    const subject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name, uid } };
+    this.#options.events.event(subject, 'Warning', 'PodNotKept', message);
+    this.#log.warn('not all pods are kept', { why: message });
+  }
 }
+
+const nameOf = (key: string): string => refOf(key).name;

@@ -24,8 +24,10 @@ let api: FakeApiServer;
 let client: KubeClient;
 let clock: FakeClock;
 let started: Component[] = [];
+let told: string[] = [];
 
 beforeEach(async () => {
+  told = [];
   clock = new FakeClock();
   api = await new FakeApiServer({ clock }).start();
   client = createClient(api.credentials());
@@ -48,12 +50,13 @@ afterEach(async () => {
   await api.stop();
 });
 
-async function guard(): Promise<void> {
+async function guard(more: { heldBytes?: number } = {}): Promise<void> {
   const guardian = new Guardian({
+    ...more,
     client,
     clock,
     log: silentLogger,
-    events: { event: () => undefined },
+    events: { event: (_about, _type, reason, message) => told.push(`${reason}: ${message}`) },
     random: () => 0.5,
   });
   for (const component of guardian.components()) {
@@ -75,16 +78,16 @@ const until = async (what: string, condition: () => Promise<boolean>): Promise<v
     return condition();
   });
 
-const pod = (name: string): unknown =>
+const pod = (name: string, more: { large?: string; phase?: string } = {}): unknown =>
   api.seed(pods, {
     metadata: {
       namespace: NAMESPACE,
       name,
       labels: { [LABEL_HOME_UID]: `home-${name}` },
-      annotations: { 'tributary.dev/when-lost': 'Replace' },
+      annotations: { 'tributary.dev/when-lost': 'Replace', ...(more.large && { large: more.large }) },
     },
     spec: { containers: [{ name: 'app', image: 'app:1' }] },
-    status: { phase: 'Running' },
+    status: { phase: more.phase ?? 'Running' },
   });
 const remove = async (name: string): Promise<unknown> =>
   client.delete(pods, { namespace: NAMESPACE, name }, { gracePeriodSeconds: 0 });
@@ -210,4 +213,34 @@ test('a pod at which the API server fails keeps no other from being made anew', 
   await until('the others are there again', async () => (await isThere('b')) && isThere('c'));
   recover();
   await until('that one, too', async () => isThere('a'));
+});
+
+const HELD_BYTES = 1_000_000;
+const LARGE = 'x'.repeat(90_000);
+const isSaid = (): boolean => told.some((it) => /^PodNotKept: .* in rome-shop are not looked after/.test(it));
+const list = async (): Promise<string[]> =>
+  (await client.list(pods, { namespace: NAMESPACE })).items.map(({ metadata }) => metadata.name);
+
+test('of a peer with more pods than are kept, those within the budget are kept as ever, and the rest is said', async () => {
+  for (let at = 0; at < 25; at++) pod(`old-${at}`, { large: LARGE, phase: 'Succeeded' });
+  for (const name of ['a', 'b', 'z']) pod(name, { large: LARGE });
+  await guard({ heldBytes: HELD_BYTES });
+  await isJournalled();
+  await until('it is said', async () => isSaid());
+  for (const name of await list()) await remove(name);
+  await until('what ran is there again', async () => {
+    const names = await list();
+    return ['a', 'b', 'z'].every((name) => names.includes(name));
+  });
+  await clock.advance(60_000);
+  // Room for ten; results are put back as far as they were kept.
+  expect((await list()).length).toBeLessThanOrEqual(11);
+});
+
+test("pods that are not kept end with their peer's time", async () => {
+  for (let at = 0; at < 25; at++) pod(`old-${at}`, { large: LARGE });
+  await guard({ heldBytes: HELD_BYTES });
+  await isJournalled();
+  await clock.advance(KEEP_FOR_SECONDS * 1000);
+  await until('all are gone', async () => (await list()).length === 0);
 });
