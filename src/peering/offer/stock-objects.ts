@@ -40,7 +40,7 @@ export function keepNode({ metadata, spec, status }: Node): Node {
     metadata: { ...keepMeta(metadata), ...(metadata.labels && { labels: metadata.labels }) },
     spec: {
       ...(spec?.unschedulable !== undefined && { unschedulable: spec.unschedulable }),
-      ...(spec?.taints && { taints: hardTaints(spec.taints).map(({ timeAdded: _, ...taint }) => taint) }),
+      ...(spec?.taints && { taints: hardTaints(spec.taints).map(({ timeAdded: _time, ...taint }) => taint) }),
     },
     status: {
       ...(allocatable && { allocatable }),

@@ -194,25 +194,6 @@ test.each<[string, Node]>([
   expect(alone?.shapes ?? []).toEqual([]);
 });
 
-test.each<[string, boolean, object[]]>([
-  ['by its key', true, [{ key: 'a', operator: 'Exists' }]],
-  ['by key, value and effect', true, [{ key: 'a', value: 'guests', effect: 'NoSchedule' }]],
-  ['with all others', true, [{ operator: 'Exists' }]],
-  ['by another value', false, [{ key: 'a', value: 'ours' }]],
-  ['by another key', false, [{ key: 'b', operator: 'Exists' }]],
-  ['for another effect', false, [{ key: 'a', operator: 'Exists', effect: 'NoExecute' }]],
-  ['by an operator that nobody knows', false, [{ key: 'a', operator: 'Perhaps', value: 'guests' }]],
-  ['by nothing', false, []],
-])(
-  'a node that is kept for guests by a taint lends where the policy tolerates it %s',
-  (_name, lends, given) => {
-    const tolerations = given as NonNullable<SharingPolicySpec['tolerations']>;
-    const node = aNode('n');
-    node.spec = { ...node.spec, taints: [{ key: 'a', value: 'guests', effect: 'NoSchedule' }] };
-    expect(termsOf(stockOf([node]), { tolerations }).shapes).toHaveLength(lends ? 1 : 0);
-  },
-);
-
 test('a promise that other nodes keep takes nothing of these, pods that run on these do', () => {
   const [ours, theirs] = [aNode('a', { labels: { pool: 'a' } }), aNode('b', { labels: { pool: 'b' } })];
   const stock = stockOf(
