@@ -39,7 +39,7 @@ const PLAIN = [
 /** With what guests can be given: volumes, a runtime class, metrics. */
 const WITH_ALL = [
   { name: 'rome' },
-  { name: 'milan', nodes: 2, segment: 1, storage: true, hardenedRuntime: true },
+  { name: 'milan', nodes: 2, segment: 1, storage: true, hardenedRuntime: true, networkPolicies: true },
 ] as const;
 
 /** How the network is between them. Nat: from rome to milan nothing can be opened. Cut: nothing passes at all. */

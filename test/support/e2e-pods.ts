@@ -7,6 +7,10 @@ export const NODE = 'foreign';
 /** Prints a line, then ends at once when told to. */
 export const SLEEP = 'trap "echo stopping; exit 0" TERM; echo started; while :; do sleep 1 & wait $!; done';
 
+/** Answers on port 8080. */
+export const SERVE =
+  'mkdir -p /tmp/www && echo served > /tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www';
+
 interface PodExtras {
   readonly labels?: Record<string, string>;
   readonly annotations?: Record<string, string>;

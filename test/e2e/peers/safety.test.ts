@@ -4,7 +4,7 @@ import { CONDITION_OFFLOADED, STORAGE_PROVISIONER } from '../../../src/api/names
 import type { Pod } from '../../../src/api/wire.ts';
 import { podPath } from '../../support/e2e-api.ts';
 import { Peers } from '../../support/e2e-peers.ts';
-import { aDeployment, aPod, BUSYBOX, conditionOf, isReady, SLEEP } from '../../support/e2e-pods.ts';
+import { aDeployment, aPod, BUSYBOX, conditionOf, isReady, SERVE, SLEEP } from '../../support/e2e-pods.ts';
 import { until } from '../../support/e2e-until.ts';
 import { HOSTILE_HOME_PODS } from '../../support/hostile-objects.ts';
 
@@ -89,6 +89,38 @@ test('every pod of a guest runs under the runtime class of the policy', async ()
   expect((await remote('plain'))?.spec?.runtimeClassName).toBe('hardened');
   expect(await kubectl('exec plain -- env')).toContain('LAB_RUNTIME=hardened');
   await kubectl('delete pod plain --wait=false');
+});
+
+test('a guest reaches its like and DNS, but no pod of the cluster that lends', async () => {
+  const here = { nodeSelector: {}, tolerations: [] };
+  await peers.milan.create(podPath('default'), aPod('ours', SERVE, { spec: here }));
+  try {
+    const addressOf = async (namespace: string, name: string): Promise<string> =>
+      until(`${name} has an address`, async () => (await peers.milan.pod(namespace, name))?.status?.podIP);
+    const ours = await addressOf('default', 'ours');
+    for (const name of ['served', 'asks']) {
+      await peers.runPod(NAMESPACE, aPod(name, SERVE, { spec: onMilan }), isReady);
+    }
+    const served = await addressOf(tenant, 'served');
+    const wget = (address: string): string => `wget -q -T 3 -O - http://${address}:8080/`;
+    const answers = async (command: string): Promise<boolean> => {
+      const { stdout } = await peers.run(command, { timeoutMs: 20_000 });
+      return stdout.includes('served');
+    };
+    const asked = (address: string): string => `kubectl -n ${NAMESPACE} exec asks -- ${wget(address)}`;
+    const ask = (address: string): string =>
+      `kubectl --context milan -n default exec ours -- ${wget(address)}`;
+    // That it answers at all, before it is said that it does not.
+    await until('our own pod answers itself', async () => answers(ask(ours)));
+    await until('its like answers a guest', async () => answers(asked(served)));
+    await until('a guest answers us', async () => answers(ask(served)));
+    expect(await kubectl('exec asks -- nslookup kubernetes.default.svc.cluster.local')).toContain('Address');
+    await until('our own pod does not answer a guest', async () => !(await answers(asked(ours))));
+    expect(await answers(ask(ours))).toBe(true);
+  } finally {
+    await peers.milan.remove(podPath('default', 'ours'), { gracePeriodSeconds: 0 });
+    await kubectl('delete pod served asks --wait=false --ignore-not-found');
+  }
 });
 
 test('a StatefulSet with a volume changes its node over there, and finds its data', async () => {
