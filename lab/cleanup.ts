@@ -71,6 +71,8 @@ export function mountsBelow(mountinfo: string, directory: string): string[] {
     .toReversed();
 }
 
-async function removeDirectory(directory: string): Promise<void> {
+/** With whatever is mounted below it. */
+export async function removeDirectory(directory: string): Promise<void> {
+  await unmountBelow(directory);
   await rm(directory, { recursive: true, force: true, maxRetries: 3 });
 }

@@ -12,7 +12,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { binaries } from './binaries.ts';
 import { locked } from './cache.ts';
-import { cleanUp } from './cleanup.ts';
+import { cleanUp, removeDirectory } from './cleanup.ts';
 import { Cluster } from './cluster.ts';
 import { startContainersCluster } from './containers.ts';
 import type { Daemon } from './daemon.ts';
@@ -202,6 +202,8 @@ async function build(
   const spec = await reserve(journal, options, context.paths);
   for (const path of [spec.runDirectory, spec.dataDirectory]) {
     journal.append({ kind: 'directory', path });
+    // What a process that outlived its lab wrote there last; elsewhere than in the cache it may be somebody's.
+    if (path === labPaths(spec.name).dataDirectory) await removeDirectory(path);
     mkdirSync(path, { recursive: true });
   }
   if (isReal) {
