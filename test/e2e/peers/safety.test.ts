@@ -102,7 +102,7 @@ test('a guest reaches its like and DNS, but no pod of the cluster that lends', a
       await peers.runPod(NAMESPACE, aPod(name, SERVE, { spec: onMilan }), isReady);
     }
     const served = await addressOf(tenant, 'served');
-    const wget = (address: string): string => `wget -q -T 3 -O - http://${address}:8080/`;
+    const wget = (address: string): string => `timeout 3 wget -qO- http://${address}:8080/`;
     const answers = async (command: string): Promise<boolean> => {
       const { stdout } = await peers.run(command, { timeoutMs: 20_000 });
       return stdout.includes('served');
