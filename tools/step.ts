@@ -4,6 +4,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 /** From SIGTERM to SIGKILL: Jest's teardown takes labs down. */
 const GRACE_MS = 90_000;
 
+const active = new Set<ChildProcess>();
+/** By a signal: nothing is begun any more. */
+let isInterrupted = false;
+
 export function say(line: string): void {
   console.log(`\n==> ${line}`);
 }
@@ -23,10 +27,12 @@ export async function step(
   args: readonly string[],
   { env = {}, until }: StepOptions = {},
 ): Promise<boolean> {
+  if (isInterrupted) return false;
   say(name);
   const start = performance.now();
   // A group of its own: what it has started can be ended with it.
   const child = spawn(command, args, { stdio: 'inherit', detached: true, env: { ...process.env, ...env } });
+  active.add(child);
   const release = passSignals(child);
   const watch =
     until === undefined ? undefined : setTimeout(() => end(name, child), Math.max(0, until - Date.now()));
@@ -36,6 +42,9 @@ export async function step(
   });
   clearTimeout(watch);
   release();
+  active.delete(child);
+  // Not before the last one: each takes its lab down.
+  if (isInterrupted && active.size === 0) process.exit(1);
   console.log(`    ${name}: ${ok ? 'ok' : 'FAILED'} in ${secondsSince(start)} s`);
   return ok;
 }
@@ -52,7 +61,7 @@ function passSignals(child: ChildProcess): () => void {
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   const pass = (name: NodeJS.Signals): void => {
     signal(child, name);
-    child.once('exit', () => process.exit(1));
+    isInterrupted = true;
   };
   for (const name of names) process.on(name, pass);
   return () => {

@@ -41,7 +41,13 @@ interface Part {
   readonly name: string;
   readonly files: readonly string[];
   readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** Lanes run beside each other, the parts of a lane one after another. */
+interface Round {
   readonly needs?: SetupStage;
+  readonly lanes: readonly (readonly Part[])[];
 }
 
 /**
@@ -53,27 +59,42 @@ const ALONE =
 
 const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
 
-const PARTS: Readonly<Record<Suite, () => readonly Part[]>> = {
-  unit: () => [{ name: 'unit tests', files: filesOf('unit'), args: [] }],
+function endToEndRounds(): readonly Round[] {
+  // The files of a folder share a lab (test/support/e2e-lab.ts).
+  const folder = (name: string): Part => ({
+    name: `end-to-end tests, ${name}`,
+    files: filesOf('e2e').filter((path) => basename(dirname(path)) === name),
+    args: [],
+    env: { TRIBUTARY_E2E_FOLDER: name },
+  });
+  // Those of peers wait most of the time, for nodes that are lost and drains that are held up. Those of networks measure.
+  const besides = [[folder('peers')], [folder('kubelet'), folder('namespaces')]];
+  const known = new Set(['peers', 'kubelet', 'namespaces']);
+  const others = new Set(filesOf('e2e').map((path) => basename(dirname(path)))).difference(known);
+  return [besides, ...[...others].map((name) => [[folder(name)]])].map((lanes) => ({
+    lanes,
+    needs: 'everything',
+  }));
+}
+
+const ROUNDS: Readonly<Record<Suite, () => readonly Round[]>> = {
+  unit: () => [{ lanes: [[{ name: 'unit tests', files: filesOf('unit'), args: [] }]] }],
   integration: () => {
-    const { alone = [], others = [] } = Object.groupBy(filesOf('integration'), (path) =>
-      ALONE.test(path) ? 'alone' : 'others',
-    );
+    const files = filesOf('integration');
+    const others = files.filter((path) => !ALONE.test(path));
+    const alone = files.filter((path) => ALONE.test(path));
     return [
-      { name: 'integration tests, by twos', files: others, args: ['--maxWorkers=2'], needs: 'clusters' },
-      { name: 'integration tests, one at a time', files: alone, args: ['--runInBand'], needs: 'everything' },
+      {
+        lanes: [[{ name: 'integration tests, by twos', files: others, args: ['--maxWorkers=2'] }]],
+        needs: 'clusters',
+      },
+      {
+        lanes: [[{ name: 'integration tests, one at a time', files: alone, args: ['--runInBand'] }]],
+        needs: 'everything',
+      },
     ];
   },
-  // The files of a folder share a lab (test/support/e2e-lab.ts).
-  e2e: () => {
-    const folders = Object.entries(Object.groupBy(filesOf('e2e'), (path) => dirname(path)));
-    return folders.map(([folder, files = []]) => ({
-      name: `end-to-end tests, ${basename(folder)}`,
-      files,
-      args: [],
-      needs: 'everything',
-    }));
-  },
+  e2e: endToEndRounds,
 };
 
 /**
@@ -88,30 +109,37 @@ async function run(suite: Suite, setup?: BackgroundSetup): Promise<Tally> {
   const file = join(scratch, suite);
   writeFileSync(file, '');
   const read = (): Map<string, Tally> => readTallies(readFileSync(file, 'utf8'));
-  const jest = async (name: string, args: readonly string[], files: readonly string[]): Promise<boolean> =>
+  const jest = async ({ name, args, files, env }: Part): Promise<boolean> =>
     step(name, process.execPath, ['tools/jest.ts', suite, ...args, '--runTestsByPath', ...files], {
-      env: { TRIBUTARY_TEST_TALLY: file },
+      env: { ...env, TRIBUTARY_TEST_TALLY: file },
       ...limit,
     });
   let skipped = 0;
   let crashed = false;
-  for (const { name, files, args, needs } of PARTS[suite]()) {
-    if (needs !== undefined) await setup?.ready(needs);
+  const runPart = async (part: Part): Promise<void> => {
+    const { name, files } = part;
     if (isLate()) {
       say(`${name}: ${files.length} files skipped: ${minutes} minutes have passed`);
       late.push(...files);
       skipped += files.length;
-      continue;
+      return;
     }
-    const ok = await jest(name, args, files);
+    const ok = await jest(part);
     // Jest itself has failed, or was ended: no file stands for it.
     const ran = read();
     if (!ok && !files.some((path) => (ran.get(path)?.failed ?? 0) > 0)) crashed = true;
+  };
+  const runLane = async (parts: readonly Part[]): Promise<void> => {
+    for (const part of parts) await runPart(part);
+  };
+  for (const { lanes, needs } of ROUNDS[suite]()) {
+    if (needs !== undefined) await setup?.ready(needs);
+    await Promise.all(lanes.map(runLane));
   }
   const failed = failedFiles(read());
   let ok = failed.length === 0;
   if (!ok && failed.length <= SECOND_TRIES[suite] && !isLate()) {
-    ok = await jest(`${suite} tests, second try`, [], failed);
+    ok = await jest({ name: `${suite} tests, second try`, files: failed, args: [] });
     if (ok) unsteady.push(...failed);
   }
   return addTally(suiteResult(sumOf(read()), ok && !crashed), { passed: 0, failed: 0, skipped });

@@ -1,6 +1,6 @@
 /**
- * The labs of the end-to-end tests, one for each folder of test/e2e: the first file of a folder brings its lab up, and one is
- * up at a time, because idle clusters, too, take their share of two cores. Here also that of test/e2e/kubelet: two
+ * The labs of the end-to-end tests, one for each folder of test/e2e: the first file of a folder brings its lab up, and those of
+ * other folders go, because idle clusters, too, take their share of two cores. Here also that of test/e2e/kubelet: two
  * clusters, and in the home one the agent as pods.
  */
 import { writeFileSync } from 'node:fs';
@@ -21,7 +21,20 @@ export const UNDERLAY_LAB = 'under';
 /** Of those of namespaces that stretch over clusters; see e2e-namespaces.ts. */
 export const NAMESPACES_LAB = 'names';
 
-const LABS = [E2E_LAB, PEERS_LAB, NETWORK_LAB, NAMESPACES_LAB, UNDERLAY_LAB];
+/** By folder of test/e2e. */
+const LABS: Readonly<Record<string, string>> = {
+  kubelet: E2E_LAB,
+  peers: PEERS_LAB,
+  network: NETWORK_LAB,
+  namespaces: NAMESPACES_LAB,
+  underlay: UNDERLAY_LAB,
+};
+
+/** Of this run: tools/test.ts has files of another folder run beside it. */
+function ownLabs(): string[] {
+  const one = LABS[process.env['TRIBUTARY_E2E_FOLDER'] ?? ''];
+  return one === undefined ? Object.values(LABS) : [one];
+}
 
 /** One offloaded namespace for each test file, so that none sees what another leaves. */
 export const E2E_NAMESPACES = [
@@ -59,12 +72,12 @@ const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
 /** Takes down what files of other folders have left up. */
 export async function onlyLab(name: string): Promise<void> {
   if (isKept()) return;
-  for (const other of LABS) if (other !== name) await Lab.down(other);
+  for (const other of ownLabs()) if (other !== name) await Lab.down(other);
 }
 
 export async function downE2eLabs(): Promise<void> {
   if (isKept()) return;
-  for (const name of LABS) await Lab.down(name);
+  for (const name of ownLabs()) await Lab.down(name);
 }
 
 /** Nothing is done when it is up. */
