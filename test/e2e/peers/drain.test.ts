@@ -41,24 +41,27 @@ const seen = async (): Promise<unknown> =>
 
 /** Two pods in milan, of which so many have to be there. */
 async function guarded(minAvailable: number, { isBound }: { isBound: boolean }): Promise<void> {
-  const expression = { key: 'tributary.dev/virtual-node', operator: 'In', values: ['milan'] };
-  const preference = { weight: 100, preference: { matchExpressions: [expression] } };
   const spec = {
     nodeSelector: isBound ? { 'tributary.dev/virtual-node': 'milan' } : {},
-    affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [preference] } },
     terminationGracePeriodSeconds: 1,
   };
-  await peers.rome.create(deploymentPath(NAMESPACE), aDeployment('guarded', 2, SLEEP, { spec }));
-  await peers.rome.create(`/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`, {
-    apiVersion: 'policy/v1',
-    kind: 'PodDisruptionBudget',
-    metadata: { name: 'guarded' },
-    spec: { minAvailable, selector: { matchLabels: { app: 'guarded' } } },
-  });
-  await until('both run in milan', async () => (await placesOf()).join() === 'milan,milan', {
-    seconds: 90,
-    seen,
-  });
+  // A preference would not do: the scheduler weighs it against spreading.
+  await peers.ask('kubectl cordon rome-1');
+  try {
+    await peers.rome.create(deploymentPath(NAMESPACE), aDeployment('guarded', 2, SLEEP, { spec }));
+    await peers.rome.create(`/apis/policy/v1/namespaces/${NAMESPACE}/poddisruptionbudgets`, {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'guarded' },
+      spec: { minAvailable, selector: { matchLabels: { app: 'guarded' } } },
+    });
+    await until('both run in milan', async () => (await placesOf()).join() === 'milan,milan', {
+      seconds: 90,
+      seen,
+    });
+  } finally {
+    await peers.ask('kubectl uncordon rome-1');
+  }
 }
 
 const unpeerByForce = async (): Promise<string> =>
