@@ -138,7 +138,8 @@ async function run(suite: Suite, setup?: BackgroundSetup): Promise<Tally> {
   }
   const failed = failedFiles(read());
   let ok = failed.length === 0;
-  if (!ok && failed.length <= SECOND_TRIES[suite] && !isLate()) {
+  // Late or not: without it all that has run was for nothing.
+  if (!ok && failed.length <= SECOND_TRIES[suite]) {
     ok = await jest({ name: `${suite} tests, second try`, files: failed, args: [] });
     if (ok) unsteady.push(...failed);
   }

@@ -136,11 +136,17 @@ test('a stranded Deployment, and a Job that ends meanwhile, are adopted by a hom
   }
 
   await peers.untilNodes('are Ready again', (nodes) => nodes.length === 1 && nodes.every(isNodeReady), 150);
+  // A whole cluster starts, beside others that work: its kubelet, its agents, their link.
   await until('milan says that the home is back', async () => (await isHomeThere()) === 'True', {
-    seconds: 60,
+    seconds: 180,
+    seen: async () => ({
+      lease: (await peers.milan.get(lease))?.spec,
+      agents: (await peers.rome.pods('tributary-agents')).map(({ status }) => status),
+      cluster: (await peers.rome.pods('tributary-system')).map(({ status }) => status?.containerStatuses),
+    }),
   });
   await until('the Job is complete', async () => (await peers.rome.get(JOB))?.status?.['succeeded'] === 1, {
-    seconds: 60,
+    seconds: 120,
     seen: async () => (await peers.rome.get(JOB))?.status,
   });
   const after = await until(
