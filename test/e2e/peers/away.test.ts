@@ -88,7 +88,11 @@ test('a stranded Deployment, and a Job that ends meanwhile, are adopted by a hom
   await schedulable(lost, true);
   const before = await peers.rome.pods(NAMESPACE);
   const lease = corePath(tenant, 'leases', HOME_LEASE).replace('/api/v1', '/apis/coordination.k8s.io/v1');
-  expect((await peers.milan.get(lease))?.spec?.['holderIdentity']).toBeTruthy();
+  await until(
+    'the home has shown that it is there',
+    async () => Boolean((await peers.milan.get(lease))?.spec?.['holderIdentity']),
+    { seconds: 60, seen: async () => peers.milan.get(lease) },
+  );
 
   await peers.lab.cluster('rome').stop();
   await peers.lab.cluster('milan').node(lost).kill();
