@@ -200,8 +200,12 @@ export class Peer {
   }
 
   async granted(state: string): Promise<void> {
+    await this.#until(`the grant is ${state}`, () => this.told.grant?.state === state);
+  }
+
+  async #until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     try {
-      await eventually(`the grant is ${state}`, () => this.told.grant?.state === state, PATIENCE_MS);
+      await eventually(what, condition, PATIENCE_MS);
     } catch (cause) {
       throw new Error(`${String(cause)}; it is ${JSON.stringify(this.told.grant)}`, { cause });
     }
@@ -211,8 +215,15 @@ export class Peer {
   async peered(request: Partial<RequestDocument> = {}): Promise<void> {
     await this.ask(request);
     await this.offered();
-    await this.accept();
-    await this.granted('Active');
+    let accepted: number | undefined;
+    await this.#until('the grant is Active', async () => {
+      const { offer, grant } = this.told;
+      const generation = offer?.offer.generation;
+      // As a home does: what it has accepted may be outdated by the time that it is heard.
+      if (generation !== accepted) await this.accept();
+      accepted = generation;
+      return grant?.state === 'Active';
+    });
   }
 
   async object(): Promise<PeeringRequest> {
