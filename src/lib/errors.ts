@@ -86,6 +86,11 @@ export const ignoring =
     if (!hasCode(error, ...codes)) throw error;
   };
 
+/** For work that goes on after a failure: when all else is done, whoever called learns of the first. */
+export function throwFirst([first]: readonly unknown[]): void {
+  if (first !== undefined) throw first as Error;
+}
+
 /** The text of a caught value with its chain of causes, on one line. */
 export function errorMessage(error: unknown): string {
   if (typeof error !== 'object' || error === null) return String(error);

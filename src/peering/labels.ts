@@ -1,4 +1,11 @@
-export { LABEL_PEER } from '../api/names.ts';
+import { LABEL_PEER } from '../api/names.ts';
+import type { KubeObject } from '../api/wire.ts';
+
+export { LABEL_PEER };
+
+/** The peer that something belongs to, by its label; empty without one. */
+export const peerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PEER] ?? '';
+
 /**
  * On what lending made because of a contract, with the value `contract`. Only such objects are changed or deleted by
  * it: a tenant that people made with `tributary tenant` bears LABEL_PEER too, and is theirs.

@@ -6,7 +6,7 @@ import { Controller } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { LABEL_PEER, LABEL_TENANCY } from '../labels.ts';
+import { LABEL_PEER, LABEL_TENANCY, peerOf } from '../labels.ts';
 import { LapseTimer, type Pulse } from './lapse.ts';
 import type { GuardianOptions, HomeState } from './options.ts';
 
@@ -190,8 +190,6 @@ export class Presence {
     await making.catch(ignoring('AlreadyExists', 'NotFound'));
   }
 }
-
-export const peerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PEER] ?? '';
 
 const pulseOf = ({ spec = {} }: Lease): Pulse => ({
   mark: spec.renewTime === undefined ? undefined : `${spec.renewTime} ${spec.holderIdentity ?? ''}`,

@@ -6,7 +6,7 @@ import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import { refOf } from '../../kube/store.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { hasCode, ignoring } from '../../lib/errors.ts';
+import { hasCode, ignoring, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import { isOwnEnd } from './ends.ts';
@@ -344,7 +344,7 @@ export class TenantWatch {
           failures.push(error);
         });
     }
-    if (failures.length > 0) throw failures[0];
+    throwFirst(failures);
     if (this.#pods.size === 0 && isAway()) await this.#store.remove(signal);
     return {};
   }

@@ -2,7 +2,7 @@ import { pods } from '../../api/resources.ts';
 import type { Namespace } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { ignoring } from '../../lib/errors.ts';
+import { ignoring, throwFirst } from '../../lib/errors.ts';
 
 /**
  * Pods of a tenant that ends are given so long, whatever grace they have asked for: a peer that asks for a day would
@@ -40,6 +40,6 @@ export async function endOverduePods(
       ),
     );
   }
-  if (failures.length > 0) throw failures[0];
+  throwFirst(failures);
   return undefined;
 }

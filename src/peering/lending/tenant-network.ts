@@ -1,9 +1,4 @@
-import {
-  ANNOTATION_PEER_PREFIXES,
-  LABEL_PEER,
-  LABEL_SLICE_MANAGED_BY,
-  SLICE_MANAGER,
-} from '../../api/names.ts';
+import { ANNOTATION_PEER_PREFIXES, LABEL_SLICE_MANAGED_BY, SLICE_MANAGER } from '../../api/names.ts';
 import { endpointSlices, namespaces } from '../../api/resources.ts';
 import { tunnels, type Tunnel } from '../../api/tunnel.ts';
 import type { EndpointSlice, KubeObject } from '../../api/wire.ts';
@@ -16,7 +11,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { LABEL_TENANCY, TENANCY_CONTRACT } from '../labels.ts';
+import { LABEL_TENANCY, peerOf, TENANCY_CONTRACT } from '../labels.ts';
 import { peerPrefixes, released, withheld, withholdIn } from './withhold.ts';
 
 export interface TenantNetworkOptions {
@@ -147,8 +142,6 @@ export class TenantNetwork implements Component {
     await Promise.all(Array.from({ length: Math.min(WRITES_AT_ONCE, changed.length) }, work));
   }
 }
-
-const peerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PEER] ?? '';
 
 /** What is acted on; the rest of a Tunnel changes with every probe. */
 const factsOf = (tunnel: Tunnel | undefined): unknown =>

@@ -15,7 +15,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServicesDocument } from '../protocol/documents.ts';
@@ -368,11 +368,6 @@ interface Made {
   results: Map<string, Pick<ServiceStanding, 'state' | 'reason' | 'message'>>;
   /** For which it is tried again. */
   errors: unknown[];
-}
-
-/** When all else is done: the controller comes back for it, soon or late by its code. */
-function throwFirst([first]: readonly unknown[]): void {
-  if (first !== undefined) throw first as Error;
 }
 
 const providerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PROVIDER] ?? '';
