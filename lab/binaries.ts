@@ -5,10 +5,11 @@
  * 2. `$TRIBUTARY_BIN_DIR/<name>`, where that file exists: likewise;
  * 3. the cache, `<cache>/bin/<module>-<hash of go.mod and go.sum>/<name>`, where an earlier run built it;
  * 4. the PATH, only where the program itself states exactly the pinned version (an old kubectl is never used in silence);
- * 5. built now from the pinned Go module, into the cache.
+ * 5. built now from the pinned Go module, into the cache: only what is wanted and not there.
  */
 import { execFile } from 'node:child_process';
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -23,14 +24,14 @@ import {
   type BinaryModule,
   type BinaryName,
 } from './binary-table.ts';
-import { cacheDir, cached, isComplete, type Progress } from './cache.ts';
+import { cacheDir, locked, type Progress } from './cache.ts';
 import { goBuild } from './go-build.ts';
 
 export type { BinaryName } from './binary-table.ts';
 
 const run = promisify(execFile);
 
-/** Absolute paths of the wanted programs (default: of all but the optional ones). Only modules with a wanted program are built. */
+/** Absolute paths of the wanted programs (default: of all but the optional ones). */
 export async function binaries<Name extends BinaryName = BinaryName>(
   progress: Progress = () => {},
   wanted?: readonly Name[],
@@ -46,23 +47,46 @@ export async function binaries<Name extends BinaryName = BinaryName>(
 
 async function fromModule(
   module: BinaryModule,
-  needed: BinaryName[],
+  needed: readonly BinaryName[],
   progress: Progress,
 ): Promise<Map<BinaryName, string>> {
   const found = new Map<BinaryName, string>();
+  const directory = join(cacheDir(), 'bin', moduleKey(module));
+  const toBuild: BinaryName[] = [];
   for (const name of needed) {
-    const given = fromEnvironment(name);
-    if (given !== undefined) found.set(name, given);
+    const built = join(directory, name);
+    const path = fromEnvironment(name) ?? (existsSync(built) ? built : await fromPath(module, name));
+    if (path === undefined) toBuild.push(name);
+    found.set(name, path ?? built);
   }
-  const missing = needed.filter((name) => !found.has(name));
-  if (missing.length === 0) return found;
-
-  const entry = join(cacheDir(), 'bin', moduleKey(moduleDir(module), module.name));
-  const ready = isComplete(entry) ? undefined : await fromPath(module, missing);
-  if (ready !== undefined) return new Map([...found, ...ready]);
-  await cached(entry, async (out) => goBuild(module, out, progress), progress);
-  for (const name of missing) found.set(name, join(entry, name));
+  if (toBuild.length > 0) await build(module, { directory, names: toBuild }, progress);
   return found;
+}
+
+/** A program comes to the cache by a rename, whole. What another run has built meanwhile is not built again. */
+async function build(
+  module: BinaryModule,
+  { directory, names }: { readonly directory: string; readonly names: readonly BinaryName[] },
+  progress: Progress,
+): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await locked(
+    `${directory}.lock`,
+    async () => {
+      const missing = names.filter((name) => !existsSync(join(directory, name)));
+      if (missing.length === 0) return;
+      const temporary = `${directory}.partial`;
+      await rm(temporary, { recursive: true, force: true });
+      await mkdir(temporary);
+      try {
+        const built = await goBuild(module, { names: missing, out: temporary }, progress);
+        for (const [name, path] of built) await rename(path, join(directory, name));
+      } finally {
+        await rm(temporary, { recursive: true, force: true });
+      }
+    },
+    progress,
+  );
 }
 
 /** What the environment names for a program; a name that leads nowhere is an error, not a reason to build. */
@@ -79,27 +103,16 @@ export function fromEnvironment(name: BinaryName, env: NodeJS.ProcessEnv = proce
   return isExecutable(path) ? path : undefined;
 }
 
-/** All the programs from the PATH, or none of them: a module is built as a whole anyway. */
-async function fromPath(
-  module: BinaryModule,
-  names: BinaryName[],
-): Promise<Map<BinaryName, string> | undefined> {
-  if (module.versionArguments === undefined) return undefined;
-  const pinned = pinnedVersion(readFileSync(join(moduleDir(module), 'go.mod'), 'utf8'));
-  const found = new Map<BinaryName, string>();
-  for (const name of names) {
-    const path = (process.env['PATH'] ?? '')
-      .split(delimiter)
-      .map((dir) => join(dir, name))
-      .find(isExecutable);
-    if (path === undefined) return undefined;
-    const said = await run(path, [...module.versionArguments(name)], { timeout: 10_000 }).catch(
-      () => undefined,
-    );
-    if (said === undefined || !statesVersion(said.stdout, pinned)) return undefined;
-    found.set(name, path);
-  }
-  return found;
+async function fromPath(module: BinaryModule, name: BinaryName): Promise<string | undefined> {
+  const source = module.programs[name]?.fromPath;
+  const path = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map((dir) => join(dir, name))
+    .find(isExecutable);
+  if (source === undefined || path === undefined) return undefined;
+  const pinned = pinnedVersion(readFileSync(join(moduleDir(module), 'go.mod'), 'utf8'), source.module);
+  const said = await run(path, [...source.versionArguments], { timeout: 10_000 }).catch(() => undefined);
+  return said !== undefined && statesVersion(said.stdout, pinned) ? path : undefined;
 }
 
 function isExecutable(path: string): boolean {

@@ -1,4 +1,4 @@
-/** Which programs the lab runs, from which Go module each is built, and how a ready-made one tells its version. */
+/** Which programs the lab runs, from which Go package each is built, and how a ready-made one tells its version. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -19,36 +19,61 @@ export type BinaryName =
   | 'wireguard-go'
   | 'pause';
 
-/** A Go module under lab/binaries and the programs it pins. One more program is one more row. */
+export interface ProgramSource {
+  /** A package of a required module, or `./folder` for one that lies beside go.mod. */
+  readonly package: string;
+  /**
+   * The module whose version is the program's, and the arguments that make one on the PATH print it. Absent: such a program
+   * is never taken, since the lab puts it into an image and so needs it without shared libraries.
+   */
+  readonly fromPath?: { readonly module: string; readonly versionArguments: readonly string[] };
+}
+
+/** A Go module under lab/binaries and the programs it pins. One more program is one more row, here and in its tools.go. */
 export interface BinaryModule {
   readonly name: string;
-  /** Program name -> Go package. */
-  readonly programs: Readonly<Partial<Record<BinaryName, string>>>;
-  /** What `-X` sets, beside `-s -w`. */
-  readonly variables?: (version: string) => Readonly<Record<string, string>>;
-  /**
-   * The arguments that make a program on the PATH print its version. Absent: such a program is never taken,
-   * since the lab puts it into an image and so needs it without shared libraries.
-   */
-  readonly versionArguments?: (program: string) => readonly string[];
+  readonly programs: Readonly<Partial<Record<BinaryName, ProgramSource>>>;
+  /** What `-X` sets, beside `-s -w`, from go.mod. */
+  readonly variables?: (goMod: string) => Readonly<Record<string, string>>;
   /** Built only where it is named: not every lab wants it. */
   readonly optional?: boolean;
 }
 
-const kubernetes = (program: string): string => `k8s.io/kubernetes/cmd/${program}`;
+const KUBERNETES = 'k8s.io/kubernetes';
+
+const kubernetes = (program: string, versionArguments: readonly string[] = ['--version']): ProgramSource => ({
+  package: `${KUBERNETES}/cmd/${program}`,
+  fromPath: { module: KUBERNETES, versionArguments },
+});
 
 export const modules: readonly BinaryModule[] = [
   {
-    name: 'kubernetes',
+    // One module, so that each library has one version and is compiled once: a third of what six modules took.
+    name: 'programs',
     programs: {
+      etcd: {
+        package: 'go.etcd.io/etcd/server/v3',
+        fromPath: { module: 'go.etcd.io/etcd/server/v3', versionArguments: ['--version'] },
+      },
       'kube-apiserver': kubernetes('kube-apiserver'),
       'kube-controller-manager': kubernetes('kube-controller-manager'),
       'kube-scheduler': kubernetes('kube-scheduler'),
       kubelet: kubernetes('kubelet'),
       'kube-proxy': kubernetes('kube-proxy'),
-      kubectl: kubernetes('kubectl'),
+      kubectl: kubernetes('kubectl', ['version', '--client']),
+      kwok: {
+        package: 'sigs.k8s.io/kwok/cmd/kwok',
+        fromPath: { module: 'sigs.k8s.io/kwok', versionArguments: ['--version'] },
+      },
+      // With the plugins that the lab uses, not with those of four clouds.
+      coredns: { package: './coredns' },
+      'metrics-server': { package: 'sigs.k8s.io/metrics-server/cmd/metrics-server' },
+      // Debian's own is four years old and five times slower.
+      'wireguard-go': { package: 'golang.zx2c4.com/wireguard' },
+      pause: { package: './pause' },
     },
-    variables: (version) => {
+    variables: (goMod) => {
+      const version = pinnedVersion(goMod, KUBERNETES);
       const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
       const prefix = 'k8s.io/component-base/version';
       return {
@@ -57,24 +82,14 @@ export const modules: readonly BinaryModule[] = [
         [`${prefix}.gitMinor`]: minor,
       };
     },
-    versionArguments: (program) => (program === 'kubectl' ? ['version', '--client'] : ['--version']),
   },
   {
-    name: 'etcd',
-    programs: { etcd: 'go.etcd.io/etcd/server/v3' },
-    versionArguments: () => ['--version'],
-  },
-  { name: 'kwok', programs: { kwok: 'sigs.k8s.io/kwok/cmd/kwok' }, versionArguments: () => ['--version'] },
-  { name: 'coredns', programs: { coredns: 'github.com/coredns/coredns' } },
-  { name: 'metrics-server', programs: { 'metrics-server': 'sigs.k8s.io/metrics-server/cmd/metrics-server' } },
-  {
+    // It needs two spellings of one module's name, which no other program bears beside it. Its go.mod names the same versions
+    // of shared libraries as that of `programs`, so that those are not compiled again.
     name: 'local-path',
-    programs: { 'local-path-provisioner': 'github.com/rancher/local-path-provisioner' },
+    programs: { 'local-path-provisioner': { package: 'github.com/rancher/local-path-provisioner' } },
     optional: true,
   },
-  // Debian's own is four years old and five times slower; versionArguments are absent, since it must be static.
-  { name: 'wireguard', programs: { 'wireguard-go': 'golang.zx2c4.com/wireguard' } },
-  { name: 'pause', programs: { pause: '.' } },
 ];
 
 /** What every lab of containers runs. */
@@ -87,20 +102,30 @@ export const programNames = (module: BinaryModule): BinaryName[] =>
 /** Where a module's go.mod lies. */
 export const moduleDir = (module: BinaryModule): string => join(import.meta.dirname, 'binaries', module.name);
 
-/** The name of a module's cache entry: its own sources count, where it has any, beside go.mod and go.sum. */
-export function moduleKey(dir: string, name: string): string {
-  const parts = ['go.mod', 'go.sum', 'main.go'].map((file) => {
+/** The name of a module's cache entry: the sources of its own programs count, beside go.mod and go.sum. */
+export function moduleKey(module: BinaryModule, dir: string = moduleDir(module)): string {
+  const own = Object.values(module.programs)
+    .map((source) => source.package)
+    .filter((path) => path.startsWith('./'))
+    .map((path) => join(path, 'main.go'));
+  const parts = ['go.mod', 'go.sum', ...own].map((file) => {
     try {
       return readFileSync(join(dir, file));
     } catch {
       return '';
     }
   });
-  return `${name}-${shortHash(...parts)}`;
+  return `${module.name}-${shortHash(...parts)}`;
 }
 
-/** The version that go.mod pins for the first direct requirement, as in `v1.36.3`; empty where there is none. */
-export const pinnedVersion = (goMod: string): string => /^require \S+ (v\S+)/m.exec(goMod)?.[1] ?? '';
+/** The version of a required module that go.mod pins, as in `v1.36.3`; empty where it does not require it. */
+export function pinnedVersion(goMod: string, module: string): string {
+  const line = goMod
+    .split('\n')
+    .map((text) => text.replace(/^require /, '').trim())
+    .find((text) => text.startsWith(`${module} v`));
+  return line?.split(' ')[1] ?? '';
+}
 
 /** Whether a program's own words about its version name the pinned one and not merely a longer or older one. */
 export function statesVersion(output: string, pinned: string): boolean {

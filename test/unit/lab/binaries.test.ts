@@ -12,8 +12,9 @@ import {
   programNames,
   statesVersion,
 } from '../../../lab/binary-table.ts';
+import { BuildProgress } from '../../../lab/build-progress.ts';
 import { shortHash } from '../../../lab/cache.ts';
-import { atLeast, buildArguments, buildFailure } from '../../../lab/go-build.ts';
+import { atLeast, buildFailure, buildFlags, fileOf } from '../../../lab/go-build.ts';
 
 describe('the table of programs', () => {
   test('every program has one module', () => {
@@ -26,25 +27,25 @@ describe('the table of programs', () => {
     (_, module) => {
       const dir = moduleDir(module);
       expect(readFileSync(join(dir, 'go.mod'), 'utf8')).toMatch(/^module tributary\.dev\//);
-      expect(moduleKey(dir, module.name)).toMatch(new RegExp(`^${module.name}-[0-9a-f]{12}$`));
-      expect(moduleKey('/nowhere', module.name)).toBe(`${module.name}-${shortHash('')}`);
+      expect(moduleKey(module)).toMatch(new RegExp(`^${module.name}-[0-9a-f]{12}$`));
+      expect(moduleKey(module, '/nowhere')).toBe(`${module.name}-${shortHash('')}`);
     },
   );
 
-  test('a module is keyed by go.mod followed by go.sum', () => {
-    const dir = moduleDir({ name: 'etcd', programs: {} });
-    const [mod, sum] = ['go.mod', 'go.sum'].map((file) => readFileSync(join(dir, file)));
-    expect(moduleKey(dir, 'etcd')).toBe(
-      `etcd-${shortHash(Buffer.concat([mod ?? '', sum ?? ''] as Buffer[]))}`,
-    );
+  test('a module is keyed by go.mod, go.sum and the sources of its own programs', () => {
+    const module = { name: 'own', programs: { pause: { package: './pause' } } };
+    const dir = moduleDir({ name: 'programs', programs: {} });
+    const parts = ['go.mod', 'go.sum', 'pause/main.go'].map((file) => readFileSync(join(dir, file)));
+    expect(moduleKey(module, dir)).toBe(`own-${shortHash(...parts)}`);
   });
 });
 
-test('the pinned version is that of the first direct requirement', () => {
+test('the pinned version is that of the named module, not of one whose name begins alike', () => {
   const goMod =
-    'module m\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n\nrequire (\n\tcel.dev/expr v0.25.1 // indirect\n)\n';
-  expect(pinnedVersion(goMod)).toBe('v1.36.3');
-  expect(pinnedVersion('module m\n\ngo 1.24\n')).toBe('');
+    'module m\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n\nrequire (\n\tcel.dev/expr v0.25.1 // indirect\n\tcel.dev/expr/x v0.9.0\n)\n';
+  expect(pinnedVersion(goMod, 'k8s.io/kubernetes')).toBe('v1.36.3');
+  expect(pinnedVersion(goMod, 'cel.dev/expr')).toBe('v0.25.1');
+  expect(pinnedVersion(goMod, 'cel.dev')).toBe('');
 });
 
 test.each([
@@ -71,21 +72,32 @@ test.each([
   expect(atLeast(version, wanted)).toBe(expected);
 });
 
-test('a build names the version, the file of a lone program, and the folder of several', () => {
-  const [kubernetes, etcd] = modules;
-  if (!kubernetes || !etcd) throw new Error('the table is empty');
-  const several = buildArguments(kubernetes, '/out/');
-  expect(several.slice(0, 4)).toEqual(['build', '-mod=readonly', '-trimpath', '-buildvcs=false']);
-  expect(several[5]).toMatch(
+test('a build names the versions that programs state', () => {
+  const [programs] = modules;
+  if (!programs) throw new Error('the table is empty');
+  const flags = buildFlags(programs);
+  expect(flags.slice(0, 3)).toEqual(['-mod=readonly', '-trimpath', '-buildvcs=false']);
+  expect(flags[4]).toMatch(
     /^-s -w -X k8s\.io\/component-base\/version\.gitVersion=v\d+\.\d+\.\d+ -X \S+gitMajor=\d+ -X \S+gitMinor=\d+$/,
   );
-  expect(buildArguments(etcd, '/out/etcd').slice(4)).toEqual([
-    '-ldflags',
-    '-s -w',
-    '-o',
-    '/out/etcd',
-    'go.etcd.io/etcd/server/v3',
-  ]);
+});
+
+test.each([
+  ['k8s.io/kubernetes/cmd/kubelet', 'kubelet'],
+  ['go.etcd.io/etcd/server/v3', 'server'],
+  ['./coredns', 'coredns'],
+])('go build calls what is made of %s: %s', (path, file) => {
+  expect(fileOf(path)).toBe(file);
+});
+
+test('what is left of a build is reckoned from what has been done', () => {
+  let now = 0;
+  const work = new BuildProgress({ packages: 40, programs: 1, clock: () => now });
+  expect(work.line(0)).toBe('[--------------------] 0 %, 0 s so far');
+  now = 65_000;
+  for (let i = 0; i < 25; i += 1) work.compiled();
+  expect(work.line(0)).toBe('[#####---------------] 25 %, 1 min 5 s so far, about 3 min 15 s left');
+  expect(work.line(1)).toMatch(/ 85 %, .* about 11 s left$/);
 });
 
 test('a failed build is one line that says whether the network is at fault', () => {

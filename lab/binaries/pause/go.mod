@@ -1,3 +1,0 @@
-module tributary.dev/lab/binaries/pause
-
-go 1.24
