@@ -11,7 +11,11 @@ export default {
     displayName: name,
     testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
     ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/unit-timeout.ts'] }),
-    ...(name === 'integration' && { setupFilesAfterEnv: ['<rootDir>/test/support/integration-timeout.ts'] }),
+    // Files use control planes one after another.
+    ...(name === 'integration' && {
+      globalTeardown: '<rootDir>/test/support/integration-teardown.ts',
+      setupFilesAfterEnv: ['<rootDir>/test/support/integration-timeout.ts'],
+    }),
     // One lab for each folder of end-to-end tests.
     ...(name === 'e2e' && {
       globalSetup: '<rootDir>/test/support/e2e-setup.ts',

@@ -18,7 +18,7 @@ const { values } = parseArgs({
 });
 const [rounds, flaps] = [Number(values.rounds), Number(values.flaps)];
 
-const lab = await SlicesLab.up('bench-slices');
+const lab = await SlicesLab.up();
 try {
   const { api } = lab.world.lab.foreignCluster;
   // Not counted: compilers and caches of all involved.

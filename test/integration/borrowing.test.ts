@@ -28,7 +28,7 @@ let admin: KubeClient;
 let world: BorrowingWorld;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('borrowing');
+  lab = await RightsCluster.up();
   const account = await rightsAccount(lab, [
     [BORROWING_CLUSTER_RIGHTS],
     [BORROWING_SYSTEM_RIGHTS, SYSTEM],

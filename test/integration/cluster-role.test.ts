@@ -11,7 +11,7 @@ const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 let lab: LauncherLab;
 
 beforeAll(async () => {
-  lab = await LauncherLab.up('clusterrole');
+  lab = await LauncherLab.up();
   const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'paris' } };
   await lab.admin('POST', '/api/v1/nodes', node);
 }, TIMEOUT_MS);

@@ -26,7 +26,7 @@ let lab: RightsCluster;
 let client: HttpClient;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('commands');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   client = createClient(await parseKubeconfig(readFileSync(lab.cluster.kubeconfig, 'utf8')));
   await client.create(namespaces, { metadata: { name: NAMESPACE } });

@@ -50,7 +50,7 @@ let connect: () => KubeClient;
 let world: BorrowingWorld;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('drain');
+  lab = await RightsCluster.up();
   ({ admin, connect } = await rightsAccount(
     lab,
     [

@@ -16,7 +16,7 @@ const PATIENCE_MS = 60_000;
 
 let lab: AgentLab;
 beforeAll(async () => {
-  lab = await AgentLab.up('events');
+  lab = await AgentLab.up();
   await lab.start();
   await lab.ready();
 }, TIMEOUT_MS);

@@ -17,7 +17,7 @@ const LONGEST_LIFE_MS = 3_000;
 
 let lab: AgentLab;
 beforeAll(async () => {
-  lab = await AgentLab.up('faults');
+  lab = await AgentLab.up();
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 

@@ -37,7 +37,7 @@ const told: string[] = [];
 const stopping: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('guardian');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   const kubeconfig = await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8'));

@@ -34,7 +34,7 @@ let lab: WebhookLab;
 let peer: KubeClient;
 
 beforeAll(async () => {
-  lab = await WebhookLab.up('guests', []);
+  lab = await WebhookLab.up([]);
   const quota = [
     '--quota',
     'cpu=100,memory=100Gi,pods=200,requests.storage=100Gi',

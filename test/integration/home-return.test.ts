@@ -30,7 +30,7 @@ let folder: string;
 let kubeconfig: string;
 
 beforeAll(async () => {
-  lab = await AgentLab.up('home-return');
+  lab = await AgentLab.up();
   const server = new URL(lab.homeCluster.server);
   way = await startTcpProxy(Number(server.port));
   folder = mkdtempSync(join(tmpdir(), 'tributary-home-return-'));

@@ -89,7 +89,7 @@ const class_ = (apiVersion: string, kind: string, name: string, more: object): o
 });
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('hostile');
+  lab = await RightsCluster.up();
   ({ api } = lab.cluster);
   await apply([
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tributary-system' } },

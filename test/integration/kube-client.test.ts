@@ -10,9 +10,9 @@ import { ClientEventRecorder } from '../../src/kube/events.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Cluster } from '../../lab/cluster.ts';
-import type { Lab } from '../../lab/lab.ts';
 import { describeKubeClient } from '../contract/kube-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { RightsCluster } from '../support/rights-cluster.ts';
 
 /** The client, the informer and what stands on them, against a real API server. */
 
@@ -20,16 +20,13 @@ const TIMEOUT_MS = 120_000;
 const NAMESPACE = 'contract';
 const serviceAccounts = defineResource<KubeObject>('/v1', 'ServiceAccount', 'serviceaccounts', 'Namespaced');
 
-let lab: Lab;
+let lab: RightsCluster;
 let cluster: Cluster;
 let client: HttpClient;
 
 beforeAll(async () => {
-  // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
-  await import('reflect-metadata');
-  const { Lab } = await import('../../lab/lab.ts');
-  lab = await Lab.fresh({ name: 'kube-client', workload: 'kwok', clusters: [{ name: 'one' }] });
-  cluster = lab.cluster('one');
+  lab = await RightsCluster.up();
+  ({ cluster } = lab);
   client = createClient(await parseKubeconfig(readFileSync(cluster.kubeconfig, 'utf8')));
   await client.create(namespaces, { metadata: { name: NAMESPACE } });
   await eventually('the default service account', () =>

@@ -25,7 +25,7 @@ const { signal } = new AbortController();
 let lab: LauncherLab;
 
 beforeAll(async () => {
-  lab = await LauncherLab.up('launcher');
+  lab = await LauncherLab.up();
 }, TIMEOUT_MS);
 
 afterAll(async () => lab?.down(), TIMEOUT_MS);

@@ -36,7 +36,7 @@ let client: KubeClient;
 let world: LendingWorld;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('lending');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));

@@ -17,7 +17,7 @@ const MERGE = 'application/merge-patch+json';
 let lab: RightsCluster;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('nsocrd');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await eventually('the kind is served', async () => {
     const { status } = await lab.cluster.api.call('GET', `${GROUP}/${plural}`);

@@ -39,7 +39,7 @@ const statusOf = async (method: string, path: string, body?: object): Promise<nu
   (await role(method, `${path}?dryRun=All`, body)).status;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up(`sv${process.pid}`);
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'example/tributary:1']));
   const { api } = lab.cluster;

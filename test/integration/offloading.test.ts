@@ -38,7 +38,7 @@ let lifecycle: Lifecycle;
 const complaints: string[] = [];
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('offloading');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));

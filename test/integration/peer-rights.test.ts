@@ -53,7 +53,7 @@ const definition = {
 };
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('peer-rights');
+  lab = await RightsCluster.up();
   ({ api } = lab.cluster);
   await lab.apply(printYaml([definition]));
   await lab.apply(await printed(manifestsCommand, ['crds']));

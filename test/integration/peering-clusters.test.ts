@@ -53,7 +53,7 @@ const account = (): string => {
 };
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('peerfc');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(account());
   for (const plural of ['foreignclusters', 'acceptancepolicies', 'sharingpolicies']) {

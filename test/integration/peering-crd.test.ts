@@ -19,7 +19,7 @@ const PLURALS = DEFINITIONS.map(({ type }) => type.plural);
 let lab: RightsCluster;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('peercrd');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await eventually('the kinds are served', async () => {
     const answers = PLURALS.map(async (plural) => lab.cluster.api.call('GET', `${GROUP}/${plural}`));

@@ -13,7 +13,7 @@ const PATIENCE_MS = 40_000;
 
 let lab: AgentLab;
 beforeAll(async () => {
-  lab = await AgentLab.up('pods');
+  lab = await AgentLab.up();
   await lab.start();
   await lab.ready();
 }, TIMEOUT_MS);

@@ -85,7 +85,7 @@ const RULE: ReflectionRule = { group: GROUP, resource: 'crontabs', policy: 'All'
 
 let lab: AgentLab;
 beforeAll(async () => {
-  lab = await AgentLab.up('reflection');
+  lab = await AgentLab.up();
   await applyYaml(lab.homeCluster.kubeconfig, JSON.stringify(DEFINITION));
   await eventually('the kind is served at home', async () => {
     const { status } = await lab.homeCluster.api.call('GET', `/apis/${GROUP}/v1/crontabs`);

@@ -47,7 +47,7 @@ const told: string[] = [];
 const warnings: string[] = [];
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('release');
+  lab = await RightsCluster.up();
   const account = await rightsAccount(
     lab,
     [[[...RELEASE_RIGHTS, ...RELEASE_EVENT_RIGHTS, OFFLOADINGS]], [RELEASE_SYSTEM_RIGHTS, SYSTEM]],

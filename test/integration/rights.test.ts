@@ -128,7 +128,7 @@ let api: KubeApi;
 let resources: string[];
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('rights');
+  lab = await RightsCluster.up();
   ({ api } = lab.cluster);
   const image = ['--image', 'tributary:1'];
   await lab.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }));

@@ -30,7 +30,7 @@ const TIMEOUT_MS = 150_000;
 let world: ServicesLab;
 let lab: AgentLab;
 beforeAll(async () => {
-  world = await ServicesLab.up('services');
+  world = await ServicesLab.up();
   ({ lab } = world);
 }, TIMEOUT_MS);
 afterAll(async () => world?.down(), TIMEOUT_MS);

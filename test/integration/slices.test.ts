@@ -9,7 +9,7 @@ const FLAPS = 4;
 
 let lab: SlicesLab;
 beforeAll(async () => {
-  lab = await SlicesLab.up('slices');
+  lab = await SlicesLab.up();
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 

@@ -23,7 +23,7 @@ let keeper: Stockkeeper;
 let offers: StockOffers;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('stock');
+  lab = await RightsCluster.up();
   const account = { namespace: 'default', name: 'stock' };
   const objects = [
     ...['shop', 'tenant'].map((name) => ({

@@ -41,7 +41,7 @@ let kubeconfig: string;
 let agent: HttpClient;
 
 beforeAll(async () => {
-  lab = await AgentLab.up('storage');
+  lab = await AgentLab.up();
   folder = mkdtempSync(join(tmpdir(), 'tributary-storage-'));
   kubeconfig = join(folder, 'kubeconfig');
   const role = ['peer', '--virtual-node', NODE, '--namespaces', 'shop', '--image', 'tributary:test'];

@@ -18,7 +18,7 @@ let lab: RightsCluster;
 let api: KubeApi;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('tenant');
+  lab = await RightsCluster.up();
   ({ api } = lab.cluster);
   const quota = ['--quota', 'cpu=1,memory=1Gi,pods=3'];
   await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop', ...quota]));

@@ -17,7 +17,7 @@ const KEY = `${'A'.repeat(43)}=`;
 let lab: RightsCluster;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('tunnelcrd');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await eventually(
     'Tunnels are served',

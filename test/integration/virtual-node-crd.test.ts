@@ -15,7 +15,7 @@ const PATH = '/apis/tributary.dev/v1alpha1/virtualnodes';
 let lab: RightsCluster;
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('crd');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await eventually(
     'the kind is served',

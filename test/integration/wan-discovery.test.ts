@@ -33,7 +33,7 @@ let source: WanSource;
 let running: Component[] = [];
 
 beforeAll(async () => {
-  lab = await RightsCluster.up('wan');
+  lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   client = createClient(await parseKubeconfig(readFileSync(lab.cluster.kubeconfig, 'utf8')));
   await eventually('the kinds are served', async () =>

@@ -18,7 +18,7 @@ const CONFIGURATION = { name: WEBHOOK_CONFIGURATION };
 
 let lab: WebhookLab;
 beforeAll(async () => {
-  lab = await WebhookLab.up('webhook', ['shop', 'far', 'home', 'other']);
+  lab = await WebhookLab.up(['shop', 'far', 'home', 'other']);
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cluster } from '../../lab/cluster.ts';
 import { freePorts } from '../../lab/free-ports.ts';
-import type { Lab } from '../../lab/lab.ts';
 import { LABEL_PROVIDER } from '../../src/api/names.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../../src/api/virtual-node.ts';
@@ -17,6 +16,7 @@ import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
 import { openTokenIssuer } from '../../src/cli/manifests-token-issuer.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 import { eventually } from './eventually.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { applyYaml, printed } from './rights-cluster.ts';
@@ -34,24 +34,24 @@ export class AgentLab {
   readonly proxy: FaultProxy;
   /** The kubeconfig that works, through the proxy. */
   readonly kubeconfig: string;
-  readonly #lab: Lab;
+  readonly #borrowed: BorrowedLab;
   readonly #folder: string;
   /** Of all agents, one after the other; in the lab's folder, and gone with it. */
   readonly #log: number;
   #agent: ChildProcess | undefined;
 
   private constructor(parts: {
-    lab: Lab;
+    borrowed: BorrowedLab;
     home: HttpClient;
     foreign: HttpClient;
     proxy: FaultProxy;
     kubeconfig: string;
   }) {
-    this.#lab = parts.lab;
+    this.#borrowed = parts.borrowed;
     this.home = parts.home;
     this.foreign = parts.foreign;
-    this.homeCluster = parts.lab.cluster('home');
-    this.foreignCluster = parts.lab.cluster('foreign');
+    this.homeCluster = parts.borrowed.lab.cluster('home');
+    this.foreignCluster = parts.borrowed.lab.cluster('foreign');
     this.proxy = parts.proxy;
     this.kubeconfig = parts.kubeconfig;
     this.#folder = mkdtempSync(join(tmpdir(), 'tributary-agent-'));
@@ -59,18 +59,9 @@ export class AgentLab {
   }
 
   /** `peer`: as what the provider knows home; `provider`: its ClusterID, where the two are peers. */
-  static async up(
-    name: string,
-    { peer = 'rome', provider }: { peer?: string; provider?: string } = {},
-  ): Promise<AgentLab> {
-    // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
-    await import('reflect-metadata');
-    const { Lab } = await import('../../lab/lab.ts');
-    const lab = await Lab.fresh({
-      name,
-      workload: 'kwok',
-      clusters: [{ name: 'home' }, { name: 'foreign' }],
-    });
+  static async up({ peer = 'rome', provider }: { peer?: string; provider?: string } = {}): Promise<AgentLab> {
+    const borrowed = await borrowLab('pair');
+    const { lab } = borrowed;
     const open = async (cluster: string): Promise<HttpClient> =>
       createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
     const foreign = lab.cluster('foreign');
@@ -88,7 +79,7 @@ export class AgentLab {
     );
     const kubeconfig = direct.replace(foreign.server, proxy.url);
     const all = new AgentLab({
-      lab,
+      borrowed,
       home: await open('home'),
       foreign: await open('foreign'),
       proxy,
@@ -133,7 +124,7 @@ export class AgentLab {
     await Promise.all([this.home.close(), this.foreign.close(), this.proxy.stop()]);
     this.homeCluster.api.close();
     this.foreignCluster.api.close();
-    await this.#lab.down();
+    await this.#borrowed.giveBack();
     closeSync(this.#log);
     rmSync(this.#folder, { recursive: true, force: true });
   }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { request } from 'node:https';
 import { binaries } from '../../lab/binaries.ts';
 import type { Cluster } from '../../lab/cluster.ts';
-import type { Lab } from '../../lab/lab.ts';
+import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 
 type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
 
@@ -46,24 +46,19 @@ export async function applyYaml(kubeconfig: string, yaml: string): Promise<void>
 
 export class RightsCluster {
   readonly cluster: Cluster;
-  readonly #lab: Lab;
+  readonly #borrowed: BorrowedLab;
 
-  private constructor(lab: Lab, cluster: Cluster) {
-    this.#lab = lab;
-    this.cluster = cluster;
+  private constructor(borrowed: BorrowedLab) {
+    this.#borrowed = borrowed;
+    this.cluster = borrowed.lab.cluster('both');
   }
 
-  static async up(name: string): Promise<RightsCluster> {
-    // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
-    await import('reflect-metadata');
-    const { Lab } = await import('../../lab/lab.ts');
-    const lab = await Lab.fresh({ name, workload: 'kwok', clusters: [{ name: 'both' }] });
-    return new RightsCluster(lab, lab.cluster('both'));
+  static async up(): Promise<RightsCluster> {
+    return new RightsCluster(await borrowLab('one'));
   }
 
   async down(): Promise<void> {
-    this.cluster.api.close();
-    await this.#lab.down();
+    await this.#borrowed.giveBack();
   }
 
   async apply(yaml: string): Promise<void> {

@@ -36,8 +36,8 @@ export class ServicesLab {
     });
   }
 
-  static async up(name: string): Promise<ServicesLab> {
-    const lab = await AgentLab.up(name, { peer: HOME_ID, provider: PROVIDER_ID });
+  static async up(): Promise<ServicesLab> {
+    const lab = await AgentLab.up({ peer: HOME_ID, provider: PROVIDER_ID });
     const peer = createClient(await parseKubeconfig(lab.kubeconfig));
     const all = new ServicesLab(lab, peer);
     try {

@@ -61,8 +61,8 @@ export class SlicesLab {
     });
   }
 
-  static async up(name: string): Promise<SlicesLab> {
-    const lab = new SlicesLab(await ServicesLab.up(name));
+  static async up(): Promise<SlicesLab> {
+    const lab = new SlicesLab(await ServicesLab.up());
     try {
       await lab.#furnish();
     } catch (error) {

@@ -74,8 +74,8 @@ export class WebhookLab {
     this.admin = admin;
   }
 
-  static async up(name: string, namespaces: readonly string[]): Promise<WebhookLab> {
-    const cluster = await RightsCluster.up(name);
+  static async up(namespaces: readonly string[]): Promise<WebhookLab> {
+    const cluster = await RightsCluster.up();
     await cluster.apply(await printed(manifestsCommand, ['crds']));
     await cluster.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
     const { token } = await cluster.tokenOf({ namespace: SYSTEM, name: 'tributary-cluster' });

@@ -1,0 +1,92 @@
+/**
+ * What a cluster's etcd holds, kept and put back as a whole: a control plane that was used is as new within a second, where
+ * starting another one takes ten. API server and controllers learn of it as of any other write, by their watches.
+ * By etcd's JSON gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Key to value, both in base64. */
+export type EtcdState = ReadonlyMap<string, string>;
+
+/** What lives by itself: who is alive renews it, and to put an old one back would say that nobody is. */
+const OWN_LIFE = ['/registry/leases/kube-', '/registry/masterleases/'];
+/** Written at any time, by anybody; nothing depends on them. */
+const NOTES = ['/registry/events/', '/registry/events.k8s.io/'];
+
+/** etcd takes 128 operations and 1.5 MiB in one transaction. */
+const MOST_OPERATIONS = 100;
+const MOST_BYTES = 1_000_000;
+
+/** Controllers answer to what is put back; after so many passes somebody still works against it. */
+const PASSES = 40;
+const PASS_MS = 100;
+
+export interface Change {
+  readonly key: string;
+  /** Absent: to be deleted. */
+  readonly value?: string;
+}
+
+/** `url`: of the client port, as in `http://127.0.0.1:2379`. */
+export async function readState(url: string): Promise<EtcdState> {
+  const all = Buffer.from([0]).toString('base64');
+  const { kvs = [] } = await call<{ kvs?: { key: string; value?: string }[] }>(url, 'range', {
+    key: all,
+    range_end: all,
+  });
+  return new Map(kvs.map(({ key, value = '' }) => [key, value]));
+}
+
+/** Puts back what was there, and deletes what was not; resolves when it stays so. */
+export async function restoreState(url: string, wanted: EtcdState): Promise<void> {
+  let left = -1;
+  for (let pass = 0; pass < PASSES; pass += 1) {
+    const changes = changesTo(await readState(url), wanted);
+    const counted = changes.filter(({ key }) => !isBelow(key, NOTES));
+    if (counted.length === 0 && left === 0) return;
+    left = counted.length;
+    for (const batch of batches(changes)) await call(url, 'txn', { success: batch.map(operation) });
+    await sleep(PASS_MS);
+  }
+  throw new Error(`${url}: ${left} keys do not stay as they were`);
+}
+
+/** What makes one state of another. Only Kubernetes' own keys count, and of those not what lives by itself. */
+export function changesTo(current: EtcdState, wanted: EtcdState): Change[] {
+  const deleted = [...current.keys()].filter((key) => !wanted.has(key)).map((key) => ({ key }));
+  const put = [...wanted].filter(([key, value]) => current.get(key) !== value);
+  return [...deleted, ...put.map(([key, value]) => ({ key, value }))].filter(
+    ({ key }) => isBelow(key, ['/registry/']) && !isBelow(key, OWN_LIFE),
+  );
+}
+
+const isBelow = (key: string, prefixes: readonly string[]): boolean => {
+  const text = Buffer.from(key, 'base64').toString('utf8');
+  return prefixes.some((prefix) => text.startsWith(prefix));
+};
+
+function batches(changes: readonly Change[]): Change[][] {
+  const all: Change[][] = [];
+  let bytes = 0;
+  for (const change of changes) {
+    const last = all.at(-1);
+    const size = change.key.length + (change.value?.length ?? 0);
+    if (last === undefined || last.length === MOST_OPERATIONS || bytes + size > MOST_BYTES) {
+      all.push([change]);
+      bytes = size;
+    } else {
+      last.push(change);
+      bytes += size;
+    }
+  }
+  return all;
+}
+
+const operation = ({ key, value }: Change): object =>
+  value === undefined ? { request_delete_range: { key } } : { request_put: { key, value } };
+
+async function call<T>(url: string, method: 'range' | 'txn', body: object): Promise<T> {
+  const response = await fetch(`${url}/v3/kv/${method}`, { method: 'POST', body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`etcd at ${url}: ${method}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
