@@ -23,7 +23,7 @@ export async function demonstrateNamespaces(name: string, stage: Stage, signal: 
   await stage.step('Tributary in all three', async () => {
     // The kind of a custom resource, and rights for it; no cluster but for this has heard of it.
     for (const city of CITIES) {
-      await stage.show(bench, `kubectl --context ${city} apply -f crontab-kind.yaml`, { lines: 1 });
+      await stage.show(bench, `kubectl --context ${city} apply -f timetable-kind.yaml`, { lines: 1 });
     }
     await installThree(bench, stage);
   });
@@ -199,10 +199,10 @@ async function showObjects(bench: Workbench, stage: Stage): Promise<void> {
 }
 
 async function showCustom(bench: Workbench, stage: Stage): Promise<void> {
-  await stage.show(bench, `${SHOP} apply -f crontab.yaml`);
+  await stage.show(bench, `${SHOP} apply -f timetable.yaml`);
   for (const city of ['milan', 'turin']) {
-    const look = `kubectl --context ${city} -n shop get crontab nightly -o jsonpath='{.spec}'`;
-    const { stdout } = await stage.until(bench, look, /my-awesome-cron-image/, PATIENCE_MS);
+    const look = `kubectl --context ${city} -n shop get timetable week -o jsonpath='{.spec}'`;
+    const { stdout } = await stage.until(bench, look, /closed on Sundays/, PATIENCE_MS);
     check(!stdout.includes('accounting'), 'the dropped field stays home');
   }
 }

@@ -16,20 +16,25 @@ import { orNone } from '../support/services-lab.ts';
 const TIMEOUT_MS = 150_000;
 /** The longest back-off of an informer, and some. */
 const WAIT_MS = 60_000;
-const GROUP = 'stable.example.com';
+const GROUP = 'times.example.com';
 
-interface CronTab extends KubeObject {
-  spec: { cronSpec?: string; image?: string; replicas?: number; secret?: string };
+interface Timetable extends KubeObject {
+  spec: { opens?: string; notice?: string; replicas?: number; secret?: string };
 }
-const crontabs: ResourceType<CronTab> = defineResource(`${GROUP}/v1`, 'CronTab', 'crontabs', 'Namespaced');
+const timetables: ResourceType<Timetable> = defineResource(
+  `${GROUP}/v1`,
+  'Timetable',
+  'timetables',
+  'Namespaced',
+);
 const DEFINITION = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `crontabs.${GROUP}` },
+  metadata: { name: `timetables.${GROUP}` },
   spec: {
     group: GROUP,
     scope: 'Namespaced',
-    names: { plural: 'crontabs', singular: 'crontab', kind: 'CronTab' },
+    names: { plural: 'timetables', singular: 'timetable', kind: 'Timetable' },
     versions: [
       {
         name: 'v1',
@@ -43,8 +48,8 @@ const DEFINITION = {
               spec: {
                 type: 'object',
                 properties: {
-                  cronSpec: { type: 'string' },
-                  image: { type: 'string' },
+                  opens: { type: 'string' },
+                  notice: { type: 'string' },
                   secret: { type: 'string' },
                   replicas: { type: 'integer', default: 1 },
                 },
@@ -60,35 +65,39 @@ const DEFINITION = {
 /** Over there an older definition: it fills in more than home's. */
 const THEIRS = JSON.parse(
   JSON.stringify(DEFINITION).replace(
-    '"image":{"type":"string"}',
-    '"image":{"type":"string"},"suspend":{"type":"boolean","default":false}',
+    '"notice":{"type":"string"}',
+    '"notice":{"type":"string"},"suspend":{"type":"boolean","default":false}',
   ),
 ) as object;
 const RIGHTS = [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'Role',
-    metadata: { namespace: 'tenant', name: 'crontabs' },
+    metadata: { namespace: 'tenant', name: 'timetables' },
     rules: [
-      { apiGroups: [GROUP], resources: ['crontabs'], verbs: ['list', 'watch', 'create', 'update', 'delete'] },
+      {
+        apiGroups: [GROUP],
+        resources: ['timetables'],
+        verbs: ['list', 'watch', 'create', 'update', 'delete'],
+      },
     ],
   },
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'RoleBinding',
-    metadata: { namespace: 'tenant', name: 'crontabs' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'crontabs' },
+    metadata: { namespace: 'tenant', name: 'timetables' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'timetables' },
     subjects: [{ kind: 'ServiceAccount', namespace: 'tributary-peers', name: 'rome' }],
   },
 ];
-const RULE: ReflectionRule = { group: GROUP, resource: 'crontabs', policy: 'All', drop: ['spec.secret'] };
+const RULE: ReflectionRule = { group: GROUP, resource: 'timetables', policy: 'All', drop: ['spec.secret'] };
 
 let lab: AgentLab;
 beforeAll(async () => {
   lab = await AgentLab.up();
   await applyYaml(lab.homeCluster.kubeconfig, JSON.stringify(DEFINITION));
   await eventually('the kind is served at home', async () => {
-    const { status } = await lab.homeCluster.api.call('GET', `/apis/${GROUP}/v1/crontabs`);
+    const { status } = await lab.homeCluster.api.call('GET', `/apis/${GROUP}/v1/timetables`);
     return status === 200;
   });
   await lab.start();
@@ -100,25 +109,25 @@ const setNode = async (spec: Partial<VirtualNodeSpec>): Promise<unknown> =>
   lab.home.patch(virtualNodes, { name: NODE }, { type: 'merge', body: { spec } });
 const setRules = async (...reflection: ReflectionRule[]): Promise<unknown> =>
   setNode({ namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'tenant', reflection }] });
-const addCronTab = async (name: string, annotations: Record<string, string> = {}): Promise<unknown> =>
-  lab.home.create(crontabs, {
+const addTimetable = async (name: string, annotations: Record<string, string> = {}): Promise<unknown> =>
+  lab.home.create(timetables, {
     metadata: { namespace: 'shop', name, annotations, finalizers: ['example.com/keep'] },
-    spec: { cronSpec: '* * * * *', secret: 'mine' },
+    spec: { opens: '08:30', secret: 'mine' },
   });
-const there = async (name: string): Promise<CronTab | undefined> =>
-  orNone(lab.foreign.get(crontabs, { namespace: 'tenant', name }));
+const there = async (name: string): Promise<Timetable | undefined> =>
+  orNone(lab.foreign.get(timetables, { namespace: 'tenant', name }));
 async function told(reason: string, namespace = 'shop'): Promise<string[]> {
   const { items } = await lab.home.list(events, { namespace });
   return items.filter((event) => event.reason === reason).map(({ message = '' }) => message);
 }
-const changeCronTab = async (name: string, body: object): Promise<unknown> =>
-  lab.home.patch(crontabs, { namespace: 'shop', name }, { type: 'merge', body });
+const changeTimetable = async (name: string, body: object): Promise<unknown> =>
+  lab.home.patch(timetables, { namespace: 'shop', name }, { type: 'merge', body });
 
 test(
   'a kind that the provider does not serve is told; it goes there once it does, without a restart',
   async () => {
-    await addCronTab('first');
-    await addCronTab('home', { 'tributary.dev/reflect': 'false' });
+    await addTimetable('first');
+    await addTimetable('home', { 'tributary.dev/reflect': 'false' });
     await setRules(RULE);
     await eventually(
       'it is told',
@@ -128,14 +137,15 @@ test(
     for (const object of RIGHTS) await applyYaml(lab.foreignCluster.kubeconfig, JSON.stringify(object));
     await eventually(
       'what is missing now is told',
-      async () => (await told('KindNotServed')).join().includes('the foreign cluster does not know crontabs'),
+      async () =>
+        (await told('KindNotServed')).join().includes('the foreign cluster does not know timetables'),
       WAIT_MS,
     );
     expect((await told('KindNotServed', 'default'))[0]).toContain('namespace shop: the foreign cluster');
     await applyYaml(lab.foreignCluster.kubeconfig, JSON.stringify(THEIRS));
     await eventually('it is there', async () => (await there('first')) !== undefined, WAIT_MS);
     const copy = await there('first');
-    expect(copy?.spec).toEqual({ cronSpec: '* * * * *', replicas: 1, suspend: false });
+    expect(copy?.spec).toEqual({ opens: '08:30', replicas: 1, suspend: false });
     expect(copy?.metadata).not.toHaveProperty('finalizers');
     expect(await there('home')).toBeUndefined();
     expect(await told('KindNotServed')).toHaveLength(1);
@@ -147,23 +157,23 @@ test(
   'a change is one write, and defaults of over there are none; a change of theirs is put back',
   async () => {
     const generation = async (): Promise<number> => (await there('first'))?.metadata.generation ?? 0;
-    await changeCronTab('first', { spec: { image: 'x' } });
-    await eventually('it follows', async () => (await there('first'))?.spec.image === 'x', WAIT_MS);
+    await changeTimetable('first', { spec: { notice: 'x' } });
+    await eventually('it follows', async () => (await there('first'))?.spec.notice === 'x', WAIT_MS);
     const before = await there('first');
     // Of no account over there: nothing may be written for it.
-    await changeCronTab('first', { spec: { secret: 'other' } });
-    await addCronTab('second');
+    await changeTimetable('first', { spec: { secret: 'other' } });
+    await addTimetable('second');
     await eventually('the next is there', async () => (await there('second')) !== undefined, WAIT_MS);
     expect((await there('first'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
     const was = await generation();
     await lab.foreign.patch(
-      crontabs,
+      timetables,
       { namespace: 'tenant', name: 'first' },
-      { type: 'merge', body: { spec: { image: 'evil' } } },
+      { type: 'merge', body: { spec: { notice: 'evil' } } },
     );
     await eventually(
       'it is put back',
-      async () => (await there('first'))?.spec.image === 'x' && (await generation()) === was + 2,
+      async () => (await there('first'))?.spec.notice === 'x' && (await generation()) === was + 2,
       WAIT_MS,
     );
   },
@@ -173,11 +183,11 @@ test(
 test(
   'opt-in, a name of somebody else, and the end of the rule',
   async () => {
-    await lab.foreign.create(crontabs, {
+    await lab.foreign.create(timetables, {
       metadata: { namespace: 'tenant', name: 'taken' },
-      spec: { image: 'theirs' },
+      spec: { notice: 'theirs' },
     });
-    await addCronTab('taken', { 'tributary.dev/reflect': 'true' });
+    await addTimetable('taken', { 'tributary.dev/reflect': 'true' });
     await setRules({ ...RULE, policy: 'OptIn' });
     await eventually(
       'the others are home',
@@ -185,16 +195,18 @@ test(
       WAIT_MS,
     );
     await eventually('it is told', async () => (await told('NameTaken')).length > 0, WAIT_MS);
-    await changeCronTab('first', { metadata: { annotations: { 'tributary.dev/reflect': 'true' } } });
+    await changeTimetable('first', { metadata: { annotations: { 'tributary.dev/reflect': 'true' } } });
     await eventually('it opts in', async () => (await there('first')) !== undefined, WAIT_MS);
     await setRules();
     await eventually('it is gone', async () => (await there('first')) === undefined, WAIT_MS);
-    expect((await there('taken'))?.spec.image).toBe('theirs');
+    expect((await there('taken'))?.spec.notice).toBe('theirs');
     await eventually(
       'the rule is forgotten',
       async () => {
         const { status } = await lab.home.get(virtualNodes, { name: NODE });
-        return status?.namespaces?.[0]?.reflection?.some(({ resource }) => resource === 'crontabs') !== true;
+        return (
+          status?.namespaces?.[0]?.reflection?.some(({ resource }) => resource === 'timetables') !== true
+        );
       },
       WAIT_MS,
     );

@@ -62,7 +62,7 @@ export class Stretched {
   static async open(): Promise<Stretched> {
     const sharing = {
       sharePercent: 100,
-      reflectableKinds: [{ group: 'stable.example.com', resource: 'crontabs' }],
+      reflectableKinds: [{ group: 'times.example.com', resource: 'timetables' }],
       services: [{ namespace: 'default', selector: { matchLabels: { lent: 'yes' } } }],
     };
     return new Stretched(

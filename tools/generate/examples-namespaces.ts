@@ -5,7 +5,7 @@ import type { SharingPolicy } from '../../src/api/sharing-policy.ts';
 import { API_VERSION } from '../../src/api/virtual-node.ts';
 import type { Written } from './examples-peering.ts';
 
-const CRONTABS = { group: 'stable.example.com', resource: 'crontabs' };
+const TIMETABLES = { group: 'times.example.com', resource: 'timetables' };
 
 const offloading: Written<NamespaceOffloading> = {
   apiVersion: API_VERSION,
@@ -17,7 +17,7 @@ const offloading: Written<NamespaceOffloading> = {
     naming: 'Same',
     reflection: [
       { resource: 'secrets', policy: 'OptIn' },
-      { ...CRONTABS, policy: 'All', drop: ['spec.clusterName'] },
+      { ...TIMETABLES, policy: 'All', drop: ['spec.clusterName'] },
     ],
     onRemoval: 'Return',
     releaseAfterSeconds: 60,
@@ -35,7 +35,7 @@ const sharing: Written<SharingPolicy> = {
     namespaceNaming: 'SameIfFree',
     ingressClasses: ['haproxy'],
     ingressHosts: ['shop.example.com'],
-    reflectableKinds: [CRONTABS],
+    reflectableKinds: [TIMETABLES],
     services: [{ namespace: 'data', selector: { matchLabels: { shared: 'yes' } } }],
   },
 };

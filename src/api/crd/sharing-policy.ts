@@ -143,8 +143,8 @@ const rules = {
       description: 'One kind.',
       required: ['group', 'resource'],
       properties: {
-        group: apiGroup('API group, for example stable.example.com.'),
-        resource: apiResource('Plural name, for example crontabs.'),
+        group: apiGroup('API group, for example times.example.com.'),
+        resource: apiResource('Plural name, for example timetables.'),
       } satisfies SchemaOf<ReflectableKind>,
     },
   },

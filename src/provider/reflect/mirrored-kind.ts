@@ -4,7 +4,7 @@ import type { Informer } from '../../kube/informer.ts';
 import type { NetworkView } from '../network-view.ts';
 import type { GroupResource } from './rules.ts';
 
-/** As kubectl names kinds: `services`, `ingresses.networking.k8s.io`, `crontabs.stable.example.com`. */
+/** As kubectl names kinds: `services`, `ingresses.networking.k8s.io`, `timetables.times.example.com`. */
 export type MirroredKindName = string;
 
 /** The objects of one kind on both sides of one offloaded namespace. Over there only those that are ours. */

@@ -6,24 +6,24 @@ import { until } from '../../support/e2e-until.ts';
 
 const NS = 'stretch';
 const NODES = ['milan', 'rome-1', 'turin'];
-const CRONTABS = '/apis/stable.example.com/v1/namespaces';
+const TIMETABLES = '/apis/times.example.com/v1/namespaces';
 
 let world: Stretched;
 
 beforeAll(async () => {
   world = await Stretched.open();
   // Kubernetes counts objects of a new kind some time after it is there.
-  for (const city of CITIES) await world.applyFile(city, 'default', 'crontab-kind.yaml');
+  for (const city of CITIES) await world.applyFile(city, 'default', 'timetable-kind.yaml');
   await world.stretch(NS, {
     naming: 'Same',
     releaseAfterSeconds: 3,
     reflection: [
       {
-        group: 'stable.example.com',
-        resource: 'crontabs',
+        group: 'times.example.com',
+        resource: 'timetables',
         version: 'v1',
         policy: 'All',
-        drop: ['spec.owner'],
+        drop: ['spec.keeper'],
       },
     ],
   });
@@ -268,14 +268,14 @@ test('a referenced ConfigMap changes inside the remote container; a Secret that 
 });
 
 test('a custom resource travels by configuration alone, without the field that is dropped', async () => {
-  await world.applyFile('rome', NS, 'crontab.yaml');
+  await world.applyFile('rome', NS, 'timetable.yaml');
   for (const city of PROVIDERS) {
     const found = await until(
       `the object in ${city}`,
-      async () => world.network.api(city).get<{ spec: unknown }>(`${CRONTABS}/${NS}/crontabs/nightly`),
+      async () => world.network.api(city).get<{ spec: unknown }>(`${TIMETABLES}/${NS}/timetables/week`),
       { seconds: 90 },
     );
-    expect(found.spec).toEqual({ cronSpec: '0 3 * * *', image: 'my-awesome-cron-image' });
+    expect(found.spec).toEqual({ opens: '08:30', notice: 'closed on Sundays' });
   }
 });
 

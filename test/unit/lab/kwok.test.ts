@@ -1,9 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 
 import { expect, test } from '@jest/globals';
-import { parseAllDocuments } from 'yaml';
 
 import { freePorts } from '../../../lab/free-ports.ts';
 import { kwokNodes } from '../../../lab/kwok.ts';
@@ -21,18 +18,18 @@ test('kwok nodes have ranges of their own, room for pods, and the mark of kwok',
   });
 });
 
-test('the stages play nodes and pods', () => {
-  const file = join(import.meta.dirname, '..', '..', '..', 'lab', 'kwok', 'stages.yaml');
-  const stages = parseAllDocuments(readFileSync(file, 'utf8')).map(
-    (document) => document.toJS() as { kind: string; metadata: { name: string } },
-  );
-  expect(stages.map(({ metadata }) => metadata.name)).toEqual([
-    'node-initialize',
-    'node-heartbeat-with-lease',
-    'pod-ready',
-    'pod-complete',
-    'pod-delete',
-  ]);
+test('a node is told what it is when it is made: kwok only says that it is Ready', () => {
+  const [node] = kwokNodes({ name: 'home', nodeCount: 1, podCidr: '10.244.0.0/16' });
+  expect(node).toMatchObject({
+    status: {
+      addresses: [
+        { type: 'InternalIP', address: '127.0.0.1' },
+        { type: 'Hostname', address: 'home-1' },
+      ],
+      nodeInfo: { architecture: 'amd64', operatingSystem: 'linux' },
+    },
+  });
+  expect(node?.['status']).not.toHaveProperty('conditions');
 });
 
 test('ports are free, distinct, and never given out twice', async () => {

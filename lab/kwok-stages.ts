@@ -1,0 +1,96 @@
+/**
+ * How kwok plays what a kubelet would do, as Stages of its API (`kwok.x-k8s.io/v1alpha1`). There are three, and none
+ * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a deleted pod is gone at once. What a
+ * node is stands in the Node that the lab applies, and its Lease is kept by kwok without a Stage. Jobs, init
+ * containers and readiness gates are not played: nothing here gives any to a pretended node.
+ */
+
+/** One step from a state of an object to the next, for every object that `when` selects. */
+export interface Stage {
+  readonly apiVersion: 'kwok.x-k8s.io/v1alpha1';
+  readonly kind: 'Stage';
+  readonly metadata: { readonly name: string };
+  readonly spec: {
+    readonly resourceRef: { readonly apiGroup: 'v1'; readonly kind: 'Node' | 'Pod' };
+    readonly selector: { readonly matchExpressions: readonly { readonly jq: Requirement }[] };
+    readonly steps: readonly [Step];
+  };
+}
+
+/** What jq finds at `key`, compared with `values`. */
+type Requirement =
+  | { readonly key: string; readonly operator: 'In' | 'NotIn'; readonly values: readonly string[] }
+  | { readonly key: string; readonly operator: 'Exists' | 'DoesNotExist' };
+
+type Step =
+  | { readonly delete: true }
+  | {
+      readonly patch: { readonly subresource: 'status'; readonly root: 'status'; readonly template: string };
+    };
+
+const isReady = '.status.conditions[]? | select(.type == "Ready") | .status';
+const deletion = '.metadata.deletionTimestamp';
+
+/** Templates are Go's; what they give is YAML, merged into the status. */
+const readyNode = `
+{{ $now := Quote Now }}
+conditions:
+- { type: Ready, status: "True", reason: Pretended, lastHeartbeatTime: {{ $now }}, lastTransitionTime: {{ $now }} }
+`;
+
+/** Addresses stand in the lists, too: a pod that is played twice has two then, which the API server refuses. */
+const runningPod = `
+{{ $now := Quote Now }}
+{{ $node := .spec.nodeName }}
+{{ $hostIP := NodeIPWith $node | Quote }}
+{{ $podIP := PodIPWith $node (default false .spec.hostNetwork) .metadata.uid .metadata.name .metadata.namespace | Quote }}
+phase: Running
+startTime: {{ $now }}
+hostIP: {{ $hostIP }}
+hostIPs: [{ ip: {{ $hostIP }} }]
+podIP: {{ $podIP }}
+podIPs: [{ ip: {{ $podIP }} }]
+conditions:
+{{ range list "Initialized" "ContainersReady" "Ready" }}
+- { type: {{ . }}, status: "True", lastTransitionTime: {{ $now }} }
+{{ end }}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ Quote .name }}
+  image: {{ Quote .image }}
+  restartCount: 0
+  ready: true
+  state: { running: { startedAt: {{ $now }} } }
+{{ end }}
+`;
+
+export const stages: readonly Stage[] = [
+  stage('node-ready', 'Node', [{ key: isReady, operator: 'NotIn', values: ['True'] }], status(readyNode)),
+  stage(
+    'pod-runs',
+    'Pod',
+    [
+      { key: deletion, operator: 'DoesNotExist' },
+      { key: '.status.phase', operator: 'In', values: ['Pending'] },
+    ],
+    status(runningPod),
+  ),
+  stage('pod-ends', 'Pod', [{ key: deletion, operator: 'Exists' }], { delete: true }),
+];
+
+function stage(name: string, kind: 'Node' | 'Pod', when: readonly Requirement[], step: Step): Stage {
+  return {
+    apiVersion: 'kwok.x-k8s.io/v1alpha1',
+    kind: 'Stage',
+    metadata: { name },
+    spec: {
+      resourceRef: { apiGroup: 'v1', kind },
+      selector: { matchExpressions: when.map((jq) => ({ jq })) },
+      steps: [step],
+    },
+  };
+}
+
+function status(template: string): Step {
+  return { patch: { subresource: 'status', root: 'status', template } };
+}
