@@ -23,6 +23,7 @@ export default {
       setupFilesAfterEnv: ['<rootDir>/test/support/e2e-timeout.ts'],
     }),
   })),
+  testSequencer: '<rootDir>/tools/jest/sequencer.mjs',
   reporters: ['default', '<rootDir>/tools/jest/closing-line.mjs'],
   coverageProvider: 'v8',
 };

@@ -3,6 +3,9 @@
  * Usage: node tools/jest.ts unit|integration|e2e [jest arguments]
  */
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
+import { cacheDir } from '../lab/cache.ts';
 
 const [project, ...rest] = process.argv.slice(2);
 if (project === undefined || !['unit', 'integration', 'e2e'].includes(project)) {
@@ -26,6 +29,10 @@ const run = spawnSync(
     '--selectProjects',
     project,
   ],
-  { stdio: 'inherit' },
+  {
+    stdio: 'inherit',
+    // Tests start the program some hundred times: with its compiled code at hand it takes a third of the time to start.
+    env: { NODE_COMPILE_CACHE: join(cacheDir(), 'compiled'), ...process.env },
+  },
 );
 process.exit(run.status ?? 1);

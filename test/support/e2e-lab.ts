@@ -12,22 +12,16 @@ import { agentImage } from '../../lab/images-agent.ts';
 import { Lab } from '../../lab/lab.ts';
 
 export const E2E_LAB = 'e2e';
-/** Of the tests of peering; see e2e-peers.ts. */
+/** Of the tests of peering, and of what happens to the network below; see e2e-peers.ts and e2e-underlay.ts. */
 export const PEERS_LAB = 'peers';
-/** Of the tests of the network; see e2e-network.ts. */
+/** Of the tests of the network, and of namespaces that stretch over clusters; see e2e-network.ts and e2e-namespaces.ts. */
 export const NETWORK_LAB = 'net';
-/** Of those of what happens to the network below; see e2e-underlay.ts. */
-export const UNDERLAY_LAB = 'under';
-/** Of those of namespaces that stretch over clusters; see e2e-namespaces.ts. */
-export const NAMESPACES_LAB = 'names';
 
 /** By folder of test/e2e. */
 const LABS: Readonly<Record<string, string>> = {
   kubelet: E2E_LAB,
   peers: PEERS_LAB,
   network: NETWORK_LAB,
-  namespaces: NAMESPACES_LAB,
-  underlay: UNDERLAY_LAB,
 };
 
 /** Of this run: tools/test.ts has files of another folder run beside it. */

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { NamespaceOffloading, OffloadedCluster } from '../../src/api/namespace-offloading.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { podPath } from './e2e-api.ts';
-import { NAMESPACES_LAB } from './e2e-lab.ts';
 import { OneNetwork, type City } from './e2e-network.ts';
 import { BUSYBOX } from './e2e-pods.ts';
 import { until } from './e2e-until.ts';
@@ -65,13 +64,21 @@ export class Stretched {
       reflectableKinds: [{ group: 'times.example.com', resource: 'timetables' }],
       services: [{ namespace: 'default', selector: { matchLabels: { lent: 'yes' } } }],
     };
-    return new Stretched(
-      await OneNetwork.open({ lab: NAMESPACES_LAB, nodes: { milan: 2 }, namespaces: [], sharing }),
-    );
+    const stretched = new Stretched(await OneNetwork.open({ namespaces: [], sharing }));
+    await stretched.#oneNodeOfRome(true);
+    return stretched;
   }
 
+  /** Leaves the lab to the next file. */
   async close(): Promise<void> {
+    await this.#oneNodeOfRome(false);
     await this.network.close();
+  }
+
+  /** What runs at home has one place there. */
+  async #oneNodeOfRome(isOne: boolean): Promise<void> {
+    const taints = isOne ? [{ key: 'test.example.com/unused', effect: 'NoSchedule' }] : null;
+    await this.network.api('rome').patch('/api/v1/nodes/rome-2', { spec: { taints } });
   }
 
   async ask(command: string, seconds: number = PATIENCE): Promise<string> {

@@ -1,7 +1,7 @@
 /**
- * The lab of the end-to-end tests of the network: three clusters that all use the same addresses for pods and services.
- * Rome, with two nodes, borrows from milan, which is on its LAN, and from turin, which is not; those two know nothing of
- * each other. Jest's globalTeardown removes it.
+ * The lab of the end-to-end tests of the network and of stretched namespaces: three clusters that all use the same addresses for
+ * pods and services. Rome borrows from milan, which is on its LAN, and from turin, which is not; those two know nothing of
+ * each other. Rome and milan have two nodes. Jest's globalTeardown removes it.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,10 +45,6 @@ const ROLES = ['cluster', 'gateway', 'node'] as const;
 type Role = (typeof ROLES)[number];
 
 export interface OneNetworkOptions {
-  /** Default: that of the tests of the network. */
-  lab?: string;
-  /** Where it is not one; default: two in rome. */
-  nodes?: Partial<Record<City, number>>;
   /** Named by rome's policy; default SHOP. */
   namespaces?: readonly string[];
   /** More of what the providers share. */
@@ -82,7 +78,7 @@ export class OneNetwork {
 
   /** The lab with Tributary in all clusters, and rome's peerings with the two others. */
   static async open(options: OneNetworkOptions = {}): Promise<OneNetwork> {
-    const lab = await upNetworkLab(options);
+    const lab = await upNetworkLab();
     const bench = await Workbench.create(lab);
     const before = await firstSnapshot(lab);
     await Promise.all(CITIES.map(async (city) => install(bench, city)));
@@ -266,10 +262,8 @@ table ${TABLE} {
 }
 
 /** Nothing is done to one that is up and kept. */
-async function upNetworkLab({
-  lab: name = NETWORK_LAB,
-  nodes = { rome: 2 },
-}: OneNetworkOptions): Promise<Lab> {
+async function upNetworkLab(): Promise<Lab> {
+  const name = NETWORK_LAB;
   if (process.env['TRIBUTARY_E2E_LAB'] === 'keep') {
     const kept = await Lab.open(name).catch(() => undefined);
     if (kept !== undefined) return kept;
@@ -280,9 +274,9 @@ async function upNetworkLab({
   const lab = await Lab.up({
     name,
     clusters: [
-      { name: 'rome', nodes: nodes.rome ?? 1, ...SAME },
-      { name: 'milan', nodes: nodes.milan ?? 1, ...SAME },
-      { name: 'turin', nodes: nodes.turin ?? 1, segment: 1, ...SAME },
+      { name: 'rome', nodes: 2, ...SAME },
+      { name: 'milan', nodes: 2, ...SAME },
+      { name: 'turin', segment: 1, ...SAME },
     ],
   });
   const archive = await image;

@@ -32,12 +32,8 @@ const TABLE = 'inet peers-test';
 /** Leaves are renewed after about 40 s; the API server grants tokens of ten minutes at least. */
 const SHORT_LIVES = '--leaf-seconds 60 --credential-seconds 600';
 
-const PLAIN = [
-  { name: 'rome', metricsServer: false },
-  { name: 'milan', nodes: 2, segment: 1, metricsServer: false },
-] as const;
 /** With what guests can be given: volumes, a runtime class, metrics. */
-const WITH_ALL = [
+const CLUSTERS = [
   { name: 'rome' },
   { name: 'milan', nodes: 2, segment: 1, storage: true, hardenedRuntime: true, networkPolicies: true },
 ] as const;
@@ -67,8 +63,8 @@ export class Peers {
    * The lab with Tributary in both clusters, without any peering; brought up by whoever comes first. `options` are
    * further ones of `tributary manifests cluster`.
    */
-  static async open(name: string = PEERS_LAB, options = ''): Promise<Peers> {
-    const lab = await upPeersLab(name, options);
+  static async open(options = ''): Promise<Peers> {
+    const lab = await upPeersLab(options);
     const bench = await Workbench.create(lab);
     const [rome, milan] = await Promise.all(CITIES.map(async (city) => idOf(bench, city)));
     const peers = new Peers(lab, bench, { rome: rome ?? '', milan: milan ?? '' });
@@ -318,7 +314,8 @@ table ${TABLE} {
 }
 
 /** The lab with Tributary in both clusters; nothing is done to one that is up and kept. */
-async function upPeersLab(name: string, options: string): Promise<Lab> {
+async function upPeersLab(options: string): Promise<Lab> {
+  const name = PEERS_LAB;
   if (process.env['TRIBUTARY_E2E_LAB'] === 'keep') {
     const kept = await Lab.open(name).catch(() => undefined);
     if (kept !== undefined) return kept;
@@ -326,10 +323,7 @@ async function upPeersLab(name: string, options: string): Promise<Lab> {
   await onlyLab(name);
   const image = agentImage(console.error);
   image.catch(() => undefined);
-  const lab = await Lab.up({
-    name,
-    clusters: name === PEERS_LAB ? WITH_ALL : PLAIN,
-  });
+  const lab = await Lab.up({ name, clusters: CLUSTERS });
   const [bench, archive] = await Promise.all([Workbench.create(lab), image]);
   await Promise.all(lab.clusters.map(async (cluster) => cluster.loadImage(archive)));
   await Promise.all(CITIES.map(async (city) => install(bench, city, { options })));

@@ -7,12 +7,10 @@ import type { Node } from '../../lab/node.ts';
 import { processesIn } from '../../lab/node-processes.ts';
 import { bridgeAddress, segmentCidr } from '../../lab/network.ts';
 import { signalProcess } from '../../lab/process.ts';
-import { Lab } from '../../lab/lab.ts';
 import { agentImageName } from '../../lab/images-agent.ts';
 import type { Tunnel } from '../../src/api/tunnel.ts';
 import type { Lease, Pod } from '../../src/api/wire.ts';
 import { corePath, podPath } from './e2e-api.ts';
-import { UNDERLAY_LAB } from './e2e-lab.ts';
 import { ECHO_PORT, PodPlace } from './e2e-pod-place.ts';
 import { Peers, type City } from './e2e-peers.ts';
 import { aPod, conditionOf, isReady } from './e2e-pods.ts';
@@ -40,7 +38,7 @@ export class Underlay {
 
   /** Peered for a namespace, the tunnel Ready on both sides. */
   static async open(namespace: string): Promise<Underlay> {
-    const peers = await Peers.open(UNDERLAY_LAB, '--preshared-keys on');
+    const peers = await Peers.open('--preshared-keys on');
     const underlay = new Underlay(peers, namespace);
     await underlay.setRouter('');
     for (const city of ['rome', 'milan'] as const) await underlay.#install(city);
@@ -51,8 +49,9 @@ export class Underlay {
 
   async close(): Promise<void> {
     await this.setRouter('');
+    await this.peers.unpeer();
+    for (const city of ['rome', 'milan'] as const) await this.#uninstall(city);
     await this.peers.close();
-    if (process.env['TRIBUTARY_E2E_LAB'] !== 'keep') await Lab.down(UNDERLAY_LAB);
   }
 
   async #install(city: City): Promise<void> {
@@ -66,6 +65,16 @@ export class Underlay {
     for (const what of ['deployment/tributary-gateway', 'daemonset/tributary-node']) {
       const rollout = `kubectl --context ${city} -n ${NETWORK} rollout status ${what} --timeout=120s`;
       await this.peers.ask(rollout, { timeoutMs: 130_000 });
+    }
+  }
+
+  /** Leaves the lab to the next file as it was; what a gateway has set in kernels does no harm without it. */
+  async #uninstall(city: City): Promise<void> {
+    for (const what of ['gateway', 'node']) {
+      await this.peers.ask(
+        `tributary manifests ${what} --image ${agentImageName} | kubectl --context ${city} delete --ignore-not-found --wait -f -`,
+        { timeoutMs: 120_000 },
+      );
     }
   }
 

@@ -1,0 +1,24 @@
+import { expect, test } from '@jest/globals';
+
+import { filesOf, lanesOf, STAGES } from '../../../tools/test-plan.ts';
+
+const files = { unit: filesOf('unit'), integration: filesOf('integration'), e2e: filesOf('e2e') };
+
+test('every file runs once', () => {
+  const planned = lanesOf(new Set(STAGES), files).flatMap((lane) => lane.flatMap((part) => part.files));
+  expect(planned.toSorted()).toEqual(Object.values(files).flat().toSorted());
+});
+
+test('only what was asked for runs, and nothing is an empty part', () => {
+  const lanes = lanesOf(new Set(['unit']), { ...files, e2e: [] });
+  expect(lanes.map((lane) => lane.map(({ name }) => name))).toEqual([['unit tests']]);
+});
+
+test('what runs on control planes waits for their programs, what runs on nodes for all', () => {
+  const parts = lanesOf(new Set(STAGES), files).flat();
+  expect(parts.filter(({ stage }) => stage === 'e2e').every(({ needs }) => needs === 'everything')).toBe(
+    true,
+  );
+  expect(parts.find(({ name }) => name === 'integration tests')?.needs).toBe('clusters');
+  expect(parts.find(({ stage }) => stage === 'unit')?.needs).toBeUndefined();
+});

@@ -1,0 +1,92 @@
+/**
+ * What `make test` runs, and what of it beside what. Three lanes keep two cores busy: most end-to-end files wait, for nodes that are
+ * lost and certificates that are renewed, while checks, unit tests and control planes compute.
+ */
+import { globSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+import type { SetupStage } from './background-setup.ts';
+
+export type Suite = 'unit' | 'integration' | 'e2e';
+export type Stage = 'check' | Suite;
+export const STAGES: readonly Stage[] = ['check', 'unit', 'integration', 'e2e'];
+
+/** What runs as one: a Jest process over some files of a suite, or the check. */
+export interface Part {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly files: readonly string[];
+  /** Of Jest. */
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** What must have been built. */
+  readonly needs?: SetupStage;
+}
+
+/** The parts of a lane run one after another. */
+export type Lane = readonly Part[];
+
+/** Files by suite, each in the order of their paths. */
+export type Files = Readonly<Record<Suite, readonly string[]>>;
+
+export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
+
+/** Files that need real networks and processes of a whole cluster: one at a time. The others borrow control planes, two at a time. */
+const NETWORKS =
+  /\/integration\/(lan-|namespaces-peering|network-|offered-services|peering-(?!cl|crd)|versions)/;
+
+/** The folder of test/e2e whose files wait most of the time. */
+const WAITS = 'peers';
+
+/** All lanes of the stages that are asked for. */
+export function lanesOf(stages: ReadonlySet<Stage>, files: Files): Lane[] {
+  const lanes: Lane[] = [
+    [CHECK, unit(files.unit), ...integration(files.integration, false)],
+    endToEnd(files.e2e, (folder) => folder === WAITS),
+    [...endToEnd(files.e2e, (folder) => folder !== WAITS), ...integration(files.integration, true)],
+  ];
+  return lanes
+    .map((lane) =>
+      lane.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0)),
+    )
+    .filter((lane) => lane.length > 0);
+}
+
+const CHECK: Part = {
+  name: 'check (format, lint, types, generated files)',
+  stage: 'check',
+  files: [],
+  args: [],
+};
+
+const unit = (files: readonly string[]): Part => ({
+  name: 'unit tests',
+  stage: 'unit',
+  files,
+  args: ['--maxWorkers=2'],
+});
+
+function integration(files: readonly string[], networks: boolean): Part[] {
+  return [
+    {
+      name: networks ? 'integration tests with networks' : 'integration tests',
+      stage: 'integration',
+      files: files.filter((path) => NETWORKS.test(path) === networks),
+      args: networks ? ['--runInBand'] : ['--maxWorkers=2'],
+      needs: networks ? 'everything' : 'clusters',
+    },
+  ];
+}
+
+/** A part for each folder: its files share clusters (test/support/e2e-lab.ts). */
+function endToEnd(files: readonly string[], isWanted: (folder: string) => boolean): Part[] {
+  const folderOf = (path: string): string => basename(dirname(path));
+  return [...new Set(files.map(folderOf))].filter(isWanted).map((folder) => ({
+    name: `end-to-end tests, ${folder}`,
+    stage: 'e2e',
+    files: files.filter((path) => folderOf(path) === folder),
+    args: ['--runInBand'],
+    env: { TRIBUTARY_E2E_FOLDER: folder },
+    needs: 'everything',
+  }));
+}
