@@ -12,11 +12,12 @@ NODES ?= 1
 ROUNDS ?= 5
 MINUTES ?= 10
 
-.PHONY: help setup demo test check lab-up lab-down bench bench-network bench-slices image clean clean-cache
+.PHONY: help setup demo test test-long check lab-up lab-down bench bench-network bench-slices image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|peering|network|namespaces|safety|away]  shows one part of the product on real clusters (lab/demo/)'
 	@echo 'make test               checks, unit, integration and end-to-end tests'
+	@echo 'make test-long          the same with the long variants, which it names'
 	@echo 'make check              format, lint, types, generated files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
 	@echo 'make lab-down           takes them down, also after a crash'
@@ -39,6 +40,10 @@ test:
 	@tools/setup.sh node
 	@tools/setup.sh packages-if-root
 	@$(NODE) tools/test.ts
+
+# All points at which processes are killed, more pods, more rounds (test/support/long.ts): each says what it adds.
+test-long: export TRIBUTARY_TEST_LONG = 1
+test-long: test
 
 check:
 	@tools/setup.sh node

@@ -173,7 +173,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     // Below ten minutes the API server refuses.
     credentialSeconds: seconds('credential-seconds', 3600, 600),
     drainSeconds: seconds('drain-seconds', 300, 0),
-    leafSeconds: seconds('leaf-seconds', 86_400, 60),
+    leafSeconds: seconds('leaf-seconds', 86_400, 20),
     webhookPort: options['webhook-port'] === undefined ? undefined : port('webhook-port', 0),
     offloadNamespaces: selector(options['offload-namespaces'], mistakes),
     lanInterfaces: list('lan-interfaces'),

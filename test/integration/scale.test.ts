@@ -6,16 +6,17 @@ import type { ProcessFigures } from '../../bench/process-figures.ts';
 import type { Program } from '../../bench/program.ts';
 import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
+import { short } from '../support/long.ts';
 
 /**
  * Hundreds of pods at once, and some minutes' worth of coming and going, through the compiled agent as a process. The
  * same bed as `make bench`, which takes more rounds and ten minutes of churn. Times are printed, never asserted.
  */
 
-const PODS = process.env['TRIBUTARY_TEST_LONG'] === '1' ? 1_000 : 400;
+const PODS = short('pods at once', { short: 300, long: 1_000 });
 /** Not counted: a compiler's work on fresh code is not the agent's. */
-const WARM_UP = 100;
-const CHURN = { minutes: 0.5, pods: 100 };
+const WARM_UP = 50;
+const CHURN = { minutes: short('minutes of coming and going', { short: 0.25, long: 2 }), pods: 100 };
 const SETUP_TIMEOUT_MS = 180_000;
 /** Generous: a machine that also does other things must not fail here. */
 const TIMEOUT_MS = 900_000;

@@ -29,8 +29,8 @@ const SYSTEM = 'tributary-system';
 const GROUP = '/apis/tributary.dev/v1alpha1';
 const TABLE = 'inet peers-test';
 
-/** Leaves are renewed after about 40 s; the API server grants tokens of ten minutes at least. */
-const SHORT_LIVES = '--leaf-seconds 60 --credential-seconds 600';
+/** Leaves are renewed after about 13 s; the API server grants tokens of ten minutes at least. */
+const SHORT_LIVES = '--leaf-seconds 20 --credential-seconds 600';
 
 /** With what guests can be given: volumes, a runtime class, metrics. */
 const CLUSTERS = [
