@@ -27,18 +27,20 @@ help:
 	@echo 'make image              builds the container image'
 	@echo 'make clean              removes what was built in this folder; clean-cache what was built for the lab'
 
-# What demos and real clusters need.
+# What real clusters need.
 setup:
-	@tools/setup.sh node
-	@tools/setup.sh packages
+	@tools/setup.sh all
 	@$(NODE) tools/setup.ts containers
 
-demo: setup
+# Builds only what this demo runs.
+demo:
+	@tools/setup.sh all
 	@npm run --silent demo -- $(DEMO)
 
 test:
 	@tools/setup.sh node
 	@tools/setup.sh packages-if-root
+	@tools/setup.sh go-if-root
 	@$(NODE) tools/test.ts
 
 # All points at which processes are killed, more pods, more rounds (test/support/long.ts): each says what it adds.

@@ -35,8 +35,6 @@ export interface BinaryModule {
   readonly programs: Readonly<Partial<Record<BinaryName, ProgramSource>>>;
   /** What `-X` sets, beside `-s -w`, from go.mod. */
   readonly variables?: (goMod: string) => Readonly<Record<string, string>>;
-  /** Built only where it is named: not every lab wants it. */
-  readonly optional?: boolean;
 }
 
 const KUBERNETES = 'k8s.io/kubernetes';
@@ -88,13 +86,15 @@ export const modules: readonly BinaryModule[] = [
     // of shared libraries as that of `programs`, so that those are not compiled again.
     name: 'local-path',
     programs: { 'local-path-provisioner': { package: 'github.com/rancher/local-path-provisioner' } },
-    optional: true,
   },
 ];
 
+/** Built only where they are named: not every lab of containers runs them. */
+const OPTIONAL: ReadonlySet<BinaryName> = new Set(['kwok', 'local-path-provisioner']);
+
 /** What every lab of containers runs. */
 export const standardPrograms = (): BinaryName[] =>
-  modules.filter(({ optional = false }) => !optional).flatMap(programNames);
+  modules.flatMap(programNames).filter((name) => !OPTIONAL.has(name));
 
 export const programNames = (module: BinaryModule): BinaryName[] =>
   Object.keys(module.programs) as BinaryName[];

@@ -4,6 +4,9 @@
 #   tools/setup.sh node               node_modules, from package-lock.json
 #   tools/setup.sh packages           the Debian packages of lab/packages.txt; fails where one is missing and cannot be had
 #   tools/setup.sh packages-if-root   the same, but only says what is missing (then only kwok clusters can be had)
+#   tools/setup.sh go                 a Go that can build the lab's programs, from Debian or its backports, where there is none
+#   tools/setup.sh go-if-root         the same, but only says what is missing
+#   tools/setup.sh all                go, and beside each other the sources of the lab's programs, node, and packages
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -79,9 +82,73 @@ setup_packages() { # setup_packages [optional]
   say "setup: $problem"
 }
 
+# Since this minor version of 1.x Go fetches a newer one of itself from the module proxy (lab/go-build.ts asks it to).
+least_go=21
+
+go_is_there() {
+  for go in go /usr/local/go/bin/go /usr/lib/go-1.*/bin/go; do
+    minor=$(cd / && "$go" env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+    [ "${minor:-0}" -lt "$least_go" ] || return 0
+  done
+  return 1
+}
+
+# The newest package golang-1.x-go that apt knows, where it is new enough.
+go_package() {
+  minor=$(apt-cache pkgnames golang-1. | sed -n 's/^golang-1\.\([0-9]*\)-go$/\1/p' | sort -n | tail -n 1)
+  [ "${minor:-0}" -lt "$least_go" ] || printf 'golang-1.%s-go' "$minor"
+}
+
+# The backports of the mirrors that this machine has already; its own list of sources stays as it is.
+backports=/etc/apt/sources.list.d/tributary-backports.list
+add_backports() {
+  release=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+  # shellcheck disable=SC2016 # apt's own format
+  mirror=$(apt-get indextargets --format '$(SUITE) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+    sed -n "s/^[^ ]* $release \(.*\)/\1/p" | head -n 1)
+  [ -n "$release" ] && [ -n "$mirror" ] || return 1
+  trap 'rm -f "$backports"' EXIT
+  printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s-backports main\n' "$mirror" "$release" >"$backports"
+  apt-get -qq update
+}
+
+setup_go() { # setup_go [optional]
+  go_is_there && return 0
+  hint="install Go 1.$least_go or newer from your distribution or https://go.dev/dl"
+  if [ "$(id -u)" -ne 0 ] || ! has apt-get; then
+    [ "${1:-}" = optional ] || fail "Go is missing: $hint"
+    say "setup: Go is missing, and without the lab's programs no cluster can be had: $hint"
+    return 0
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  step 'updating the list of packages' apt-get -qq update || say 'setup: apt-get update failed; trying with the old list'
+  if [ -z "$(go_package)" ]; then step 'looking into the backports' add_backports || true; fi
+  package=$(go_package)
+  [ -n "$package" ] || fail "Go is missing, and neither Debian nor its backports have a new one: $hint"
+  step "installing $package" apt-get -qq -y install --no-install-recommends "$package" || fail "$package cannot be installed: $hint"
+  go_is_there || fail "$package is installed, but its go does not run: $hint"
+}
+
+# Downloading waits for the network only, so it runs beside the others; what fails here fails again, with a reason, in the build.
+fetch_modules() {
+  (cd lab/binaries/programs && GOTOOLCHAIN=auto GOWORK=off GOFLAGS=-mod=readonly "$go" list -tags tools -deps ./... >/dev/null 2>&1) || true
+}
+
+setup_all() {
+  setup_go
+  go_is_there && fetch_modules &
+  modules=$!
+  setup_node
+  setup_packages
+  wait "$modules" || true
+}
+
 case ${1:-} in
+  all) setup_all ;;
   node) setup_node ;;
   packages) setup_packages ;;
   packages-if-root) setup_packages optional ;;
-  *) fail 'usage: tools/setup.sh node|packages|packages-if-root' ;;
+  go) setup_go ;;
+  go-if-root) setup_go optional ;;
+  *) fail 'usage: tools/setup.sh all|node|packages|packages-if-root|go|go-if-root' ;;
 esac

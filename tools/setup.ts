@@ -3,6 +3,7 @@
  * Usage: node tools/setup.ts kwok|containers|image|tests
  */
 import { binaries, type BinaryName } from '../lab/binaries.ts';
+import { standardPrograms } from '../lab/binary-table.ts';
 import { agentImage } from '../lab/images-agent.ts';
 import { localPathImage, systemImages } from '../lab/images.ts';
 import { missing, thisMachine } from '../lab/preflight.ts';
@@ -23,7 +24,8 @@ const kwokPrograms: readonly BinaryName[] = [
 ];
 
 async function containers(): Promise<void> {
-  await binaries(progress);
+  // One build for all: each library is compiled once, and programs are linked beside each other.
+  await binaries(progress, [...standardPrograms(), ...kwokPrograms]);
   await systemImages(progress);
   await localPathImage(progress);
 }
