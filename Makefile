@@ -20,7 +20,7 @@ help:
 	@echo 'make test-long          the same with the long variants, which it names'
 	@echo 'make check              format, lint, types, generated files, of all files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
-	@echo 'make lab-down           takes them down, also after a crash'
+	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
 	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
 	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
 	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
