@@ -174,6 +174,13 @@ export class Lab {
     return knownDaemons(this.#journal);
   }
 
+  /** Stays up without a holder: whoever comes next may have it. */
+  async leave(): Promise<void> {
+    const hold = holds.get(this.name);
+    holds.delete(this.name);
+    await hold?.release();
+  }
+
   /** Removes the lab. */
   async down(): Promise<void> {
     for (const cluster of this.clusters) cluster.api.close();
