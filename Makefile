@@ -18,9 +18,9 @@ help:
 	@echo 'make demo [DEMO=pods|peering|network|namespaces|safety|away]  shows one part of the product on real clusters (lab/demo/)'
 	@echo 'make test               checks, unit, integration and end-to-end tests'
 	@echo 'make test-long          the same with the long variants, which it names'
-	@echo 'make check              format, lint, types, generated files'
+	@echo 'make check              format, lint, types, generated files, of all files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
-	@echo 'make lab-down           takes them down, also after a crash'
+	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
 	@echo 'make bench              1,000 pods against a null mirror [ROUNDS=5], then churn [MINUTES=10]'
 	@echo 'make bench-network      throughput and time through tunnels against wireguard-go by hand; time per peer'
 	@echo 'make bench-slices       10,000 endpoints in 100 EndpointSlices against a null mirror [ROUNDS=5]; one that flaps'
@@ -49,7 +49,7 @@ test-long: test
 
 check:
 	@tools/setup.sh node
-	@npm run --silent check
+	@npm run --silent check:all
 
 ifeq ($(WORKLOAD),kwok)
 lab-up:

@@ -6,7 +6,8 @@ import type { Workload } from './spec.ts';
 
 export type LabCommand =
   | { readonly verb: 'up'; readonly options: LabOptions }
-  | { readonly verb: 'down' | 'status'; readonly name: string }
+  | { readonly verb: 'status'; readonly name: string }
+  | { readonly verb: 'down'; readonly name: string; readonly force: boolean }
   | { readonly verb: 'kubeconfig'; readonly name: string; readonly cluster: string }
   | { readonly verb: 'help' };
 
@@ -20,6 +21,7 @@ export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
 
   --name NAME         which lab (default: lab); labs of different names live side by side
   --directory DIR     (up) where to keep data: on a disk (default: in the cache)
+  --force             (down) even while another program works with it
 `;
 
 const OPTIONS = {
@@ -29,6 +31,7 @@ const OPTIONS = {
   nodes: { type: 'string', default: '1' },
   'no-metrics': { type: 'boolean', default: false },
   directory: { type: 'string' },
+  force: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
@@ -43,6 +46,7 @@ export function parseArguments(args: readonly string[]): LabCommand {
     case 'up':
       return { verb, options: upOptions(values) };
     case 'down':
+      return { verb, name: values.name, force: values.force };
     case 'status':
       return { verb, name: values.name };
     case 'kubeconfig':

@@ -2,12 +2,13 @@
  * What is expensive is made once and kept: binaries, images. An entry is a folder whose name carries the hash of
  * its inputs, so a changed input is another entry and nothing is ever updated in place.
  */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+
+import { lockFile } from './lock.ts';
 
 export type Progress = (line: string) => void;
 
@@ -59,34 +60,17 @@ export async function cached(
   );
 }
 
-/**
- * Runs `work` while holding an exclusive lock on `file`. flock(1) holds it in a child that ends with our end of
- * its pipe: however this process dies, the kernel frees the lock, and nobody has to guess whether a process id is stale.
- */
+/** Runs `work` while holding an exclusive lock on `file`. */
 export async function locked<T>(
   file: string,
   work: () => Promise<T>,
   progress: Progress = () => {},
 ): Promise<T> {
-  const holder = spawn('flock', [file, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  holder.once('close', end);
   const waiting = setTimeout(() => progress(`waiting for another run that holds ${file}`), 1000);
+  const lock = await lockFile(file).finally(() => clearTimeout(waiting));
   try {
-    await new Promise<void>((held, failed) => {
-      holder.once('error', (cause) =>
-        failed(new Error('flock is missing: install the package util-linux', { cause })),
-      );
-      holder.once('close', () => failed(new Error(`could not lock ${file}`)));
-      holder.stdout.once('data', () => held());
-    });
-    clearTimeout(waiting);
     return await work();
   } finally {
-    clearTimeout(waiting);
-    holder.stdin.end();
-    if (holder.pid !== undefined) await ended;
+    await lock.release();
   }
 }

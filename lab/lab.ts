@@ -16,6 +16,7 @@ import { cleanUp, removeDirectory } from './cleanup.ts';
 import { Cluster } from './cluster.ts';
 import { startContainersCluster } from './containers.ts';
 import type { Daemon } from './daemon.ts';
+import { holdLab, type Hold, type HoldOptions } from './holder.ts';
 import { enterHost } from './host.ts';
 import { localPathImage, systemImages } from './images.ts';
 import { Journal } from './journal.ts';
@@ -42,11 +43,19 @@ export interface LabOptions {
   readonly directory?: string;
   /** Aborting it makes `up` fail, and clean up. */
   readonly signal?: AbortSignal;
+  /** Whether to wait for whoever else works with a lab of that name (holder.ts) instead of refusing. */
+  readonly wait?: boolean;
   /** Told about each step, with the seconds since the beginning. */
   readonly progress?: (line: string) => void;
 }
 
+export interface DownOptions extends HoldOptions {
+  readonly force?: boolean;
+}
+
 const DEFAULT_NAME = 'lab';
+/** Of labs that this process has brought up, until it takes them down. */
+const holds = new Map<string, Hold>();
 const DEFAULT_CLUSTERS: readonly ClusterOptions[] = [{ name: 'home' }, { name: 'foreign' }];
 
 export class Lab {
@@ -62,11 +71,16 @@ export class Lab {
 
   /**
    * Brings a lab up. One that is up already is returned as it is; what an interrupted one left is removed first.
-   * When it fails, nothing is left.
+   * When it fails, nothing is left. One that somebody else works with is refused, or waited for.
    */
   static async up(options: LabOptions = {}): Promise<Lab> {
-    const { name = DEFAULT_NAME, workload = 'containers', signal } = options;
+    const { name = DEFAULT_NAME } = options;
     checkLabName(name);
+    return holding(name, options, async () => Lab.#up(options));
+  }
+
+  static async #up(options: LabOptions): Promise<Lab> {
+    const { name = DEFAULT_NAME, workload = 'containers', signal } = options;
     const progress = stopwatch(options.progress ?? (() => {}));
     const lack = workload === 'containers' ? missing(thisMachine()) : undefined;
     if (lack !== undefined) throw new Error(lack);
@@ -100,8 +114,12 @@ export class Lab {
 
   /** The same from nothing: one that is up already goes first. For tests and measurements, after a killed run too. */
   static async fresh(options: LabOptions = {}): Promise<Lab> {
-    if (await Lab.down(options.name)) options.progress?.('removed what an earlier run had left');
-    return Lab.up(options);
+    const { name = DEFAULT_NAME } = options;
+    checkLabName(name);
+    return holding(name, options, async () => {
+      if (await remove(name)) options.progress?.('removed what an earlier run had left');
+      return Lab.#up(options);
+    });
   }
 
   /** A lab that is up; throws when there is none. */
@@ -111,14 +129,16 @@ export class Lab {
     return lab;
   }
 
-  /** Removes a lab, complete or not; whether there was anything to remove. */
-  static async down(name: string = DEFAULT_NAME): Promise<boolean> {
-    const journal = new Journal(labPaths(name).runDirectory);
-    return locked(lockFile(name), async () => {
-      if (!journal.exists()) return false;
-      await cleanUp(journal);
-      return true;
-    });
+  /** Removes a lab, complete or not; whether there was anything to remove. By force: whoever else works with it, too. */
+  static async down(name: string = DEFAULT_NAME, options: DownOptions = {}): Promise<boolean> {
+    if (options.force === true) return remove(name);
+    const hold = holds.get(name) ?? (await holdLab(name, options));
+    try {
+      return await remove(name);
+    } finally {
+      holds.delete(name);
+      await hold.release();
+    }
   }
 
   /** @internal `build` and `openReady` come here. */
@@ -154,6 +174,13 @@ export class Lab {
     return knownDaemons(this.#journal);
   }
 
+  /** Stays up without a holder: whoever comes next may have it. */
+  async leave(): Promise<void> {
+    const hold = holds.get(this.name);
+    holds.delete(this.name);
+    await hold?.release();
+  }
+
   /** Removes the lab. */
   async down(): Promise<void> {
     for (const cluster of this.clusters) cluster.api.close();
@@ -162,6 +189,33 @@ export class Lab {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.down();
+  }
+}
+
+async function remove(name: string): Promise<boolean> {
+  const journal = new Journal(labPaths(name).runDirectory);
+  return locked(lockFile(name), async () => {
+    if (!journal.exists()) return false;
+    await cleanUp(journal);
+    return true;
+  });
+}
+
+/** Holds the lab from before `work` until it is taken down, or `work` fails. */
+async function holding<T>(name: string, options: HoldOptions, work: () => Promise<T>): Promise<T> {
+  const held = holds.get(name);
+  const hold = held ?? (await holdLab(name, options));
+  // Of two at once the second has no lock of its own.
+  const isFirst = !holds.has(name);
+  if (isFirst) holds.set(name, hold);
+  try {
+    return await work();
+  } catch (error) {
+    if (isFirst) {
+      holds.delete(name);
+      await hold.release();
+    }
+    throw error;
   }
 }
 

@@ -22,7 +22,11 @@ async function perform(command: LabCommand, signal: AbortSignal): Promise<void> 
       console.log((await Lab.open(command.name)).cluster(command.cluster).kubeconfig);
       break;
     case 'down':
-      say((await Lab.down(command.name)) ? `lab ${command.name} is gone` : `lab ${command.name} was not up`);
+      say(
+        (await Lab.down(command.name, { force: command.force, signal, progress: say }))
+          ? `lab ${command.name} is gone`
+          : `lab ${command.name} was not up`,
+      );
       break;
   }
 }

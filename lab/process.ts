@@ -34,6 +34,20 @@ export function parseStat(pid: number, stat: string): ProcessId | undefined {
   return { pid, startTime };
 }
 
+/** The process that started it, or took it over; undefined when there is none. */
+export function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The words it was started with. */
+export const commandOf = (pid: number): string[] =>
+  readNulls(`/proc/${pid}/cmdline`).filter((word) => word !== '');
+
 /** What to call a child that may have ended at once: it had a pid, and is not alive. */
 export const endedProcess = (pid: number): ProcessId => ({ pid, startTime: 'ended' });
 

@@ -1,4 +1,5 @@
 /** What `lab status` prints. */
+import { describeHolder } from './holder.ts';
 import { Journal, type LabState } from './journal.ts';
 import { ownerOf } from './known-daemons.ts';
 import { isAlive } from './process.ts';
@@ -9,6 +10,8 @@ import { labNames } from './lab.ts';
 export async function describeLabs(name: string): Promise<string> {
   const others = labNames().filter((other) => other !== name);
   const lines = describeLab(name, new Journal(labPaths(name).runDirectory).read());
+  const holder = describeHolder(name);
+  if (holder !== undefined) lines.push(`  held by ${holder}`);
   if (others.length > 0) lines.push(`other labs: ${others.join(' ')}`);
   return lines.join('\n');
 }

@@ -1,4 +1,5 @@
 /** `make demo [DEMO=pods]`: real clusters, one part of the product on them, a closing table; nothing stays. */
+import { holdLab } from '../holder.ts';
 import { Lab } from '../lab.ts';
 import { demonstrateAway } from './away.ts';
 import { demonstrateNamespaces } from './namespaces.ts';
@@ -28,6 +29,8 @@ const say = (line: string): void => console.log(line);
 async function perform(name: string, signal: AbortSignal): Promise<void> {
   const demo = Object.hasOwn(DEMOS, name) ? DEMOS[name] : undefined;
   if (demo === undefined) throw new Error(`there is no demo ${name}: ${Object.keys(DEMOS).join(', ')}`);
+  // Before anything is shown, and removed: another demo may be under way.
+  const hold = await holdLab(LAB, { signal, progress: say });
   const began = performance.now();
   const stage = new Stage(say);
   try {
@@ -36,6 +39,7 @@ async function perform(name: string, signal: AbortSignal): Promise<void> {
     await stage.step('everything removed again', async () => Lab.down(LAB));
     say(`\n${stage.table()}`);
     say(`in all ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    await hold.release();
   }
 }
 

@@ -181,10 +181,8 @@ test(
       await addBudget('web', { minAvailable: 1 }, 1);
       world.agents.dead = true;
       world.connected = false;
-      const from = performance.now();
       world.want(false);
       await eventually('gone', isOver, 60_000);
-      expect(performance.now() - from).toBeLessThan(45_000);
       expect(await podsOn('milan')).toEqual([]);
     } finally {
       await world.stop();

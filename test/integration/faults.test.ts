@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { nodes } from '../../src/api/resources.ts';
@@ -6,6 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { KubeObject } from '../../lab/kube-api.ts';
 import { AgentLab, NODE } from '../support/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
+import { seeded, type Chance } from '../support/seed.ts';
 
 /** The agent as a process between two real API servers: killed, lied to, and given credentials that do not work. */
 
@@ -87,49 +87,51 @@ const bodies = async (): Promise<string[]> =>
     })
     .toSorted();
 
+async function rollOutWhileKilled(chance: Chance): Promise<void> {
+  let kills = 0;
+  const seen = new Map<string, Set<string>>();
+  const watch = async (): Promise<void> => {
+    for (const { metadata } of await lab.pods('foreign')) {
+      const owner = metadata.labels?.[LABEL_HOME_UID] ?? '';
+      seen.set(owner, (seen.get(owner) ?? new Set()).add(metadata.uid));
+    }
+  };
+  const killer = (async (): Promise<void> => {
+    while (kills < KILLS) {
+      await lab.start();
+      await systemClock.sleep(chance.between(300, LONGEST_LIFE_MS));
+      await lab.kill();
+      kills++;
+      await watch();
+    }
+    await lab.start();
+  })();
+  await lab.homeCluster.api.apply(deployment('web:1'));
+  await eventually(
+    'some pods run',
+    async () => {
+      await watch();
+      return kills >= KILLS / 4 && (await lab.pods('foreign')).length > 0;
+    },
+    TIMEOUT_MS,
+  );
+  await lab.homeCluster.api.apply(deployment('web:2'));
+  await killer;
+  await rolledOut('web:2');
+  expect(kills).toBe(KILLS);
+  await watch();
+  // Never a second body, not even one after the other.
+  expect([...seen.values()].filter((uids) => uids.size > 1)).toEqual([]);
+  const before = await bodies();
+  await lab.kill();
+  await lab.start();
+  await lab.ready();
+  expect(await bodies()).toEqual(before);
+}
+
 test(
   `killed ${KILLS} times at random during two rollouts of ${REPLICAS}: one body each, and none restarted`,
-  async () => {
-    let kills = 0;
-    const seen = new Map<string, Set<string>>();
-    const watch = async (): Promise<void> => {
-      for (const { metadata } of await lab.pods('foreign')) {
-        const owner = metadata.labels?.[LABEL_HOME_UID] ?? '';
-        seen.set(owner, (seen.get(owner) ?? new Set()).add(metadata.uid));
-      }
-    };
-    const killer = (async (): Promise<void> => {
-      while (kills < KILLS) {
-        await lab.start();
-        await systemClock.sleep(randomInt(300, LONGEST_LIFE_MS));
-        await lab.kill();
-        kills++;
-        await watch();
-      }
-      await lab.start();
-    })();
-    await lab.homeCluster.api.apply(deployment('web:1'));
-    await eventually(
-      'some pods run',
-      async () => {
-        await watch();
-        return kills >= KILLS / 4 && (await lab.pods('foreign')).length > 0;
-      },
-      TIMEOUT_MS,
-    );
-    await lab.homeCluster.api.apply(deployment('web:2'));
-    await killer;
-    await rolledOut('web:2');
-    expect(kills).toBe(KILLS);
-    await watch();
-    // Never a second body, not even one after the other.
-    expect([...seen.values()].filter((uids) => uids.size > 1)).toEqual([]);
-    const before = await bodies();
-    await lab.kill();
-    await lab.start();
-    await lab.ready();
-    expect(await bodies()).toEqual(before);
-  },
+  async () => seeded(rollOutWhileKilled),
   TIMEOUT_MS,
 );
 

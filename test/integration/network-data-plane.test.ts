@@ -178,13 +178,12 @@ describeInLab('pods of two clusters', () => {
       const [gateway, node] = [home.cluster.node(0), home.cluster.node(1)];
       const router = await lab.capture(view, '100.127.0.9');
       await gateway.stopWireGuard();
-      const began = performance.now();
-      // At once, since a route answers; the second is in the pool, and nobody's view.
-      expect(await gateway.ask('tcp', view)).toBeUndefined();
-      expect(await home.pod.ask('tcp', view)).toBeUndefined();
-      expect(await home.pod.ask('tcp', '100.127.0.9')).toBeUndefined();
-      expect(await node.ask('tcp', '100.127.0.9')).toBeUndefined();
-      expect(performance.now() - began).toBeLessThan(4000);
+      // Nobody waits for an answer, since a route gives one; the second is in the pool, and nobody's view.
+      const noWay = /unreachable|No route/;
+      expect(await gateway.refusal(view)).toMatch(noWay);
+      expect(await home.pod.refusal(view)).toMatch(noWay);
+      expect(await home.pod.refusal('100.127.0.9')).toMatch(noWay);
+      expect(await node.refusal('100.127.0.9')).toMatch(noWay);
       await expect(gateway.run(['ip', 'route', 'get', view])).rejects.toThrow(/unreachable|No route/);
       expect(await router()).toBe(0);
       // What does not go into the tunnel does go to that router.

@@ -12,8 +12,6 @@ import { HostLab, hostLabProblem, type HostProcess } from '../support/host-lab.t
 
 const TIMEOUT_MS = 180_000;
 const SOON_MS = 30_000;
-/** How fast what somebody removed by hand has to be back. */
-const BACK_MS = 2_000;
 
 const ok = { problems: [] };
 
@@ -107,7 +105,7 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
         'nft delete table inet tributary_node',
       ]) {
         await lab.run(command.split(' ') as [string, ...string[]]);
-        await eventually(`${command} is undone`, async () => (await lab.state()) === whole, BACK_MS);
+        await eventually(`${command} is undone`, async () => (await lab.state()) === whole, SOON_MS);
       }
       expect(host.printer.log).toBe('');
     },
@@ -282,7 +280,7 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
       const isThere = async (): Promise<boolean> => (await ip('-4 route show proto 116')).length === 2;
       for (let round = 0; round < 2; round++) {
         await lab.ip('tuntap add mode tun name trib-wg');
-        await eventually('its route is there', isThere, BACK_MS);
+        await eventually('its route is there', isThere, SOON_MS);
         expect(await ip('addr show trib-wg')).toContainEqual(expect.stringContaining('inet 10.70.0.1/32'));
         await lab.ip('link del trib-wg');
       }
@@ -322,7 +320,7 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
         async () => {
           const heard = host.changes;
           await lab.ip('rule add pref 300 lookup 600', 'rule del pref 300');
-          await eventually('a change', () => host.changes > heard, BACK_MS);
+          await eventually('a change', () => host.changes > heard, SOON_MS);
           return !existsSync(`/proc/${watcher}`);
         },
         SOON_MS,

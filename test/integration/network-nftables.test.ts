@@ -1,10 +1,10 @@
 /** The nftables driver against the kernel, in a network namespace of its own. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 
 import type { TableConfig } from '../../src/network/host/host-config.ts';
 import { Netns, netnsProblem } from '../support/in-netns.ts';
 import { peersTable, tableConfig } from '../support/table-configs.ts';
+import { fc } from '../support/property.ts';
 
 const MODULE = 'network/host/nftables/table.ts';
 const TIMEOUT_MS = 240_000;

@@ -5,6 +5,7 @@ import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
 import { short } from '../support/long.ts';
+import { chanceOf, testSeed } from '../support/seed.ts';
 import { type Write, WriteWatch } from '../support/write-watch.ts';
 
 /** Peerings between whole processes that are killed on the way in, and ended in every way. */
@@ -27,17 +28,6 @@ const makes =
   (city: string, kind: string) =>
   (write: Write): boolean =>
     write.city === city && write.kind === kind && write.type === 'ADDED';
-
-/** The same numbers for the same seed: mulberry32. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 const ONE_OF_EACH = {
   foreignClusters: 1,
@@ -146,7 +136,7 @@ describeInLab('peerings', () => {
   }
 
   describe('whose processes are killed on the way', () => {
-    const random = numbers(SEED);
+    const chance = chanceOf(testSeed(SEED));
     const at = (count: number): ((write: Write) => boolean) => {
       let seen = 0;
       return () => ++seen === count;
@@ -166,7 +156,7 @@ describeInLab('peerings', () => {
       ['rome has the credential', 'rome milan', makes('rome', 'Secret')],
       ['rome has the virtual node', 'rome', makes('rome', 'VirtualNode')],
       ...Array.from({ length: 4 }, (_, index): (typeof points)[number] => {
-        const count = 1 + random(60);
+        const count = 1 + chance.below(60);
         return [`write ${count}`, who[index % who.length] ?? '', at(count)];
       }),
     ];

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from './property.ts';
 
 /** Messages of a link, most of them broken somewhere: wrong types, missing fields, hostile keys and numbers. */
 const value = fc.oneof(

@@ -78,6 +78,8 @@ async function asNew(name: string, shape: Shape): Promise<Lab> {
     }
   }
   const lab = await Lab.fresh(options);
+  // Who has borrowed it holds it, and that may be another process next.
+  await lab.leave();
   await Promise.all(lab.clusters.map(async (cluster) => keep(lab, cluster)));
   return lab;
 }

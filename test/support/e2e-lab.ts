@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { peeringSteps, virtualNodeYaml, type PeeringOptions } from '../../lab/demo/by-hand.ts';
 import { Workbench } from '../../lab/demo/workbench.ts';
 import { agentImage } from '../../lab/images-agent.ts';
+import { holdLab } from '../../lab/holder.ts';
 import { Lab } from '../../lab/lab.ts';
 
 export const E2E_LAB = 'e2e';
@@ -67,6 +68,14 @@ const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
 export async function onlyLab(name: string): Promise<void> {
   if (isKept()) return;
   for (const other of ownLabs()) if (other !== name) await Lab.down(other);
+}
+
+/**
+ * For this process and those of its test files, until it ends: another run of these tests is waited for. All take them in
+ * the same order.
+ */
+export async function holdE2eLabs(): Promise<void> {
+  for (const name of ownLabs()) await holdLab(name, { wait: true, progress: console.error });
 }
 
 export async function downE2eLabs(): Promise<void> {

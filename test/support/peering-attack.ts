@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
-import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import type { KeyPair } from '../../src/lib/source.ts';
 import { badMessage } from './bad-message.ts';
+import { fc } from './property.ts';
 
 export interface Victim {
   host: string;

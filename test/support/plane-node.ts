@@ -82,6 +82,15 @@ export class PlaneSpace {
     }
   }
 
+  /** What the network says to whoever would connect to that address; that nobody answers is said, too. */
+  async refusal(address: string): Promise<string> {
+    const command = ['socat', '-u', `TCP:${address}:${TCP_PORT},connect-timeout=10`, '-'] as const;
+    return this.run(command).then(
+      () => 'nothing: it is connected',
+      (error: unknown) => String(error),
+    );
+  }
+
   async ping(address: string, from?: string): Promise<boolean> {
     try {
       await this.run(['busybox', 'ping', '-c1', '-W1', ...(from === undefined ? [] : ['-I', from]), address]);

@@ -1,7 +1,7 @@
 /** Random nftables tables, and tables as of a gateway with many peers. */
-import fc from 'fast-check';
 
 import type { ChainConfig, SetConfig, TableConfig } from '../../src/network/host/host-config.ts';
+import { fc } from './property.ts';
 
 const CHAINS = ['peer_a', 'peer_b', 'peer_c'] as const;
 const OPTIONAL = { freq: 3 };

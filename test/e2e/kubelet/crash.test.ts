@@ -8,6 +8,7 @@ import { endOutside, startOutside } from '../../support/e2e-agent.ts';
 import { aDeployment, isReady, statusOf } from '../../support/e2e-pods.ts';
 import { until } from '../../support/e2e-until.ts';
 import { World } from '../../support/e2e-world.ts';
+import { seeded, type Chance } from '../../support/seed.ts';
 
 const NAMESPACE = 'crash';
 const KILLS = 20;
@@ -58,7 +59,7 @@ class Bodies {
   }
 }
 
-test(`${KILLS} times kill -9 during a rollout of ${REPLICAS} replicas`, async () => {
+async function rollWhileKilled(chance: Chance): Promise<void> {
   const running = new Map(
     (await world.foreign.pods(world.tenant)).map((pod) => [pod.metadata.uid, statusOf(pod)?.containerID]),
   );
@@ -68,8 +69,8 @@ test(`${KILLS} times kill -9 during a rollout of ${REPLICAS} replicas`, async ()
   let isRolling = false;
   for (let kill = 0; kill < KILLS; kill++) {
     if (!isRolling) await world.ask(['rollout', 'restart', 'deployment/rolling']);
-    const life = LIFE_MS.least + Math.random() * (LIFE_MS.most - LIFE_MS.least);
-    lives.push(Math.round(life));
+    const life = chance.between(LIFE_MS.least, LIFE_MS.most);
+    lives.push(life);
     await sleep(life);
     await bodies.look();
     await agent?.restart();
@@ -108,4 +109,6 @@ test(`${KILLS} times kill -9 during a rollout of ${REPLICAS} replicas`, async ()
   const survivors = remote.filter(({ metadata }) => running.has(metadata.uid));
   expect(survivors.length).toBeGreaterThanOrEqual(5);
   for (const pod of survivors) expect(statusOf(pod)?.containerID).toBe(running.get(pod.metadata.uid));
-});
+}
+
+test(`${KILLS} times kill -9 during a rollout of ${REPLICAS} replicas`, async () => seeded(rollWhileKilled));

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { dialableAddress, hostPort, isLinkLocal } from '../../../src/discovery/addresses.ts';
 import {
   announcementTxt,
@@ -7,6 +6,7 @@ import {
   parseAnnouncement,
   type AnnouncedRecords,
 } from '../../../src/discovery/announcement.ts';
+import { fc } from '../../support/property.ts';
 
 const ID = 'milan'.padEnd(26, 'a');
 const good: AnnouncedRecords = {

@@ -31,7 +31,8 @@ describe('parseArguments', () => {
   });
 
   test.each([
-    [['down'], { verb: 'down', name: 'lab' }],
+    [['down'], { verb: 'down', name: 'lab', force: false }],
+    [['down', '--force', '--name', 'a'], { verb: 'down', name: 'a', force: true }],
     [['status', '--name', 'x'], { verb: 'status', name: 'x' }],
     [['kubeconfig', 'home'], { verb: 'kubeconfig', name: 'lab', cluster: 'home' }],
     [[], { verb: 'help' }],

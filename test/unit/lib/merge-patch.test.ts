@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
 import { deepEqual } from '../../../src/lib/equality.ts';
 import { mergePatchOf } from '../../../src/lib/merge-patch.ts';
 import { mergePatch } from '../../support/patch.ts';
+import { fc } from '../../support/property.ts';
 
 test.each([
   [{}, {}, undefined],

@@ -1,6 +1,5 @@
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import {
   compare,
   contains,
@@ -17,6 +16,7 @@ import {
   WIDTHS,
 } from '../../../src/lib/prefix.ts';
 import type { Address, Prefix } from '../../../src/lib/prefix.ts';
+import { fc } from '../../support/property.ts';
 
 const v4 = fc.bigInt({ min: 0n, max: 2n ** 32n - 1n }).map((value): Address => ({ family: 4, value }));
 /** With many zeros, and never mapped. */

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { PrefixView } from '../../../src/api/tunnel.ts';
 import { formatAddress, nthAddress, parsePrefix } from '../../../src/lib/prefix.ts';
 import { translate, translateBack, ViewTable } from '../../../src/network/views.ts';
+import { fc } from '../../support/property.ts';
 
 const VIEWS: PrefixView[] = [
   { prefix: '10.244.0.0/16', as: '100.64.0.0/16' },

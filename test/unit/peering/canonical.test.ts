@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { canonicalText } from '../../../src/peering/canonical.ts';
+import { fc } from '../../support/property.ts';
 
 test('keys are sorted by UTF-16 code units, numbers and text are as in RFC 8785', () => {
   const value = { '\u20ac': 1, '\r': 2, 1: 4.5, '\ud83d\ude00': 1e30, a: [true, null, 0.002, 'é\u000f"\\'] };

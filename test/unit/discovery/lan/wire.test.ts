@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { decode, encode } from 'dns-packet';
-import fc from 'fast-check';
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
 import { Quota } from '../../../../src/discovery/lan/quota.ts';
 import { queryPackets, readPacket } from '../../../../src/discovery/lan/wire.ts';
 import { announcementPacket, loopPacket } from '../../../support/lan-packets.ts';
+import { fc } from '../../../support/property.ts';
 
 const whole = announcementPacket(
   { id: 'milan'.padEnd(26, 'a'), address: '10.0.0.2' },

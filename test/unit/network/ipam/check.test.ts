@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { overlaps, parsePrefix } from '../../../../src/lib/prefix.ts';
 import { checkSeenAs } from '../../../../src/network/ipam/check.ts';
+import { fc } from '../../../support/property.ts';
 
 const EXPORTED = ['10.244.0.0/16', '10.70.0.0/20', 'fd00:10::/48'];
 

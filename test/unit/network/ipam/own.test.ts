@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { contains, mergePrefixes, overlaps, parseAddress, parsePrefix } from '../../../../src/lib/prefix.ts';
 import {
   assignNodeAddresses,
@@ -7,6 +6,7 @@ import {
   mergePodCidrs,
   reservedRanges,
 } from '../../../../src/network/ipam/own.ts';
+import { fc } from '../../../support/property.ts';
 
 const NOTHING = new Map<string, string>();
 const invalid = expect.objectContaining({ code: 'Invalid' });

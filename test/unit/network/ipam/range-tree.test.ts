@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { contains, formatPrefix, overlaps, parsePrefix, prefixOf } from '../../../../src/lib/prefix.ts';
 import type { Prefix } from '../../../../src/lib/prefix.ts';
 import { RangeTree } from '../../../../src/network/ipam/range-tree.ts';
+import { fc } from '../../../support/property.ts';
 
 const texts = (prefixes: readonly (Prefix | undefined)[]): string[] =>
   prefixes.map((prefix) => (prefix === undefined ? 'none' : formatPrefix(prefix)));

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { PROBE_HEADER, decodeProbe, encodeProbe } from '../../../../src/network/probe/message.ts';
 import {
   SMALLEST_MTU,
@@ -10,6 +9,7 @@ import {
   type SearchState,
 } from '../../../../src/network/probe/path-mtu.ts';
 import { Samples } from '../../../../src/network/probe/samples.ts';
+import { fc } from '../../../support/property.ts';
 
 describe('messages', () => {
   const message = { size: 100, token: '0123456789abcdef', sequence: 7 };

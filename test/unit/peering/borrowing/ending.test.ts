@@ -45,7 +45,8 @@ test('pods that do not end are ended by force, a dead agent or not, and nothing 
 });
 
 test('pods are ended only once the node is closed, and DaemonSets are not waited for', async () => {
-  await established();
+  // Whatever is waited for until its deadline is waited for longer than this test lives.
+  await established({ drain: { evictMs: 86_400_000, endMs: 86_400_000 } });
   world.addPod('web', 'milan');
   world.addPod('daemon', 'milan', { ownerReferences: [{ kind: 'DaemonSet', controller: true, uid: 'd' }] });
   let openWhenDeleted = false;
@@ -54,12 +55,9 @@ test('pods are ended only once the node is closed, and DaemonSets are not waited
     const { spec } = world.home.storage.get('nodes', 'milan') ?? {};
     if (!JSON.stringify(spec?.['taints']).includes('tributary.dev/closed')) openWhenDeleted = true;
   });
-  const took = await tookMs(async () => {
-    world.want({ wanted: false });
-    await world.gone();
-  });
+  world.want({ wanted: false });
+  await world.gone();
   expect(openWhenDeleted).toBe(false);
-  expect(took).toBeLessThan(30_000);
 });
 
 test('the request stands until nothing is left here, then it is withdrawn', async () => {

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
 import { CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, REASON_PATTERN } from '../../../../src/api/limits.ts';
 import { forgeStatus, newsOf, ownPart } from '../../../../src/peering/clusters/status.ts';
 import type { Observed } from '../../../../src/peering/clusters/observed.ts';
 import type { ClusterWish } from '../../../../src/peering/clusters/ports.ts';
 import { byPerson, discovered, linked, MILAN, NOW, sharing, sighting } from './support/objects.ts';
+import { fc } from '../../../support/property.ts';
 
 const wish: ClusterWish = {
   clusterID: MILAN,

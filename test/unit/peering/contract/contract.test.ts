@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { Contract } from '../../../../src/api/offer.ts';
 import { canonicalText } from '../../../../src/peering/canonical.ts';
 import {
@@ -10,6 +9,7 @@ import {
   signContract,
 } from '../../../../src/peering/contract/contract.ts';
 import { anOffer, consumer, NOW_MS, provider } from '../support/offers.ts';
+import { fc } from '../../../support/property.ts';
 
 const offer = anOffer({
   resources: { cpu: '4', memory: '8Gi', pods: '100', 'nvidia.com/gpu': '2' },

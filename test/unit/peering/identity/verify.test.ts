@@ -2,7 +2,6 @@ import 'reflect-metadata';
 import { X509Certificate, webcrypto } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import * as x509 from '@peculiar/x509';
-import fc from 'fast-check';
 import {
   BACKDATED_MS,
   CLIENT_AUTH,
@@ -14,6 +13,7 @@ import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { CLOCK_SKEW_MS } from '../../../../src/api/limits.ts';
 import { verifyChain } from '../../../../src/peering/identity/verify.ts';
 import { hasCode } from '../../../../src/lib/errors.ts';
+import { fc } from '../../../support/property.ts';
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
 import { hasCode } from '../../../../src/lib/errors.ts';
 import { formatJoinToken, parseJoinToken } from '../../../../src/peering/join/token.ts';
+import { fc } from '../../../support/property.ts';
 
 const ID = 'abcdefghijklmnopqrstuvwx23';
 const SECRET = `${'Az09_-'.repeat(7)}x`;

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
 import type { Contract } from '../../../../src/api/offer.ts';
 import type { PeeringRequestStatus } from '../../../../src/api/peering-request.ts';
 import { hasCode } from '../../../../src/lib/errors.ts';
@@ -10,6 +9,7 @@ import {
   type AcceptanceWorth,
 } from '../../../../src/peering/lending/acceptance.ts';
 import { NOW_MS, anOffer, consumer, provider } from '../support/offers.ts';
+import { fc } from '../../../support/property.ts';
 
 const offer = anOffer();
 const draft = (change: Partial<Contract> = {}): string =>

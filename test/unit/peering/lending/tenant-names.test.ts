@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import * as fc from 'fast-check';
 import type { NamespaceOffer } from '../../../../src/api/offer.ts';
 import { chooseTenantNames, type TenantNames } from '../../../../src/peering/lending/tenant-names.ts';
+import { fc } from '../../../support/property.ts';
 
 const consumer = 'abcdefghijklmnopqrstuvwxyz';
 const choose = (

@@ -1,9 +1,10 @@
 import 'reflect-metadata';
-import { randomInt } from 'node:crypto';
 import { expect, test } from '@jest/globals';
+import { systemClock } from '../../../../src/lib/clock.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { PeeringNode } from '../../../support/peering-node.ts';
+import { seeded, type Chance } from '../../../support/seed.ts';
 import { startTcpProxy } from '../../../support/tcp-proxy.ts';
 import type { TcpProxy } from '../../../support/tcp-proxy.ts';
 
@@ -52,7 +53,7 @@ class Life {
   }
 }
 
-test('whatever happens to two clusters and their network, they end with one link and the last words', async () => {
+async function liveThrough(chance: Chance): Promise<void> {
   const [one, two] = await Promise.all([new Life().start(), new Life().start()]);
   const both = [one, two] as const;
   const story: string[] = [];
@@ -67,16 +68,16 @@ test('whatever happens to two clusters and their network, they end with one link
     'is reachable again': (a) => a.proxy?.restore(),
     'wants no link': (a) => a.node.registry.setTargets([]),
     'wants a link': (a, b) => a.wants(b),
-    'says something': (a, b) => a.says(b, `word-${randomInt(1e9)}`),
+    'says something': (a, b) => a.says(b, `word-${chance.below(1e9)}`),
     'renews its certificate': async (a) => a.node.renew(),
-    waits: async () => new Promise((resolve) => setTimeout(resolve, randomInt(150))),
+    waits: async () => systemClock.sleep(chance.below(150)),
   };
   const names = Object.keys(events);
   try {
     for (let round = 0; round < 12; round++) {
       for (let step = 0; step < 12; step++) {
-        const name = names[randomInt(names.length)] ?? 'waits';
-        const [a, b] = randomInt(2) === 0 ? both : ([two, one] as const);
+        const name = names[chance.below(names.length)] ?? 'waits';
+        const [a, b] = chance.below(2) === 0 ? both : ([two, one] as const);
         story.push(`${a === one ? 'one' : 'two'} ${name}`);
         await events[name]?.(a, b);
       }
@@ -107,4 +108,8 @@ test('whatever happens to two clusters and their network, they end with one link
   } finally {
     await Promise.all(both.map(async ({ node, proxy }) => Promise.all([node.stop(), proxy?.close()])));
   }
+}
+
+test('whatever happens to two clusters and their network, they end with one link and the last words', async () => {
+  await seeded(liveThrough);
 }, 120_000);

@@ -1,12 +1,10 @@
 import 'reflect-metadata';
-import { randomBytes, randomInt } from 'node:crypto';
 import { connect as connectTcp } from 'node:net';
 import type { Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { WebSocket } from 'ws';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { issueLeaf } from '../../../../src/peering/identity/certificate.ts';
@@ -17,6 +15,8 @@ import type { KeyPair } from '../../../../src/lib/source.ts';
 import { badMessage } from '../../../support/bad-message.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { PeeringNode, linked } from '../../../support/peering-node.ts';
+import { fc } from '../../../support/property.ts';
+import { seeded } from '../../../support/seed.ts';
 
 /** Far above what a link allows, so that thousands of messages take seconds. */
 const FAST = { messagesPerSecond: 1e6, messagesAtOnce: 1e6, bytesPerSecond: 1e12, bytesAtOnce: 1e12 };
@@ -115,63 +115,79 @@ const UPGRADE =
   'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
 
 describe('a peer with an identity of its own', () => {
-  test('sends thousands of malformed messages', async () => {
-    const messages = fc.sample(badMessage, { numRuns: 4_000, seed: randomInt(2 ** 31) });
-    let next = 0;
-    let sent = 0;
-    const causes = await assault(400, async () => {
-      const socket = await open();
-      if (next % 7 !== 0) socket.send(HELLO);
-      for (let count = 0; count < 10; count++) {
-        const message = messages[next++ % messages.length] ?? '';
-        if (socket.readyState === socket.OPEN) {
-          socket.send(message);
-          sent++;
+  test(
+    'sends thousands of malformed messages',
+    async () =>
+      seeded(async () => {
+        const messages = fc.sample(badMessage, { numRuns: 4_000 });
+        let next = 0;
+        let sent = 0;
+        const causes = await assault(400, async () => {
+          const socket = await open();
+          if (next % 7 !== 0) socket.send(HELLO);
+          for (let count = 0; count < 10; count++) {
+            const message = messages[next++ % messages.length] ?? '';
+            if (socket.readyState === socket.OPEN) {
+              socket.send(message);
+              sent++;
+            }
+          }
+          socket.close();
+          await gone(socket);
+        });
+        expect(sent).toBeGreaterThan(4_000);
+        for (const cause of ['not JSON', 'hello', 'more causes than are logged']) {
+          expect(causes).toContain(cause);
         }
-      }
-      socket.close();
-      await gone(socket);
-    });
-    expect(sent).toBeGreaterThan(4_000);
-    for (const cause of ['not JSON', 'hello', 'more causes than are logged']) {
-      expect(causes).toContain(cause);
-    }
-  }, 120_000);
+      }),
+    120_000,
+  );
 
-  test('sends frames of random bytes', async () => {
-    const causes = await assault(300, async (index) => {
-      const socket = await secure();
-      socket.write(UPGRADE);
-      const bytes = randomBytes(randomInt(1, 2_000));
-      // Every kind of frame: text, binary, continuation, control; masked or not; of whatever length.
-      if (index % 2 === 0) bytes[0] = [0x81, 0x82, 0x80, 0x01, 0x88, 0x89, 0x8a, 0xff][(index / 2) % 8] ?? 0;
-      socket.end(bytes);
-      await gone(socket);
-    });
-    expect(causes).toContain('a peer broke the WebSocket protocol: Invalid WebSocket frame');
-  }, 120_000);
+  test(
+    'sends frames of random bytes',
+    async () =>
+      seeded(async (chance) => {
+        const causes = await assault(300, async (index) => {
+          const socket = await secure();
+          socket.write(UPGRADE);
+          const bytes = chance.bytes(chance.between(1, 2_000));
+          // Every kind of frame: text, binary, continuation, control; masked or not; of whatever length.
+          if (index % 2 === 0)
+            bytes[0] = [0x81, 0x82, 0x80, 0x01, 0x88, 0x89, 0x8a, 0xff][(index / 2) % 8] ?? 0;
+          socket.end(bytes);
+          await gone(socket);
+        });
+        expect(causes).toContain('a peer broke the WebSocket protocol: Invalid WebSocket frame');
+      }),
+    120_000,
+  );
 
-  test('sends anything but HTTP', async () => {
-    const texts = [
-      'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
-      'POST /v1/link HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n',
-      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`,
-      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-      UPGRADE.replace('/v1/link', '/v1/streams/../link'),
-      UPGRADE.replace('/v1/link', '/v2/link'),
-      UPGRADE.replace('Version: 13', 'Version: 99'),
-      UPGRADE.replace('GET', 'POST'),
-      UPGRADE.replace('websocket', 'h2c'),
-    ];
-    const causes = await assault(200, async (index) => {
-      const socket = await secure();
-      socket.write(texts[index % (texts.length + 1)] ?? randomBytes(500));
-      await gone(socket);
-    });
-    for (const cause of ['unknown path', 'no upgrade', 'Parse Error', 'Sec-WebSocket-Version']) {
-      expect(causes).toContain(cause);
-    }
-  }, 120_000);
+  test(
+    'sends anything but HTTP',
+    async () =>
+      seeded(async (chance) => {
+        const texts = [
+          'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
+          'POST /v1/link HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n',
+          `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`,
+          'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+          UPGRADE.replace('/v1/link', '/v1/streams/../link'),
+          UPGRADE.replace('/v1/link', '/v2/link'),
+          UPGRADE.replace('Version: 13', 'Version: 99'),
+          UPGRADE.replace('GET', 'POST'),
+          UPGRADE.replace('websocket', 'h2c'),
+        ];
+        const causes = await assault(200, async (index) => {
+          const socket = await secure();
+          socket.write(texts[index % (texts.length + 1)] ?? chance.bytes(500));
+          await gone(socket);
+        });
+        for (const cause of ['unknown path', 'no upgrade', 'Parse Error', 'Sec-WebSocket-Version']) {
+          expect(causes).toContain(cause);
+        }
+      }),
+    120_000,
+  );
 
   test('sends messages that are too large, in one frame and in many', async () => {
     const causes = await assault(10, async (index) => {
@@ -197,19 +213,24 @@ describe('a peer with an identity of its own', () => {
 });
 
 describe('somebody without an identity', () => {
-  test('sends bytes that are not TLS', async () => {
-    const causes = await assault(500, async (index) => {
-      const socket = connectTcp(victim.endpoint.port ?? 0, '127.0.0.1');
-      socket.on('error', () => undefined);
-      socket.resume();
-      const bytes = randomBytes(randomInt(1, 600));
-      // Half of them begin as a client hello does.
-      if (index % 2 === 0) Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).copy(bytes);
-      socket.end(bytes);
-      await gone(socket);
-    });
-    expect(causes).toContain('TLS failed');
-  }, 60_000);
+  test(
+    'sends bytes that are not TLS',
+    async () =>
+      seeded(async (chance) => {
+        const causes = await assault(500, async (index) => {
+          const socket = connectTcp(victim.endpoint.port ?? 0, '127.0.0.1');
+          socket.on('error', () => undefined);
+          socket.resume();
+          const bytes = chance.bytes(chance.between(1, 600));
+          // Half of them begin as a client hello does.
+          if (index % 2 === 0) Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).copy(bytes);
+          socket.end(bytes);
+          await gone(socket);
+        });
+        expect(causes).toContain('TLS failed');
+      }),
+    60_000,
+  );
 
   test('opens connections and says nothing', async () => {
     await assault(2, async () => {

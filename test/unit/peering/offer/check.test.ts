@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { Offer } from '../../../../src/api/offer.ts';
 import { checkOffer, type OfferContext } from '../../../../src/peering/offer/check.ts';
 import type { OfferDocument } from '../../../../src/peering/protocol/documents.ts';
 import { anOffer, consumer, NOW_MS, provider, signed } from '../support/offers.ts';
+import { fc } from '../../../support/property.ts';
 
 const context: OfferContext = {
   provider,

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { SharingPolicySpec } from '../../../../src/api/sharing-policy.ts';
 import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
 import { parseMilli } from '../../../../src/lib/quantity.ts';
@@ -9,6 +8,7 @@ import { freeOf, unpromisedResources, type Promises } from '../../../../src/peer
 import type { Stock } from '../../../../src/peering/offer/stock.ts';
 import { anOffer, consumer, NOW_MS, provider, signed } from '../support/offers.ts';
 import { aNode, aPod, lendingPolicy, stockOf } from '../support/stock.ts';
+import { fc } from '../../../support/property.ts';
 
 const ME = consumer.clusterID;
 const OTHER = 'b'.repeat(26);

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { DISCOVERY_SOURCES, type PeerSelector } from '../../../../src/api/peer-selector.ts';
 import type { SharingPolicy } from '../../../../src/api/sharing-policy.ts';
 import {
@@ -9,6 +8,7 @@ import {
   sharingPolicyFor,
   type PeerFacts,
 } from '../../../../src/peering/policy/match.ts';
+import { fc } from '../../../support/property.ts';
 
 const ID = 'a'.repeat(26);
 const facts: PeerFacts = {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 
 import {
   checkKey,
@@ -9,6 +8,7 @@ import {
   labelOf,
   ruleText,
 } from '../../../../../src/network/host/nftables/syntax.ts';
+import { fc } from '../../../../support/property.ts';
 
 /** What ends a command, begins another, or is read otherwise than it stands. */
 const DANGEROUS = /[\n\r;#$\\`'\0]/;

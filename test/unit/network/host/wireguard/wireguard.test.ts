@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 
 import { describe, expect, it } from '@jest/globals';
-import fc from 'fast-check';
 
 import type { WireGuardConfig, WireGuardPeerConfig } from '../../../../../src/network/host/host-config.ts';
 import { changesTo, checkConfig, type Change } from '../../../../../src/network/host/wireguard/changes.ts';
@@ -11,6 +10,7 @@ import {
   type WireGuardState,
 } from '../../../../../src/network/host/wireguard/dump.ts';
 import { generateKey, isKey, publicKeyOf } from '../../../../../src/network/host/wireguard/keys.ts';
+import { fc } from '../../../../support/property.ts';
 
 const NOW = 1_800_000_000;
 const keyNamed = (name: string): string => createHash('sha256').update(name).digest('base64');

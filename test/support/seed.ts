@@ -1,0 +1,74 @@
+/**
+ * Chance in tests: one seed for a run of a file, from TRIBUTARY_TEST_SEED or by chance. What fails says with which command it
+ * is repeated.
+ */
+import { randomInt } from 'node:crypto';
+import { relative } from 'node:path';
+
+import { expect } from '@jest/globals';
+
+const LIMIT = 2 ** 31;
+const chosen = randomInt(LIMIT);
+
+/** What the user gave, else `fallback`, else a number by chance that stays the same in this file. */
+export function testSeed(fallback: number = chosen): number {
+  const text = process.env['TRIBUTARY_TEST_SEED'];
+  if (text === undefined || text === '') return fallback;
+  const seed = Number(text);
+  if (!Number.isInteger(seed) || Math.abs(seed) > LIMIT) {
+    throw new Error(`TRIBUTARY_TEST_SEED is a whole number up to ${LIMIT}, not ${text}`);
+  }
+  return seed;
+}
+
+/** Numbers from a seed, always the same ones. */
+export interface Chance {
+  /** A whole number from 0 to below this. */
+  below(limit: number): number;
+  between(least: number, most: number): number;
+  bytes(length: number): Buffer;
+}
+
+/** mulberry32. */
+export function chanceOf(seed: number): Chance {
+  let state = seed;
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+  const below = (limit: number): number => next() % limit;
+  return {
+    below,
+    between: (least, most) => least + below(most - least),
+    bytes: (length) => Buffer.from(Array.from({ length }, () => below(256))),
+  };
+}
+
+export interface TestPlace {
+  readonly testPath?: string | undefined;
+  readonly currentTestName?: string | undefined;
+}
+
+/** How the running test is repeated with the same seed. */
+export function repeatCommand(seed: number, where: TestPlace = expect.getState()): string {
+  const path = relative(process.cwd(), where.testPath ?? '');
+  const project = /^test\/(\w+)\//.exec(path)?.[1] ?? 'unit';
+  const name = (where.currentTestName ?? '').replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+  const quoted = `'${name.replaceAll("'", String.raw`'\''`)}'`;
+  return `TRIBUTARY_TEST_SEED=${seed} node tools/jest.ts ${project} ${path} --testNamePattern=${quoted}`;
+}
+
+/** Runs what depends on chance; the error of what fails ends with the command that repeats it. */
+export async function seeded(
+  work: (chance: Chance) => Promise<void>,
+  seed: number = testSeed(),
+): Promise<void> {
+  try {
+    await work(chanceOf(seed));
+  } catch (error) {
+    const message = Error.isError(error) ? error.message : String(error);
+    throw new Error(`${message}\nrepeated by: ${repeatCommand(seed)}`, { cause: error });
+  }
+}
