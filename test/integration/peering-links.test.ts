@@ -7,13 +7,14 @@ import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KeyPair } from '../../src/lib/source.ts';
 import { announcementPacket } from '../support/lan-packets.ts';
+import { short } from '../support/long.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
 
 /** Links between whole processes: who can dial whom, addresses that change, and those who mean harm. */
 
 jest.setTimeout(120_000);
 const PORT = 7443;
-const ATTACKS = 1000;
+const ATTACKS = short('malformed attempts', { short: 300, long: 1_000 });
 
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`whole peerings are not tested: ${problem}\n`);
