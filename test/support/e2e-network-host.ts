@@ -9,6 +9,10 @@ const OF_PODS = /\b(?:veth\w+|cni0)\b/;
 /** kube-proxy keeps the empty chain of a Service that has gone until another Service changes. */
 const OF_SERVICE = /^\s*chain service-\w+-tributary-system\//;
 
+/** Of this node only: `wg show` lists those of other network namespaces, too, whose sockets lie in one folder. */
+const TUNNELS =
+  'for link in $(ip -o link | sed "s/^[0-9]*: \\([^:@]*\\).*/\\1/"); do wg show "$link" 2>/dev/null; done; true';
+
 export async function snapshot(node: Node): Promise<Snapshot> {
   const sysctls = SYSCTLS.flatMap((name) =>
     ['all', 'default', 'eth0'].map((link) => `net.ipv4.conf.${link}.${name}`),
@@ -20,7 +24,7 @@ export async function snapshot(node: Node): Promise<Snapshot> {
     route: 'ip route show table all; ip -6 route show table all',
     neighbour: 'bridge fdb show',
     tables: 'nft list ruleset',
-    wireguard: 'wg show',
+    wireguard: TUNNELS,
     sysctl: `sysctl ${sysctls}`,
   };
   const lines = await Promise.all(
@@ -50,8 +54,8 @@ const OURS = /tributary(?!-lab)|proto 11[67]\b|\b7480\b/;
 
 /** Lines of `ip`, `nft` and `wg` on that host that are ours. */
 export async function ours(node: Node): Promise<string[]> {
-  const look = 'ip -o -d link; ip rule; ip -6 rule; ip route show table all; nft list ruleset; wg show';
-  const text = await node.exec(['sh', '-c', look]);
+  const look = 'ip -o -d link; ip rule; ip -6 rule; ip route show table all; nft list ruleset';
+  const text = await node.exec(['sh', '-c', `${look}; ${TUNNELS}`]);
   return text.split('\n').filter((line) => OURS.test(line) && !OF_SERVICE.test(line));
 }
 

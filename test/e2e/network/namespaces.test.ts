@@ -30,7 +30,15 @@ beforeAll(async () => {
   await world.untilReady(NS);
 }, 500_000);
 
-afterAll(async () => world?.close(), 60_000);
+afterAll(async () => {
+  await world?.ask(`kubectl delete namespace ${NS} afar taken --ignore-not-found --timeout=100s`, 110);
+  await world?.ask('kubectl -n default delete pod outage --ignore-not-found --now');
+  await world?.ask('kubectl --context turin delete namespace taken --ignore-not-found --timeout=100s', 110);
+  await world?.ask(
+    'kubectl --context turin -n default delete pod/vault service/vault --ignore-not-found --now',
+  );
+  await world?.close();
+}, 300_000);
 
 const labels = (app: string): Record<string, string> => ({ app });
 
