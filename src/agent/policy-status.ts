@@ -1,8 +1,8 @@
 import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
+import type { Cache } from '../kube/cache.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
-import type { Informer } from '../kube/informer.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Borrowing } from '../peering/borrowing/borrowing.ts';
 import type { Clusters } from '../peering/clusters/clusters.ts';
@@ -14,8 +14,8 @@ import type { AgentParts } from './parts.ts';
 export interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
   client: KubeClient;
   metrics: ControllerMetrics;
-  sharing: Informer<SharingPolicy>;
-  acceptance: Informer<AcceptancePolicy>;
+  sharing: Cache<SharingPolicy>;
+  acceptance: Cache<AcceptancePolicy>;
   lending: Lending;
   borrowing: Borrowing;
   clusters: Clusters;

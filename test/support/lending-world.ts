@@ -4,6 +4,7 @@ import { peeringRequests, type PeeringRequest } from '../../src/api/peering-requ
 import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
 import type { PeeringWish } from '../../src/api/foreign-cluster.ts';
 import type { Contract } from '../../src/api/offer.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { deepEqual } from '../../src/lib/equality.ts';
@@ -61,7 +62,8 @@ export class LendingWorld {
 
   async start(): Promise<this> {
     const { client, identity } = this;
-    const common = { client, clock: this.#clock, log: silentLogger };
+    const own = { client, clock: this.#clock, log: silentLogger };
+    const common = { ...own, caches: new Caches(own) };
     const stockkeeper = new Stockkeeper(common);
     this.#lending = new Lending({
       ...common,

@@ -2,10 +2,11 @@ import { peeringRequests, type PeeringRequest } from '../../api/peering-request.
 import { runtimeClasses } from '../../api/resources.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
 import type { KubeObject } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -36,6 +37,7 @@ export type { LendingWish } from './reconciler.ts';
 
 export interface LendingOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   events: EventRecorder;
@@ -72,9 +74,9 @@ export class Lending implements LendingSide {
   readonly guests: TenantBook;
   readonly #options: LendingOptions;
   readonly #log: Logger;
-  readonly #requests: Informer<PeeringRequest>;
-  readonly #policies: Informer<SharingPolicy>;
-  readonly #runtimeClasses: Informer<KubeObject>;
+  readonly #requests: Cache<PeeringRequest>;
+  readonly #policies: Cache<SharingPolicy>;
+  readonly #runtimeClasses: Cache<KubeObject>;
   readonly #ranges: OwnRangesCache;
   readonly #tenants: Tenants;
   readonly #stock: StockOffers;
@@ -89,18 +91,18 @@ export class Lending implements LendingSide {
 
   constructor(options: LendingOptions) {
     this.#options = options;
-    const { client, clock, identity, systemNamespace, metrics, random, stockkeeper, quotaPatienceMs } =
-      options;
+    const { client, caches, clock, identity, systemNamespace, metrics, random } = options;
+    const { stockkeeper, quotaPatienceMs } = options;
     const log = options.log.named('lending');
     this.#log = log;
     const common = { client, clock, log, ...(random && { random }) };
-    this.#requests = new Informer({ ...common, type: peeringRequests, list: {} });
-    this.#policies = new Informer({ ...common, type: sharingPolicies, list: {} });
-    const list = { metadataOnly: true };
-    this.#runtimeClasses = new Informer<KubeObject>({ ...common, type: runtimeClasses, list });
-    this.#ranges = new OwnRangesCache({ ...common, namespace: systemNamespace });
+    this.#requests = caches.of(peeringRequests);
+    this.#policies = caches.of(sharingPolicies);
+    this.#runtimeClasses = caches.of<KubeObject>(runtimeClasses, { list: { metadataOnly: true } });
+    this.#ranges = new OwnRangesCache(caches, systemNamespace);
     this.#tenants = new Tenants({
       ...common,
+      caches,
       ...(quotaPatienceMs !== undefined && { quotaPatienceMs }),
       ownRanges: () => this.#ranges.current,
     });
@@ -199,7 +201,7 @@ export class Lending implements LendingSide {
       this.#requests,
       this.#policies,
       this.#runtimeClasses,
-      this.#ranges.informer,
+      this.#ranges.cache,
       ...this.#tenants.components(),
       this.#api,
       this.tokens.janitor(),

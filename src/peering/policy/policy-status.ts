@@ -4,7 +4,7 @@ import type { ResourceType } from '../../api/resources.ts';
 import type { Condition, KubeObject, ResourceList } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
@@ -30,7 +30,7 @@ type Policy = KubeObject & { status?: PolicyStatus };
 export interface PolicyStatusOptions<P extends Policy> {
   client: KubeClient;
   type: ResourceType<P>;
-  policies: Pick<Informer<P>, 'get' | 'list' | 'onChange'>;
+  policies: Pick<Cache<P>, 'get' | 'list' | 'onChange'>;
   /** Throws Invalid for what is written there and makes no sense. */
   effect: (policy: P) => PolicyEffect;
   /** Calls back when the effect of any policy may be another; the returned function ends that. */
