@@ -39,8 +39,15 @@ export function policyStatus(parts: PolicyStatusParts): Component[] {
         clusters.checkNetworkKey(policy);
         return lending.effectOf(policy);
       },
+      conditions: (policy) => lending.conditionsOf(policy),
       onChange: (listener) =>
-        all(lending.onChange(listener), stock.onChange(listener), clusters.onNetworkKeys(listener)),
+        all(
+          lending.onPolicy(listener),
+          // What is promised to one peer is not free for others.
+          lending.onChange(() => listener()),
+          stock.onChange(() => listener()),
+          clusters.onNetworkKeys(() => listener()),
+        ),
     }),
     new PolicyStatusKeeper<AcceptancePolicy>({
       ...common,
@@ -50,7 +57,11 @@ export function policyStatus(parts: PolicyStatusParts): Component[] {
         clusters.checkNetworkKey(policy);
         return borrowing.effectOf(policy);
       },
-      onChange: (listener) => all(borrowing.onChange(listener), clusters.onNetworkKeys(listener)),
+      onChange: (listener) =>
+        all(
+          borrowing.onChange(() => listener()),
+          clusters.onNetworkKeys(() => listener()),
+        ),
     }),
   ];
 }
