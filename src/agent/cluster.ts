@@ -52,7 +52,7 @@ export async function startAll(parts: AgentParts, signal: AbortSignal): Promise<
   const network = parts.config.network === true ? await inlineNetwork(parts) : undefined;
   const more: Flavour['more'] = (shared) => [
     ...(network?.components(shared) ?? []),
-    ...lanComponents(parts, shared.home, shared.metrics),
+    ...lanComponents(parts, shared),
   ];
   const failed = network && { failed: network.lost };
   return start(parts, { role: 'all', launcher: inlineLauncher, more, ...failed }, signal);
