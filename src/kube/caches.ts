@@ -144,6 +144,8 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
   readonly #contactListeners = new Set<() => void>();
   readonly #abort = new AbortController();
   readonly #indexes = new Map<string, string>();
+  /** Keys of which it was told: the last state of what is deleted may be out of its sight. */
+  readonly #inSight = new Set<string>();
   #seat: Seat<T> | undefined;
   #isTold = false;
   #leave: () => Promise<void> = async () => Promise.resolve();
@@ -155,6 +157,7 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
 
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
+    this.#abort.signal.throwIfAborted();
     const seat = (this.#seat = this.#options.take());
     for (const [name, keys] of Object.entries(this.#options.indexes ?? {})) {
       this.#indexes.set(name, seat.index(keys));
@@ -247,9 +250,16 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
 
   /** What comes into this asker's sight is new to it, and what leaves it is gone: as an API server tells by a selector. */
   #tell(key: string, current: T | undefined, previous: T | undefined): void {
-    const [now, before] = [this.#seen(current), this.#seen(previous)];
-    if (now === undefined && before === undefined) return;
-    this.#options.listeners.tell(key, now, before);
+    const { only, listeners } = this.#options;
+    if (only === undefined) {
+      listeners.tell(key, current, previous);
+      return;
+    }
+    const now = this.#seen(current);
+    const wasInSight = this.#inSight.has(key);
+    if (now !== undefined) this.#inSight.add(key);
+    else if (!this.#inSight.delete(key)) return;
+    listeners.tell(key, now, wasInSight ? previous : undefined);
   }
 
   #tellContact(): void {

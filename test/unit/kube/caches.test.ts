@@ -154,6 +154,19 @@ test('who sees some of them is told of what comes into sight and what leaves it,
   expect(heard).toEqual(['a: - > red', 'b: - > red', 'a: red > -', 'b: red > -']);
 });
 
+test('that it is gone is told of one that was in sight, though its last state is not', async () => {
+  seed('a', 'red');
+  const red = ask({ only: (object) => teamOf(object) === 'red' });
+  const heard = changesOf(red);
+  await red.start(signal);
+  await eventually('the watcher', () => server.watches.watchers.length === 1);
+  const current = server.storage.get('configmaps', 'ns/a');
+  const last = { ...current?.metadata, labels: { [TEAM]: 'blue' }, resourceVersion: '1000' };
+  server.watches.watchers[0]?.send('DELETED', { ...current, metadata: last });
+  await eventually('it is gone', () => heard.length === 2);
+  expect(heard).toEqual(['a: - > red', 'a: blue > -']);
+});
+
 test('indexes of the same name are each asker’s own; one that nobody has made is a mistake', async () => {
   seed('a', 'red');
   const one = await started({ indexes: { by: (object) => [teamOf(object)] } });
