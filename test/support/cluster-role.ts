@@ -48,8 +48,7 @@ export class ClusterRole {
 
   /** The API server alone, to be filled before `start`. */
   static async create(clock: Clock): Promise<ClusterRole> {
-    const types = TYPES.filter((type) => type !== undefined);
-    return new ClusterRole(await new FakeApiServer({ clock, types }).start(), clock);
+    return new ClusterRole(await new FakeApiServer({ clock, types: TYPES }).start(), clock);
   }
 
   /** Returns when all of it has started. */
