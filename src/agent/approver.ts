@@ -4,8 +4,9 @@ import { pods } from '../api/resources.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import { virtualNodes } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
+import type { Cache } from '../kube/cache.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { Informer } from '../kube/informer.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
@@ -16,17 +17,17 @@ import type { AgentParts } from './parts.ts';
 
 /** Gives agents the serving certificates of their kubelet APIs. */
 export class AgentApprover {
-  readonly #nodes: Informer<VirtualNode>;
+  readonly #nodes: Cache<VirtualNode>;
   /** Agents that people have set up, and those that this role starts. */
-  readonly #agents: readonly Informer<Pod>[];
+  readonly #agents: readonly Cache<Pod>[];
   readonly #approver: ServingApprover;
 
-  constructor({ clock, log, config }: AgentParts, home: KubeClient) {
+  constructor({ clock, log, config }: AgentParts, home: KubeClient, caches: Caches) {
     const { systemNamespace } = config;
     const common = { client: home, clock, log };
-    this.#nodes = new Informer<VirtualNode>({ ...common, type: virtualNodes, list: {} });
-    this.#agents = [systemNamespace, AGENTS_NAMESPACE].map(
-      (namespace) => new Informer<Pod>({ ...common, type: pods, list: { namespace } }),
+    this.#nodes = caches.of(virtualNodes);
+    this.#agents = [systemNamespace, AGENTS_NAMESPACE].map((namespace) =>
+      caches.of(pods, { list: { namespace } }),
     );
     this.#approver = new ServingApprover({
       ...common,

@@ -1,11 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { configMaps } from '../api/resources.ts';
 import type { ConfigMap } from '../api/wire.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { Informer } from '../kube/informer.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Cache } from '../kube/cache.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import type { Source } from '../lib/source.ts';
 import { Variable } from '../lib/source.ts';
 
@@ -15,17 +13,12 @@ const NAME = 'extension-apiserver-authentication';
 /** The authorities that sign the API server's own client certificate, as every cluster publishes them. */
 export class ClientAuthorities implements Component {
   readonly name = 'client-authorities';
-  readonly #informer: Informer<ConfigMap>;
+  readonly #cache: Cache<ConfigMap>;
   readonly #bundle = new Variable('');
 
-  constructor({ home, clock, log }: { home: KubeClient; clock: Clock; log: Logger }) {
-    this.#informer = new Informer({
-      client: home,
-      type: configMaps,
-      list: { namespace: NAMESPACE, fieldSelector: `metadata.name=${NAME}` },
-      clock,
-      log,
-    });
+  constructor(caches: Caches) {
+    const list = { namespace: NAMESPACE, fieldSelector: `metadata.name=${NAME}` };
+    this.#cache = caches.of(configMaps, { list });
   }
 
   get source(): Source<string> {
@@ -33,15 +26,15 @@ export class ClientAuthorities implements Component {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    this.#informer.onChange((_key, current) => {
+    this.#cache.onChange((_key, current) => {
       const bundle = current?.data?.['client-ca-file'] ?? '';
       if (bundle !== this.#bundle.current()) this.#bundle.set(bundle);
     });
-    await this.#informer.start(signal);
+    await this.#cache.start(signal);
   }
 
   async stop(): Promise<void> {
-    await this.#informer.stop();
+    await this.#cache.stop();
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { createClient } from '../kube/http-client.ts';
@@ -23,6 +24,8 @@ import { Registries } from './registries.ts';
 interface Shared {
   parts: AgentParts;
   home: KubeClient;
+  /** Of all parts, at that API server. */
+  caches: Caches;
   registries: Registries;
   /** Of the process itself. */
   registry: Registry;
@@ -49,7 +52,7 @@ export async function startAll(parts: AgentParts, signal: AbortSignal): Promise<
   const network = parts.config.network === true ? await inlineNetwork(parts) : undefined;
   const more: Flavour['more'] = (shared) => [
     ...(network?.components(shared) ?? []),
-    ...lanComponents(parts, shared.home, shared.metrics),
+    ...lanComponents(parts, shared),
   ];
   const failed = network && { failed: network.lost };
   return start(parts, { role: 'all', launcher: inlineLauncher, more, ...failed }, signal);
@@ -61,14 +64,15 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const home = createClient(credentials, { clock });
   const registry = createRegistry(flavour.role);
   const registries = new Registries(registry);
-  const shared: Shared = { parts, home, registries, registry, metrics: controllerMetrics(registry) };
+  const caches = new Caches({ client: home, clock, log });
+  const shared: Shared = { parts, home, caches, registries, registry, metrics: controllerMetrics(registry) };
   const launcher = flavour.launcher(shared);
   const { ops, election, holder, lost } = leading(parts, {
     home,
     lease: 'tributary-cluster',
     registry: registries,
   });
-  const approver = new AgentApprover(parts, home);
+  const approver = new AgentApprover(parts, home, caches);
   const identity = new ClusterIdentity({
     client: home,
     namespace: config.systemNamespace,
@@ -126,7 +130,7 @@ function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLaun
   });
 }
 
-function inlineLauncher({ parts, home, registries }: Shared): AgentLauncher & Component {
+function inlineLauncher({ parts, home, caches, registries }: Shared): AgentLauncher & Component {
   const { nodeAddress } = parts.config;
   if (nodeAddress === undefined) {
     throw new TributaryError(
@@ -134,5 +138,5 @@ function inlineLauncher({ parts, home, registries }: Shared): AgentLauncher & Co
       'say where the API server reaches this process: --node-address or $POD_IP',
     );
   }
-  return new InlineLauncher({ parts, home, registries, nodeAddress });
+  return new InlineLauncher({ parts, home, caches, registries, nodeAddress });
 }

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Controller } from '../kube/controller.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
@@ -21,6 +22,8 @@ import { refusedMetrics, tunnelMetrics } from './tunnel-metrics.ts';
 export interface NetworkParts {
   parts: AgentParts;
   home: KubeClient;
+  /** At that API server. */
+  caches: Caches;
   host: HostNetwork;
   metrics: ControllerMetrics;
 }
@@ -40,7 +43,7 @@ export function gatewayComponents(
   given: NetworkParts,
   { registry, leading }: { registry: Registry; leading: () => boolean },
 ): { caches: Component[]; active: Component[] } {
-  const { parts, home, host, metrics } = given;
+  const { parts, home, caches, host, metrics } = given;
   const { config, clock, log } = parts;
   const nodeName = nodeNameOf(config);
   const sockets = systemSockets(clock);
@@ -62,6 +65,7 @@ export function gatewayComponents(
   const responder = new Responder({ clock, log: log.named('probes'), sockets });
   const gateway = new Gateway({
     client: home,
+    caches,
     host,
     prober,
     responder,
@@ -92,10 +96,10 @@ export function gatewayComponents(
 
 /** The network of one node, in the order of its start. */
 export function nodeComponents(given: NetworkParts, registry: Registry): Component[] {
-  const { parts, home, host, metrics } = given;
+  const { parts, caches, host, metrics } = given;
   const { config, clock, log } = parts;
   const network = new NodeNetwork({
-    client: home,
+    caches,
     host,
     clock,
     log: log.named('node'),

@@ -1,4 +1,5 @@
 import { GATEWAY_LEASE } from '../api/own-network.ts';
+import { Caches } from '../kube/caches.ts';
 import { createClient } from '../kube/http-client.ts';
 import { createHost } from '../network/host/host.ts';
 import { gatewayElection, StandbyFence } from './gateway-lead.ts';
@@ -24,7 +25,7 @@ export async function startGateway(parts: AgentParts, signal: AbortSignal): Prom
 
 /** Without tunnels, only LAN discovery is left. */
 async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
-  const { config, clock } = parts;
+  const { config, clock, log } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });
   const registry = createRegistry('gateway');
   const { ops, election, holder, lost } = leading(parts, {
@@ -33,7 +34,8 @@ async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> 
     registry,
     standbyReady: true,
   });
-  const lan = lanComponents(parts, home, controllerMetrics(registry));
+  const caches = new Caches({ client: home, clock, log });
+  const lan = lanComponents(parts, { home, caches, metrics: controllerMetrics(registry) });
   holder.lifecycle = lifecycleOf([ops, election, ...lan], parts);
   return run(holder.lifecycle, [home], signal, lost);
 }
@@ -53,12 +55,13 @@ async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Age
     standbyReady: true,
     election: gatewayElection(config, (node) => fence.taken(node)),
   });
+  const shared = new Caches({ client: home, clock, log });
   const { caches, active } = gatewayComponents(
-    { parts, home, host, metrics },
+    { parts, home, caches: shared, host, metrics },
     { registry, leading: () => election.leading },
   );
   // Tunnels before discovery, which waits for the sockets of all interfaces.
-  const lan = lanComponents(parts, home, metrics);
+  const lan = lanComponents(parts, { home, caches: shared, metrics });
   holder.lifecycle = lifecycleOf(
     [ops, hostComponent(host), ...caches, election, fence, ...active, ...lan],
     parts,

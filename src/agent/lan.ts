@@ -1,4 +1,3 @@
-import type { ForeignCluster } from '../api/foreign-cluster.ts';
 import { foreignClusters } from '../api/foreign-cluster.ts';
 import { ANNOUNCEMENT_CONFIG_MAP, readAnnouncementData } from '../api/own-announcement.ts';
 import { configMaps } from '../api/resources.ts';
@@ -6,35 +5,28 @@ import type { ConfigMap } from '../api/wire.ts';
 import { LanSource } from '../discovery/lan/lan-source.ts';
 import { lanAnnouncement } from '../discovery/self.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
+import type { Cache } from '../kube/cache.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
-import { Informer } from '../kube/informer.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentParts } from './parts.ts';
 
 /** LAN discovery, in the order of its start: what is announced is learnt from a ConfigMap, what is seen is written. */
-export function lanComponents(parts: AgentParts, home: KubeClient, metrics: ControllerMetrics): Component[] {
+export function lanComponents(
+  parts: AgentParts,
+  { home, caches, metrics }: { home: KubeClient; caches: Caches; metrics: ControllerMetrics },
+): Component[] {
   const { config, clock, log } = parts;
-  const announcements = new Informer<ConfigMap>({
-    client: home,
-    type: configMaps,
+  const announcements = caches.of(configMaps, {
     list: {
       namespace: config.systemNamespace,
       fieldSelector: `metadata.name=${ANNOUNCEMENT_CONFIG_MAP}`,
     },
-    clock,
-    log,
   });
-  const clusters = new Informer<ForeignCluster>({
-    client: home,
-    type: foreignClusters,
-    list: {},
-    clock,
-    log,
-    indexes: foreignClusterIndexes,
-  });
+  const clusters = caches.of(foreignClusters, { indexes: foreignClusterIndexes });
   const source = new LanSource({
     clock,
     log: log.named('lan'),
@@ -54,7 +46,7 @@ export function lanComponents(parts: AgentParts, home: KubeClient, metrics: Cont
 }
 
 interface AnnouncerParts {
-  announcements: Pick<Informer<ConfigMap>, 'get' | 'onChange'>;
+  announcements: Pick<Cache<ConfigMap>, 'get' | 'onChange'>;
   key: string;
   source: Pick<LanSource, 'announce'>;
   log: Logger;

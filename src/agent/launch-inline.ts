@@ -1,3 +1,4 @@
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
@@ -9,6 +10,7 @@ import { VirtualNodeAgent } from './virtual-node.ts';
 export interface InlineLauncherOptions {
   parts: AgentParts;
   home: KubeClient;
+  caches: Caches;
   registries: Registries;
   /** Where the home API server reaches the kubelet APIs; their ports are free ones. */
   nodeAddress: string;
@@ -77,13 +79,14 @@ export class InlineLauncher implements AgentLauncher, Component {
 
   /** Until it is no longer wanted; a failed start is tried again, as a pod's would be. */
   async #run(virtualNode: string, signal: AbortSignal): Promise<void> {
-    const { parts, home, registries, nodeAddress } = this.#options;
+    const { parts, home, caches, registries, nodeAddress } = this.#options;
     const { clock } = parts;
     const log = parts.log.named('agent', { virtualNode });
     while (!signal.aborted) {
       const agent = new VirtualNodeAgent({
         parts: { ...parts, log },
         home,
+        caches,
         virtualNode,
         address: nodeAddress,
         kubeletPort: 0,

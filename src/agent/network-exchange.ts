@@ -1,6 +1,7 @@
 /** The network's exchange of words with peers, made of the options, as the side of the peering link that it is. */
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { Exchange } from '../network/exchange/exchange.ts';
@@ -12,6 +13,7 @@ import type { AgentParts } from './parts.ts';
 export interface NetworkExchangeOptions {
   parts: AgentParts;
   home: KubeClient;
+  caches: Caches;
   /** Our ClusterID. */
   own: string;
   isLinked: (clusterID: string) => boolean;
@@ -25,6 +27,7 @@ export interface NetworkExchangeOptions {
 export function networkExchange({
   parts: { config, clock, log },
   home,
+  caches,
   own,
   isLinked,
   services,
@@ -33,6 +36,7 @@ export function networkExchange({
 }: NetworkExchangeOptions): NetworkSide & Pick<Exchange, 'components' | 'onChange' | 'podsFor'> {
   return new Exchange({
     client: home,
+    caches,
     clock,
     log: log.named('network'),
     namespace: config.systemNamespace,

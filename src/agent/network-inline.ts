@@ -1,5 +1,6 @@
 import { GATEWAY_LEASE } from '../api/own-network.ts';
 import type { Registry } from 'prom-client';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { LeaderElection } from '../kube/leader-election.ts';
@@ -10,7 +11,12 @@ import { gatewayComponents, hostComponent, nodeComponents } from './gateway-netw
 import type { AgentParts } from './parts.ts';
 
 export interface InlineNetwork {
-  components(shared: { home: KubeClient; metrics: ControllerMetrics; registry: Registry }): Component[];
+  components(shared: {
+    home: KubeClient;
+    caches: Caches;
+    metrics: ControllerMetrics;
+    registry: Registry;
+  }): Component[];
   /** Fires when another gateway may be active; the process then ends. */
   lost: AbortSignal;
 }
@@ -22,7 +28,7 @@ export async function inlineNetwork(parts: AgentParts): Promise<InlineNetwork> {
   const lost = new AbortController();
   return {
     lost: lost.signal,
-    components({ home, metrics, registry }) {
+    components({ home, caches: shared, metrics, registry }) {
       const fence = new StandbyFence({ host, clock, log: log.named('fence') });
       const election = new LeaderElection({
         client: home,
@@ -33,7 +39,7 @@ export async function inlineNetwork(parts: AgentParts): Promise<InlineNetwork> {
         ...gatewayElection(config, (node) => fence.taken(node)),
         onLost: (reason) => lost.abort(new Error(`no longer the active gateway: ${reason}`)),
       });
-      const given = { parts, home, host, metrics };
+      const given = { parts, home, caches: shared, host, metrics };
       const { caches, active } = gatewayComponents(given, { registry, leading: () => election.leading });
       return [hostComponent(host), ...nodeComponents(given, registry), ...caches, election, fence, ...active];
     },

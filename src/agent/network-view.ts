@@ -1,6 +1,6 @@
 import { TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels, type Tunnel } from '../api/tunnel.ts';
+import type { Cache } from '../kube/cache.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { deepEqual } from '../lib/equality.ts';
@@ -14,6 +14,8 @@ export interface TunnelViewOptions {
   home: KubeClient;
   /** ClusterID of the provider; names its Tunnel. */
   provider: string;
+  /** Of that Tunnel alone. */
+  tunnels: Cache<Tunnel>;
   clock: Clock;
   log: Logger;
 }
@@ -48,7 +50,6 @@ const RETRY_MS = 500;
 export class TunnelView implements NetworkView, Component {
   readonly name = 'network view';
   readonly #options: TunnelViewOptions;
-  readonly #informer: Informer<Tunnel>;
   readonly #listeners = new Set<() => void>();
   readonly #abort = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
@@ -64,10 +65,7 @@ export class TunnelView implements NetworkView, Component {
   #seenAs = new ViewTable([]);
 
   constructor(options: TunnelViewOptions) {
-    const { home: client, provider, clock, log } = options;
     this.#options = options;
-    const list = { fieldSelector: `metadata.name=${provider}` };
-    this.#informer = new Informer({ client, type: tunnels, list, clock, log: log.named('network') });
   }
 
   get state(): NetworkState {
@@ -98,9 +96,9 @@ export class TunnelView implements NetworkView, Component {
    * would be wrong. Where Tunnels cannot be read at all there is none until they can.
    */
   async start(signal: AbortSignal): Promise<void> {
-    const { log } = this.#options;
-    this.#informer.onChange((_key, tunnel) => this.#learn(tunnel));
-    const synced = this.#informer.start(this.#abort.signal);
+    const { log, tunnels: cache } = this.#options;
+    cache.onChange((_key, tunnel) => this.#learn(tunnel));
+    const synced = cache.start(this.#abort.signal);
     this.#running = synced.catch(() => undefined);
     const refusal = await this.#refusal(signal);
     if (refusal === undefined) return untilAborted(synced, signal);
@@ -130,7 +128,7 @@ export class TunnelView implements NetworkView, Component {
     this.#cancelOff?.();
     this.#abort.abort(new Error('stopped'));
     await this.#running;
-    await this.#informer.stop();
+    await this.#options.tunnels.stop();
   }
 
   #learn(tunnel: Tunnel | undefined): void {

@@ -1,3 +1,4 @@
+import { Caches } from '../kube/caches.ts';
 import { createClient } from '../kube/http-client.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { createHost } from '../network/host/host.ts';
@@ -13,7 +14,9 @@ export async function startNode(parts: AgentParts, signal: AbortSignal): Promise
   const home = createClient(await homeCredentials(config, clock), { clock });
   const registry = createRegistry('node');
   const host = await createHost({ clock, log: log.named('host') });
-  const network = nodeComponents({ parts, home, host, metrics: controllerMetrics(registry) }, registry);
+  const caches = new Caches({ client: home, clock, log });
+  const metrics = controllerMetrics(registry);
+  const network = nodeComponents({ parts, home, caches, host, metrics }, registry);
   const ops: Component = new OpsServer({
     port: config.opsPort,
     registry,

@@ -1,4 +1,6 @@
 /** Services of one cluster that another uses, put together with what they have to know of the network. */
+import { tunnels } from '../api/tunnel.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
@@ -13,7 +15,7 @@ import { TunnelView } from './network-view.ts';
 
 export interface OfferedServicesParts extends Pick<
   ServicesOptions,
-  'client' | 'clock' | 'log' | 'events' | 'metrics' | 'ownPods'
+  'client' | 'caches' | 'clock' | 'log' | 'events' | 'metrics' | 'ownPods'
 > {
   lending: Pick<Lending, 'policyOf' | 'reports' | 'onChange'>;
   clusters: Pick<Clusters, 'wish' | 'onChange'>;
@@ -23,7 +25,7 @@ export interface OfferedServicesParts extends Pick<
 
 /** Its components start after those of the network and before the links. */
 export function offeredServices({ lending, clusters, links, ...parts }: OfferedServicesParts): Services {
-  const { client: home, clock, log } = parts;
+  const { client: home, caches, clock, log } = parts;
   return new Services({
     ...parts,
     lent: {
@@ -38,7 +40,7 @@ export function offeredServices({ lending, clusters, links, ...parts }: OfferedS
       },
       onChange: (listener) => clusters.onChange(listener),
     },
-    networks: new ProviderViews({ home, clock, log: log.named('services') }),
+    networks: new ProviderViews({ home, caches, clock, log: log.named('services') }),
     linked: () => ({
       isLinked: (clusterID) => links().view(clusterID) !== undefined,
       onChange: (listener) =>
@@ -51,6 +53,7 @@ export function offeredServices({ lending, clusters, links, ...parts }: OfferedS
 
 export interface ProviderViewsOptions {
   home: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
 }
@@ -60,7 +63,7 @@ interface Entry {
   isKnown: boolean;
 }
 
-/** The network to each provider whose Services are used here, as its Tunnel tells; watched from the first question on. */
+/** The network to each provider whose Services are used here, as its Tunnel tells; followed from the first question on. */
 export class ProviderViews implements ProviderNetworks, Component {
   readonly name = 'networks of providers';
   readonly #options: ProviderViewsOptions;
@@ -100,8 +103,10 @@ export class ProviderViews implements ProviderNetworks, Component {
   }
 
   #begin(clusterID: string): Entry {
-    const { home, clock, log } = this.#options;
-    const view = new TunnelView({ home, provider: clusterID, clock, log });
+    const { home, caches, clock, log } = this.#options;
+    // All Tunnels are watched anyway in this process.
+    const own = caches.of(tunnels, { only: ({ metadata }) => metadata.name === clusterID });
+    const view = new TunnelView({ home, provider: clusterID, tunnels: own, clock, log });
     const entry: Entry = { view, isKnown: false };
     const tell = (): void => {
       if (this.#entries.get(clusterID) === entry) for (const listener of this.#listeners) listener(clusterID);

@@ -1,4 +1,5 @@
 import type { Registry } from 'prom-client';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
@@ -13,6 +14,7 @@ import { webhook, type HookPart } from './webhook.ts';
 export interface NamespaceStretchOptions {
   parts: AgentParts;
   home: KubeClient;
+  caches: Caches;
   events: EventRecorder;
   metrics: ControllerMetrics;
   /** Of the process. */
@@ -35,10 +37,10 @@ export class NamespaceStretch {
 
   constructor(options: NamespaceStretchOptions) {
     this.#options = options;
-    const { parts, home: client, events, metrics, standing } = options;
+    const { parts, home: client, caches, events, metrics, standing } = options;
     const { clock, log, config } = parts;
     const { systemNamespace, offloadNamespaces: selector, drainSeconds } = config;
-    const common = { client, clock, log, metrics, events };
+    const common = { client, caches, clock, log, metrics, events };
     const namespaceUid = (name: string): string | undefined => this.offloading.namespaceUid(name);
     const remake = (this.#remake = new Remake({ ...common, systemNamespace, namespaceUid }));
     this.offloading = new Offloading({

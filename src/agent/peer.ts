@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
@@ -65,15 +66,17 @@ function createAgents(given: { parts: AgentParts; home: KubeClient; address: str
   nodes: VirtualNodeAgent[];
   ops: OpsServer;
 } {
-  const { parts, names } = given;
+  const { parts, home, names } = given;
   const { kubeletPort } = parts.config;
   const own = createRegistry('peer');
   const registries = new Registries(own);
   const isOne = names.length === 1;
+  const caches = new Caches({ client: home, clock: parts.clock, log: parts.log });
   const nodes = names.map(
     (virtualNode, index) =>
       new VirtualNodeAgent({
         ...given,
+        caches,
         parts: isOne ? parts : { ...parts, log: parts.log.named(virtualNode) },
         virtualNode,
         kubeletPort: kubeletPort === 0 ? 0 : kubeletPort + index,

@@ -13,11 +13,12 @@ import type { HomeApiServer } from '../api/virtual-node.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
 import { WanSource } from '../discovery/wan/wan-source.ts';
+import type { Cache } from '../kube/cache.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
-import { Informer } from '../kube/informer.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
@@ -48,6 +49,8 @@ import { policyStatus } from './policy-status.ts';
 export interface PeeringOptions {
   parts: AgentParts;
   home: KubeClient;
+  /** Of the process. */
+  caches: Caches;
   /** How we reach our own API server. */
   credentials: Pick<Credentials, 'server' | 'ca' | 'tlsServerName'>;
   /** Loaded. */
@@ -65,12 +68,12 @@ const MS = 1000;
 
 export class Peering {
   readonly #options: PeeringOptions;
-  readonly #common: { client: KubeClient } & Pick<AgentParts, 'clock' | 'log'>;
+  readonly #common: { client: KubeClient; caches: Caches } & Pick<AgentParts, 'clock' | 'log'>;
   readonly #events: ClientEventRecorder;
-  readonly #seen: Informer<ForeignCluster>;
-  readonly #domains: Informer<SearchDomain>;
-  readonly #acceptance: Informer<AcceptancePolicy>;
-  readonly #sharing: Informer<SharingPolicy>;
+  readonly #seen: Cache<ForeignCluster>;
+  readonly #domains: Cache<SearchDomain>;
+  readonly #acceptance: Cache<AcceptancePolicy>;
+  readonly #sharing: Cache<SharingPolicy>;
   readonly #certificate: PeeringCertificate;
   readonly #stock: Stockkeeper;
   readonly #clusters: Clusters;
@@ -85,15 +88,15 @@ export class Peering {
 
   constructor(options: PeeringOptions) {
     this.#options = options;
-    const { parts, home, identity } = options;
+    const { parts, home, caches, identity } = options;
     const { clock, log, config } = parts;
-    const common = (this.#common = { client: home, clock, log });
+    const common = (this.#common = { client: home, caches, clock, log });
     this.#events = new ClientEventRecorder({ ...common, component: 'tributary' });
     const indexes = { ...clusterIndexes, ...foreignClusterIndexes };
-    this.#seen = new Informer({ ...common, type: foreignClusters, list: {}, indexes });
-    this.#domains = new Informer({ ...common, type: searchDomains, list: {} });
-    this.#acceptance = new Informer({ ...common, type: acceptancePolicies, list: {} });
-    this.#sharing = new Informer({ ...common, type: sharingPolicies, list: {} });
+    this.#seen = caches.of(foreignClusters, { indexes });
+    this.#domains = caches.of(searchDomains);
+    this.#acceptance = caches.of(acceptancePolicies);
+    this.#sharing = caches.of(sharingPolicies);
     const lifeMs = config.leafSeconds * MS;
     this.#certificate = new PeeringCertificate({
       signer: identity,
@@ -231,10 +234,11 @@ export class Peering {
   }
 
   #makeStretch(): NamespaceStretch {
-    const { parts, home, metrics, registry, inPod } = this.#options;
+    const { parts, home, caches, metrics, registry, inPod } = this.#options;
     return new NamespaceStretch({
       parts,
       home,
+      caches,
       metrics,
       registry,
       inPod,

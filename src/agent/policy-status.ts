@@ -1,8 +1,8 @@
 import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
+import type { Cache } from '../kube/cache.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
-import type { Informer } from '../kube/informer.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Borrowing } from '../peering/borrowing/borrowing.ts';
 import type { Clusters } from '../peering/clusters/clusters.ts';
@@ -14,8 +14,8 @@ import type { AgentParts } from './parts.ts';
 export interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
   client: KubeClient;
   metrics: ControllerMetrics;
-  sharing: Informer<SharingPolicy>;
-  acceptance: Informer<AcceptancePolicy>;
+  sharing: Cache<SharingPolicy>;
+  acceptance: Cache<AcceptancePolicy>;
   lending: Lending;
   borrowing: Borrowing;
   clusters: Clusters;
@@ -39,8 +39,15 @@ export function policyStatus(parts: PolicyStatusParts): Component[] {
         clusters.checkNetworkKey(policy);
         return lending.effectOf(policy);
       },
+      conditions: (policy) => lending.conditionsOf(policy),
       onChange: (listener) =>
-        all(lending.onChange(listener), stock.onChange(listener), clusters.onNetworkKeys(listener)),
+        all(
+          lending.onPolicy(listener),
+          // What is promised to one peer is not free for others.
+          lending.onChange(() => listener()),
+          stock.onChange(() => listener()),
+          clusters.onNetworkKeys(() => listener()),
+        ),
     }),
     new PolicyStatusKeeper<AcceptancePolicy>({
       ...common,
@@ -50,7 +57,11 @@ export function policyStatus(parts: PolicyStatusParts): Component[] {
         clusters.checkNetworkKey(policy);
         return borrowing.effectOf(policy);
       },
-      onChange: (listener) => all(borrowing.onChange(listener), clusters.onNetworkKeys(listener)),
+      onChange: (listener) =>
+        all(
+          borrowing.onChange(() => listener()),
+          clusters.onNetworkKeys(() => listener()),
+        ),
     }),
   ];
 }

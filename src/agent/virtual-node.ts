@@ -1,7 +1,9 @@
 import type { Registry } from 'prom-client';
 import { LABEL_PROVIDER } from '../api/names.ts';
+import { tunnels } from '../api/tunnel.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import { virtualNodes } from '../api/virtual-node.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
 import { LeaseKeeper } from '../kube/lease-keeper.ts';
@@ -33,6 +35,8 @@ const HOME_SILENT_MS = NODE_LEASE_MS / 2;
 export interface VirtualNodeOptions {
   parts: AgentParts;
   home: KubeClient;
+  /** Of all virtual nodes of the process, at that API server. */
+  caches: Caches;
   /** Of the VirtualNode. */
   virtualNode: string;
   /** Where the home API server reaches the kubelet API. */
@@ -101,11 +105,13 @@ export class VirtualNodeAgent implements Component {
 
   /** Only where the provider is a peer: else there is no tunnel that could be asked about. */
   #network(virtualNode: VirtualNode): TunnelView | undefined {
-    const { parts, home } = this.#options;
+    const { parts, home, caches } = this.#options;
+    const { clock, log } = parts;
     const provider = virtualNode.metadata.labels?.[LABEL_PROVIDER];
-    return provider === undefined
-      ? undefined
-      : new TunnelView({ home, provider, clock: parts.clock, log: parts.log });
+    if (provider === undefined) return undefined;
+    // Its account may read no other Tunnel.
+    const own = caches.of(tunnels, { list: { fieldSelector: `metadata.name=${provider}` } });
+    return new TunnelView({ home, provider, tunnels: own, clock, log });
   }
 
   #createProvider(
@@ -135,10 +141,10 @@ export class VirtualNodeAgent implements Component {
 
   /** The kubelet API and what it stands on: its certificate, and whose client certificates it believes. */
   async #kubeletComponents(provider: Provider): Promise<Component[]> {
-    const { parts, home, registry, kubeletPort, metrics } = this.#options;
+    const { parts, home, caches, registry, kubeletPort, metrics } = this.#options;
     const { config, clock, log } = parts;
     const certificate = this.#servingCertificate(provider);
-    const authorities = new ClientAuthorities({ home, clock, log });
+    const authorities = new ClientAuthorities(caches);
     const fromFile =
       config.clientCaFile === undefined ? undefined : await authoritiesFromFile(config.clientCaFile);
     const usage = new ForeignUsage(provider, clock, log.named('usage'));

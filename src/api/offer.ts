@@ -36,8 +36,9 @@ export interface StorageClassOffer {
   provisioner: string;
   /** The provider's default class. */
   isDefault?: boolean;
-  /** Volumes can be shared between nodes. */
+  /** When a volume is bound: `Immediate`, or `WaitForFirstConsumer`, that is when the first pod that uses it has a node. */
   volumeBindingMode?: string;
+  /** Whether volumes can grow. */
   allowVolumeExpansion?: boolean;
 }
 

@@ -1,12 +1,12 @@
 import type { ForeignCluster } from '../api/foreign-cluster.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Cache } from '../kube/cache.ts';
 import type { Clock } from '../lib/clock.ts';
 import { CandidateSet } from './candidate-set.ts';
 import type { Candidate, CandidateSource } from './source.ts';
 
 export interface ManualSourceOptions {
   /** Started before this one. */
-  clusters: Pick<Informer<ForeignCluster>, 'list' | 'onChange'>;
+  clusters: Pick<Cache<ForeignCluster>, 'list' | 'onChange'>;
   ownClusterID: string;
   clock: Clock;
 }

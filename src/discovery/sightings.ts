@@ -4,7 +4,7 @@ import { ANNOTATION_OUTGOING, LABEL_DISCOVERED } from '../api/names.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Controller } from '../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../kube/controller.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Cache } from '../kube/cache.ts';
 import type { Clock } from '../lib/clock.ts';
 import { hasCode, ignoring } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
@@ -23,7 +23,7 @@ export interface SightingWriterOptions {
   client: KubeClient;
   source: CandidateSource;
   /** With `foreignClusterIndexes`; started before this one. */
-  clusters: Pick<Informer<ForeignCluster>, 'byIndex' | 'list' | 'onChange'>;
+  clusters: Pick<Cache<ForeignCluster>, 'byIndex' | 'list' | 'onChange'>;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;

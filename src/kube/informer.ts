@@ -5,8 +5,9 @@ import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage, hasCode } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import type { Cache } from './cache.ts';
+import { ChangeListeners } from './change-listeners.ts';
 import type { KubeClient, ListOptions, WatchEvent } from './client.ts';
 import { Contact, type ContactState } from './contact.ts';
 import { type ChangeListener, Store } from './store.ts';
@@ -48,7 +49,7 @@ const RELIST_INTERVAL_MS = 1000;
  * A partial list (an error on a later page) changes nothing. An object that was deleted and created again under
  * its name may arrive as one change with two different UIDs.
  */
-export class Informer<T extends KubeObject> implements Component {
+export class Informer<T extends KubeObject> implements Cache<T> {
   readonly name: string;
   readonly #options: InformerOptions<T>;
   readonly #log: Logger;
@@ -57,7 +58,7 @@ export class Informer<T extends KubeObject> implements Component {
   readonly #contact: Contact;
   readonly #backoff: Backoff;
   readonly #random: Random;
-  readonly #listeners = new Set<ChangeListener<T>>();
+  readonly #listeners: ChangeListeners<T>;
   readonly #abort = new AbortController();
   readonly #firstSync = Promise.withResolvers<void>();
   #running: Promise<void> = Promise.resolve();
@@ -77,7 +78,9 @@ export class Informer<T extends KubeObject> implements Component {
     this.#random = random;
     this.#log = options.log.named('informer', { resource: type.plural, namespace: list.namespace });
     this.#store = new Store(options.indexes);
-    this.#view = new View({ store: this.#store, transform, notify: (...change) => this.#notify(...change) });
+    this.#listeners = new ChangeListeners(this.#log);
+    const notify: ChangeListener<T> = (...change) => this.#listeners.tell(...change);
+    this.#view = new View({ store: this.#store, transform, notify });
     this.#contact = new Contact(clock);
     this.#backoff = new Backoff({ baseMs: 500, capMs: 30_000, random });
   }
@@ -112,9 +115,13 @@ export class Informer<T extends KubeObject> implements Component {
     return this.#store.byIndex(index, value);
   }
 
-  /** Whether `byIndex` would find anything, however many. */
   hasIndexed(index: string, value: string): boolean {
     return this.#store.hasIndexed(index, value);
+  }
+
+  /** At any time; what is there is found by it at once. */
+  addIndex(index: string, keys: (object: T) => string[]): void {
+    this.#store.addIndex(index, keys);
   }
 
   get synced(): boolean {
@@ -125,17 +132,14 @@ export class Informer<T extends KubeObject> implements Component {
     return this.#contact.state;
   }
 
-  /** Listeners run in the order of events and must not wait: put the key into a queue. */
   onChange(listener: ChangeListener<T>): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   onContact(listener: () => void): () => void {
     return this.#contact.onChange(listener);
   }
 
-  /** A live read contradicted the store: list again. Until that has succeeded, the store stays as it is. */
   relist(reason: string): void {
     this.#log.info('listing again', { reason });
     // Counted, not flagged: a list under way may have been answered before that read.
@@ -276,17 +280,6 @@ export class Informer<T extends KubeObject> implements Component {
       this.#view.advance(event.resourceVersion);
     } else if (this.#view.apply(event.type, event.object) === 'contradiction') {
       throw new TributaryError('Expired', 'events came out of order');
-    }
-  }
-
-  #notify(key: string, current: T | undefined, previous: T | undefined): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(key, current, previous);
-      } catch (error) {
-        // A bug of ours; it must not cost the other listeners their news, nor us the watch.
-        this.#log.error('a listener failed', { key, error: errorMessage(error) });
-      }
     }
   }
 }

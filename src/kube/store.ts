@@ -22,12 +22,18 @@ export function refOf(key: string): { name: string; namespace?: string } {
  */
 export class Store<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
-  readonly #keyFunctions: [index: string, keys: (object: T) => string[]][];
+  readonly #keyFunctions: [index: string, keys: (object: T) => string[]][] = [];
   readonly #indexes = new Map<string, Map<string, Map<string, T>>>();
 
   constructor(indexes: Record<string, (object: T) => string[]> = {}) {
-    this.#keyFunctions = Object.entries(indexes);
-    for (const [index] of this.#keyFunctions) this.#indexes.set(index, new Map());
+    for (const [index, keys] of Object.entries(indexes)) this.addIndex(index, keys);
+  }
+
+  /** Finds at once what is there already. */
+  addIndex(index: string, keys: (object: T) => string[]): void {
+    this.#keyFunctions.push([index, keys]);
+    this.#indexes.set(index, new Map());
+    for (const [key, object] of this.#objects) this.#enter(key, object, [index, keys]);
   }
 
   get(key: string): T | undefined {
@@ -76,13 +82,15 @@ export class Store<T extends KubeObject> {
   }
 
   #index(key: string, object: T): void {
-    for (const [index, keys] of this.#keyFunctions) {
-      const values = this.#indexes.get(index);
-      for (const value of keys(object)) {
-        const members = values?.get(value);
-        if (members === undefined) values?.set(value, new Map([[key, object]]));
-        else members.set(key, object);
-      }
+    for (const keyFunction of this.#keyFunctions) this.#enter(key, object, keyFunction);
+  }
+
+  #enter(key: string, object: T, [index, keys]: [string, (object: T) => string[]]): void {
+    const values = this.#indexes.get(index);
+    for (const value of keys(object)) {
+      const members = values?.get(value);
+      if (members === undefined) values?.set(value, new Map([[key, object]]));
+      else members.set(key, object);
     }
   }
 

@@ -5,6 +5,7 @@ import { ANNOTATION_RECREATED, ANNOTATION_RESULT, HOME_LEASE, LABEL_HOME_UID } f
 import { peeringRequests } from '../../src/api/peering-request.ts';
 import { leases, namespaces, nodes, pods, secrets } from '../../src/api/resources.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { evict } from '../../src/kube/evict.ts';
 import { createClient } from '../../src/kube/http-client.ts';
@@ -67,6 +68,7 @@ async function guard(using: KubeClient = client): Promise<() => Promise<void>> {
   const common = { client: using, clock: CLOCK, log };
   const guardian = new Guardian({
     ...common,
+    caches: new Caches(common),
     events: { event: ({ kind, metadata }, _type, reason) => told.push(`${reason} ${kind}/${metadata.name}`) },
   });
   const lifecycle = new Lifecycle(guardian.components(), { ...common, stopDeadlineMs: 200_000 });

@@ -10,6 +10,7 @@ import { namespaces, pods } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { parseConfig } from '../../src/config.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { ClientEventRecorder } from '../../src/kube/events.ts';
 import { createClient } from '../../src/kube/http-client.ts';
@@ -60,6 +61,7 @@ beforeAll(async () => {
   stretch = new NamespaceStretch({
     parts: { config, clock: systemClock, log },
     home: client,
+    caches: new Caches(common),
     events,
     metrics: controllerMetrics(registry),
     registry,

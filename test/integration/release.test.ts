@@ -7,6 +7,7 @@ import type { Right } from '../../src/api/rbac.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { Pod } from '../../src/api/wire.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -98,6 +99,7 @@ async function start(): Promise<void> {
   const offloadings = new Informer<NamespaceOffloading>({ ...common, type: namespaceOffloadings, list: {} });
   const release = new Release({
     ...common,
+    caches: new Caches(common),
     events: { event: ({ metadata }, _type, reason) => told.push(`${reason} ${metadata.name}`) },
     offloadings: {
       offloadingOf: (namespace) => offloadings.get(`${namespace}/offloading`),

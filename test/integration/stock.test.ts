@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { forgeGrant, rulesOf } from '../../src/api/rbac.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -47,7 +48,8 @@ beforeAll(async () => {
     ca: pki.authority.cert,
     token: async () => Promise.resolve(token),
   });
-  keeper = new Stockkeeper({ client, clock: systemClock, log: silentLogger });
+  const caches = new Caches({ client, clock: systemClock, log: silentLogger });
+  keeper = new Stockkeeper({ caches, clock: systemClock });
   offers = new StockOffers({ stockkeeper: keeper, provider: 'p', promised: () => new Map() });
   await keeper.start(new AbortController().signal);
 }, TIMEOUT_MS);

@@ -3,6 +3,7 @@ import type { AcceptancePolicy } from '../../src/api/acceptance-policy.ts';
 import { LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { leases, nodes, pods } from '../../src/api/resources.ts';
 import { API_VERSION, virtualNodes } from '../../src/api/virtual-node.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import type { DrainLimits } from '../../src/kube/drain-stage.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -52,6 +53,7 @@ export class BorrowingWorld {
     });
     this.borrowing = new Borrowing({
       client,
+      caches: new Caches({ client, clock: systemClock, log }),
       identity: this.identity,
       clusterName: 'rome',
       wishes: {

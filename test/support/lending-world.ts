@@ -1,19 +1,21 @@
 /** Lending against one API server, real or simulated, with the rest of peering played by the test. */
 import { namespaces, nodes, serviceAccounts } from '../../src/api/resources.ts';
 import { peeringRequests, type PeeringRequest } from '../../src/api/peering-request.ts';
-import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
+import { sharingPolicies, type SharingPolicy, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
 import type { PeeringWish } from '../../src/api/foreign-cluster.ts';
 import type { Contract } from '../../src/api/offer.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { deepEqual } from '../../src/lib/equality.ts';
 import { hasCode } from '../../src/lib/errors.ts';
-import { Lifecycle } from '../../src/lib/lifecycle.ts';
+import { type Component, Lifecycle } from '../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { contractText, draftContract } from '../../src/peering/contract/contract.ts';
 import { Identity } from '../../src/peering/identity/identity.ts';
 import { Lending, type LendingOptions } from '../../src/peering/lending/lending.ts';
 import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
+import { PolicyStatusKeeper } from '../../src/peering/policy/policy-status.ts';
 import type { LinkView, OwnIdentity } from '../../src/peering/ports.ts';
 import type { AcceptanceDocument, Documents, RequestDocument } from '../../src/peering/protocol/documents.ts';
 import { eventually } from './eventually.ts';
@@ -61,7 +63,8 @@ export class LendingWorld {
 
   async start(): Promise<this> {
     const { client, identity } = this;
-    const common = { client, clock: this.#clock, log: silentLogger };
+    const own = { client, clock: this.#clock, log: silentLogger };
+    const common = { ...own, caches: new Caches(own) };
     const stockkeeper = new Stockkeeper(common);
     this.#lending = new Lending({
       ...common,
@@ -91,7 +94,7 @@ export class LendingWorld {
       links: { view: (clusterID) => (this.linked.has(clusterID) ? ({ clusterID } as LinkView) : undefined) },
       ...this.#options,
     });
-    const components = [stockkeeper, ...this.#lending.components()];
+    const components = [stockkeeper, ...this.#lending.components(), ...this.#policyStatus(common)];
     this.#lifecycle = new Lifecycle(components, {
       clock: systemClock,
       log: silentLogger,
@@ -99,6 +102,20 @@ export class LendingWorld {
     });
     await this.#lifecycle.start(new AbortController().signal);
     return this;
+  }
+
+  #policyStatus(common: Pick<LendingOptions, 'client' | 'caches' | 'clock' | 'log'>): Component[] {
+    const { lending } = this;
+    const policies = common.caches.of(sharingPolicies);
+    const keeper = new PolicyStatusKeeper<SharingPolicy>({
+      ...common,
+      type: sharingPolicies,
+      policies,
+      effect: (policy) => lending.effectOf(policy),
+      conditions: (policy) => lending.conditionsOf(policy),
+      onChange: (listener) => lending.onPolicy(listener),
+    });
+    return [policies, keeper];
   }
 
   async stop(): Promise<void> {

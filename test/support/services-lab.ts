@@ -3,6 +3,7 @@ import { endpointSlices, namespaces, services, type ResourceType } from '../../s
 import { tunnels, type PeerView, type TunnelSpec } from '../../src/api/tunnel.ts';
 import type { Endpoint, EndpointSlice, KubeObject, Service } from '../../src/api/wire.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
@@ -29,11 +30,8 @@ export class ServicesLab {
   private constructor(lab: AgentLab, peer: HttpClient) {
     this.lab = lab;
     this.peer = peer;
-    this.#tenantNetwork = new TenantNetwork({
-      client: lab.foreign,
-      clock: systemClock,
-      log: silentLogger,
-    });
+    const common = { client: lab.foreign, clock: systemClock, log: silentLogger };
+    this.#tenantNetwork = new TenantNetwork({ ...common, caches: new Caches(common) });
   }
 
   static async up(): Promise<ServicesLab> {

@@ -13,6 +13,7 @@ import { namespaces as namespaceType, pods } from '../../src/api/resources.ts';
 import type { Namespace, Pod, ResourceList } from '../../src/api/wire.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { parseConfig } from '../../src/config.ts';
+import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { Informer } from '../../src/kube/informer.ts';
@@ -137,7 +138,7 @@ export class WebhookLab {
   /** The provider's side, with the stock and the tenants as they are on the server, and no lending. */
   #guests(): { components: (Stockkeeper | Informer<Namespace>)[]; part: HookPart } {
     const common = { client: this.#role, clock: this.clock, log: silentLogger };
-    const stock = new Stockkeeper(common);
+    const stock = new Stockkeeper({ caches: new Caches(common), clock: this.clock });
     const cache = new Informer<Namespace>({ ...common, type: namespaceType, list: {} });
     const tenants = new TenantBook({
       tenants: {

@@ -4,7 +4,7 @@ import { searchDomains } from '../../api/search-domain.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
@@ -20,7 +20,7 @@ import { type ServerAddress, parseServers } from './servers.ts';
 export interface WanSourceOptions {
   client: KubeClient;
   /** Started before this one. */
-  domains: Pick<Informer<SearchDomain>, 'get' | 'list' | 'onChange'>;
+  domains: Pick<Cache<SearchDomain>, 'get' | 'list' | 'onChange'>;
   /** The cluster we are; it is listed too, and no candidate. */
   ownClusterID: string;
   clock: Clock;

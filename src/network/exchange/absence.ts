@@ -4,16 +4,18 @@ import { leases } from '../../api/resources.ts';
 import { TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels } from '../../api/tunnel.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Condition, Lease } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 
 export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 'clock' | 'log' | 'random'> {
+  caches: Caches;
   namespace: string;
-  tunnels: Pick<Informer<Tunnel>, 'list' | 'onChange'>;
+  tunnels: Pick<Cache<Tunnel>, 'list' | 'onChange'>;
   metrics?: ControllerMetrics;
 }
 
@@ -24,19 +26,20 @@ const KEY = 'gateway';
 /** Where no gateway runs any more, nobody else would take back what it last said of the Tunnels. */
 export class GatewayAbsence {
   readonly #options: AbsenceOptions;
-  readonly #lease: Informer<Lease>;
+  readonly #lease: Cache<Lease>;
   readonly #controller: Controller;
   /** When the Lease last changed, by our own clock: those of nodes differ. Monotonic. */
   #heardAt: number;
 
   constructor(options: AbsenceOptions) {
-    const { client, clock, log, random, metrics } = options;
-    const common = { client, clock, log, ...(random && { random }) };
+    const { caches, clock, log, random, metrics } = options;
     this.#options = options;
     this.#heardAt = clock.monotonic();
-    this.#lease = new Informer({ ...common, type: leases, list: this.#list() });
+    this.#lease = caches.of(leases, { list: this.#list() });
     this.#controller = new Controller({
-      ...common,
+      clock,
+      log,
+      ...(random && { random }),
       name: 'absence of the gateway',
       concurrency: 1,
       reconcile: async (_key, { signal }) => this.#reconcile(signal),

@@ -2,9 +2,9 @@ import { foreignClusters } from '../../api/foreign-cluster.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { tunnels } from '../../api/tunnel.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -52,8 +52,8 @@ const MAX_TOLD = 5;
  */
 export class Exchange {
   readonly #options: ExchangeOptions;
-  readonly #tunnels: Informer<Tunnel>;
-  readonly #clusters: Informer<ForeignCluster>;
+  readonly #tunnels: Cache<Tunnel>;
+  readonly #clusters: Cache<ForeignCluster>;
   readonly #keeper: OwnNetworkKeeper;
   readonly #preshared: PresharedKeys;
   readonly #absence: GatewayAbsence;
@@ -68,14 +68,16 @@ export class Exchange {
   constructor(options: ExchangeOptions) {
     const log = options.log.named('exchange');
     this.#options = { ...options, log };
-    const { client, clock, random, metrics, own, namespace, presharedKeys, isLinked, viewPools } = options;
+    const { client, caches, clock, random, metrics, own, namespace, presharedKeys } = options;
+    const { isLinked, viewPools } = options;
     const common = { client, clock, log, ...(random && { random }) };
-    this.#tunnels = new Informer<Tunnel>({ ...common, type: tunnels, list: {} });
-    this.#clusters = new Informer<ForeignCluster>({ ...common, type: foreignClusters, list: {} });
+    this.#tunnels = caches.of(tunnels);
+    this.#clusters = caches.of(foreignClusters);
     this.#keeper = new OwnNetworkKeeper({ ...options, log });
-    this.#preshared = new PresharedKeys({ ...common, namespace, own, enabled: presharedKeys });
+    this.#preshared = new PresharedKeys({ client, caches, namespace, own, enabled: presharedKeys });
     this.#absence = new GatewayAbsence({
       ...common,
+      caches,
       namespace,
       tunnels: this.#tunnels,
       ...(metrics && { metrics }),

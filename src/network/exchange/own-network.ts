@@ -8,11 +8,13 @@ import {
 } from '../../api/own-network.ts';
 import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
 import { configMaps, nodes } from '../../api/resources.ts';
+import { slimNode } from '../../api/slim-node.ts';
 import type { ConfigMap, Node } from '../../api/wire.ts';
 import { applyManifests } from '../../kube/apply.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
@@ -32,6 +34,7 @@ import { ServiceRanges } from './service-cidrs.ts';
 
 export interface OwnNetworkOptions
   extends OwnOptions, Pick<InformerOptions<Node>, 'client' | 'clock' | 'log' | 'random'> {
+  caches: Caches;
   namespace: string;
   /** CIDRs of Services, where people say so. */
   serviceCidrs: readonly string[];
@@ -45,9 +48,9 @@ const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
 /** What this cluster says of its own end, kept in a ConfigMap; and what the gateway says. */
 export class OwnNetworkKeeper {
   readonly #options: OwnNetworkOptions;
-  readonly #nodes: Informer<Node>;
-  readonly #published: Informer<ConfigMap>;
-  readonly #gateway: Informer<ConfigMap>;
+  readonly #nodes: Cache<Node>;
+  readonly #published: Cache<ConfigMap>;
+  readonly #gateway: Cache<ConfigMap>;
   readonly #services: ServiceRanges;
   readonly #controller: Controller;
   readonly #listeners = new Set<() => void>();
@@ -57,11 +60,9 @@ export class OwnNetworkKeeper {
 
   constructor(options: OwnNetworkOptions) {
     this.#options = options;
-    const { client, clock, log, random, metrics, serviceCidrs } = options;
+    const { client, caches, clock, log, random, metrics, serviceCidrs } = options;
     const common = { client, clock, log, ...(random && { random }) };
-    // A node's heartbeats and images are of no use here.
-    const transform = (node: Node): Node => bare(node);
-    this.#nodes = new Informer<Node>({ ...common, type: nodes, list: {}, transform });
+    this.#nodes = caches.of(nodes, { transform: slimNode });
     this.#published = this.#configMap(NETWORK_CONFIG_MAP);
     this.#gateway = this.#configMap(GATEWAY_CONFIG_MAP);
     this.#services = new ServiceRanges({ ...common, given: serviceCidrs });
@@ -188,27 +189,11 @@ export class OwnNetworkKeeper {
     return `${this.#options.namespace}/${name}`;
   }
 
-  #configMap(name: string): Informer<ConfigMap> {
-    const { client, clock, log, random, namespace } = this.#options;
-    return new Informer<ConfigMap>({
-      client,
-      clock,
-      log,
-      ...(random && { random }),
-      type: configMaps,
+  #configMap(name: string): Cache<ConfigMap> {
+    const { caches, namespace } = this.#options;
+    return caches.of(configMaps, {
       list: { namespace, fieldSelector: `metadata.name=${name}` },
-      name: `informer configmap ${name}`,
+      name: `cache of configmap ${name}`,
     });
   }
-}
-
-function bare(node: Node): Node {
-  const { metadata, spec, status } = node;
-  const { podCIDR, podCIDRs } = spec ?? {};
-  const { name, uid, resourceVersion, creationTimestamp, labels } = metadata;
-  return {
-    metadata: { name, uid, resourceVersion, creationTimestamp, ...(labels && { labels }) },
-    spec: { ...(podCIDR !== undefined && { podCIDR }), ...(podCIDRs && { podCIDRs }) },
-    status: { ...(status?.addresses && { addresses: status.addresses }) },
-  };
 }

@@ -4,9 +4,9 @@ import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { PRESHARED_HALVES_SECRET, PRESHARED_SECRET } from '../../api/own-network.ts';
 import { secrets } from '../../api/resources.ts';
 import type { Secret } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { InformerOptions } from '../../kube/informer.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 
@@ -19,10 +19,9 @@ export function presharedKey(one: { id: string; half: string }, other: { id: str
   return createHmac('sha256', key).update(PURPOSE).digest('base64');
 }
 
-export interface PresharedOptions extends Pick<
-  InformerOptions<Secret>,
-  'client' | 'clock' | 'log' | 'random'
-> {
+export interface PresharedOptions {
+  client: KubeClient;
+  caches: Caches;
   namespace: string;
   own: string;
   /** Whether we give our half. */
@@ -74,15 +73,15 @@ const renewedEntry = (peer: string): string => `${peer}.renewed`;
 /** Our halves and the keys made of them, in two Secrets: the gateway reads the keys alone. */
 export class PresharedKeys {
   readonly #options: PresharedOptions;
-  readonly #halves: Informer<Secret>;
-  readonly #keys: Informer<Secret>;
+  readonly #halves: Cache<Secret>;
+  readonly #keys: Cache<Secret>;
   /** Made and not yet seen in the cache, so that one wish makes one half. */
   readonly #minted = new Map<string, { renew: string | undefined; half: string }>();
 
   constructor(options: PresharedOptions) {
     this.#options = options;
-    this.#halves = this.#informer(PRESHARED_HALVES_SECRET);
-    this.#keys = this.#informer(PRESHARED_SECRET);
+    this.#halves = this.#cache(PRESHARED_HALVES_SECRET);
+    this.#keys = this.#cache(PRESHARED_SECRET);
   }
 
   caches(): Component[] {
@@ -90,7 +89,7 @@ export class PresharedKeys {
   }
 
   onChange(listener: () => void): () => void {
-    const ends = [this.#halves, this.#keys].map((informer) => informer.onChange(listener));
+    const ends = [this.#halves, this.#keys].map((cache) => cache.onChange(listener));
     return () => ends.forEach((end) => end());
   }
 
@@ -100,7 +99,7 @@ export class PresharedKeys {
     const names = [
       [this.#halves, PRESHARED_HALVES_SECRET] as const,
       [this.#keys, PRESHARED_SECRET] as const,
-    ].flatMap(([informer, name]) => Object.keys(informer.get(`${namespace}/${name}`)?.data ?? {}));
+    ].flatMap(([cache, name]) => Object.keys(cache.get(`${namespace}/${name}`)?.data ?? {}));
     return [...new Set(names.filter((name) => isClusterID(name)))];
   }
 
@@ -145,26 +144,21 @@ export class PresharedKeys {
     return half;
   }
 
-  #informer(name: string): Informer<Secret> {
-    const { client, clock, log, random, namespace } = this.#options;
-    return new Informer<Secret>({
-      client,
-      clock,
-      log,
-      ...(random && { random }),
-      type: secrets,
+  #cache(name: string): Cache<Secret> {
+    const { caches, namespace } = this.#options;
+    return caches.of(secrets, {
       list: { namespace, fieldSelector: `metadata.name=${name}` },
-      name: `informer secret ${name}`,
+      name: `cache of secret ${name}`,
     });
   }
 
-  #read(informer: Informer<Secret>, secret: string, entry: string): string | undefined {
-    const data = informer.get(`${this.#options.namespace}/${secret}`)?.data ?? {};
+  #read(cache: Cache<Secret>, secret: string, entry: string): string | undefined {
+    const data = cache.get(`${this.#options.namespace}/${secret}`)?.data ?? {};
     const value = Object.hasOwn(data, entry) ? data[entry] : undefined;
     return value === undefined ? undefined : Buffer.from(value, 'base64').toString('utf8');
   }
 
-  async #write(name: string, cache: Informer<Secret>, entries: Entries, signal: AbortSignal): Promise<void> {
+  async #write(name: string, cache: Cache<Secret>, entries: Entries, signal: AbortSignal): Promise<void> {
     const { client, namespace } = this.#options;
     const data = Object.fromEntries(
       Object.entries(entries).map(([key, text]) => [

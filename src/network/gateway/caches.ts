@@ -12,29 +12,9 @@ import type { Tunnel } from '../../api/tunnel.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { ConfigMap, KubeObject, Namespace, Pod, Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { InformerOptions } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
-
-export interface CacheParts {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
-  namespace: string;
-}
-
-/** One object by its name; a right to that name is enough for it. */
-export function singleInformer<T extends KubeObject>(
-  { client, clock, log, namespace }: CacheParts,
-  type: ResourceType<T>,
-  name: string,
-): Informer<T> {
-  const list = { namespace, fieldSelector: `metadata.name=${name}` };
-  return new Informer<T>({ client, type, list, clock, log, name: `informer ${type.plural} ${name}` });
-}
 
 /** Of thousands of pods only what says which addresses are whose. */
 export function slimPod({ metadata, spec, status }: Pod): Pod {
@@ -55,33 +35,33 @@ export function slimPod({ metadata, spec, status }: Pod): Pod {
 
 /** What the active gateway goes by. */
 export class GatewayCaches {
-  readonly tunnels: Informer<Tunnel>;
-  readonly network: Informer<ConfigMap>;
-  readonly published: Informer<ConfigMap>;
-  readonly privateKey: Informer<Secret>;
-  readonly preshared: Informer<Secret>;
-  readonly virtualNodes: Informer<VirtualNode>;
-  readonly namespaces: Informer<Namespace>;
+  readonly tunnels: Cache<Tunnel>;
+  readonly network: Cache<ConfigMap>;
+  readonly published: Cache<ConfigMap>;
+  readonly privateKey: Cache<Secret>;
+  readonly preshared: Cache<Secret>;
+  readonly virtualNodes: Cache<VirtualNode>;
+  readonly namespaces: Cache<Namespace>;
   /** Pods of peers that run here. */
-  readonly remotePods: Informer<Pod>;
+  readonly remotePods: Cache<Pod>;
   readonly #namespace: string;
 
-  constructor(parts: CacheParts) {
-    const { client, clock, log, namespace } = parts;
-    const all = <T extends KubeObject>(
-      type: ResourceType<T>,
-      list: InformerOptions<T>['list'],
-      transform?: (object: T) => T,
-    ): Informer<T> => new Informer<T>({ client, type, list, clock, log, ...(transform && { transform }) });
+  constructor(caches: Caches, namespace: string) {
+    /** By its name: a right to that name is enough for it. */
+    const one = <T extends KubeObject>(type: ResourceType<T>, name: string): Cache<T> =>
+      caches.of(type, {
+        list: { namespace, fieldSelector: `metadata.name=${name}` },
+        name: `cache of ${type.plural} ${name}`,
+      });
     this.#namespace = namespace;
-    this.tunnels = all(tunnels, {});
-    this.network = singleInformer(parts, configMaps, NETWORK_CONFIG_MAP);
-    this.published = singleInformer(parts, configMaps, GATEWAY_CONFIG_MAP);
-    this.privateKey = singleInformer(parts, secrets, WIREGUARD_SECRET);
-    this.preshared = singleInformer(parts, secrets, PRESHARED_SECRET);
-    this.virtualNodes = all(virtualNodes, { labelSelector: LABEL_PROVIDER });
-    this.namespaces = all(namespaces, { labelSelector: LABEL_PEER, metadataOnly: true });
-    this.remotePods = all(pods, { labelSelector: LABEL_HOME_UID }, slimPod);
+    this.tunnels = caches.of(tunnels);
+    this.network = one(configMaps, NETWORK_CONFIG_MAP);
+    this.published = one(configMaps, GATEWAY_CONFIG_MAP);
+    this.privateKey = one(secrets, WIREGUARD_SECRET);
+    this.preshared = one(secrets, PRESHARED_SECRET);
+    this.virtualNodes = caches.of(virtualNodes, { list: { labelSelector: LABEL_PROVIDER } });
+    this.namespaces = caches.of(namespaces, { list: { labelSelector: LABEL_PEER, metadataOnly: true } });
+    this.remotePods = caches.of(pods, { list: { labelSelector: LABEL_HOME_UID }, transform: slimPod });
   }
 
   components(): Component[] {
@@ -99,7 +79,7 @@ export class GatewayCaches {
   }
 
   /** The single object of one of the caches by name. */
-  one<T extends KubeObject>(cache: Informer<T>, name: string): T | undefined {
+  one<T extends KubeObject>(cache: Cache<T>, name: string): T | undefined {
     return cache.get(`${this.#namespace}/${name}`);
   }
 

@@ -7,6 +7,7 @@ import {
 } from '../../api/own-network.ts';
 import type { OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
@@ -35,6 +36,7 @@ import { PeerWatch } from './watcher.ts';
 
 export interface GatewayOptions {
   client: KubeClient;
+  caches: Caches;
   host: HostNetwork;
   prober: TunnelProber;
   responder: ProbeResponder;
@@ -111,7 +113,7 @@ export class Gateway {
   constructor(options: GatewayOptions) {
     const { client, clock, log, namespace, probeSeconds, events, controllerMetrics } = options;
     this.#options = options;
-    const caches = new GatewayCaches({ client, clock, log, namespace });
+    const caches = new GatewayCaches(options.caches, namespace);
     this.#caches = caches;
     const { virtualNodes } = caches;
     this.#routes = new LocalRoutes({ host: options.host, events });

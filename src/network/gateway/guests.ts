@@ -2,11 +2,11 @@ import { LABEL_PROVIDER } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
-import { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
+import { Informer, type InformerOptions } from '../../kube/informer.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { slimPod } from './caches.ts';
-import type { CacheParts } from './caches.ts';
 import { addressesOf, isOnNetwork } from './facts.ts';
 import type { AddressesByPeer } from './facts.ts';
 
@@ -15,8 +15,8 @@ interface Watched {
   cache: Informer<Pod>;
 }
 
-export interface GuestPodsOptions extends Omit<CacheParts, 'namespace'> {
-  virtualNodes: Pick<Informer<VirtualNode>, 'list' | 'onChange'>;
+export interface GuestPodsOptions extends Pick<InformerOptions<Pod>, 'client' | 'clock' | 'log'> {
+  virtualNodes: Pick<Cache<VirtualNode>, 'list' | 'onChange'>;
   onChange: () => void;
 }
 

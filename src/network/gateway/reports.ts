@@ -5,7 +5,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -23,7 +23,7 @@ export interface ReportsOptions {
   clock: Clock;
   log: Logger;
   events: EventRecorder;
-  tunnels: Pick<Informer<Tunnel>, 'get'>;
+  tunnels: Pick<Cache<Tunnel>, 'get'>;
   metrics?: ControllerMetrics;
 }
 

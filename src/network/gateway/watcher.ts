@@ -49,8 +49,9 @@ export class PeerWatch {
   }
 
   /**
-   * Public keys of peers that WireGuard sends to through a tunnel, packet in packet without end: it believes the source of
-   * whatever bears their key. What is learnt so is not to be had out of it but with the peer.
+   * Public keys of peers whose endpoint, as WireGuard has it, lies behind a tunnel: it would put packets into packets without
+   * end. WireGuard takes the source of any packet that proves the peer's key for the peer's endpoint. It forgets an endpoint
+   * only when the peer is removed.
    */
   get astray(): ReadonlySet<string> {
     return this.#astray;

@@ -3,10 +3,10 @@ import { configMaps, leases } from '../../api/resources.ts';
 import { tunnels } from '../../api/tunnel.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { ConfigMap, Lease } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -16,7 +16,7 @@ import type { HostNetwork } from '../ports.ts';
 import { fenceIn, gatewayNodeOf } from './facts.ts';
 
 export interface NodeOptions {
-  client: KubeClient;
+  caches: Caches;
   host: HostNetwork;
   clock: Clock;
   log: Logger;
@@ -43,9 +43,9 @@ type Key = 'host' | 'fence';
  */
 export class NodeNetwork {
   readonly #options: NodeOptions;
-  readonly #tunnels: Informer<Tunnel>;
-  readonly #network: Informer<ConfigMap>;
-  readonly #lease: Informer<Lease>;
+  readonly #tunnels: Cache<Tunnel>;
+  readonly #network: Cache<ConfigMap>;
+  readonly #lease: Cache<Lease>;
   readonly #controller: Controller;
   #gateway: string | undefined;
   #since = -Infinity;
@@ -54,15 +54,14 @@ export class NodeNetwork {
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: NodeOptions) {
-    const { client, clock, log, namespace, metrics } = options;
+    const { caches, clock, log, namespace, metrics } = options;
     this.#options = options;
-    const named = (name: string): { namespace: string; fieldSelector: string } => ({
-      namespace,
-      fieldSelector: `metadata.name=${name}`,
+    const named = (name: string): { list: { namespace: string; fieldSelector: string } } => ({
+      list: { namespace, fieldSelector: `metadata.name=${name}` },
     });
-    this.#tunnels = new Informer({ client, type: tunnels, list: {}, clock, log });
-    this.#network = new Informer({ client, type: configMaps, list: named(NETWORK_CONFIG_MAP), clock, log });
-    this.#lease = new Informer({ client, type: leases, list: named(GATEWAY_LEASE), clock, log });
+    this.#tunnels = caches.of(tunnels);
+    this.#network = caches.of(configMaps, named(NETWORK_CONFIG_MAP));
+    this.#lease = caches.of(leases, named(GATEWAY_LEASE));
     this.#controller = new Controller({
       name: 'node network',
       concurrency: 2,

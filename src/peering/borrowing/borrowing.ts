@@ -20,7 +20,7 @@ import type {
 import type { DocumentChanges, Documents, GrantDocument, OfferDocument } from '../protocol/documents.ts';
 import { AccessKeeper } from './access.ts';
 import { AgentSetup } from './agent-setup.ts';
-import { Caches } from './caches.ts';
+import { BorrowingCaches } from './caches.ts';
 import { CredentialKeeper } from './credentials.ts';
 import { decide, readContract } from './decide.ts';
 import type { Facts } from './facts.ts';
@@ -45,7 +45,7 @@ const DEFAULT_LIMITS = { evictMs: 300_000, endMs: 30_000 };
 export class Borrowing implements BorrowingSide, OffloadedStanding {
   readonly #options: BorrowingOptions;
   readonly #log: Logger;
-  readonly #caches: Caches;
+  readonly #caches: BorrowingCaches;
   readonly #hearing = new Hearing();
   readonly #access: AccessKeeper;
   readonly #credentials: CredentialKeeper;
@@ -55,10 +55,10 @@ export class Borrowing implements BorrowingSide, OffloadedStanding {
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: BorrowingOptions) {
-    const { client, clock, random = systemRandom, systemNamespace, reach, metrics } = options;
+    const { caches, clock, random = systemRandom, systemNamespace, reach, metrics } = options;
     this.#options = options;
     const log = (this.#log = options.log.named('borrowing'));
-    this.#caches = new Caches({ client, clock, log, systemNamespace });
+    this.#caches = new BorrowingCaches(caches, systemNamespace);
     const wake = (clusterID: string): void => this.#controller.add(clusterID);
     const common = { clock, random, log, wake };
     const { ownApiServers: forbidden = [], allowLoopback = false } = options;

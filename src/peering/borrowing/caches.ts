@@ -5,48 +5,43 @@ import { namespaces, secrets } from '../../api/resources.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Namespace, Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { secretName } from './names.ts';
 
 const BY_PROVIDER = 'provider';
 
 /** What borrowing knows of this cluster. */
-export class Caches {
-  readonly advertisements: Informer<Advertisement>;
-  readonly virtualNodes: Informer<VirtualNode>;
-  readonly secrets: Informer<Secret>;
-  readonly namespaces: Informer<Namespace>;
+export class BorrowingCaches {
+  readonly advertisements: Cache<Advertisement>;
+  readonly virtualNodes: Cache<VirtualNode>;
+  readonly secrets: Cache<Secret>;
+  readonly namespaces: Cache<Namespace>;
   readonly #systemNamespace: string;
 
-  constructor(options: { client: KubeClient; clock: Clock; log: Logger; systemNamespace: string }) {
-    const { systemNamespace, ...common } = options;
+  constructor(caches: Caches, systemNamespace: string) {
     this.#systemNamespace = systemNamespace;
-    this.advertisements = new Informer<Advertisement>({ ...common, type: advertisements, list: {} });
-    this.virtualNodes = new Informer<VirtualNode>({
-      ...common,
-      type: virtualNodes,
-      list: {},
+    this.advertisements = caches.of(advertisements);
+    this.virtualNodes = caches.of(virtualNodes, {
       indexes: { [BY_PROVIDER]: (object) => providerOf(object) },
     });
-    const list = { namespace: systemNamespace, labelSelector: LABEL_PROVIDER };
-    this.secrets = new Informer<Secret>({ ...common, type: secrets, list });
-    this.namespaces = new Informer<Namespace>({ ...common, type: namespaces, list: { metadataOnly: true } });
+    this.secrets = caches.of(secrets, {
+      list: { namespace: systemNamespace, labelSelector: LABEL_PROVIDER },
+    });
+    this.namespaces = caches.of(namespaces);
   }
 
   all(): Component[] {
-    return this.#informers();
+    return this.#caches();
   }
 
   /** All is known; before, what is missing is not absent. */
   get synced(): boolean {
-    return this.#informers().every(({ synced }) => synced);
+    return this.#caches().every(({ synced }) => synced);
   }
 
-  #informers(): (Component & { synced: boolean })[] {
+  #caches(): (Component & { synced: boolean })[] {
     return [this.advertisements, this.virtualNodes, this.secrets, this.namespaces];
   }
 

@@ -9,7 +9,11 @@ import type { Facts } from './facts.ts';
 import type { Heard } from './heard.ts';
 import { type Verdict, isExpired, verdictOf } from './verdict.ts';
 
-/** Pure. */
+/**
+ * The next step with one provider, from all that is known of it. An Advertisement that is deleted, or that nobody wants any
+ * more, comes first: what was made is taken down. Without an Advertisement the last offer becomes one. With it, its offer,
+ * the provider's last word and our contract decide. A pure function: the time, too, is one of the facts.
+ */
 export function decide(facts: Facts): Course {
   const { wish, heard, advertisement, hasBelongings } = facts;
   const isDeleted = advertisement?.metadata.deletionTimestamp !== undefined;

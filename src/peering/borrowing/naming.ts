@@ -3,13 +3,13 @@ import { LABEL_PROVIDER } from '../../api/names.ts';
 import { nodes } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { TributaryError, ignoring } from '../../lib/errors.ts';
-import type { Caches } from './caches.ts';
+import type { BorrowingCaches } from './caches.ts';
 import { ANNOTATION_NODE_NAME, baseNames } from './names.ts';
 import { isOf } from './virtual-node.ts';
 
 export interface Naming {
   client: KubeClient;
-  caches: Pick<Caches, 'virtualNodes'>;
+  caches: Pick<BorrowingCaches, 'virtualNodes'>;
 }
 
 /**

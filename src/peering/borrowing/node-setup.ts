@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import { TributaryError, hasCode } from '../../lib/errors.ts';
 import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
-import type { Caches } from './caches.ts';
+import type { BorrowingCaches } from './caches.ts';
 import { ANNOTATION_NODE_NAME, nodeNameOf, secretName } from './names.ts';
 import { recordName, whoHas } from './naming.ts';
 import type { NodesState } from './status.ts';
@@ -20,7 +20,7 @@ import type { Work } from './work.ts';
 
 export interface NodeSetupOptions {
   client: KubeClient;
-  caches: Caches;
+  caches: BorrowingCaches;
   teardown: Teardown;
   systemNamespace: string;
   homeApiServer?: HomeApiServer;

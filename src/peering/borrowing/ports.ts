@@ -1,5 +1,6 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { HomeApiServer } from '../../api/virtual-node.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { DrainLimits } from '../../kube/drain-stage.ts';
@@ -32,6 +33,7 @@ export interface BorrowingWishes {
 
 export interface BorrowingOptions {
   client: KubeClient;
+  caches: Caches;
   identity: OwnIdentity;
   /** Of this cluster, for people over there. */
   clusterName: string;

@@ -14,7 +14,7 @@ import { contractText, signContract } from '../contract/contract.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { AccessKeeper } from './access.ts';
 import type { AgentSetup } from './agent-setup.ts';
-import type { Caches } from './caches.ts';
+import type { BorrowingCaches } from './caches.ts';
 import type { CredentialKeeper } from './credentials.ts';
 import type { Course } from './course.ts';
 import { decide } from './decide.ts';
@@ -30,7 +30,7 @@ import type { Work } from './work.ts';
 
 export interface ReconcilerOptions {
   client: KubeClient;
-  caches: Caches;
+  caches: BorrowingCaches;
   identity: OwnIdentity;
   facts: (clusterID: string) => Facts;
   /** How a provider calls itself, as far as is known. */

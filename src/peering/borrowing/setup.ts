@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import type { AccessKeeper, AccessState } from './access.ts';
 import type { AgentSetup } from './agent-setup.ts';
-import type { Caches } from './caches.ts';
+import type { BorrowingCaches } from './caches.ts';
 import type { CredentialKeeper, CredentialState } from './credentials.ts';
 import type { NodeSetup } from './node-setup.ts';
 import { secretName } from './names.ts';
@@ -17,7 +17,7 @@ import { type Work, hasReason } from './work.ts';
 
 export interface SetupOptions {
   client: KubeClient;
-  caches: Caches;
+  caches: BorrowingCaches;
   access: AccessKeeper;
   credentials: CredentialKeeper;
   nodes: NodeSetup;

@@ -4,7 +4,7 @@ import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { PeerLinks } from '../ports.ts';
@@ -22,7 +22,7 @@ export interface ClustersOptions {
   /** Where we run; the only namespace whose Secrets are looked at. */
   systemNamespace: string;
   /** With `clusterIndexes`; it and both policies are started before `caches()`. */
-  clusters: Pick<Informer<ForeignCluster>, 'get' | 'list' | 'byIndex' | 'onChange'>;
+  clusters: Pick<Cache<ForeignCluster>, 'get' | 'list' | 'byIndex' | 'onChange'>;
   acceptance: Collection<AcceptancePolicy>;
   sharing: Collection<SharingPolicy>;
   /** Late bound: these need our wishes. */

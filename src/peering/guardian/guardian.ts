@@ -1,7 +1,7 @@
 import { secrets } from '../../api/resources.ts';
 import type { KubeObject, Secret } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { peerOf } from '../labels.ts';
@@ -40,7 +40,7 @@ interface Shared {
 export class Guardian {
   readonly #options: GuardianOptions;
   readonly #presence: Presence;
-  readonly #journals: Informer<Secret>;
+  readonly #journals: Cache<Secret>;
   readonly #reporter: Reporter;
   readonly #controller: Controller;
   readonly #shared = new Map<string, Shared>();
@@ -50,20 +50,19 @@ export class Guardian {
 
   constructor(options: GuardianOptions) {
     this.#options = options;
-    const { client, clock, metrics, random } = options;
+    const { caches, clock, metrics, random } = options;
     const log = options.log.named('guardian');
-    const common = { client, clock, log, ...(random && { random }) };
     this.#presence = new Presence(options);
     this.#reporter = new Reporter({ ...options, log });
-    this.#journals = new Informer<Secret>({
-      ...common,
-      type: secrets,
+    this.#journals = caches.of(secrets, {
       list: { namespace: PEERS_NAMESPACE, labelSelector: LABEL_JOURNAL, metadataOnly: true },
       indexes: { [BY_PEER]: (journal) => [peerOf(journal)] },
-      name: 'informer of journals',
+      name: 'cache of journals',
     });
     this.#controller = new Controller({
-      ...common,
+      clock,
+      log,
+      ...(random && { random }),
       name: 'guardian',
       concurrency: CONCURRENCY,
       reconcile: async (peer, { signal }) => this.#reconcile(peer, signal),

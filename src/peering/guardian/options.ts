@@ -1,3 +1,4 @@
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -7,6 +8,7 @@ import type { Logger } from '../../lib/log.ts';
 
 export interface GuardianOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   events: EventRecorder;

@@ -1,9 +1,9 @@
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { HOME_LEASE } from '../../api/names.ts';
 import { leases, namespaces } from '../../api/resources.ts';
-import type { KubeObject, Lease } from '../../api/wire.ts';
+import type { KubeObject, Lease, Namespace } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { Controller } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { LABEL_PEER, LABEL_TENANCY, peerOf } from '../labels.ts';
@@ -15,7 +15,10 @@ const BY_PEER = 'peer';
 const DURATION_SECONDS = 40;
 const CONCURRENCY = 4;
 
-export type PresenceOptions = Pick<GuardianOptions, 'client' | 'clock' | 'log' | 'metrics' | 'random'>;
+export type PresenceOptions = Pick<
+  GuardianOptions,
+  'client' | 'caches' | 'clock' | 'log' | 'metrics' | 'random'
+>;
 
 /**
  * Which homes are there. A home shows it by renewing the Lease `tributary-home` in at least one of its tenant namespaces; the
@@ -24,8 +27,8 @@ export type PresenceOptions = Pick<GuardianOptions, 'client' | 'clock' | 'log' |
  */
 export class Presence {
   readonly #options: PresenceOptions;
-  readonly #namespaces: Informer<KubeObject>;
-  readonly #leases: Informer<Lease>;
+  readonly #namespaces: Cache<Namespace>;
+  readonly #leases: Cache<Lease>;
   readonly #maker: Controller;
   readonly #timers = new Map<string, LapseTimer>();
   readonly #listeners = new Set<(peer: string) => void>();
@@ -33,24 +36,21 @@ export class Presence {
 
   constructor(options: PresenceOptions) {
     this.#options = options;
-    const { client, clock, metrics, random } = options;
+    const { caches, clock, metrics, random } = options;
     const log = options.log.named('presence');
-    const common = { client, clock, log, ...(random && { random }) };
-    this.#namespaces = new Informer<KubeObject>({
-      ...common,
-      type: namespaces,
-      list: { labelSelector: LABEL_PEER, metadataOnly: true },
+    this.#namespaces = caches.of(namespaces, {
+      only: ({ metadata }) => metadata.labels?.[LABEL_PEER] !== undefined,
       indexes: { [BY_PEER]: (namespace) => [peerOf(namespace)] },
-      name: 'informer of guarded namespaces',
+      name: 'cache of guarded namespaces',
     });
-    this.#leases = new Informer<Lease>({
-      ...common,
-      type: leases,
+    this.#leases = caches.of(leases, {
       list: { fieldSelector: `metadata.name=${HOME_LEASE}` },
-      name: 'informer of Leases of homes',
+      name: 'cache of Leases of homes',
     });
     this.#maker = new Controller({
-      ...common,
+      clock,
+      log,
+      ...(random && { random }),
       name: 'home leases',
       concurrency: CONCURRENCY,
       reconcile: async (key, { signal }) => this.#make(key, signal),

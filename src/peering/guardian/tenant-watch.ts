@@ -77,7 +77,7 @@ export class TenantWatch {
   readonly #controller: Controller;
   readonly #store: JournalStore;
   readonly #rounds: Rounds;
-  /** UIDs of pods that went, where what they were then may be news to the journal; by key. */
+  /** UIDs of pods that have gone, by key. The holdings keep their last state until the journal has taken it in. */
   readonly #last = new Map<string, string>();
   /** Names of pods for which there was no room, until they change when there is some; and how many of them have gone. */
   readonly #fallen = new Set<string>();

@@ -2,10 +2,11 @@ import { peeringRequests, type PeeringRequest } from '../../api/peering-request.
 import { runtimeClasses } from '../../api/resources.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
 import type { KubeObject } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -16,7 +17,7 @@ import { isClusterID } from '../identity/identity.ts';
 import { JoinTokens } from '../join/tokens.ts';
 import { StockOffers } from '../offer/stock-offers.ts';
 import type { Stockkeeper } from '../offer/stockkeeper.ts';
-import type { PolicyEffect } from '../policy/policy-status.ts';
+import type { PolicyConditions, PolicyEffect } from '../policy/policy-status.ts';
 import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport } from '../ports.ts';
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
@@ -27,7 +28,7 @@ import { Inbox } from './inbox.ts';
 import { Intake } from './intake.ts';
 import { Offers } from './offers.ts';
 import { OwnRangesCache } from './own-ranges.ts';
-import { PolicyStatus } from './policy-status.ts';
+import { policyConditions } from './policy-conditions.ts';
 import { promisesOf } from './promises.ts';
 import { Reconciler, type LendingWish } from './reconciler.ts';
 import { Tenants } from './tenants.ts';
@@ -36,6 +37,7 @@ export type { LendingWish } from './reconciler.ts';
 
 export interface LendingOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   events: EventRecorder;
@@ -72,9 +74,9 @@ export class Lending implements LendingSide {
   readonly guests: TenantBook;
   readonly #options: LendingOptions;
   readonly #log: Logger;
-  readonly #requests: Informer<PeeringRequest>;
-  readonly #policies: Informer<SharingPolicy>;
-  readonly #runtimeClasses: Informer<KubeObject>;
+  readonly #requests: Cache<PeeringRequest>;
+  readonly #policies: Cache<SharingPolicy>;
+  readonly #runtimeClasses: Cache<KubeObject>;
   readonly #ranges: OwnRangesCache;
   readonly #tenants: Tenants;
   readonly #stock: StockOffers;
@@ -84,23 +86,23 @@ export class Lending implements LendingSide {
   readonly #inbox = new Inbox();
   readonly #intake: Intake;
   readonly #controller: Controller;
-  readonly #policyStatus: Controller;
   readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #policyListeners = new Set<(policy: string) => void>();
 
   constructor(options: LendingOptions) {
     this.#options = options;
-    const { client, clock, identity, systemNamespace, metrics, random, stockkeeper, quotaPatienceMs } =
-      options;
+    const { client, caches, clock, identity, systemNamespace, metrics, random } = options;
+    const { stockkeeper, quotaPatienceMs } = options;
     const log = options.log.named('lending');
     this.#log = log;
     const common = { client, clock, log, ...(random && { random }) };
-    this.#requests = new Informer({ ...common, type: peeringRequests, list: {} });
-    this.#policies = new Informer({ ...common, type: sharingPolicies, list: {} });
-    const list = { metadataOnly: true };
-    this.#runtimeClasses = new Informer<KubeObject>({ ...common, type: runtimeClasses, list });
-    this.#ranges = new OwnRangesCache({ ...common, namespace: systemNamespace });
+    this.#requests = caches.of(peeringRequests);
+    this.#policies = caches.of(sharingPolicies);
+    this.#runtimeClasses = caches.of<KubeObject>(runtimeClasses, { list: { metadataOnly: true } });
+    this.#ranges = new OwnRangesCache(caches, systemNamespace);
     this.#tenants = new Tenants({
       ...common,
+      caches,
       ...(quotaPatienceMs !== undefined && { quotaPatienceMs }),
       ownRanges: () => this.#ranges.current,
     });
@@ -138,27 +140,6 @@ export class Lending implements LendingSide {
       concurrency: CONCURRENCY,
       reconcile: async (key, context) => reconciler.reconcile(key, context),
       ...(metrics && { metrics }),
-    });
-    this.#policyStatus = this.#makePolicyStatus();
-  }
-
-  #makePolicyStatus(): Controller {
-    const { client, clock, random } = this.#options;
-    const policyStatus = new PolicyStatus({
-      client,
-      clock,
-      policy: (name) => this.#policies.get(name),
-      requests: () => this.#requests.list(),
-      free: (policy) => this.#stock.free(policy),
-      hasRuntimeClass: (name) => this.#runtimeClasses.get(name) !== undefined,
-    });
-    return new Controller({
-      clock,
-      log: this.#log,
-      ...(random && { random }),
-      name: 'sharing policy status',
-      concurrency: 1,
-      reconcile: async (key, context) => policyStatus.reconcile(key, context),
     });
   }
 
@@ -199,13 +180,12 @@ export class Lending implements LendingSide {
       this.#requests,
       this.#policies,
       this.#runtimeClasses,
-      this.#ranges.informer,
+      this.#ranges.cache,
       ...this.#tenants.components(),
       this.#api,
       this.tokens.janitor(),
       this.#triggers(),
       this.#controller,
-      this.#policyStatus,
     ];
   }
 
@@ -217,21 +197,17 @@ export class Lending implements LendingSide {
       start: async () => {
         ends.push(
           this.#requests.onChange((key, current, previous) => this.#onRequest(key, current, previous)),
-          this.#policies.onChange((key, current, previous) => {
+          this.#policies.onChange((_key, current, previous) => {
             if (!deepEqual(current?.spec, previous?.spec)) this.#addAll();
-            this.#policyStatus.add(key);
           }),
           this.#tenants.onChange((peer) => this.#add(peer)),
           this.#tenants.onFreed(() => this.#addWithheld()),
           this.#ranges.onChange(() => this.#addAll()),
           this.#runtimeClasses.onChange((_key, current, previous) => {
             if ((current === undefined) === (previous === undefined)) return;
-            for (const { metadata } of this.#policies.list()) this.#policyStatus.add(metadata.name);
+            for (const { metadata } of this.#policies.list()) this.#tellPolicy(metadata.name);
           }),
-          this.#stock.onChange(() => {
-            this.#addAll();
-            for (const { metadata } of this.#policies.list()) this.#policyStatus.addSlow(metadata.name);
-          }),
+          this.#stock.onChange(() => this.#addAll()),
           this.#options.wishes.onChange((peer) => {
             if (this.#requests.get(peer) !== undefined) this.#add(peer);
           }),
@@ -240,7 +216,6 @@ export class Lending implements LendingSide {
           }),
         );
         this.#addAll();
-        for (const { metadata } of this.#policies.list()) this.#policyStatus.add(metadata.name);
         // Also those of whom only something is left.
         for (const peer of this.#tenants.peers()) this.#add(peer);
         await Promise.resolve();
@@ -258,7 +233,7 @@ export class Lending implements LendingSide {
     // What one peer was promised, or may still take, is not free for the others.
     if (!deepEqual(promiseOf(current), promiseOf(previous))) this.#addAll();
     for (const { status } of [current, previous].filter((it) => it !== undefined)) {
-      if (status?.policy !== undefined) this.#policyStatus.add(status.policy);
+      if (status?.policy !== undefined) this.#tellPolicy(status.policy);
     }
   }
 
@@ -280,6 +255,10 @@ export class Lending implements LendingSide {
 
   #tell(clusterID: string): void {
     for (const listener of this.#listeners) listener(clusterID);
+  }
+
+  #tellPolicy(name: string): void {
+    for (const listener of this.#policyListeners) listener(name);
   }
 
   documents(clusterID: string): Pick<Documents, 'offer' | 'grant'> {
@@ -332,9 +311,24 @@ export class Lending implements LendingSide {
 
   /** What a policy does today; throws Invalid for quantities in it that cannot be read. */
   effectOf(policy: SharingPolicy): PolicyEffect {
-    const { name } = policy.metadata;
-    const under = [...this.#requests.list()].filter(({ status }) => status?.policy === name);
-    return { peers: under.map(({ metadata }) => metadata.name), free: this.#stock.free(policy) };
+    const peers = this.#under(policy).map(({ metadata }) => metadata.name);
+    return { peers, free: this.#stock.free(policy) };
+  }
+
+  /** What people are to be told of a policy besides. */
+  conditionsOf(policy: SharingPolicy): PolicyConditions {
+    const hasRuntimeClass = (name: string): boolean => this.#runtimeClasses.get(name) !== undefined;
+    return policyConditions(policy, { peers: this.#under(policy), hasRuntimeClass });
+  }
+
+  #under({ metadata: { name } }: SharingPolicy): PeeringRequest[] {
+    return [...this.#requests.list()].filter(({ status }) => status?.policy === name);
+  }
+
+  /** Calls back when `effectOf` or `conditionsOf` that policy may answer something else; not for what is free. */
+  onPolicy(listener: (policy: string) => void): () => void {
+    this.#policyListeners.add(listener);
+    return () => this.#policyListeners.delete(listener);
   }
 
   /** Calls back when documents or report of that peer may have changed; the returned function ends that. */

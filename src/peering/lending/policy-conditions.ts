@@ -1,11 +1,11 @@
-import { withCondition, withoutCondition, type WantedCondition } from '../../api/conditions.ts';
+import type { WantedCondition } from '../../api/conditions.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS as REASONS,
   type PeeringRequest,
 } from '../../api/peering-request.ts';
 import { SHARING_POLICY_CONDITIONS, type SharingPolicy } from '../../api/sharing-policy.ts';
-import type { Condition } from '../../api/wire.ts';
+import type { PolicyConditions } from '../policy/policy-status.ts';
 import { NO_KINDS, complaintOf, judgeKinds } from '../tenant-kinds.ts';
 
 /** What was found of a SharingPolicy. */
@@ -19,18 +19,12 @@ export interface PolicyFindings {
 export function policyConditions(
   policy: SharingPolicy,
   { peers, hasRuntimeClass }: PolicyFindings,
-  nowMs: number,
-): readonly Condition[] {
+): PolicyConditions {
   const { kinds, runtimeClass } = SHARING_POLICY_CONDITIONS;
-  const wanted = {
+  return {
     [kinds]: kindsCondition(policy, peers),
     [runtimeClass]: runtimeCondition(policy, hasRuntimeClass),
   };
-  return Object.entries(wanted).reduce<readonly Condition[]>(
-    (before, [type, condition]) =>
-      condition === undefined ? withoutCondition(before, type) : withCondition(before, condition, nowMs),
-    policy.status?.conditions ?? [],
-  );
 }
 
 function runtimeCondition(

@@ -1,10 +1,11 @@
 import { ANNOTATION_PEER_PREFIXES, LABEL_SLICE_MANAGED_BY, SLICE_MANAGER } from '../../api/names.ts';
 import { endpointSlices, namespaces } from '../../api/resources.ts';
 import { tunnels, type Tunnel } from '../../api/tunnel.ts';
-import type { EndpointSlice, KubeObject } from '../../api/wire.ts';
+import type { EndpointSlice, KubeObject, Namespace } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
-import { Informer } from '../../kube/informer.ts';
 import { patchMetadataIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -16,6 +17,7 @@ import { peerPrefixes, released, withheld, withholdIn } from './withhold.ts';
 
 export interface TenantNetworkOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
@@ -34,33 +36,29 @@ const WRITES_AT_ONCE = 8;
 export class TenantNetwork implements Component {
   readonly name = 'network of tenants';
   readonly #options: TenantNetworkOptions;
-  readonly #tunnels: Informer<Tunnel>;
-  readonly #namespaces: Informer<KubeObject>;
-  readonly #slices: Informer<EndpointSlice>;
+  readonly #tunnels: Cache<Tunnel>;
+  readonly #namespaces: Cache<Namespace>;
+  readonly #slices: Cache<EndpointSlice>;
   readonly #controller: Controller;
   readonly #abort = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: TenantNetworkOptions) {
     this.#options = options;
-    const { client, clock, metrics } = options;
+    const { caches, clock, metrics } = options;
     const log = options.log.named('tenant-network');
-    const common = { client, clock, log };
-    this.#tunnels = new Informer({ ...common, type: tunnels, list: {} });
-    this.#namespaces = new Informer<KubeObject>({
-      ...common,
-      type: namespaces,
-      list: { labelSelector: `${LABEL_TENANCY}=${TENANCY_CONTRACT}`, metadataOnly: true },
+    this.#tunnels = caches.of(tunnels);
+    this.#namespaces = caches.of(namespaces, {
+      only: ({ metadata }) => metadata.labels?.[LABEL_TENANCY] === TENANCY_CONTRACT,
       indexes: { [BY_PEER]: (namespace) => [peerOf(namespace)] },
     });
-    this.#slices = new Informer({
-      ...common,
-      type: endpointSlices,
+    this.#slices = caches.of(endpointSlices, {
       list: { labelSelector: `${LABEL_SLICE_MANAGED_BY}=${SLICE_MANAGER}` },
       indexes: { [BY_NAMESPACE]: ({ metadata }) => [metadata.namespace ?? ''] },
     });
     this.#controller = new Controller({
-      ...common,
+      clock,
+      log,
       name: 'tenant-network',
       concurrency: CONCURRENCY,
       reconcile: async (key, { signal }) => this.#reconcile(key, signal),
@@ -81,7 +79,7 @@ export class TenantNetwork implements Component {
       const tenant = this.#namespaces.get(namespace);
       if (tenant !== undefined) this.#controller.add(peerOf(tenant));
     });
-    const starts = this.#informers.map(async (informer) => informer.start(this.#abort.signal));
+    const starts = this.#caches.map(async (cache) => cache.start(this.#abort.signal));
     this.#running = Promise.allSettled(starts).then(() => {
       for (const namespace of this.#namespaces.list()) this.#controller.add(peerOf(namespace));
     });
@@ -92,15 +90,15 @@ export class TenantNetwork implements Component {
     this.#abort.abort(new Error('stopped'));
     await this.#running;
     await this.#controller.stop();
-    await Promise.all(this.#informers.map(async (informer) => informer.stop()));
+    await Promise.all(this.#caches.map(async (cache) => cache.stop()));
   }
 
-  get #informers(): (Informer<Tunnel> | Informer<KubeObject> | Informer<EndpointSlice>)[] {
+  get #caches(): (Cache<Tunnel> | Cache<Namespace> | Cache<EndpointSlice>)[] {
     return [this.#tunnels, this.#namespaces, this.#slices];
   }
 
   async #reconcile(peer: string, signal: AbortSignal): Promise<ReconcileResult> {
-    if (!this.#informers.every(({ synced }) => synced)) return {};
+    if (!this.#caches.every(({ synced }) => synced)) return {};
     const tunnel = this.#tunnels.get(peer);
     const tenants = this.#namespaces
       .byIndex(BY_PEER, peer)

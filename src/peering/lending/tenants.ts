@@ -14,8 +14,9 @@ import {
 } from '../../api/resources.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -59,6 +60,7 @@ const MISSING_RIGHTS_MS = 20_000;
 
 export interface TenantsOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   /** How long a new quota may take to be in force, milliseconds; 0: it is not looked at. Default 5000. */
@@ -78,7 +80,7 @@ export interface Remains {
 /** The tenants of all peers: what is there, how to make it as agreed, how to end it. */
 export class Tenants {
   readonly #options: TenantsOptions;
-  readonly #informers = new Map<string, Informer<KubeObject>>();
+  readonly #caches = new Map<string, Cache<KubeObject>>();
   readonly #held: HeldRights;
   readonly #recounts: Recounts;
   /** As found when the tenant was last looked at. */
@@ -86,7 +88,7 @@ export class Tenants {
 
   constructor(options: TenantsOptions) {
     this.#options = options;
-    const { client, clock, log } = options;
+    const { caches, clock } = options;
     this.#held = new HeldRights(options);
     this.#recounts = new Recounts(clock);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
@@ -94,19 +96,21 @@ export class Tenants {
       const list =
         type.plural === 'namespaces' ? {} : { labelSelector: `${LABEL_TENANCY}=${TENANCY_CONTRACT}` };
       const indexes = { [BY_PEER]: (object: KubeObject) => peerOf(object) ?? [] };
-      const name = `informer ${type.plural} of tenants`;
-      this.#informers.set(type.plural, new Informer({ client, type, list, clock, log, indexes, name }));
+      this.#caches.set(
+        type.plural,
+        caches.of(type, { list, indexes, name: `cache of ${type.plural} of tenants` }),
+      );
     }
   }
 
   components(): Component[] {
-    return [...this.#informers.values()];
+    return [...this.#caches.values()];
   }
 
   /** Calls back with the peer whose tenant has changed. */
   onChange(listener: (consumer: string) => void): () => void {
-    const ends = [...this.#informers.values()].map((informer) =>
-      informer.onChange((_key, current, previous) => {
+    const ends = [...this.#caches.values()].map((cache) =>
+      cache.onChange((_key, current, previous) => {
         for (const peer of new Set([current, previous].flatMap((it) => (it && peerOf(it)) ?? [])))
           listener(peer);
       }),
@@ -116,7 +120,7 @@ export class Tenants {
 
   /** Calls back after a namespace is gone, whoever's it was; the returned function ends that. */
   onFreed(listener: () => void): () => void {
-    return this.#informer(namespaces).onChange((_key, current) => {
+    return this.#cache(namespaces).onChange((_key, current) => {
       if (current === undefined) listener();
     });
   }
@@ -124,19 +128,19 @@ export class Tenants {
   /** Peers of which anything is there. */
   peers(): Set<string> {
     return new Set(
-      [...this.#informers.values()].flatMap((kind) => [...kind.list()].flatMap((it) => peerOf(it) ?? [])),
+      [...this.#caches.values()].flatMap((kind) => [...kind.list()].flatMap((it) => peerOf(it) ?? [])),
     );
   }
 
   /** Whether a namespace of that name is not this peer's. */
   isTaken(name: string, consumer: string): boolean {
-    const namespace = this.#informer(namespaces).get(name);
+    const namespace = this.#cache(namespaces).get(name);
     return namespace !== undefined && !(peerOf(namespace)?.includes(consumer) ?? false);
   }
 
   /** All namespaces of the cluster. */
-  get namespaces(): Informer<Namespace> {
-    return this.#informer(namespaces);
+  get namespaces(): Cache<Namespace> {
+    return this.#cache(namespaces);
   }
 
   namespacesOf(consumer: string): readonly Namespace[] {
@@ -266,7 +270,7 @@ export class Tenants {
   }
 
   #quotaOf(namespace = ''): ResourceQuota | undefined {
-    return this.#informer(resourceQuotas).get(`${namespace}/${QUOTA_NAME}`);
+    return this.#cache(resourceQuotas).get(`${namespace}/${QUOTA_NAME}`);
   }
 
   /**
@@ -339,16 +343,16 @@ export class Tenants {
   #isAsWanted(manifest: Manifest): boolean {
     const { name = '', namespace } = manifest.metadata;
     const key = namespace === undefined ? name : `${namespace}/${name}`;
-    const actual = this.#informers.get(typeOf(manifest).plural)?.get(key);
+    const actual = this.#caches.get(typeOf(manifest).plural)?.get(key);
     return actual !== undefined && isAsManifest(actual, manifest);
   }
 
   #of<T extends KubeObject>(type: ResourceType<T>, consumer: string): readonly T[] {
-    return this.#informer(type).byIndex(BY_PEER, consumer);
+    return this.#cache(type).byIndex(BY_PEER, consumer);
   }
 
-  #informer<T extends KubeObject>(type: ResourceType<T>): Informer<T> {
-    return this.#informers.get(type.plural) as unknown as Informer<T>;
+  #cache<T extends KubeObject>(type: ResourceType<T>): Cache<T> {
+    return this.#caches.get(type.plural) as unknown as Cache<T>;
   }
 }
 

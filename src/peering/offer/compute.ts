@@ -7,14 +7,13 @@ import {
   formatAmounts,
   isCounted,
   mostOf,
-  parseNamed,
   roundDown,
   roundUp,
   stepOf,
   type Amounts,
   type Sums,
 } from './amounts.ts';
-import { freeInAll, freeOnNode, lendableResources, lendingNodes, type Promises } from './free.ts';
+import { freeInAll, freeOnNode, lendableResources, lendingNodes, limitsOf, type Promises } from './free.ts';
 import { classAt, featureAt, imageAt, onlyValid, storageClassAt, wordAt } from './items.ts';
 import { PLACE_LABELS, offerableLabels } from './labels.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
@@ -52,7 +51,7 @@ export function computeOffer(
   const { spec } = policy;
   const nodes = lendingNodes(stock, spec);
   const names = lendableResources(nodes, spec);
-  const limits = parseNamed(`limits of SharingPolicy ${policy.metadata.name}`, spec.limits ?? {});
+  const limits = limitsOf(policy);
   const rule = { names, limits, percent: sharePercent(spec) };
   const shares = nodes.flatMap((node) => shareOfNode(node, { ...rule, consumer, spec }));
   const { shapes, held } = groupShares(shares.map(({ share }) => share));

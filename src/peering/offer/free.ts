@@ -107,6 +107,10 @@ function minus(amounts: Amounts, taken: Amounts): Sums {
   );
 }
 
+/** The most that a policy lends to one peer. Throws Invalid for quantities that cannot be read. */
+export const limitsOf = ({ metadata, spec }: SharingPolicy): Sums =>
+  parseNamed(`limits of SharingPolicy ${metadata.name}`, spec.limits ?? {});
+
 /** What a new peer would find free, before the share is taken: for the policy's status. */
 export function freeOf(stock: Stock, { spec }: SharingPolicy, promised: Promises): ResourceList {
   const nodes = lendingNodes(stock, spec);

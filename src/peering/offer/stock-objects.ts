@@ -2,8 +2,7 @@ import { isFinished } from '../../api/pod.ts';
 import type { StorageClassOffer } from '../../api/offer.ts';
 import { defineResource } from '../../api/resources.ts';
 import type { ResourceType, storageClasses } from '../../api/resources.ts';
-import { hardTaints } from '../../api/taints.ts';
-import type { KubeObject, Node, ObjectMeta, Pod } from '../../api/wire.ts';
+import type { KubeObject, ObjectMeta, Pod } from '../../api/wire.ts';
 import { podRequests } from './pod-requests.ts';
 import type { StockPod } from './stock.ts';
 
@@ -34,29 +33,9 @@ function overdueOf({ deletionTimestamp, deletionGracePeriodSeconds }: ObjectMeta
   return due + deletionGracePeriodSeconds * 1000;
 }
 
-export function keepNode({ metadata, spec, status }: Node): Node {
-  const { allocatable, images, declaredFeatures, nodeInfo } = status ?? {};
-  return {
-    metadata: { ...keepMeta(metadata), ...(metadata.labels && { labels: metadata.labels }) },
-    spec: {
-      ...(spec?.unschedulable !== undefined && { unschedulable: spec.unschedulable }),
-      ...(spec?.taints && { taints: hardTaints(spec.taints).map(({ timeAdded: _time, ...taint }) => taint) }),
-    },
-    status: {
-      ...(allocatable && { allocatable }),
-      ...(declaredFeatures && { declaredFeatures }),
-      ...(images && { images: images.map(({ names = [] }) => ({ names })) }),
-      ...(nodeInfo && { nodeInfo }),
-      // Without the times of heartbeats, which say nothing here.
-      conditions: (status?.conditions ?? []).map(({ type, status: is }) => ({ type, status: is })),
-    },
-  };
-}
-
-/** For what only its name, namespace and labels are wanted of. */
-export const keepBare = <T extends KubeObject>(object: T): T => ({
-  ...object,
-  metadata: { ...keepMeta(object.metadata), labels: object.metadata.labels ?? {} },
+/** Where only the name, namespace and labels count. */
+export const bareOf = ({ metadata }: KubeObject): KubeObject => ({
+  metadata: { ...keepMeta(metadata), labels: metadata.labels ?? {} },
 });
 
 function keepMeta({ name, namespace, uid, resourceVersion, ...rest }: ObjectMeta): ObjectMeta {

@@ -3,7 +3,7 @@ import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { computeOffer, type OfferTerms } from './compute.ts';
 import { differsEnough, type Comparable } from './difference.ts';
-import { freeOf, unpromisedResources, type Promises } from './free.ts';
+import { freeOf, limitsOf, unpromisedResources, type Promises } from './free.ts';
 import type { Stockkeeper } from './stockkeeper.ts';
 
 export interface StockOffersOptions {
@@ -41,8 +41,9 @@ export class StockOffers {
     return this.#options.stockkeeper.usage(consumer);
   }
 
-  /** For SharingPolicy.status.free. */
+  /** For SharingPolicy.status.free. Throws Invalid where there would be no offer, since its quantities cannot be read. */
   free(policy: SharingPolicy): ResourceList {
+    limitsOf(policy);
     return freeOf(this.#options.stockkeeper.stock(), policy, this.#options.promised());
   }
 

@@ -1,24 +1,20 @@
+import { slimNode } from '../../api/slim-node.ts';
 import { ingressClasses, namespaces, nodes, storageClasses } from '../../api/resources.ts';
 import type { KubeObject, Namespace, Node, ResourceList } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { InformerOptions } from '../../kube/informer.ts';
-import type { Random } from '../../lib/backoff.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { LABEL_PEER } from '../labels.ts';
 import { formatAmounts } from './amounts.ts';
 import { Coalescer } from './coalescer.ts';
-import { LIVE_PODS, livePods, keepBare, keepNode, keepPod, storageClassOffer } from './stock-objects.ts';
+import { LIVE_PODS, bareOf, keepPod, livePods, storageClassOffer } from './stock-objects.ts';
 import { takeStock, type Stock, type StockPod } from './stock.ts';
 
 export interface StockkeeperOptions {
-  client: KubeClient;
+  caches: Caches;
   clock: Clock;
-  log: Logger;
-  random?: Random;
 }
 
 /** Changes are told at most this often: a rollout is hundreds of events, and one new offer. */
@@ -33,12 +29,12 @@ type IngressClass = NonNullable<(typeof ingressClasses)['__object']>;
 export class Stockkeeper implements Component {
   readonly name = 'stock';
   /** Of the whole cluster; it has very many, so they are kept once. */
-  readonly pods: Informer<StockPod>;
+  readonly pods: Cache<StockPod>;
   readonly #options: StockkeeperOptions;
-  readonly #nodes: Informer<Node>;
-  readonly #tenants: Informer<Namespace>;
-  readonly #storage: Informer<StorageClass>;
-  readonly #ingress: Informer<IngressClass>;
+  readonly #nodes: Cache<Node>;
+  readonly #tenants: Cache<Namespace>;
+  readonly #storage: Cache<StorageClass>;
+  readonly #ingress: Cache<IngressClass>;
   readonly #listeners = new Set<() => void>();
   readonly #coalescer: Coalescer;
   #stock: Stock | undefined;
@@ -46,28 +42,19 @@ export class Stockkeeper implements Component {
   constructor(options: StockkeeperOptions) {
     this.#options = options;
     this.#coalescer = new Coalescer(options.clock, TELL_INTERVAL_MS, () => this.#tell());
-    const { client, clock, log, random } = options;
-    const common = { client, clock, log, ...(random && { random }) };
-    this.#nodes = this.#follow({ ...common, type: nodes, list: {}, transform: keepNode });
-    this.pods = this.#follow(
-      {
-        ...common,
-        type: livePods,
-        list: { fieldSelector: LIVE_PODS },
-        transform: keepPod,
-        name: 'informer of live pods',
-      },
-      ({ node }) => node !== '',
+    const { caches } = options;
+    this.#nodes = this.#follow(caches.of(nodes, { transform: slimNode }));
+    const live = { list: { fieldSelector: LIVE_PODS }, transform: keepPod, name: 'cache of live pods' };
+    this.pods = this.#follow(caches.of(livePods, live), (pod) => (pod.node === '' ? undefined : pod));
+    this.#tenants = this.#follow(
+      caches.of(namespaces, {
+        only: ({ metadata }) => metadata.labels?.[LABEL_PEER] !== undefined,
+        name: 'cache of tenant namespaces',
+      }),
+      bareOf,
     );
-    this.#tenants = this.#follow({
-      ...common,
-      type: namespaces,
-      list: { labelSelector: LABEL_PEER, metadataOnly: true },
-      transform: keepBare,
-      name: 'informer of tenant namespaces',
-    });
-    this.#storage = this.#follow({ ...common, type: storageClasses, list: {} });
-    this.#ingress = this.#follow({ ...common, type: ingressClasses, list: {} });
+    this.#storage = this.#follow(caches.of(storageClasses));
+    this.#ingress = this.#follow(caches.of(ingressClasses));
   }
 
   /** Resolves when nodes, pods and tenants are known. */
@@ -83,8 +70,8 @@ export class Stockkeeper implements Component {
 
   async stop(): Promise<void> {
     this.#coalescer.stop();
-    const informers = [this.#nodes, this.pods, this.#tenants, this.#storage, this.#ingress];
-    await Promise.all(informers.map((informer) => informer.stop()));
+    const caches = [this.#nodes, this.pods, this.#tenants, this.#storage, this.#ingress];
+    await Promise.all(caches.map(async (cache) => cache.stop()));
   }
 
   /** The same object until something changes. */
@@ -110,19 +97,16 @@ export class Stockkeeper implements Component {
     return () => this.#listeners.delete(listener);
   }
 
-  /** `isOfStock`: which of them move what is free. */
+  /** `part`: what of an object moves the stock; undefined: nothing. */
   #follow<T extends KubeObject>(
-    options: InformerOptions<T>,
-    isOfStock: (object: T) => boolean = () => true,
-  ): Informer<T> {
-    const informer = new Informer<T>(options);
-    const ofStock = (object: T | undefined): T | undefined =>
-      object === undefined || isOfStock(object) ? object : undefined;
-    informer.onChange((_key, current, previous) => {
-      const [now, before] = [ofStock(current), ofStock(previous)];
+    cache: Cache<T>,
+    part: (object: T) => KubeObject | undefined = (object) => object,
+  ): Cache<T> {
+    cache.onChange((_key, current, previous) => {
+      const [now, before] = [current && part(current), previous && part(previous)];
       if ((now ?? before) !== undefined && counts(now, before)) this.#changed();
     });
-    return informer;
+    return cache;
   }
 
   #changed(): void {
@@ -135,13 +119,13 @@ export class Stockkeeper implements Component {
   }
 
   /** Waits for the first list or the first failure, and no longer than a while; it goes on behind. */
-  async #startOptional<T extends KubeObject>(informer: Informer<T>, signal: AbortSignal): Promise<void> {
+  async #startOptional<T extends KubeObject>(cache: Cache<T>, signal: AbortSignal): Promise<void> {
     const { promise: enough, resolve } = Promise.withResolvers<void>();
     const cancel = this.#options.clock.after(OPTIONAL_PATIENCE_MS, resolve);
-    const forget = informer.onContact(() => {
-      if (informer.contact.failingSince !== undefined) resolve();
+    const forget = cache.onContact(() => {
+      if (cache.contact.failingSince !== undefined) resolve();
     });
-    informer.start(signal).then(resolve, resolve);
+    cache.start(signal).then(resolve, resolve);
     await enough;
     cancel();
     forget();

@@ -1,10 +1,10 @@
-import { withCondition } from '../../api/conditions.ts';
+import { withCondition, withoutCondition, type WantedCondition } from '../../api/conditions.ts';
 import { MAX_CLUSTER_IDS } from '../../api/limits.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { Condition, KubeObject, ResourceList } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
@@ -18,6 +18,9 @@ export interface PolicyEffect {
   free?: ResourceList;
 }
 
+/** By type; undefined: it is not to be there. */
+export type PolicyConditions = Readonly<Record<string, WantedCondition | undefined>>;
+
 interface PolicyStatus {
   observedGeneration?: number;
   peers?: string[];
@@ -30,11 +33,16 @@ type Policy = KubeObject & { status?: PolicyStatus };
 export interface PolicyStatusOptions<P extends Policy> {
   client: KubeClient;
   type: ResourceType<P>;
-  policies: Pick<Informer<P>, 'get' | 'list' | 'onChange'>;
-  /** Throws Invalid for what is written there and makes no sense. */
+  policies: Pick<Cache<P>, 'get' | 'list' | 'onChange'>;
+  /** Throws Invalid for what is written there and makes no sense: this alone judges whether a policy is valid. */
   effect: (policy: P) => PolicyEffect;
-  /** Calls back when the effect of any policy may be another; the returned function ends that. */
-  onChange: (listener: () => void) => () => void;
+  /** What else is to be said of a policy, valid or not. */
+  conditions?: (policy: P) => PolicyConditions;
+  /**
+   * Calls back when a policy is to be looked at again: at once where it is named, after a while where it may be any of
+   * them. The returned function ends that.
+   */
+  onChange: (listener: (policy?: string) => void) => () => void;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
@@ -43,7 +51,7 @@ export interface PolicyStatusOptions<P extends Policy> {
 /** Peers and free amounts move with every pod; people read them now and then. */
 const CALM_MS = 5_000;
 
-/** Keeps the status of all policies of one kind. */
+/** Keeps the status of all policies of one kind. Nobody else writes it: two would fight by its version. */
 export class PolicyStatusKeeper<P extends Policy> implements Component {
   readonly name: string;
   readonly #options: PolicyStatusOptions<P>;
@@ -68,8 +76,9 @@ export class PolicyStatusKeeper<P extends Policy> implements Component {
     const { policies, onChange } = this.#options;
     this.#ends = [
       policies.onChange((name) => this.#controller.add(name)),
-      onChange(() => {
-        for (const { metadata } of policies.list()) this.#controller.addAfter(metadata.name, CALM_MS);
+      onChange((policy) => {
+        if (policy !== undefined) this.#controller.add(policy);
+        else for (const { metadata } of policies.list()) this.#controller.addAfter(metadata.name, CALM_MS);
       }),
     ];
     for (const { metadata } of policies.list()) this.#controller.add(metadata.name);
@@ -82,31 +91,43 @@ export class PolicyStatusKeeper<P extends Policy> implements Component {
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
-    const { client, type, policies, effect, clock } = this.#options;
+    const { client, type, policies } = this.#options;
     const policy = policies.get(name);
     if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) return;
-    const status: NonNullable<Policy['status']> = statusOf(policy, () => effect(policy), clock.now());
-    await replaceStatusIfDiffers<P>(client, type, policy, {
-      status,
-      signal,
-    });
+    await replaceStatusIfDiffers<P>(client, type, policy, { status: this.#statusOf(policy), signal });
+  }
+
+  #statusOf(policy: P): PolicyStatus {
+    const { effect, conditions: further, clock } = this.#options;
+    const { generation } = policy.metadata;
+    const base = { ...(generation !== undefined && { observedGeneration: generation }) };
+    const conditions = (valid: Pick<WantedCondition, 'status' | 'reason' | 'message'>): Condition[] => {
+      const wanted: PolicyConditions = { Valid: { type: 'Valid', ...valid, ...base }, ...further?.(policy) };
+      return conditionsWith(policy.status?.conditions ?? [], wanted, clock.now());
+    };
+    try {
+      const { peers, free } = effect(policy);
+      const some = peers.toSorted().slice(0, MAX_CLUSTER_IDS);
+      const valid = { status: 'True', reason: 'AsExpected', message: 'in force' } as const;
+      return { ...base, peers: some, ...(free && { free }), conditions: conditions(valid) };
+    } catch (error) {
+      if (!hasCode(error, 'Invalid')) throw error;
+      const invalid = { status: 'False', reason: 'Invalid', message: errorMessage(error) } as const;
+      return { ...base, conditions: conditions(invalid) };
+    }
   }
 }
 
-function statusOf(policy: Policy, effect: () => PolicyEffect, nowMs: number): PolicyStatus {
-  const { conditions: before = [] } = policy.status ?? {};
-  const observed = policy.metadata.generation;
-  const base = { ...(observed !== undefined && { observedGeneration: observed }) };
-  const valid = (status: 'True' | 'False', reason: string, message: string): Condition[] => [
-    ...withCondition(before, { type: 'Valid', status, reason, message, ...base }, nowMs),
-  ];
-  try {
-    const { peers, free } = effect();
-    const some = peers.toSorted().slice(0, MAX_CLUSTER_IDS);
-    const conditions = valid('True', 'AsExpected', 'in force');
-    return { ...base, peers: some, ...(free && { free }), conditions };
-  } catch (error) {
-    if (!hasCode(error, 'Invalid')) throw error;
-    return { ...base, conditions: valid('False', 'Invalid', errorMessage(error)) };
-  }
-}
+const conditionsWith = (
+  before: readonly Condition[],
+  wanted: PolicyConditions,
+  nowMs: number,
+): Condition[] => [
+  ...Object.entries(wanted).reduce(
+    (conditions, [type, condition]) =>
+      condition === undefined
+        ? withoutCondition(conditions, type)
+        : withCondition(conditions, condition, nowMs),
+    before,
+  ),
+];

@@ -2,9 +2,10 @@ import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -18,13 +19,14 @@ import type { Lent, OwnPods } from './ports.ts';
 
 export interface OfferedServicesOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   events: EventRecorder;
   lent: Lent;
   ownPods: OwnPods;
-  /** All namespaces, metadata only. */
-  namespaces: Pick<Informer<KubeObject>, 'get' | 'onChange' | 'synced'>;
+  /** All namespaces. */
+  namespaces: Pick<Cache<KubeObject>, 'get' | 'onChange' | 'synced'>;
 }
 
 /** A rollout changes endpoints many times in a second, and each word to a peer is the whole of it. */
@@ -36,7 +38,7 @@ const MAX_TOLD = 5;
 /** We as provider: which of our Services each peer is offered, as policies, Services and endpoints are now. */
 export class OfferedServices {
   readonly #options: OfferedServicesOptions;
-  readonly #policies: Informer<SharingPolicy>;
+  readonly #policies: Cache<SharingPolicy>;
   readonly #caches: NamespaceCaches;
   readonly #coalescer: Coalescer;
   readonly #offerings = new Map<string, Offering>();
@@ -46,9 +48,9 @@ export class OfferedServices {
 
   constructor(options: OfferedServicesOptions) {
     this.#options = options;
-    const { client, clock, log } = options;
+    const { client, caches, clock, log } = options;
     const common = { client, clock, log };
-    this.#policies = new Informer({ ...common, type: sharingPolicies, list: {} });
+    this.#policies = caches.of(sharingPolicies);
     this.#coalescer = new Coalescer(clock, INTERVAL_MS, () => this.#lookAtAll());
     this.#caches = new NamespaceCaches({ ...common, changed: () => this.#coalescer.trigger() });
   }

@@ -1,9 +1,10 @@
 import { namespaces } from '../../api/resources.ts';
-import type { KubeObject } from '../../api/wire.ts';
+import type { Namespace } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -15,6 +16,7 @@ import { UsedServices } from './used.ts';
 
 export interface ServicesOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   events: EventRecorder;
@@ -34,16 +36,14 @@ export interface ServicesOptions {
  *     peers ──▶ received, AcceptancePolicy ──▶ home Service, EndpointSlices, Advertisement.status.services
  */
 export class Services implements ServicesSide {
-  readonly #namespaces: Informer<KubeObject>;
+  readonly #namespaces: Cache<Namespace>;
   readonly #networks: Component;
   readonly #offered: OfferedServices;
   readonly #used: UsedServices;
 
   constructor(options: ServicesOptions) {
-    const { client, clock, log } = options;
     this.#networks = options.networks;
-    const list = { metadataOnly: true };
-    this.#namespaces = new Informer<KubeObject>({ client, clock, log, type: namespaces, list });
+    this.#namespaces = options.caches.of(namespaces);
     const common = { ...options, namespaces: this.#namespaces };
     this.#offered = new OfferedServices(common);
     this.#used = new UsedServices(common);

@@ -9,10 +9,11 @@ import { LABEL_PEER, LABEL_PROVIDER, LABEL_SERVICE_NAME } from '../../api/names.
 import { endpointSlices, services } from '../../api/resources.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
 import type { EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
@@ -29,6 +30,7 @@ import { Writer, type Refusal } from './writer.ts';
 
 export interface UsedServicesOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   events: EventRecorder;
@@ -36,8 +38,8 @@ export interface UsedServicesOptions {
   borrowed: Borrowed;
   networks: ProviderNetworks;
   linked: () => Linked;
-  /** All namespaces, metadata only. */
-  namespaces: Informer<KubeObject>;
+  /** All namespaces. */
+  namespaces: Pick<Cache<KubeObject>, 'get' | 'onChange'>;
 }
 
 const CONCURRENCY = 4;
@@ -51,9 +53,9 @@ type Heard = ServicesDocument | null | undefined;
 /** We as consumer: home Services for those of providers that a policy here accepts. */
 export class UsedServices {
   readonly #options: UsedServicesOptions;
-  readonly #advertisements: Informer<Advertisement>;
-  readonly #services: Informer<Service>;
-  readonly #slices: Informer<EndpointSlice>;
+  readonly #advertisements: Cache<Advertisement>;
+  readonly #services: Cache<Service>;
+  readonly #slices: Cache<EndpointSlice>;
   readonly #writer: Writer;
   readonly #patience: LinkPatience;
   readonly #controller: Controller;
@@ -63,20 +65,20 @@ export class UsedServices {
 
   constructor(options: UsedServicesOptions) {
     this.#options = options;
-    const { client, clock, metrics } = options;
+    const { client, caches, clock, metrics } = options;
     const log = options.log.named('services');
-    const common = { client, clock, log };
     const ours = {
       list: { labelSelector: `${LABEL_OFFERED_SERVICE}=true` },
       indexes: { [BY_PROVIDER]: (object: KubeObject) => [providerOf(object)] },
     };
-    this.#advertisements = new Informer({ ...common, type: advertisements, list: {} });
-    this.#services = new Informer<Service>({ ...common, ...ours, type: services });
-    this.#slices = new Informer<EndpointSlice>({ ...common, ...ours, type: endpointSlices });
+    this.#advertisements = caches.of(advertisements);
+    this.#services = caches.of(services, ours);
+    this.#slices = caches.of(endpointSlices, ours);
     this.#writer = new Writer({ client, services: this.#services, slices: this.#slices });
     this.#patience = new LinkPatience(clock, (clusterID) => this.#controller.add(clusterID));
     this.#controller = new Controller({
-      ...common,
+      clock,
+      log,
       name: 'offered-services',
       concurrency: CONCURRENCY,
       reconcile: async (key, { signal }) => this.#reconcile(key, signal),

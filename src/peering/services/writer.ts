@@ -3,7 +3,7 @@ import { endpointSlices, services } from '../../api/resources.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { Draft, DraftMeta, EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import {
   type ForgedEndpoints,
@@ -17,8 +17,8 @@ import {
 export interface WriterOptions {
   client: KubeClient;
   /** Ours only, by label. */
-  services: Pick<Informer<Service>, 'get'>;
-  slices: Pick<Informer<EndpointSlice>, 'get'>;
+  services: Pick<Cache<Service>, 'get'>;
+  slices: Pick<Cache<EndpointSlice>, 'get'>;
 }
 
 /** Why there is no home Service. */

@@ -5,11 +5,12 @@ import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { namespaces } from '../../api/resources.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
-import type { KubeObject } from '../../api/wire.ts';
+import type { KubeObject, Namespace } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -25,6 +26,7 @@ import { clustersIn, namespaceOf, View } from './view.ts';
 
 export interface OffloadingOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
@@ -49,10 +51,10 @@ const BUDGETS_FOR_MS = 300_000;
  *       deleted, or cluster no longer selected ─▶ pods end there ─▶ mapping goes ─▶ entry, finalizer go
  */
 export class Offloading {
-  readonly offloadings: Informer<NamespaceOffloading>;
-  readonly virtualNodes: Informer<VirtualNode>;
+  readonly offloadings: Cache<NamespaceOffloading>;
+  readonly virtualNodes: Cache<VirtualNode>;
   readonly #options: OffloadingOptions;
-  readonly #namespaces: Informer<KubeObject>;
+  readonly #namespaces: Cache<Namespace>;
   readonly #view: View;
   readonly #departures: Departures;
   readonly #controller: Controller;
@@ -63,20 +65,10 @@ export class Offloading {
 
   constructor(options: OffloadingOptions) {
     this.#options = options;
-    const { client, clock, log, ownSystemNamespace: systemNamespace, standing } = options;
-    const common = { client, clock, log };
-    this.offloadings = new Informer({ ...common, type: namespaceOffloadings, list: {} });
-    this.virtualNodes = new Informer({
-      ...common,
-      type: virtualNodes,
-      list: {},
-      name: 'informer of selected virtualnodes',
-    });
-    this.#namespaces = new Informer<KubeObject>({
-      ...common,
-      type: namespaces,
-      list: { metadataOnly: true },
-    });
+    const { caches: shared, clock, ownSystemNamespace: systemNamespace, standing } = options;
+    this.offloadings = shared.of(namespaceOffloadings);
+    this.virtualNodes = shared.of(virtualNodes, { name: 'cache of selected virtualnodes' });
+    this.#namespaces = shared.of(namespaces);
     this.#departures = new Departures(clock);
     const caches = {
       offloadings: this.offloadings,

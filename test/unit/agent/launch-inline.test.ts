@@ -8,6 +8,7 @@ import { namespaces, nodes, secrets } from '../../../src/api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../../../src/api/virtual-node.ts';
 import type { Node } from '../../../src/api/wire.ts';
 import { parseConfig, type AgentConfig } from '../../../src/config.ts';
+import { Caches } from '../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import type { WantedAgent } from '../../../src/peering/ports.ts';
@@ -119,7 +120,8 @@ describe('agents inside a process', () => {
   beforeEach(() => {
     registries = new Registries(new Registry());
     const parts = { config: config({}), clock: fastClock(20), log: silentLogger };
-    launcher = new InlineLauncher({ parts, home: client, registries, nodeAddress: '127.0.0.1' });
+    const caches = new Caches({ client, clock: parts.clock, log: parts.log });
+    launcher = new InlineLauncher({ parts, home: client, caches, registries, nodeAddress: '127.0.0.1' });
   });
   afterEach(async () => launcher.stop());
 

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { TunnelView } from '../../../src/agent/network-view.ts';
 import { tunnels } from '../../../src/api/tunnel.ts';
+import { Caches } from '../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { FakeApiServer } from '../../support/fake-api-server.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -17,11 +18,18 @@ const clock = fastClock(20);
 let server: FakeApiServer;
 let client: HttpClient;
 let view: TunnelView;
+
+function viewOf(by: Clock): TunnelView {
+  const caches = new Caches({ client, clock: by, log: silentLogger });
+  const own = caches.of(tunnels, { list: { fieldSelector: `metadata.name=${PEER}` } });
+  return new TunnelView({ home: client, provider: PEER, tunnels: own, clock: by, log: silentLogger });
+}
+
 beforeEach(async () => {
   server = await new FakeApiServer({ clock, types: [tunnels] }).start();
   const { server: url, ca } = server.credentials();
   client = createClient({ server: url, ...(ca === undefined ? {} : { ca }) });
-  view = new TunnelView({ home: client, provider: PEER, clock, log: silentLogger });
+  view = viewOf(clock);
 }, HOOK_TIMEOUT_MS);
 afterEach(async () => {
   await view?.stop();
@@ -118,7 +126,7 @@ describe('off', () => {
   test('a Tunnel without a peer that is made again shows nothing meanwhile', async () => {
     seed({ peer: {} });
     // Of real seconds, so that none of them can be over on a busy machine.
-    view = new TunnelView({ home: client, provider: PEER, clock: systemClock, log: silentLogger });
+    view = viewOf(systemClock);
     await start();
     const seen: (string | undefined)[] = [];
     view.onChange(() => seen.push(view.homeViewOf('10.0.3.4')));
@@ -146,7 +154,7 @@ test('who is refused at first is not taken to have no network', async () => {
   const match = ({ path }: { path: string }): boolean => path.includes('tunnels') && refused++ < 2;
   server.fault({ match, times: Infinity, status: 403 });
   seed({ ready: 'True' });
-  view = new TunnelView({ home: client, provider: PEER, clock: systemClock, log: silentLogger });
+  view = viewOf(systemClock);
   await start();
   expect(view.state).toEqual({ kind: 'Up' });
   expect(refused).toBeGreaterThan(2);
@@ -189,7 +197,7 @@ test('down until the gateway has spoken, and in its words', async () => {
 test('a Tunnel that is made again is down meanwhile, and all addresses stay', async () => {
   seed({ ready: 'True' });
   // Of real seconds, so that none of them can be over on a busy machine.
-  view = new TunnelView({ home: client, provider: PEER, clock: systemClock, log: silentLogger });
+  view = viewOf(systemClock);
   await start();
   const states: string[] = [];
   view.onChange(() => states.push(view.state.kind));

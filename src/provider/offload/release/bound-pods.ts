@@ -2,6 +2,8 @@ import { pods } from '../../../api/resources.ts';
 import type { VirtualNode } from '../../../api/virtual-node.ts';
 import { virtualNodes } from '../../../api/virtual-node.ts';
 import type { Pod } from '../../../api/wire.ts';
+import type { Cache } from '../../../kube/cache.ts';
+import type { Caches } from '../../../kube/caches.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { Informer } from '../../../kube/informer.ts';
 import type { Clock } from '../../../lib/clock.ts';
@@ -12,6 +14,7 @@ import { nodeNameOf } from '../../node/labels.ts';
 
 export interface BoundPodsOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
 }
@@ -29,16 +32,15 @@ export interface BoundPod {
 export class BoundPods implements Component {
   readonly name = 'pods on virtual nodes';
   readonly #options: BoundPodsOptions;
-  readonly #virtualNodes: Informer<VirtualNode>;
+  readonly #virtualNodes: Cache<VirtualNode>;
   readonly #caches = new Map<string, { nodeName: string; informer: Informer<Pod> }>();
   readonly #ending = new Set<Promise<unknown>>();
   readonly #listeners = new Set<(key: string) => void>();
   readonly #abort = new AbortController();
 
   constructor(options: BoundPodsOptions) {
-    const { client, clock, log } = options;
     this.#options = options;
-    this.#virtualNodes = new Informer<VirtualNode>({ client, type: virtualNodes, list: {}, clock, log });
+    this.#virtualNodes = options.caches.of(virtualNodes);
     this.#virtualNodes.onChange((name) => this.#follow(name));
   }
 
@@ -84,8 +86,11 @@ export class BoundPods implements Component {
   }
 
   #open(name: string, nodeName: string): void {
+    const { client, clock, log } = this.#options;
     const informer = new Informer<Pod>({
-      ...this.#options,
+      client,
+      clock,
+      log,
       type: pods,
       list: { fieldSelector: `spec.nodeName=${nodeName}` },
       name: `pods on ${nodeName}`,

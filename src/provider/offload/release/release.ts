@@ -1,5 +1,6 @@
 import type { NamespaceOffloading } from '../../../api/namespace-offloading.ts';
 import { controllerOf } from '../../../api/pod.ts';
+import type { Caches } from '../../../kube/caches.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import type { ControllerMetrics, ReconcileResult } from '../../../kube/controller.ts';
 import { Controller } from '../../../kube/controller.ts';
@@ -23,6 +24,7 @@ export interface Offloadings {
 
 export interface ReleaseOptions {
   client: KubeClient;
+  caches: Caches;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
@@ -70,10 +72,10 @@ export class Release {
   readonly #watched = new Map<string, Watched>();
 
   constructor(options: ReleaseOptions) {
-    const { client, clock, log, metrics, offloadings } = options;
+    const { client, caches, clock, log, metrics, offloadings } = options;
     this.#options = { ...options, log: log.named('release') };
     this.remake = options.remake ?? new Remake(options);
-    this.#pods = new BoundPods({ client, clock, log: this.#options.log });
+    this.#pods = new BoundPods({ client, caches, clock, log: this.#options.log });
     this.#writes = new ReleaseWrites({ client, remake: this.remake });
     this.#controller = new Controller({
       name: 'release',

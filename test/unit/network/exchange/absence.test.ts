@@ -5,6 +5,7 @@ import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import type { Condition, KubeObject } from '../../../../src/api/wire.ts';
 import type { ResourceType } from '../../../../src/api/resources.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
@@ -53,7 +54,8 @@ afterEach(async () => {
 async function start(): Promise<void> {
   const log = silentLogger;
   const cache = new Informer<Tunnel>({ client, type: tunnels, list: {}, clock: systemClock, log });
-  const absence = new GatewayAbsence({ client, clock, log, namespace: NAMESPACE, tunnels: cache });
+  const caches = new Caches({ client, clock, log });
+  const absence = new GatewayAbsence({ client, caches, clock, log, namespace: NAMESPACE, tunnels: cache });
   const components = [cache, ...absence.caches(), ...absence.actors()];
   lifecycle = new Lifecycle(components, { clock: systemClock, log, stopDeadlineMs: 5000 });
   await lifecycle.start(new AbortController().signal);

@@ -6,6 +6,7 @@ import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
@@ -84,6 +85,7 @@ async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
   let address: string | undefined;
   const gateway = new Gateway({
     client,
+    caches: new Caches({ client, clock: systemClock, log: silentLogger }),
     host,
     prober,
     responder: { setAddress: (given) => (address = given) },

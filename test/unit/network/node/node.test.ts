@@ -4,6 +4,7 @@ import type { ResourceType } from '../../../../src/api/resources.ts';
 import { NETWORK_CONFIG_MAP, ownNetworkData } from '../../../../src/api/own-network.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { KubeObject, Lease } from '../../../../src/api/wire.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
@@ -38,7 +39,7 @@ afterEach(async () => {
 async function start(nodeName: string): Promise<RecordingHost> {
   const host = new RecordingHost();
   const network = new NodeNetwork({
-    client,
+    caches: new Caches({ client, clock: systemClock, log: silentLogger }),
     host,
     clock: systemClock,
     log: silentLogger,

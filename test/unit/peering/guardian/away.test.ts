@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { HOME_LEASE, LABEL_HOME_UID, LABEL_PEER } from '../../../../src/api/names.ts';
 import { leases, namespaces, pods, secrets } from '../../../../src/api/resources.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { createClient } from '../../../../src/kube/http-client.ts';
 import { ignoring, TributaryError } from '../../../../src/lib/errors.ts';
@@ -54,6 +55,7 @@ async function guard(more: { heldBytes?: number } = {}): Promise<void> {
   const guardian = new Guardian({
     ...more,
     client,
+    caches: new Caches({ client, clock, log: silentLogger, random: () => 0.5 }),
     clock,
     log: silentLogger,
     events: { event: (_about, _type, reason, message) => told.push(`${reason}: ${message}`) },

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { endpointSlices, namespaces } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { EndpointSlice, Namespace } from '../../../../src/api/wire.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { TenantNetwork } from '../../../../src/peering/lending/tenant-network.ts';
@@ -40,7 +41,8 @@ afterEach(async () => {
 });
 
 async function start(): Promise<void> {
-  network = new TenantNetwork({ client, clock, log: silentLogger });
+  const common = { client, clock, log: silentLogger };
+  network = new TenantNetwork({ ...common, caches: new Caches(common) });
   await network.start(new AbortController().signal);
 }
 

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ingressClasses, namespaces, nodes, pods, storageClasses } from '../../../../src/api/resources.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
-import { keepNode, keepPod } from '../../../../src/peering/offer/stock-objects.ts';
+import { slimNode } from '../../../../src/api/slim-node.ts';
+import { keepPod } from '../../../../src/peering/offer/stock-objects.ts';
 import type { StockPod } from '../../../../src/peering/offer/stock.ts';
 import { Stockkeeper, counts } from '../../../../src/peering/offer/stockkeeper.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -37,7 +39,8 @@ function change(resource: string, key: string, by: (object: AnyObject) => AnyObj
 beforeEach(async () => {
   server = await new FakeApiServer().start();
   client = createClient(server.credentials());
-  keeper = new Stockkeeper({ client, clock: systemClock, log: silentLogger, random: () => 0.001 });
+  const caches = new Caches({ client, clock: systemClock, log: silentLogger, random: () => 0.001 });
+  keeper = new Stockkeeper({ caches, clock: systemClock });
   offers = new StockOffers({ stockkeeper: keeper, provider: 'p', promised: () => new Map() });
   server.seed(nodes, draft(aNode('n')));
 });
@@ -127,8 +130,8 @@ test('what comes and goes without moving what is free is no change', () => {
   const moved = { ...pod, status: { ...pod.status, message: 'well', podIP: '10.0.0.1' } };
   const resized = aPod('shop/a', 'n', { cpu: '2' });
   const keep = (object: object): StockPod | undefined => keepPod(object as StockPod);
-  expect(counts(keepNode(beaten), keepNode(node))).toBe(false);
-  expect(counts(keepNode(aNode('n', { taint: 'NoExecute' })), keepNode(node))).toBe(true);
+  expect(counts(slimNode(beaten), slimNode(node))).toBe(false);
+  expect(counts(slimNode(aNode('n', { taint: 'NoExecute' })), slimNode(node))).toBe(true);
   expect(counts(keep(moved), keep(pod))).toBe(false);
   expect(counts(keep(resized), keep(pod))).toBe(true);
   expect(counts(undefined, keep(pod))).toBe(true);

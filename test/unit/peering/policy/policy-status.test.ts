@@ -4,12 +4,16 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { sharingPolicies, type SharingPolicy } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { createClient } from '../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { PolicyStatusKeeper, type PolicyEffect } from '../../../../src/peering/policy/policy-status.ts';
+import {
+  type PolicyConditions,
+  type PolicyEffect,
+  PolicyStatusKeeper,
+} from '../../../../src/peering/policy/policy-status.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeCollection } from '../../../support/fake-collection.ts';
 
 let server: FakeApiServer;
@@ -17,19 +21,28 @@ let client: KubeClient;
 let policies: FakeCollection<SharingPolicy>;
 let keeper: PolicyStatusKeeper<SharingPolicy>;
 let effect: () => PolicyEffect;
+let clock: FakeClock;
+let conditions: PolicyConditions;
+let look: (policy?: string) => void;
 
 beforeEach(async () => {
   server = await new FakeApiServer({ types: [sharingPolicies] }).start();
   client = createClient(server.credentials());
   policies = new FakeCollection<SharingPolicy>();
   effect = () => ({ peers: ['b', 'a'], free: { cpu: '3' } });
+  clock = new FakeClock();
+  conditions = {};
   keeper = new PolicyStatusKeeper({
     client,
     type: sharingPolicies,
     policies,
     effect: () => effect(),
-    onChange: () => () => undefined,
-    clock: systemClock,
+    conditions: () => conditions,
+    onChange: (listener) => {
+      look = listener;
+      return () => undefined;
+    },
+    clock,
     log: silentLogger,
   });
   await keeper.start(new AbortController().signal);
@@ -69,4 +82,48 @@ test('what cannot be read in it is said in a condition, and written once', async
   await made('next');
   await eventually('the next one', async () => (await valid('next')) === 'False');
   expect(server.log.filter((line) => /^PUT .*half/.test(line))).toHaveLength(1);
+});
+
+test('further conditions stand beside it, valid or not, and go when they are not to be there', async () => {
+  const found = { type: 'Found', status: 'False', reason: 'Missing', message: 'there is none' } as const;
+  /** As it is now, and as the cache would bring it. */
+  const seen = async (): Promise<void> => policies.set(await client.get(sharingPolicies, { name: 'half' }));
+  conditions = { Found: found };
+  await made('half');
+  await eventually('both', async () => (await read('half'))?.conditions?.length === 2);
+  expect((await read('half'))?.conditions).toMatchObject([{ type: 'Valid', status: 'True' }, found]);
+  effect = () => {
+    throw new TributaryError('Invalid', 'no quantity');
+  };
+  conditions = { Found: { ...found, status: 'True' } };
+  await seen();
+  await eventually('not valid', async () => (await valid('half')) === 'False');
+  expect((await read('half'))?.conditions?.[1]).toMatchObject({ type: 'Found', status: 'True' });
+  conditions = { Found: undefined };
+  await seen();
+  await eventually('one again', async () => (await read('half'))?.conditions?.length === 1);
+  await seen();
+  // One at a time: when the next policy has its status, this one has been looked at again.
+  await made('next');
+  await eventually('the next one', async () => (await valid('next')) === 'False');
+  expect(server.log.filter((line) => /^PUT .*half/.test(line))).toHaveLength(3);
+});
+
+test('a policy that is named is looked at at once, any of them after a while', async () => {
+  let looks = 0;
+  effect = () => {
+    looks++;
+    return { peers: ['a'] };
+  };
+  await made('half');
+  await eventually('the status', async () => (await valid('half')) === 'True');
+  policies.set(await client.get(sharingPolicies, { name: 'half' }));
+  await eventually('nothing is to be written', () => looks === 2);
+  look();
+  await clock.advance(4_999);
+  expect(looks).toBe(2);
+  look('half');
+  await eventually('at once', () => looks === 3);
+  await clock.advance(1);
+  await eventually('after a while', () => looks === 4);
 });

@@ -8,6 +8,7 @@ import {
 import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import { namespaces, services } from '../../../../src/api/resources.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
+import { Caches } from '../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { systemClock as clock } from '../../../../src/lib/clock.ts';
@@ -51,6 +52,7 @@ beforeEach(async () => {
   const all = new Informer<KubeObject>({ client, clock, log, type: namespaces, list: {} });
   used = new UsedServices({
     client,
+    caches: new Caches({ client, clock, log }),
     clock,
     log,
     events: { event: (_subject, _type, reason, message) => void told.push(`${reason}: ${message}`) },

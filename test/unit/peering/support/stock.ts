@@ -1,6 +1,7 @@
 import type { SharingPolicy, SharingPolicySpec } from '../../../../src/api/sharing-policy.ts';
 import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
-import { keepNode, keepPod } from '../../../../src/peering/offer/stock-objects.ts';
+import { slimNode } from '../../../../src/api/slim-node.ts';
+import { keepPod } from '../../../../src/peering/offer/stock-objects.ts';
 import {
   takeStock,
   type StockPod,
@@ -64,7 +65,7 @@ export interface StockOptions extends Partial<Omit<StockParts, 'nodes' | 'pods' 
 export function stockOf(nodes: Node[], pods: Pod[] = [], options: StockOptions = {}): Stock {
   const { tenants = {}, storageClasses = [], ingressClasses = [] } = options;
   return takeStock({
-    nodes: nodes.map(keepNode),
+    nodes: nodes.map(slimNode),
     pods: pods.flatMap((pod) => keepPod(pod as unknown as StockPod) ?? []),
     peerOf: (namespace) => tenants[namespace],
     storageClasses,

@@ -6,6 +6,7 @@ import type { OwnNetwork } from '../../../../../src/api/own-network.ts';
 import { configMaps, nodes, serviceCidrs } from '../../../../../src/api/resources.ts';
 import { tunnels } from '../../../../../src/api/tunnel.ts';
 import type { Tunnel } from '../../../../../src/api/tunnel.ts';
+import { Caches } from '../../../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { createClient } from '../../../../../src/kube/http-client.ts';
 import { systemClock } from '../../../../../src/lib/clock.ts';
@@ -98,6 +99,7 @@ export class World {
   async start(client: KubeClient = this.client): Promise<void> {
     const exchange = new Exchange({
       client,
+      caches: new Caches({ client, clock: systemClock, log: silentLogger }),
       clock: systemClock,
       log: silentLogger,
       namespace: NAMESPACE,

@@ -4,6 +4,7 @@ import { advertisements } from '../../../../../src/api/advertisement.ts';
 import { namespaces, pods } from '../../../../../src/api/resources.ts';
 import type { VirtualNode } from '../../../../../src/api/virtual-node.ts';
 import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
+import { Caches } from '../../../../../src/kube/caches.ts';
 import { createClient } from '../../../../../src/kube/http-client.ts';
 import type { Clock } from '../../../../../src/lib/clock.ts';
 import { TributaryError, errorMessage } from '../../../../../src/lib/errors.ts';
@@ -96,6 +97,7 @@ export class World {
     let alive = true;
     const borrowing: Borrowing = new Borrowing({
       client,
+      caches: new Caches({ client, clock: this.clock, log: silentLogger }),
       identity: this.identity,
       clusterName: 'rome',
       wishes: {

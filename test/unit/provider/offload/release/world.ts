@@ -6,6 +6,7 @@ import type {
 import { pods } from '../../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
 import type { Pod } from '../../../../../src/api/wire.ts';
+import { Caches } from '../../../../../src/kube/caches.ts';
 import { createClient } from '../../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../../src/kube/informer.ts';
 import { systemClock } from '../../../../../src/lib/clock.ts';
@@ -127,6 +128,7 @@ export class World {
     });
     const release = new Release({
       ...common,
+      caches: new Caches(common),
       events: {
         event: ({ metadata }, _type, reason, text) => this.told.push(`${reason} ${metadata.name}: ${text}`),
       },

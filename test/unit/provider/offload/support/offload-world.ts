@@ -10,6 +10,7 @@ import { namespaces, pods, secrets } from '../../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../../../../src/api/virtual-node.ts';
 import type { DraftMeta, Namespace, Pod } from '../../../../../src/api/wire.ts';
+import { Caches } from '../../../../../src/kube/caches.ts';
 import { createClient, type HttpClient } from '../../../../../src/kube/http-client.ts';
 import type { Clock } from '../../../../../src/lib/clock.ts';
 import { deepEqual } from '../../../../../src/lib/equality.ts';
@@ -109,6 +110,7 @@ export class OffloadWorld {
     const remake = new Remake({ ...common, systemNamespace: SYSTEM, namespaceUid });
     const offloading: Offloading = new Offloading({
       ...common,
+      caches: new Caches(common),
       ownSystemNamespace: SYSTEM,
       ...(selector && { selector }),
       standing: {
