@@ -9,7 +9,7 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
 
-import { SLICES, SlicesLab } from '../test/support/slices-lab.ts';
+import { SlicesLab } from '../test/support/slices-lab.ts';
 import { difference, requestCounts, writes } from './api-requests.ts';
 import { shown, spread, table } from './statistics.ts';
 
@@ -18,7 +18,8 @@ const { values } = parseArgs({
 });
 const [rounds, flaps] = [Number(values.rounds), Number(values.flaps)];
 
-const lab = await SlicesLab.up();
+const SLICES = 100;
+const lab = await SlicesLab.up(SLICES);
 try {
   const { api } = lab.world.lab.foreignCluster;
   // Not counted: compilers and caches of all involved.

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { KubeObject } from '../../lab/kube-api.ts';
 import { AgentLab, NODE } from '../support/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
+import { short } from '../support/long.ts';
 import { seeded, type Chance } from '../support/seed.ts';
 
 /** The agent as a process between two real API servers: killed, lied to, and given credentials that do not work. */
@@ -12,7 +13,7 @@ import { seeded, type Chance } from '../support/seed.ts';
 const TIMEOUT_MS = 150_000;
 const ROLLOUT_MS = 60_000;
 const REPLICAS = 20;
-const KILLS = 20;
+const KILLS = short('kills of an agent during two rollouts', { short: 8, long: 40 });
 const LONGEST_LIFE_MS = 3_000;
 
 let lab: AgentLab;

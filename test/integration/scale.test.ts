@@ -13,10 +13,10 @@ import { short } from '../support/long.ts';
  * same bed as `make bench`, which takes more rounds and ten minutes of churn. Times are printed, never asserted.
  */
 
-const PODS = short('pods at once', { short: 300, long: 1_000 });
+const PODS = short('pods at once', { short: 150, long: 1_000 });
 /** Not counted: a compiler's work on fresh code is not the agent's. */
-const WARM_UP = 50;
-const CHURN = { minutes: short('minutes of coming and going', { short: 0.25, long: 2 }), pods: 100 };
+const WARM_UP = 25;
+const CHURN = { minutes: short('minutes of coming and going', { short: 0.1, long: 2 }), pods: 50 };
 const SETUP_TIMEOUT_MS = 180_000;
 /** Generous: a machine that also does other things must not fail here. */
 const TIMEOUT_MS = 900_000;

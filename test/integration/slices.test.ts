@@ -1,15 +1,19 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { difference, requestCounts } from '../../bench/api-requests.ts';
-import { SLICES, SlicesLab } from '../support/slices-lab.ts';
+import { short } from '../support/long.ts';
+import { ENDPOINTS, SlicesLab } from '../support/slices-lab.ts';
 
-/** 10,000 endpoints between two real API servers: how many writes that takes. How long is measured by bench/slices.ts. */
+/** Thousands of endpoints between two real API servers: how many writes that takes. How long is measured by bench/slices.ts. */
 
 const TIMEOUT_MS = 300_000;
+const SLICES = short('slices of a hundred endpoints', { short: 20, long: 100 });
 const FLAPS = 4;
+/** One of them. */
+const FLAPPING = SLICES / 2;
 
 let lab: SlicesLab;
 beforeAll(async () => {
-  lab = await SlicesLab.up();
+  lab = await SlicesLab.up(SLICES);
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);
 
@@ -19,18 +23,18 @@ test(
     const { api } = lab.world.lab.foreignCluster;
     const start = await requestCounts(api);
     await lab.reflect();
-    expect(lab.addresses).toBe(100 * SLICES);
+    expect(lab.addresses).toBe(ENDPOINTS * SLICES);
     const made = difference(start, await requestCounts(api));
     expect(made.get('POST endpointslices')).toBe(SLICES);
     expect(made.get('PUT endpointslices')).toBeUndefined();
     const { versions } = lab;
     const before = await requestCounts(api);
-    for (let flap = 0; flap < FLAPS; flap++) await lab.flap(50, flap % 2 === 1);
+    for (let flap = 0; flap < FLAPS; flap++) await lab.flap(FLAPPING, flap % 2 === 1);
     const after = difference(before, await requestCounts(api));
     expect(after.get('PUT endpointslices')).toBe(FLAPS);
     expect(after.get('POST endpointslices')).toBeUndefined();
     const touched = [...lab.versions].filter(([name, version]) => versions.get(name) !== version);
-    expect(touched.map(([name]) => name)).toEqual(['tributary-many-50']);
+    expect(touched.map(([name]) => name)).toEqual([`tributary-many-${FLAPPING}`]);
   },
   TIMEOUT_MS,
 );

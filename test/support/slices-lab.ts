@@ -1,4 +1,4 @@
-/** 10,000 endpoints between two real API servers: by the product as a process, and by the thinnest loop there can be. */
+/** Thousands of endpoints between two real API servers: by the product as a process, and by the thinnest loop there can be. */
 import { endpointSlices, namespaces, services } from '../../src/api/resources.ts';
 import type { Endpoint, EndpointSlice } from '../../src/api/wire.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
@@ -11,8 +11,8 @@ import { eventually } from './eventually.ts';
 import { applyYaml, printed } from './rights-cluster.ts';
 import { addTunnel, HOME_ID, PROVIDER_ID, ServicesLab, SLICE } from './services-lab.ts';
 
-export const SLICES = 100;
-const ENDPOINTS = 100;
+/** In each slice. */
+export const ENDPOINTS = 100;
 const SERVICE = 'many';
 /** The tenant of the thinnest loop, with the same rights and policies as the agent's. */
 const IDLE = 'idle';
@@ -48,10 +48,13 @@ type Versions = ReadonlyMap<string, string>;
 
 export class SlicesLab {
   readonly world: ServicesLab;
+  /** So many are at home. */
+  readonly slices: number;
   readonly #there: Informer<EndpointSlice>;
 
-  private constructor(world: ServicesLab) {
+  private constructor(world: ServicesLab, slices: number) {
     this.world = world;
+    this.slices = slices;
     this.#there = new Informer<EndpointSlice>({
       client: world.lab.foreign,
       type: endpointSlices,
@@ -61,8 +64,8 @@ export class SlicesLab {
     });
   }
 
-  static async up(): Promise<SlicesLab> {
-    const lab = new SlicesLab(await ServicesLab.up());
+  static async up(slices: number): Promise<SlicesLab> {
+    const lab = new SlicesLab(await ServicesLab.up(), slices);
     try {
       await lab.#furnish();
     } catch (error) {
@@ -95,7 +98,9 @@ export class SlicesLab {
     });
     await this.#there.start(new AbortController().signal);
     await Promise.all(
-      Array.from({ length: SLICES }, async (_, index) => lab.home.create(endpointSlices, sliceAtHome(index))),
+      Array.from({ length: this.slices }, async (_, index) =>
+        lab.home.create(endpointSlices, sliceAtHome(index)),
+      ),
     );
     // The policy over there learns the prefixes a moment after the tunnel.
     await eventually(
@@ -126,7 +131,7 @@ export class SlicesLab {
       metadata: { namespace: 'shop', name: SERVICE },
       spec: { ports: [{ name: 'http', port: 80 }] },
     });
-    await this.#has('tenant', SLICES);
+    await this.#has('tenant', this.slices);
     return performance.now() - began;
   }
 
@@ -142,7 +147,7 @@ export class SlicesLab {
     const { items } = await lab.home.list(endpointSlices, { namespace: 'shop' });
     const ours = items.filter(({ metadata }) => metadata.labels?.['kubernetes.io/service-name'] === SERVICE);
     await Promise.all(ours.map(async (slice) => peer.create(endpointSlices, asReflected(slice))));
-    await this.#has(IDLE, SLICES);
+    await this.#has(IDLE, this.slices);
     const took = performance.now() - began;
     await this.#clear();
     return took;
