@@ -3,24 +3,24 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { sharingPolicies, type SharingPolicy } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { PolicyStatusKeeper, type PolicyEffect } from '../../../../src/peering/policy/policy-status.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeCollection } from '../../../support/fake-collection.ts';
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: KubeClient;
 let policies: FakeCollection<SharingPolicy>;
 let keeper: PolicyStatusKeeper<SharingPolicy>;
 let effect: () => PolicyEffect;
 
 beforeEach(async () => {
-  server = await new FakeApiServer({ types: [sharingPolicies] }).start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock, types: [sharingPolicies] });
+  client = server.client();
   policies = new FakeCollection<SharingPolicy>();
   effect = () => ({ peers: ['b', 'a'], free: { cpu: '3' } });
   keeper = new PolicyStatusKeeper({
@@ -29,7 +29,7 @@ beforeEach(async () => {
     policies,
     effect: () => effect(),
     onChange: () => () => undefined,
-    clock: systemClock,
+    clock,
     log: silentLogger,
   });
   await keeper.start(new AbortController().signal);
@@ -53,7 +53,7 @@ const valid = async (name: string): Promise<string | undefined> =>
 
 test('a policy says about whom it decides, and what is free', async () => {
   await made('half');
-  await eventually('the status', async () => (await valid('half')) === 'True');
+  await clock.until('the status', async () => (await valid('half')) === 'True');
   expect(await read('half')).toMatchObject({ peers: ['a', 'b'], free: { cpu: '3' } });
 });
 
@@ -62,11 +62,11 @@ test('what cannot be read in it is said in a condition, and written once', async
     throw new TributaryError('Invalid', 'limits.cpu: "lots" is no quantity');
   };
   await made('half');
-  await eventually('the status', async () => (await valid('half')) === 'False');
+  await clock.until('the status', async () => (await valid('half')) === 'False');
   expect((await read('half'))?.conditions?.[0]?.message).toBe('limits.cpu: "lots" is no quantity');
   policies.set(await client.get(sharingPolicies, { name: 'half' }));
   // One at a time: when the next policy has its status, this one has been looked at again.
   await made('next');
-  await eventually('the next one', async () => (await valid('next')) === 'False');
+  await clock.until('the next one', async () => (await valid('next')) === 'False');
   expect(server.log.filter((line) => /^PUT .*half/.test(line))).toHaveLength(1);
 });
