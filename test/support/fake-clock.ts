@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/lib/clock.ts';
-import { settle } from './settle.ts';
+import { settle, work } from './settle.ts';
 
 export { settle };
 
@@ -89,6 +89,8 @@ export class FakeClock implements Clock {
 
   /** On to the next timer that is due by `end`, and all that it wakes; false where there is none. */
   async #step(end: number): Promise<boolean> {
+    // Else time would pass over requests that are on their way, and end them.
+    if (!work.isDone) await settle();
     const timer = this.#next(end);
     if (timer === undefined) return false;
     this.#monotonic = Math.max(this.#monotonic, timer.at);
