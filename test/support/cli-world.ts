@@ -19,9 +19,11 @@ export interface Outcome {
   err: string;
 }
 
+/** Between two commands of a person. */
+const PAUSE_MS = 1000;
+
 /** A clock on which every wait takes one turn, and passes all of its time: commands that poll do so at once. */
-function hasty(): Clock {
-  let passedMs = 0;
+function hasty(passedMs: number): Clock {
   return {
     now: () => systemClock.now() + passedMs,
     monotonic: () => systemClock.monotonic() + passedMs,
@@ -43,6 +45,7 @@ export class CliWorld {
   piped = '';
   readonly asked: string[] = [];
   readonly abort: AbortController = new AbortController();
+  #commands = 0;
   #steps: ((cluster: ForeignCluster) => ForeignCluster['status'] | undefined)[] = [];
 
   private constructor(api: FakeApi) {
@@ -80,7 +83,8 @@ export class CliWorld {
       return Promise.resolve(this.api.client());
     };
     const args = typeof line === 'string' ? line.split(' ').filter((arg) => arg !== '') : line;
-    const code = await command(args, { io, signal: this.abort.signal, clock: hasty(), open });
+    const clock = hasty(PAUSE_MS * ++this.#commands);
+    const code = await command(args, { io, signal: this.abort.signal, clock, open });
     return { code, out, err };
   }
   readonly opened: object[] = [];

@@ -386,7 +386,6 @@ describe('the end', () => {
     const rome = world.peer();
     await rome.peered();
     const { text } = rome.told.grant?.contract ?? {};
-    // All that is left to say of the policy.
     await clock.advance(60_000);
     await world.stop();
     const before = api.log.length;
