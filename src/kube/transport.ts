@@ -1,22 +1,20 @@
-import type { Clock } from '../lib/clock.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { RawResponse } from './client.ts';
-import { type Credentials, type TlsTarget, tlsTarget } from './credentials.ts';
-import { dial } from './dial.ts';
-import { Http1 } from './http1.ts';
+import type { Credentials } from './credentials.ts';
 import type { Failure, WireRequest } from './http2-connection.ts';
-import { Http2Pool, NO_HTTP2 } from './http2-pool.ts';
+import { type CarrierStats, Sockets, type SocketsOptions } from './sockets.ts';
 
-export interface TransportOptions {
-  clock: Clock;
-  /** TCP and TLS together. Default 10 s. */
-  connectTimeoutMs?: number;
-  /** Default 15 s; together with `pingTimeoutMs` the time in which a half-open connection is found. */
-  pingIdleMs?: number;
-  /** Default 10 s. */
-  pingTimeoutMs?: number;
-  /** Default 8. */
-  maxConnections?: number;
+/** Brings requests to one server, and its answers back. */
+export interface Carrier {
+  /** An answer, whatever its status; throws where the server cannot be reached or the signal fires. */
+  request(wire: WireRequest): Promise<RawResponse | Failure>;
+  readonly stats: CarrierStats;
+  close(): Promise<void>;
+}
+
+export interface TransportOptions extends SocketsOptions {
+  /** What requests travel by. TLS over TCP where absent; tests have one within the process. */
+  carrier?: Carrier;
   userAgent?: string;
   /** Called for each request sent, retries included; for tests and metrics. */
   onRequest?: (method: string, path: string) => void;
@@ -31,63 +29,31 @@ export interface TransportRequest {
   signal?: AbortSignal | undefined;
 }
 
-export interface TransportStats {
+export interface TransportStats extends CarrierStats {
   requests: number;
-  connectionsOpened: number;
-  connectionsOpen: number;
-  streamsOpen: number;
-  /** Bytes of TLS payload over HTTP/2; HTTP/1.1 is not counted. */
-  bytesReceived: number;
-  bytesSent: number;
 }
 
 /** For a request that found no answer; a dial that fails is not repeated here. */
 const MAX_ATTEMPTS = 3;
 
-/** HTTP requests to one API server, authenticated, over HTTP/2 or, where it has none, HTTP/1.1. */
+/** HTTP requests to one API server, authenticated, and repeated where that does no harm. */
 export class Transport {
   readonly #credentials: Credentials;
   readonly #options: TransportOptions;
-  readonly #target: TlsTarget;
-  readonly #pool: Http2Pool;
+  readonly #carrier: Carrier;
   readonly #basePath: string;
-  #http1: Http1 | undefined;
   #requests = 0;
   #closed = false;
 
   constructor(credentials: Credentials, options: TransportOptions) {
     this.#credentials = credentials;
     this.#options = options;
-    this.#target = tlsTarget(credentials);
     this.#basePath = credentials.server.pathname.replace(/\/+$/, '');
-    const { clock, connectTimeoutMs = 10_000, pingIdleMs = 15_000, pingTimeoutMs = 10_000 } = options;
-    this.#pool = new Http2Pool({
-      clock,
-      pingIdleMs,
-      pingTimeoutMs,
-      authority: credentials.server.origin,
-      maxConnections: options.maxConnections ?? 8,
-      dial: (signal) =>
-        dial({
-          clock,
-          target: this.#target,
-          protocols: ['h2', 'http/1.1'],
-          timeoutMs: connectTimeoutMs,
-          signal,
-        }),
-    });
+    this.#carrier = options.carrier ?? new Sockets(credentials, options);
   }
 
   get stats(): TransportStats {
-    const { opened, open, streams, received, sent } = this.#pool.stats;
-    return {
-      requests: this.#requests,
-      connectionsOpened: opened,
-      connectionsOpen: open,
-      streamsOpen: streams,
-      bytesReceived: received,
-      bytesSent: sent,
-    };
+    return { requests: this.#requests, ...this.#carrier.stats };
   }
 
   /**
@@ -108,8 +74,7 @@ export class Transport {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#pool.close();
-    this.#http1?.close();
+    await this.#carrier.close();
   }
 
   async #send(request: TransportRequest, token: string | undefined): Promise<RawResponse> {
@@ -135,13 +100,7 @@ export class Transport {
 
   async #once(wire: WireRequest): Promise<RawResponse | Failure> {
     if (this.#closed) throw new TributaryError('Unreachable', 'the client was closed');
-    if (this.#http1 === undefined) {
-      const outcome = await this.#pool.request(wire);
-      if (outcome !== NO_HTTP2) return outcome;
-      // For good: a server with HTTP/2 speaks HTTP/1.1 as well, so nothing breaks if it gains it later.
-      this.#http1 ??= new Http1(this.#target);
-    }
-    return this.#http1.request(wire);
+    return this.#carrier.request(wire);
   }
 }
 

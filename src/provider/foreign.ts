@@ -16,6 +16,8 @@ import type { ContactReason } from './node/contact.ts';
 
 export interface ForeignClusterOptions {
   home: KubeClient;
+  /** How the foreign API server is reached. */
+  connect?: (credentials: Credentials, options: { clock: Clock }) => KubeClient;
   secretRef: KubeconfigSecretRef;
   clock: Clock;
   log: Logger;
@@ -113,10 +115,10 @@ export class ForeignCluster implements Component {
   }
 
   async #switch(credentials: Credentials): Promise<void> {
-    const { clock } = this.#options;
+    const { connect = createClient, clock } = this.#options;
     const token: NonNullable<Credentials['token']> = async (...args) => this.#token?.(...args);
     const current = { ...credentials, ...(credentials.token !== undefined && { token }) };
-    await this.client.use(createClient(current, { clock }));
+    await this.client.use(connect(current, { clock }));
     this.#credentials = current;
   }
 

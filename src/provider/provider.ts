@@ -14,7 +14,7 @@ import type { Logger } from '../lib/log.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { EventsHome, type EventsHomeOptions } from './events/events-home.ts';
-import { ForeignCluster } from './foreign.ts';
+import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import { HomeLease } from './home-lease.ts';
 import { homePodInformer } from './home-pods.ts';
 import { NO_NETWORK, type NetworkView } from './network-view.ts';
@@ -40,6 +40,8 @@ export interface ProviderOptions {
   /** As read at start; its node name never changes, the rest is followed. */
   virtualNode: VirtualNode;
   home: KubeClient;
+  /** How the foreign API server is reached. Default: by HTTP. */
+  connectForeign?: NonNullable<ForeignClusterOptions['connect']>;
   events: EventRecorder;
   metrics?: ControllerMetrics;
   /** Where the home API server reaches the kubelet API. */
@@ -107,7 +109,8 @@ export class Provider {
       mappings: () => this.mappings,
     });
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
-    this.foreign = new ForeignCluster({ home, secretRef, clock, log });
+    const { connectForeign: reach } = options;
+    this.foreign = new ForeignCluster({ home, secretRef, ...(reach && { connect: reach }), clock, log });
     const foreign = this.foreign.client;
     // Virtual nodes of one provider share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;

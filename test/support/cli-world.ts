@@ -6,10 +6,9 @@ import { persistentVolumes, type ResourceType } from '../../src/api/resources.ts
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
 import type { CommandEnvironment } from '../../src/cli/peering/environment.ts';
-import { createClient } from '../../src/kube/http-client.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { FakeApiServer } from './fake-api-server.ts';
+import { FakeApi } from './fake-api.ts';
 import type { AnyObject } from './fake-storage.ts';
 
 type Command = (args: string[], environment: CommandEnvironment) => Promise<number>;
@@ -20,28 +19,40 @@ export interface Outcome {
   err: string;
 }
 
-/** A clock on which every wait is short, so that commands that poll do so fast. */
-const hasty: Clock = {
-  ...systemClock,
-  sleep: async (_delayMs, signal) => systemClock.sleep(1, signal),
-};
+/** Between two commands of a person. */
+const PAUSE_MS = 1000;
+
+/** A clock on which every wait takes one turn, and passes all of its time: commands that poll do so at once. */
+function hasty(passedMs: number): Clock {
+  return {
+    now: () => systemClock.now() + passedMs,
+    monotonic: () => systemClock.monotonic() + passedMs,
+    after: (delayMs, callback) => systemClock.after(delayMs, callback),
+    sleep: async (delayMs, signal) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+      passedMs += delayMs;
+    },
+  };
+}
 
 /** Commands on a fake API server, with somebody (or nobody) at the terminal. */
 export class CliWorld {
-  readonly api: FakeApiServer;
+  readonly api: FakeApi;
   /** What the person types to each question; undefined: there is no terminal. */
   answers: string[] | undefined;
   /** What a pipe brings. */
   piped = '';
   readonly asked: string[] = [];
   readonly abort: AbortController = new AbortController();
+  #commands = 0;
   #steps: ((cluster: ForeignCluster) => ForeignCluster['status'] | undefined)[] = [];
 
-  private constructor(api: FakeApiServer) {
+  private constructor(api: FakeApi) {
     this.api = api;
   }
 
-  static async start(): Promise<CliWorld> {
+  static start(): CliWorld {
     const types = [
       foreignClusters,
       advertisements,
@@ -49,7 +60,7 @@ export class CliWorld {
       virtualNodes,
       persistentVolumes,
     ] as ResourceType<KubeObject>[];
-    return new CliWorld(await new FakeApiServer({ types }).start());
+    return new CliWorld(new FakeApi({ types }));
   }
 
   async run(command: Command, line: string | string[]): Promise<Outcome> {
@@ -69,10 +80,11 @@ export class CliWorld {
     };
     const open: CommandEnvironment['open'] = async (where) => {
       this.opened.push(where);
-      return Promise.resolve(createClient(this.api.credentials()));
+      return Promise.resolve(this.api.client());
     };
     const args = typeof line === 'string' ? line.split(' ').filter((arg) => arg !== '') : line;
-    const code = await command(args, { io, signal: this.abort.signal, clock: hasty, open });
+    const clock = hasty(PAUSE_MS * ++this.#commands);
+    const code = await command(args, { io, signal: this.abort.signal, clock, open });
     return { code, out, err };
   }
   readonly opened: object[] = [];

@@ -1,4 +1,10 @@
 import type { Clock } from '../../src/lib/clock.ts';
+import { settle, work } from './settle.ts';
+
+export { settle };
+
+/** Where no timer waits, and nothing seems to run: for what runs in other threads, such as making keys. */
+const IDLE_TURNS = 1_000;
 
 interface Timer {
   at: number;
@@ -52,13 +58,46 @@ export class FakeClock implements Clock {
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
     await settle();
-    for (let timer = this.#next(end); timer !== undefined; timer = this.#next(end)) {
-      this.#monotonic = Math.max(this.#monotonic, timer.at);
-      this.#timers.delete(timer);
-      timer.callback();
-      await settle();
-    }
+    while (await this.#step(end));
     this.#monotonic = end;
+  }
+
+  /** Lets time pass, from timer to timer, until the condition holds; fails after `limitMs` and says what was missed. */
+  async until(what: string, condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
+    const end = this.#monotonic + limitMs;
+    let idle = 0;
+    await settle();
+    for (let at = this.#monotonic; !(await condition()); at = this.#monotonic) {
+      // A condition may let time pass by itself.
+      if (this.#monotonic > at && this.#monotonic < end) continue;
+      if (await this.#step(end)) idle = 0;
+      else if (this.#monotonic >= end || idle++ === IDLE_TURNS)
+        throw new Error(`not within ${limitMs} ms: ${what}`);
+      else if (this.pending > 0) this.#monotonic = end;
+      else await settle();
+    }
+  }
+
+  /** Lets time pass, from timer to timer, until the work has ended; fails after `limitMs`. */
+  async during<T>(what: string, promise: Promise<T>, limitMs = 600_000): Promise<T> {
+    let isOver = false;
+    const end = (): void => void (isOver = true);
+    promise.then(end, end);
+    await this.until(what, () => isOver, limitMs);
+    return promise;
+  }
+
+  /** On to the next timer that is due by `end`, and all that it wakes; false where there is none. */
+  async #step(end: number): Promise<boolean> {
+    // Else time would pass over requests that are on their way, and end them.
+    if (!work.isDone) await settle();
+    const timer = this.#next(end);
+    if (timer === undefined) return false;
+    this.#monotonic = Math.max(this.#monotonic, timer.at);
+    this.#timers.delete(timer);
+    timer.callback();
+    await settle();
+    return true;
   }
 
   /** Sets the wall clock forward or back without any time passing, as an administrator would. */
@@ -73,9 +112,4 @@ export class FakeClock implements Clock {
     }
     return first;
   }
-}
-
-/** Lets promises and I/O callbacks that are ready run. */
-export async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

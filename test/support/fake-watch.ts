@@ -1,9 +1,19 @@
-import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { AnyObject, Change, FakeStorage } from './fake-storage.ts';
 
-/** Of HTTP/2 too, whose compatible response has the same shape as far as we use it. */
-export type Response = ServerResponse & { stream?: { destroy(): void } };
+/** What we use of the answers of node:http, of node:http2, and of those within the process. */
+export interface Response {
+  readonly destroyed: boolean;
+  readonly headersSent: boolean;
+  /** Of HTTP/2. */
+  readonly stream?: { destroy(): void };
+  writeHead(status: number, headers: Record<string, string>): unknown;
+  flushHeaders?(): void;
+  write(text: string): unknown;
+  end(text?: string): unknown;
+  destroy(): unknown;
+  on(event: 'close' | 'error', listener: () => void): unknown;
+}
 
 export interface WatchRequest {
   resource: string;

@@ -19,6 +19,7 @@ import { PolicyStatusKeeper } from '../../src/peering/policy/policy-status.ts';
 import type { LinkView, OwnIdentity } from '../../src/peering/ports.ts';
 import type { AcceptanceDocument, Documents, RequestDocument } from '../../src/peering/protocol/documents.ts';
 import { eventually } from './eventually.ts';
+import { FakeClock } from './fake-clock.ts';
 
 /** Real API servers on a machine that does much else besides take their time. */
 const PATIENCE_MS = 60_000;
@@ -36,6 +37,7 @@ export class LendingWorld {
   readonly client: KubeClient;
   /** A person's. */
   readonly admin: KubeClient;
+  readonly clock: Clock;
   readonly identity: OwnIdentity;
   readonly events: Noted[] = [];
   /** As ForeignClusters would say. */
@@ -44,7 +46,6 @@ export class LendingWorld {
   readonly linked: Set<string> = new Set();
   readonly #wishListeners = new Set<(clusterID: string) => void>();
   readonly #options: Partial<LendingOptions>;
-  readonly #clock: Clock;
   #lending: Lending | undefined;
   #lifecycle: Lifecycle | undefined;
 
@@ -53,7 +54,7 @@ export class LendingWorld {
     this.admin = admin;
     this.#options = options;
     this.identity = options.identity ?? Identity.generate();
-    this.#clock = options.clock ?? systemClock;
+    this.clock = options.clock ?? systemClock;
   }
 
   get lending(): Lending {
@@ -63,7 +64,7 @@ export class LendingWorld {
 
   async start(): Promise<this> {
     const { client, identity } = this;
-    const own = { client, clock: this.#clock, log: silentLogger };
+    const own = { client, clock: this.clock, log: silentLogger };
     const common = { ...own, caches: new Caches(own) };
     const stockkeeper = new Stockkeeper(common);
     this.#lending = new Lending({
@@ -95,12 +96,13 @@ export class LendingWorld {
       ...this.#options,
     });
     const components = [stockkeeper, ...this.#lending.components(), ...this.#policyStatus(common)];
-    this.#lifecycle = new Lifecycle(components, {
-      clock: systemClock,
+    const lifecycle = new Lifecycle(components, {
+      clock: this.clock,
       log: silentLogger,
       stopDeadlineMs: 10_000,
     });
-    await this.#lifecycle.start(new AbortController().signal);
+    this.#lifecycle = lifecycle;
+    await this.#during('lending starts', lifecycle.start(new AbortController().signal));
     return this;
   }
 
@@ -119,8 +121,23 @@ export class LendingWorld {
   }
 
   async stop(): Promise<void> {
-    await this.#lifecycle?.stop();
+    if (this.#lifecycle !== undefined) await this.#during('lending stops', this.#lifecycle.stop());
     this.#lifecycle = undefined;
+  }
+
+  /** On the clock of this world, whether that is real or passes when it is told to. */
+  async until(
+    what: string,
+    condition: () => boolean | Promise<boolean>,
+    limitMs: number = 10_000,
+  ): Promise<void> {
+    const { clock } = this;
+    if (clock instanceof FakeClock) await clock.until(what, condition, limitMs);
+    else await eventually(what, condition, limitMs);
+  }
+
+  async #during(what: string, work: Promise<void>): Promise<void> {
+    await (this.clock instanceof FakeClock ? this.clock.during(what, work) : work);
   }
 
   wish(clusterID: string, incoming: PeeringWish): void {
@@ -155,7 +172,7 @@ export class LendingWorld {
     };
     await this.admin.create(nodes, { metadata });
     // More than once: kwok gives a new node a status of its own.
-    await eventually(`node ${name} is as wanted`, async () => {
+    await this.until(`node ${name} is as wanted`, async () => {
       const node = await this.admin.get(nodes, { name });
       const isReady = node.status?.conditions?.some((it) => it.type === 'Ready' && it.status === 'True');
       if (isReady === true && deepEqual(node.status?.allocatable, allocatable)) return true;
@@ -203,7 +220,7 @@ export class Peer {
   acceptance(change: Partial<Contract> = {}, signer: Identity = this.identity): AcceptanceDocument {
     const offer = this.told.offer?.offer;
     if (offer === undefined) throw new Error('there is no offer');
-    const contract = { ...draftContract(offer, offer.resources, systemClock.now()), ...change };
+    const contract = { ...draftContract(offer, offer.resources, this.#world.clock.now()), ...change };
     const text = contractText(contract);
     return { text, signature: signer.sign('contract', text) };
   }
@@ -213,7 +230,7 @@ export class Peer {
   }
 
   async offered(): Promise<void> {
-    await eventually('an offer', () => this.told.offer !== undefined, PATIENCE_MS);
+    await this.#world.until('an offer', () => this.told.offer !== undefined, PATIENCE_MS);
   }
 
   async granted(state: string): Promise<void> {
@@ -222,7 +239,7 @@ export class Peer {
 
   async #until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     try {
-      await eventually(what, condition, PATIENCE_MS);
+      await this.#world.until(what, condition, PATIENCE_MS);
     } catch (cause) {
       throw new Error(`${String(cause)}; it is ${JSON.stringify(this.told.grant)}`, { cause });
     }

@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { gatewayElection, StandbyFence } from '../../../src/agent/gateway-lead.ts';
 import { parseConfig } from '../../../src/config.ts';
-import { systemClock, type Clock } from '../../../src/lib/clock.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { eventually } from '../../support/eventually.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { RecordingHost } from '../../support/recording-host.ts';
 
@@ -22,7 +21,7 @@ test('without the name of its node it does not start', () => {
   expect(() => gatewayElection(configOf({}), () => undefined)).toThrow('--node-name');
 });
 
-const fenceOf = (host: RecordingHost, clock: Clock = systemClock): StandbyFence =>
+const fenceOf = (host: RecordingHost, clock: Clock = new FakeClock()): StandbyFence =>
   new StandbyFence({ host, clock, log: silentLogger });
 
 const started = async (): Promise<{ host: RecordingHost; fence: StandbyFence }> => {
@@ -80,10 +79,7 @@ test('a clean-up that fails is tried again', async () => {
   const { host } = failing(3);
   const clock = new FakeClock();
   fenceOf(host, clock).taken('n2');
-  await eventually('cleaned', async () => {
-    await clock.advance(1000);
-    return host.cleaned.length > 0;
-  });
+  await clock.until('cleaned', () => host.cleaned.length > 0, 600_000);
   await clock.advance(600_000);
   expect(host.cleaned).toEqual(['gateway']);
 });

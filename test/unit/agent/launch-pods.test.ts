@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { PodLauncher } from '../../../src/agent/launch-pods.ts';
 import { namespaces, pods } from '../../../src/api/resources.ts';
-import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import type { WantedAgent } from '../../../src/peering/ports.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
-import { fastClock } from '../../support/fast-clock.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const ID = 'a'.repeat(26);
 const NAME = `tributary-peer-${ID}`;
@@ -16,19 +16,20 @@ const WANTED: WantedAgent = {
   kubeconfigSecret: { namespace: 'tributary-system', name: `tributary-kubeconfig-${ID}` },
 };
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let home: HttpClient;
 let launcher: PodLauncher;
 let lines: string[];
 const { signal } = new AbortController();
 
 beforeEach(async () => {
-  const clock = fastClock(50);
-  api = await new FakeApiServer({ clock }).start();
+  clock = new FakeClock();
+  api = new FakeApi({ clock });
   for (const name of ['shop', 'tributary-agents', 'tributary-system']) {
     api.seed(namespaces, { metadata: { name } });
   }
-  home = createClient(api.credentials());
+  home = api.client();
   lines = [];
   const log = createLogger({ level: 'info', now: () => 0, write: (line) => lines.push(line) });
   launcher = new PodLauncher({ home, image: 'tributary:1', clock, log });
@@ -50,10 +51,10 @@ function seedPod(phase: string): void {
 }
 
 test('a pod that does not go holds up its removal for a while, and loses its account all the same', async () => {
-  await launcher.ensure(WANTED, signal);
+  await clock.during('ensure', launcher.ensure(WANTED, signal));
   seedPod('Running');
   const from = api.log.length;
-  await launcher.remove(ID, signal);
+  await clock.during('remove', launcher.remove(ID, signal));
   expect(
     api.log.slice(from).filter((line) => line.includes('/tributary-agents/pods')).length,
   ).toBeGreaterThan(3);
@@ -72,7 +73,7 @@ test('a pod that does not go holds up its removal for a while, and loses its acc
 
 test('a pod that has ended, or none, holds up nothing; what is not there is as good as removed', async () => {
   seedPod('Succeeded');
-  await launcher.remove(ID, signal);
+  await clock.during('remove', launcher.remove(ID, signal));
   expect(api.count(/\/tributary-agents\/pods/)).toBe(1);
   expect(lines).toEqual([]);
 });
@@ -85,7 +86,7 @@ test('a credential that is elsewhere is refused before anything is made', async 
 
 test('a namespace that refuses the binding does not keep the agent from starting', async () => {
   api.fault({ match: ({ path }) => path.includes('/namespaces/gone/'), times: Infinity, status: 403 });
-  await launcher.ensure({ ...WANTED, namespaces: ['gone', 'shop'] }, signal);
+  await clock.during('ensure', launcher.ensure({ ...WANTED, namespaces: ['gone', 'shop'] }, signal));
   expect(api.count(new RegExp(`PATCH .*/deployments/${NAME}`))).toBe(1);
   expect(lines.join()).toContain('no rights in a namespace');
 });

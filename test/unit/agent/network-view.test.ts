@@ -2,42 +2,42 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { TunnelView } from '../../../src/agent/network-view.ts';
 import { tunnels } from '../../../src/api/tunnel.ts';
 import { Caches } from '../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
-import { type Clock, systemClock } from '../../../src/lib/clock.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
-import { eventually } from '../../support/eventually.ts';
-import { fastClock } from '../../support/fast-clock.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const PEER = 'a'.repeat(26);
 const KEY = 'tunnels.tributary.dev';
-/** Making a certificate takes long on a busy machine. */
-const HOOK_TIMEOUT_MS = 30_000;
-const clock = fastClock(20);
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let view: TunnelView;
+/** While time passes. */
+const until = async (what: string, condition: () => boolean): Promise<void> =>
+  clock.until(what, condition, 200_000);
 
-function viewOf(by: Clock): TunnelView {
-  const caches = new Caches({ client, clock: by, log: silentLogger });
+function makeView(): TunnelView {
+  const caches = new Caches({ client, clock, log: silentLogger });
   const own = caches.of(tunnels, { list: { fieldSelector: `metadata.name=${PEER}` } });
-  return new TunnelView({ home: client, provider: PEER, tunnels: own, clock: by, log: silentLogger });
+  return new TunnelView({ home: client, provider: PEER, tunnels: own, clock, log: silentLogger });
 }
 
 beforeEach(async () => {
-  server = await new FakeApiServer({ clock, types: [tunnels] }).start();
-  const { server: url, ca } = server.credentials();
-  client = createClient({ server: url, ...(ca === undefined ? {} : { ca }) });
-  view = viewOf(clock);
-}, HOOK_TIMEOUT_MS);
+  clock = new FakeClock();
+  server = new FakeApi({ clock, types: [tunnels] });
+  client = server.client();
+  view = makeView();
+});
 afterEach(async () => {
   await view?.stop();
   await client?.close();
   await server.stop();
 });
 
-const start = async (): Promise<void> => view.start(new AbortController().signal);
+const start = async (): Promise<void> =>
+  clock.during('the view starts', view.start(new AbortController().signal));
 
 const PEER_SAYS = { publicKey: 'k', endpoints: [], pods: ['10.0.0.0/16'], external: [] };
 function seed(parts: { peer?: object; ready?: string; name?: string } = {}): void {
@@ -115,18 +115,17 @@ describe('off', () => {
     const seen = new Set<string | undefined>();
     view.onChange(() => seen.add(view.homeViewOf('10.0.3.4')));
     forgetPeer();
-    await eventually('it is down', () => view.state.kind === 'Down');
-    await eventually('it is off', () => view.state.kind === 'Off');
+    await until('it is down', () => view.state.kind === 'Down');
+    await until('it is off', () => view.state.kind === 'Off');
     expect([...seen]).toEqual(['100.64.3.4', undefined]);
     server.storage.remove(KEY, PEER);
-    await eventually('home has no network', () => view.homeViewOf('10.0.3.4') === '10.0.3.4');
+    await until('home has no network', () => view.homeViewOf('10.0.3.4') === '10.0.3.4');
     expect(view.state).toEqual({ kind: 'Off' });
   });
 
   test('a Tunnel without a peer that is made again shows nothing meanwhile', async () => {
     seed({ peer: {} });
-    // Of real seconds, so that none of them can be over on a busy machine.
-    view = viewOf(systemClock);
+    view = makeView();
     await start();
     const seen: (string | undefined)[] = [];
     view.onChange(() => seen.push(view.homeViewOf('10.0.3.4')));
@@ -134,7 +133,7 @@ describe('off', () => {
     seed({ peer: {} });
     server.storage.remove(KEY, PEER);
     seed({ ready: 'True' });
-    await eventually('it is up', () => view.state.kind === 'Up');
+    await until('it is up', () => view.state.kind === 'Up');
     expect(seen).toEqual(['100.64.3.4']);
   });
 
@@ -145,7 +144,7 @@ describe('off', () => {
     await start();
     expect(view.state).toEqual({ kind: 'Off' });
     isClosed = false;
-    await eventually('it is up', () => view.state.kind === 'Up');
+    await until('it is up', () => view.state.kind === 'Up');
   });
 });
 
@@ -154,7 +153,7 @@ test('who is refused at first is not taken to have no network', async () => {
   const match = ({ path }: { path: string }): boolean => path.includes('tunnels') && refused++ < 2;
   server.fault({ match, times: Infinity, status: 403 });
   seed({ ready: 'True' });
-  view = viewOf(systemClock);
+  view = makeView();
   await start();
   expect(view.state).toEqual({ kind: 'Up' });
   expect(refused).toBeGreaterThan(2);
@@ -172,7 +171,7 @@ describe('where no gateway runs at home any more', () => {
     seed({ ready });
     await start();
     change({ conditions: [unknown], views });
-    await eventually('the change is seen', isSeen);
+    await until('the change is seen', isSeen);
     expect(view.state.kind).toBe(kind);
   });
 
@@ -189,27 +188,26 @@ test('down until the gateway has spoken, and in its words', async () => {
   await start();
   expect(view.state).toMatchObject({ kind: 'Down', reason: 'Starting' });
   change({ conditions: [condition('False')] });
-  await eventually('its words', () => view.state.kind === 'Down' && view.state.reason === 'NoAnswer');
+  await until('its words', () => view.state.kind === 'Down' && view.state.reason === 'NoAnswer');
   server.storage.remove(KEY, PEER);
-  await eventually('it is off', () => view.state.kind === 'Off');
+  await until('it is off', () => view.state.kind === 'Off');
 });
 
 test('a Tunnel that is made again is down meanwhile, and all addresses stay', async () => {
   seed({ ready: 'True' });
-  // Of real seconds, so that none of them can be over on a busy machine.
-  view = viewOf(systemClock);
+  view = makeView();
   await start();
   const states: string[] = [];
   view.onChange(() => states.push(view.state.kind));
   server.storage.remove(KEY, PEER);
-  await eventually('it is down', () => view.state.kind === 'Down');
+  await until('it is down', () => view.state.kind === 'Down');
   expect(view.state).toMatchObject({ reason: 'PeerHasNotTold' });
   expect(view.homeViewOf('10.0.3.4')).toBe('100.64.3.4');
   expect(view.foreignViewOf('10.1.3.4')).toBe('100.99.3.4');
   seed({ peer: {} });
   server.storage.remove(KEY, PEER);
   seed({ ready: 'True' });
-  await eventually('it is up', () => view.state.kind === 'Up');
+  await until('it is up', () => view.state.kind === 'Up');
   expect(states).toEqual(['Down', 'Up']);
 });
 
@@ -220,10 +218,10 @@ test('nobody is called for what changes with every probe', async () => {
   const end = view.onChange(() => calls++);
   for (let rttMs = 1; rttMs < 5; rttMs++) change({ connection: { rttMs } });
   change({ views: [{ use: 'Pods', prefix: '10.0.0.0/16', as: '100.66.0.0/16' }] });
-  await eventually('the new view', () => view.homeViewOf('10.0.3.4') === '100.66.3.4');
+  await until('the new view', () => view.homeViewOf('10.0.3.4') === '100.66.3.4');
   expect(calls).toBe(1);
   end();
   change({ conditions: [condition('False')] });
-  await eventually('it is down', () => view.state.kind === 'Down');
+  await until('it is down', () => view.state.kind === 'Down');
   expect(calls).toBe(1);
 });

@@ -8,12 +8,9 @@ import { SightingWriter, foreignClusterIndexes } from '../../../src/discovery/si
 import type { SightingLimits } from '../../../src/discovery/sightings.ts';
 import type { Candidate, CandidateSource } from '../../../src/discovery/source.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
-import { createClient } from '../../../src/kube/http-client.ts';
 import { Informer } from '../../../src/kube/informer.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApi } from '../../support/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');
@@ -28,10 +25,12 @@ const candidateOf = (clusterID: string, more: Partial<Candidate> = {}): Candidat
 });
 
 /** A source that sees what it is told. */
+let clock: FakeClock;
+
 class ToldSource implements CandidateSource {
   readonly name = 'told';
   readonly source: CandidateSource['source'];
-  readonly #set = new CandidateSet(systemClock);
+  readonly #set = new CandidateSet(clock);
 
   constructor(source: CandidateSource['source'] = 'WAN') {
     this.source = source;
@@ -55,27 +54,26 @@ class ToldSource implements CandidateSource {
 }
 
 describe('the writer', () => {
-  let api: FakeApiServer;
+  let api: FakeApi;
   let client: HttpClient;
   let clusters: Informer<ForeignCluster>;
   let source: ToldSource;
-  let clock: FakeClock;
   const writers: SightingWriter[] = [];
 
   beforeEach(async () => {
-    api = await new FakeApiServer({ types: [foreignClusters] }).start();
-    client = createClient(api.credentials());
+    clock = new FakeClock();
+    api = new FakeApi({ clock, types: [foreignClusters] });
+    client = api.client();
     clusters = new Informer({
       client,
       type: foreignClusters,
       list: {},
-      clock: systemClock,
+      clock,
       log: silentLogger,
       indexes: foreignClusterIndexes,
     });
     await clusters.start(new AbortController().signal);
     source = new ToldSource();
-    clock = new FakeClock();
   });
   afterEach(async () => {
     for (const writer of writers.splice(0)) await writer.stop();
@@ -107,15 +105,15 @@ describe('the writer', () => {
     api.storage.get('foreignclusters.tributary.dev', name);
   const sighting = (name: string): Sighting | undefined => read(name)?.status?.sightings?.WAN;
   const untilSighted = async (name: string): Promise<void> =>
-    eventually(`${name} is sighted`, () => sighting(name) !== undefined);
+    clock.until(`${name} is sighted`, () => sighting(name) !== undefined);
   /** All that has been asked for has been done, and the cache shows it. */
   const untilQuiet = async (): Promise<void> => {
     let before = '';
-    await eventually('quiet', async () => {
+    await clock.until('quiet', async () => {
       const now = `${api.log.length} ${api.storage.revision}`;
       const isQuiet = now === before;
       before = now;
-      await systemClock.sleep(40);
+      await clock.advance(40);
       return isQuiet;
     });
   };
@@ -157,7 +155,7 @@ describe('the writer', () => {
       expires: '2027-01-01T00:00:00Z',
     };
     seed('my-milan', spec, { sightings: { LAN: lan }, foundBy: 'LAN' });
-    await eventually('in the cache', () => clusters.size === 1);
+    await clock.until('in the cache', () => clusters.size === 1);
     await write();
     source.see(candidateOf(MILAN));
     await untilSighted('my-milan');
@@ -173,7 +171,7 @@ describe('the writer', () => {
     await untilSighted(MILAN);
     await client.create(foreignClusters, { metadata: { name: 'my-milan' }, spec: { clusterID: MILAN } });
     await untilSighted('my-milan');
-    await eventually('the old one is no longer sighted', () => sighting(MILAN) === undefined);
+    await clock.until('the old one is no longer sighted', () => sighting(MILAN) === undefined);
   });
 
   test('what changes is written, what is no longer said is taken away, and only its own key', async () => {
@@ -181,7 +179,7 @@ describe('the writer', () => {
     source.see(candidateOf(MILAN, { clusterName: 'Milan', searchDomain: 'work' }));
     await untilSighted(MILAN);
     source.see(candidateOf(MILAN, { endpoints: ['10.1.0.2:6443'] }));
-    await eventually('the new endpoint', () => sighting(MILAN)?.endpoints[0] === '10.1.0.2:6443');
+    await clock.until('the new endpoint', () => sighting(MILAN)?.endpoints[0] === '10.1.0.2:6443');
     expect(sighting(MILAN)).not.toHaveProperty('clusterName');
     expect(sighting(MILAN)).not.toHaveProperty('searchDomain');
     expect(api.log.filter((line) => /^(PUT|DELETE)/.test(line))).toEqual([]);
@@ -205,7 +203,7 @@ describe('the writer', () => {
     await untilQuiet();
     expect(api.count(/^PATCH.*status/)).toBe(writes);
     await clock.advance(2000);
-    await eventually('renewed', () => sighting(MILAN)?.expires === '2026-01-01T00:07:30Z');
+    await clock.until('renewed', () => sighting(MILAN)?.expires === '2026-01-01T00:07:30Z');
     expect(sighting(MILAN)?.firstSeen).toBe('2026-01-01T00:00:00Z');
   });
 
@@ -215,7 +213,7 @@ describe('the writer', () => {
     await untilSighted(MILAN);
     await untilSighted(ROME);
     source.see(candidateOf(ROME));
-    await eventually('milan is no longer sighted', () => sighting(MILAN) === undefined);
+    await clock.until('milan is no longer sighted', () => sighting(MILAN) === undefined);
     expect(read(MILAN)?.metadata.deletionTimestamp).toBeUndefined();
     expect(sighting(ROME)).toBeDefined();
   });
@@ -227,21 +225,21 @@ describe('the writer', () => {
       expires: '2026-01-01T00:01:00Z',
     };
     seed(MILAN, { clusterID: MILAN }, { sightings: { WAN: known } });
-    await eventually('in the cache', () => clusters.size === 1);
+    await clock.until('in the cache', () => clusters.size === 1);
     await write();
     await clock.advance(59_000);
     await untilQuiet();
     expect(sighting(MILAN)).toEqual(known);
     await clock.advance(2000);
-    await eventually('expired', () => sighting(MILAN) === undefined);
+    await clock.until('expired', () => sighting(MILAN) === undefined);
   });
 
   test('a time far ahead, of a predecessor whose clock was wrong, is not waited for', async () => {
     const known = { endpoints: [], firstSeen: '2026-01-01T00:00:00Z', expires: '2099-01-01T00:00:00Z' };
     seed(MILAN, { clusterID: MILAN }, { sightings: { WAN: known } });
-    await eventually('in the cache', () => clusters.size === 1);
+    await clock.until('in the cache', () => clusters.size === 1);
     await write();
-    await eventually('taken away', () => sighting(MILAN) === undefined);
+    await clock.until('taken away', () => sighting(MILAN) === undefined);
   });
 
   test('two ways of discovery write side by side, and neither touches what the other has written', async () => {
@@ -251,14 +249,14 @@ describe('the writer', () => {
     for (let turn = 1; turn <= 10; turn++) {
       lan.see(candidateOf(MILAN, { endpoints: [`10.1.0.${turn}:1`] }));
       source.see(candidateOf(MILAN, { endpoints: [`10.2.0.${turn}:1`] }));
-      await eventually('both', () => {
+      await clock.until('both', () => {
         const { LAN, WAN } = read(MILAN)?.status?.sightings ?? {};
         return LAN?.endpoints[0] === `10.1.0.${turn}:1` && WAN?.endpoints[0] === `10.2.0.${turn}:1`;
       });
     }
     expect(clusters.size).toBe(1);
     lan.see();
-    await eventually('the LAN is gone', () => read(MILAN)?.status?.sightings?.LAN === undefined);
+    await clock.until('the LAN is gone', () => read(MILAN)?.status?.sightings?.LAN === undefined);
     expect(sighting(MILAN)?.endpoints).toEqual(['10.2.0.10:1']);
   });
 
@@ -277,14 +275,14 @@ describe('the writer', () => {
     await untilSighted(MILAN);
     const { uid } = read(MILAN)?.metadata ?? {};
     await client.delete(foreignClusters, { name: MILAN });
-    await eventually('again', () => read(MILAN) !== undefined && read(MILAN)?.metadata.uid !== uid);
+    await clock.until('again', () => read(MILAN) !== undefined && read(MILAN)?.metadata.uid !== uid);
     await untilSighted(MILAN);
   });
 
   test('an object that is being deleted is left alone', async () => {
     api.seed(foreignClusters, { metadata: { name: MILAN, finalizers: ['a/b'] }, spec: { clusterID: MILAN } });
     await client.delete(foreignClusters, { name: MILAN });
-    await eventually('in the cache', () => clusters.get(MILAN)?.metadata.deletionTimestamp !== undefined);
+    await clock.until('in the cache', () => clusters.get(MILAN)?.metadata.deletionTimestamp !== undefined);
     await write();
     source.see(candidateOf(MILAN));
     await untilQuiet();
@@ -300,7 +298,7 @@ describe('the writer', () => {
   test('new objects are made at a bounded rate', async () => {
     await write({ creationBurst: 5, creationsPerSecond: 5 });
     source.see(...many(20));
-    await eventually('the burst', () => api.count(/^POST/) === 5);
+    await clock.until('the burst', () => api.count(/^POST/) === 5);
     await untilQuiet();
     expect(api.count(/^POST/)).toBe(5);
     await clock.advance(1000);
@@ -316,7 +314,7 @@ describe('the writer', () => {
   test('of too many the first stay, and there is room again when one leaves', async () => {
     await write({ maxCandidates: 10 });
     source.see(...many(10));
-    await eventually('ten', () => api.count(/^POST/) === 10);
+    await clock.until('ten', () => api.count(/^POST/) === 10);
     source.see(...many(30));
     await untilQuiet();
     expect(api.count(/^POST/)).toBe(10);
@@ -325,7 +323,7 @@ describe('the writer', () => {
     source.see(...many(27, 3));
     await untilQuiet();
     await clock.advance(31_000);
-    await eventually('three more', () => api.count(/^POST/) === 13);
+    await clock.until('three more', () => api.count(/^POST/) === 13);
     await untilQuiet();
     expect(api.count(/^POST/)).toBe(13);
   });
@@ -335,7 +333,7 @@ describe('the writer', () => {
     const [status, labels] = [{ sightings: { Incoming } }, { [LABEL_DISCOVERED]: 'true' }];
     for (const { clusterID: name } of many(10))
       api.seed(foreignClusters, { metadata: { name, labels }, spec: { clusterID: name }, status });
-    await eventually('they are known', () => [...clusters.list()].length === 10);
+    await clock.until('they are known', () => [...clusters.list()].length === 10);
     await write({ maxCandidates: 10 });
     source.see(candidateOf(MILAN));
     await untilSighted(MILAN);
@@ -353,7 +351,7 @@ describe('the writer', () => {
     await write();
     api.fault({ match: ({ method }) => method === 'PATCH', times: 3, status: 500 });
     source.see(candidateOf(MILAN));
-    await eventually('sighted', async () => {
+    await clock.until('sighted', async () => {
       await clock.advance(1000);
       return sighting(MILAN) !== undefined;
     });

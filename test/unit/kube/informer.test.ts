@@ -1,23 +1,23 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
-import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer, type InformerOptions } from '../../../src/kube/informer.ts';
 import { keyOf } from '../../../src/kube/store.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
-import { fastClock } from '../../support/fast-clock.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import type { AnyObject } from '../../support/fake-storage.ts';
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let informers: Informer<ConfigMap>[] = [];
 
 beforeEach(async () => {
-  server = await new FakeApiServer().start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock });
+  client = server.client();
 });
 
 afterEach(async () => {
@@ -35,8 +35,7 @@ function informerOf(options: Partial<InformerOptions<ConfigMap>> = {}): Informer
     client,
     type: configMaps,
     list: { namespace: 'ns' },
-    // A list a second is the limit, and a second is long.
-    clock: fastClock(50),
+    clock,
     log: silentLogger,
     random: impatient,
     ...options,
@@ -47,7 +46,7 @@ function informerOf(options: Partial<InformerOptions<ConfigMap>> = {}): Informer
 
 async function started(options: Partial<InformerOptions<ConfigMap>> = {}): Promise<Informer<ConfigMap>> {
   const informer = informerOf(options);
-  await informer.start(new AbortController().signal);
+  await clock.during('the informer starts', informer.start(new AbortController().signal));
   return informer;
 }
 
@@ -68,7 +67,7 @@ const view = (objects: Iterable<{ metadata: { name: string; resourceVersion: str
 const truth = (): string[] => view(server.storage.list('configmaps'));
 
 const agrees = (informer: Informer<ConfigMap>): Promise<void> =>
-  eventually('the store holds what the server holds', () => view(informer.list()).join() === truth().join());
+  clock.until('the store holds what the server holds', () => view(informer.list()).join() === truth().join());
 
 test('it holds what is there and follows what happens', async () => {
   seed('a');
@@ -82,7 +81,7 @@ test('it holds what is there and follows what happens', async () => {
   seed('c', { v: '1' });
   change('c', { v: '2' });
   remove('c');
-  await eventually('three changes', () => changes.length === 3);
+  await clock.until('three changes', () => changes.length === 3);
   expect(changes).toEqual(['ns/c - > 1', 'ns/c 1 > 2', 'ns/c 2 > -']);
   expect(informer.get('ns/a')).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap' });
 });
@@ -117,7 +116,7 @@ test('10,000 events with the watch closed after each 50: none lost, no second li
     // A burst of 500 at a time, far ahead of the watcher.
     if (event % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
-  await eventually('all events', () => seen === 10_000, 30_000);
+  await clock.until('all events', () => seen === 10_000, 30_000);
   await agrees(informer);
   expect(server.count(/^GET .*configmaps\?limit/)).toBe(1);
   expect(server.count(/watch=true/)).toBeGreaterThanOrEqual(200);
@@ -126,7 +125,7 @@ test('10,000 events with the watch closed after each 50: none lost, no second li
 test('a watch that ends in mid-object is resumed before it', async () => {
   seed('a', { v: '1' });
   const informer = await started();
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   const [watcher] = server.watches.watchers;
   watcher?.line('{"type":"MODIFIED","object":{"metadata":{"name":"a","resource');
   watcher?.end();
@@ -138,7 +137,7 @@ test('a watch that ends in mid-object is resumed before it', async () => {
 test('a watch whose connection breaks is resumed without a list', async () => {
   const informer = await started();
   for (let round = 0; round < 5; round++) {
-    await eventually('a watcher', () => server.watches.watchers.length === 1);
+    await clock.until('a watcher', () => server.watches.watchers.length === 1);
     seed(`before-${round}`);
     await agrees(informer);
     server.cut();
@@ -159,7 +158,7 @@ test.each([
   informer.onChange((key, current, previous) =>
     changes.push(`${key} ${previous?.data?.['v'] ?? '-'} > ${current?.data?.['v'] ?? '-'}`),
   );
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   await server.stop();
   remove('goes');
   seed('comes', { v: 'new' });
@@ -176,12 +175,12 @@ test('an error in the middle of a list changes nothing', async () => {
   informer.onChange((key) => changes.push(key));
   const recover = server.fault({ match: ({ query }) => query.has('continue'), status: 500, times: Infinity });
   informer.relist('test');
-  await eventually('three attempts', () => server.count(/continue=/) >= 3 + 3);
+  await clock.until('three attempts', () => server.count(/continue=/) >= 3 + 3);
   expect(informer.size).toBe(10);
   expect(informer.contact.failingSince).toBeDefined();
   expect(informer.contact.error).toContain('500');
   recover();
-  await eventually('contact', () => informer.contact.failingSince === undefined);
+  await clock.until('contact', () => informer.contact.failingSince === undefined);
   expect(changes).toEqual([]);
 });
 
@@ -211,12 +210,12 @@ test('a list of an older state than already seen is refused, the store stays', a
   informer.onChange((key) => changes.push(key));
   goBack();
   informer.relist('test');
-  await eventually('refusals', () => server.count(/limit=/) >= 4);
+  await clock.until('refusals', () => server.count(/limit=/) >= 4);
   expect(view(informer.list())).toHaveLength(2);
   expect(informer.contact.error).toContain('older state');
   // The lagging server catches up.
   for (let index = 0; index < 5; index++) change('a', { v: `x${index}` });
-  await eventually('contact', () => informer.contact.failingSince === undefined);
+  await clock.until('contact', () => informer.contact.failingSince === undefined);
   expect(changes).toContain('ns/a');
   await agrees(informer);
 });
@@ -225,12 +224,12 @@ test('an etcd restored from a backup is believed after some minutes', async () =
   seed('a', { v: '1' });
   const goBack = server.storage.snapshot();
   for (let index = 0; index < 50; index++) seed(`lost-${index}`);
-  const informer = await started({ clock: fastClock(20_000) });
+  const informer = await started();
   goBack();
-  const began = performance.now();
+  const began = clock.monotonic();
   informer.relist('test');
-  await eventually('the old state', () => informer.size === 1);
-  expect((performance.now() - began) * 20_000).toBeGreaterThan(5 * 60_000);
+  await clock.until('the old state', () => informer.size === 1, 3_600_000);
+  expect(clock.monotonic() - began).toBeGreaterThan(5 * 60_000);
   change('a', { v: '2' });
   await agrees(informer);
 });
@@ -246,7 +245,7 @@ test('replayed and duplicate events change nothing and are told to nobody', asyn
   watcher?.send('ADDED', first);
   watcher?.send('MODIFIED', server.storage.get('configmaps', 'ns/a') ?? {});
   seed('b');
-  await eventually('b', () => informer.get('ns/b') !== undefined);
+  await clock.until('b', () => informer.get('ns/b') !== undefined);
   expect(changes).toEqual(['ns/b']);
   expect(informer.get('ns/a')?.data).toEqual({ v: '2' });
   expect(server.count(/limit=/)).toBe(1);
@@ -261,15 +260,15 @@ test('an old event about a deleted object does not bring it back, but makes it l
   const changes: string[] = [];
   informer.onChange((key) => changes.push(key));
   server.watches.watchers[0]?.send('ADDED', dead);
-  await eventually('a second list', () => server.count(/limit=/) === 2);
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a second list', () => server.count(/limit=/) === 2);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   expect(changes).toEqual([]);
   expect(informer.get('ns/dead')).toBeUndefined();
 });
 
 test('events out of order converge by a new list', async () => {
   const informer = await started();
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   const [watcher] = server.watches.watchers;
   // As if the server had swapped two events: the later one comes first.
   const send = watcher?.send.bind(watcher);
@@ -293,7 +292,7 @@ test('deleted and created again while nobody watched: one change with two UIDs',
   const { uid } = seed('a', { v: 'new' }).metadata;
   server.storage.compact();
   await server.start();
-  await eventually('the new one', () => informer.get('ns/a')?.metadata.uid === uid);
+  await clock.until('the new one', () => informer.get('ns/a')?.metadata.uid === uid);
   expect(uid).not.toBe(old);
   expect(changes).toEqual([['old', 'new']]);
 });
@@ -304,11 +303,11 @@ test.each([
   ['an ERROR event', '{"type":"ERROR","object":{"kind":"Status","code":500,"message":"boom"}}\n'],
 ])('a line that is %s is a failure that is heard of, and no news is lost', async (_what, line) => {
   const informer = await started();
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   let failures = 0;
   informer.onContact(() => (failures += informer.contact.failingSince === undefined ? 0 : 1));
   server.watches.watchers[0]?.line(line);
-  await eventually('the failure', () => failures === 1);
+  await clock.until('the failure', () => failures === 1);
   seed('a');
   await agrees(informer);
   expect(server.count(/limit=/)).toBe(1);
@@ -317,25 +316,25 @@ test.each([
 test('bookmarks move the place from which a watch resumes', async () => {
   await started();
   server.seed(configMaps, { metadata: { name: 'x', namespace: 'elsewhere' } });
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   server.watches.bookmark();
   server.watches.watchers[0]?.end();
   const { revision } = server.storage;
-  await eventually('resumed', () => server.count(new RegExp(`resourceVersion=${revision}`)) === 1);
+  await clock.until('resumed', () => server.count(new RegExp(`resourceVersion=${revision}`)) === 1);
 });
 
 test('a server that ends each watch at once is not stormed', async () => {
-  await started({ random: () => 0.5, clock: systemClock });
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
-  const began = performance.now();
+  await started({ random: () => 0.5 });
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
+  const began = clock.monotonic();
   for (let round = 0; round < 2; round++) {
-    await eventually('a watcher', () => server.watches.watchers.length === 1);
+    await clock.until('a watcher', () => server.watches.watchers.length === 1);
     server.watches.watchers[0]?.end();
-    await eventually('gone', () => server.watches.watchers.length === 0);
+    await clock.until('gone', () => server.watches.watchers.length === 0);
   }
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   // 250 ms and 500 ms at this source of chance.
-  expect(performance.now() - began).toBeGreaterThan(700);
+  expect(clock.monotonic() - began).toBeGreaterThan(700);
 });
 
 test('relist keeps the store meanwhile, and one asked for during a list brings another', async () => {
@@ -343,10 +342,10 @@ test('relist keeps the store meanwhile, and one asked for during a list brings a
   const informer = await started();
   const hold = server.fault({ match: ({ query }) => query.has('limit'), delayMs: 50, times: Infinity });
   informer.relist('first');
-  await eventually('the list is asked for', () => server.count(/limit=/) === 2);
+  await clock.until('the list is asked for', () => server.count(/limit=/) === 2);
   informer.relist('second');
   expect(informer.size).toBe(1);
-  await eventually('a third list', () => server.count(/limit=/) === 3);
+  await clock.until('a third list', () => server.count(/limit=/) === 3);
   hold();
   await agrees(informer);
 });
@@ -378,7 +377,7 @@ test('transform decides what is kept', async () => {
   });
   seed('unwanted', { v: '1' });
   seed('wanted', { v: '1' });
-  await eventually('the wanted one', () => informer.size === 1);
+  await clock.until('the wanted one', () => informer.size === 1);
   expect(informer.get('ns/wanted')).not.toHaveProperty('data');
 });
 
@@ -390,7 +389,7 @@ test('a listener that throws costs the others nothing', async () => {
   });
   const leave = informer.onChange(() => heard++);
   seed('a');
-  await eventually('the other listener', () => heard === 1);
+  await clock.until('the other listener', () => heard === 1);
   leave();
   seed('b');
   await agrees(informer);
@@ -399,8 +398,8 @@ test('a listener that throws costs the others nothing', async () => {
 
 test('stop ends the watch at the server, and nothing follows', async () => {
   const informer = await started();
-  await eventually('a watcher', () => server.watches.watchers.length === 1);
+  await clock.until('a watcher', () => server.watches.watchers.length === 1);
   await informer.stop();
-  await eventually('no watcher', () => server.watches.watchers.length === 0);
+  await clock.until('no watcher', () => server.watches.watchers.length === 0);
   expect(client.stats.streamsOpen).toBe(0);
 });

@@ -1,26 +1,25 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { leases } from '../../../src/api/resources.ts';
-import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { LeaderElection, type LeaderElectionOptions } from '../../../src/kube/leader-election.ts';
 import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApi } from '../../support/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const DURATION_MS = 15_000;
 const REF = { namespace: 'ns', name: 'leader' };
 
-let server: FakeApiServer;
+let server: FakeApi;
 let clock: FakeClock;
 let clients: HttpClient[];
 let elections: LeaderElection[];
 
 beforeEach(async () => {
   clock = new FakeClock();
-  server = await new FakeApiServer().start();
+  server = new FakeApi({ clock });
   clients = [];
   elections = [];
 });
@@ -80,7 +79,7 @@ interface Contender {
 function contend(identity: string, options: Partial<LeaderElectionOptions> = {}): Contender {
   const process = new StoppableClock();
   // The client's own time limits are not what is tested, and would fire while we step.
-  const client = createClient(server.credentials(), { timeoutMs: 1e9, clock: process });
+  const client = server.client({ timeoutMs: 1e9, clock: process });
   clients.push(client);
   const lost: string[] = [];
   const taken: string[] = [];
@@ -109,7 +108,7 @@ function contend(identity: string, options: Partial<LeaderElectionOptions> = {})
 async function pass(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 500) {
     await clock.advance(Math.min(500, left));
-    await eventually('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
+    await clock.until('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
     await clock.advance(0);
   }
 }
@@ -117,7 +116,7 @@ async function pass(ms: number): Promise<void> {
 async function passFinely(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 20) {
     await clock.advance(Math.min(20, left));
-    await eventually('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
+    await clock.until('answers', () => clients.every(({ stats }) => stats.streamsOpen === 0));
     await clock.advance(0);
   }
 }
@@ -300,7 +299,7 @@ test('the wall clock may jump by days', async () => {
 });
 
 test('a write by an old version is refused: two that saw the same record cannot both take it', async () => {
-  const client = createClient(server.credentials());
+  const client = server.client();
   clients.push(client);
   const record = (identity: string): LeaseRecord =>
     new LeaseRecord({ client, clock, ...REF, identity, durationMs: DURATION_MS });
@@ -319,7 +318,7 @@ test('a write by an old version is refused: two that saw the same record cannot 
 
 test('a term must end before the lease does', () => {
   const options = { ...REF, clock, log: silentLogger, identity: 'a', onLost: () => undefined };
-  const client = createClient(server.credentials());
+  const client = server.client();
   clients.push(client);
   expect(
     () => new LeaderElection({ ...options, client, durationMs: 10_000, renewDeadlineMs: 10_000 }),
@@ -327,7 +326,7 @@ test('a term must end before the lease does', () => {
 });
 
 test('a kept lease is renewed in its interval, re-created when deleted, and left to lapse while unhealthy', async () => {
-  const client = createClient(server.credentials(), { timeoutMs: 1e9, clock });
+  const client = server.client({ timeoutMs: 1e9, clock });
   clients.push(client);
   let healthy = true;
   const keeper = new LeaseKeeper({

@@ -2,18 +2,21 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { configMaps, pods } from '../../../src/api/resources.ts';
 import type { ConfigMap, Pod } from '../../../src/api/wire.ts';
 import { addFinalizer, removeFinalizer } from '../../../src/kube/finalizers.ts';
-import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { patchMetadataIfDiffers, replaceIfDiffers, replaceStatusIfDiffers } from '../../../src/kube/write.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 const REF = { name: 'a', namespace: 'ns' };
 const FINALIZER = 'tributary.dev/test';
 
 beforeEach(async () => {
-  server = await new FakeApiServer().start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock });
+  client = server.client();
 });
 
 afterEach(async () => {

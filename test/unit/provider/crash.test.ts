@@ -1,6 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
 import { configMaps } from '../../../src/api/resources.ts';
-import { eventually } from '../../support/eventually.ts';
 import { World } from './support/world.ts';
 
 /**
@@ -53,23 +52,19 @@ describe.each(['before', 'after'] as const)('killed %s', (when) => {
     async (k) => {
       world = await new World().up();
       rollout();
-      const { crashed } = world.crashAt(k, when);
+      const { crashed, crash } = world.crashAt(k, when);
       const agent = await world.start();
-      let over = false;
-      const supervision = (async (): Promise<void> => {
-        await eventually('crashed or over', () => crashed() || over, TIMEOUT_MS);
-        if (!crashed()) return;
+      const supervision = crash.then(async () => {
         crashes++;
         await world.replace(agent);
-      })();
+      });
       await world.settled();
       change();
-      await eventually('web-1 is gone', () => world.home.storage.get('pods', 'shop/web-1') === undefined);
+      await world.until('web-1 is gone', () => world.home.storage.get('pods', 'shop/web-1') === undefined);
       world.addPod('web-1');
       await world.settled();
-      await eventually('the new image', () => image('web-0') === 'web:2');
-      over = true;
-      await supervision;
+      await world.until('the new image', () => image('web-0') === 'web:2');
+      if (crashed()) await supervision;
       await world.settled();
       expect(world.auditor.violations).toEqual([]);
     },

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { events, pods } from '../../../src/api/resources.ts';
-import { eventually } from '../../support/eventually.ts';
 import type { AnyObject } from '../../support/fake-storage.ts';
 import { World } from './support/world.ts';
 
@@ -47,14 +46,14 @@ const writes = (method: string): number => world.home.count(new RegExp(`^${metho
 
 async function withPod(name = 'web'): Promise<void> {
   world.addPod(name);
-  await eventually('runs', () => world.status(name)?.['phase'] === 'Running');
+  await world.until('runs', () => world.status(name)?.['phase'] === 'Running');
 }
 
 test('told at home of the home pod; counting on changes the same event', async () => {
   await world.start();
   await withPod();
   happens('web.1', 'web');
-  await eventually('told', () => told().length === 1);
+  await world.until('told', () => told().length === 1);
   expect(told()[0]).toMatchObject({
     metadata: { namespace: 'shop' },
     involvedObject: {
@@ -69,9 +68,9 @@ test('told at home of the home pod; counting on changes the same event', async (
     count: 1,
   });
   count('web.1', 2);
-  await eventually('counted', () => told()[0]?.count === 2);
+  await world.until('counted', () => told()[0]?.count === 2);
   count('web.1', 9);
-  await eventually('counted on', () => told()[0]?.count === 9);
+  await world.until('counted on', () => told()[0]?.count === 9);
   expect([told().length, writes('POST')]).toEqual([1, 1]);
 });
 
@@ -79,14 +78,14 @@ test('an agent that starts anew tells nothing twice, and goes on where the last 
   const first = await world.start();
   await withPod();
   for (let index = 0; index < 10; index++) happens(`web.${index}`, 'web');
-  await eventually('told', () => told().length === 10);
+  await world.until('told', () => told().length === 10);
   const versions = (): string[] => told().map(({ metadata }) => metadata.resourceVersion);
   const before = versions();
   await world.replace(first);
-  await eventually('looked at again', () => writes('POST') >= 20);
+  await world.until('looked at again', () => writes('POST') >= 20);
   expect(versions()).toEqual(before);
   count('web.3', 5);
-  await eventually('counted', () => told().some((event) => event.count === 5));
+  await world.until('counted', () => told().some((event) => event.count === 5));
   expect(told()).toHaveLength(10);
 });
 
@@ -94,11 +93,11 @@ test('what counted on while no agent ran is told by the next', async () => {
   const first = await world.start();
   await withPod();
   happens('web.1', 'web');
-  await eventually('told', () => told().length === 1);
+  await world.until('told', () => told().length === 1);
   await first.stop();
   count('web.1', 8);
   await world.start();
-  await eventually('counted on', () => told()[0]?.count === 8);
+  await world.until('counted on', () => told()[0]?.count === 8);
   expect(told()).toHaveLength(1);
 });
 
@@ -106,10 +105,10 @@ test('an event that home has forgotten is told anew when it counts on', async ()
   await world.start();
   await withPod();
   happens('web.1', 'web');
-  await eventually('told', () => told().length === 1);
+  await world.until('told', () => told().length === 1);
   world.home.storage.remove('events', `shop/${told()[0]?.metadata.name}`);
   count('web.1', 2);
-  await eventually('told again', () => told()[0]?.count === 2);
+  await world.until('told again', () => told()[0]?.count === 2);
 });
 
 test('events of pods that are not ours, and of forged UIDs, are not told', async () => {
@@ -130,10 +129,9 @@ test('events of pods that are not ours, and of forged UIDs, are not told', async
   happens('forged.3', 'web', about('theirs', world.body('web')?.metadata.uid ?? ''));
   happens('old.1', 'web', { firstTimestamp: at(-7_200_000), lastTimestamp: at(-3_700_000) });
   happens('node.1', 'web', { involvedObject: { kind: 'Node', name: 'web', uid: 'web' } });
-  const since = world.clock.monotonic();
-  await eventually('patience has ended', () => world.clock.monotonic() - since > 30_000);
+  await world.clock.advance(30_001);
   happens('web.1', 'web');
-  await eventually('told', () => told().length > 0);
+  await world.until('told', () => told().length > 0);
   expect(told().map(({ message }) => message)).toEqual(['Back-off restarting container of shop/web']);
 });
 
@@ -151,7 +149,7 @@ test('a flood fills neither home nor the queue: other pods are heard, and run', 
   happens('other.1', 'other');
   const other = world.home.storage.get('pods', 'shop/other')?.metadata.uid;
   const isHeard = (): boolean => told().some(({ involvedObject }) => involvedObject?.uid === other);
-  await eventually('heard', isHeard, 30_000);
+  await world.until('heard', isHeard);
   expect(uid).toBeDefined();
   // Its burst and a few turns later: never the thousands.
   expect(told().length).toBeLessThan(60);
@@ -175,8 +173,8 @@ test('home that refuses is asked again later, and nothing else suffers', async (
     method === 'POST' && path.includes('/events');
   const heal = world.home.fault({ match, times: Infinity, status: 500 });
   happens('web.1', 'web');
-  await eventually('tried', () => writes('POST') > 0);
+  await world.until('tried', () => writes('POST') > 0);
   await withPod('other');
   heal();
-  await eventually('told', () => told().length === 1);
+  await world.until('told', () => told().length === 1);
 });

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configMaps, pods } from '../../../src/api/resources.ts';
-import { eventually } from '../../support/eventually.ts';
-import type { FakeApiServer } from '../../support/fake-api-server.ts';
+import type { FakeApi } from '../../support/fake-api.ts';
 import { World } from './support/world.ts';
 
 /** What must hold whatever goes wrong between the agent and its two API servers. */
@@ -17,7 +16,7 @@ beforeEach(async () => {
 afterEach(async () => world.down());
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `web-${index}`);
-const deletions = (server: FakeApiServer): number => server.count(/^DELETE /u);
+const deletions = (server: FakeApi): number => server.count(/^DELETE /u);
 const isList =
   (resource: string) =>
   ({ method, path, query }: { method: string; path: string; query: URLSearchParams }): boolean =>
@@ -32,14 +31,13 @@ async function running(count: number): Promise<void> {
 }
 
 const pass = async (ms: number): Promise<void> => {
-  const until = world.clock.monotonic() + ms;
-  await eventually('time passes', () => world.clock.monotonic() > until);
+  await world.clock.advance(ms);
 };
 
 /** Once the Node's conditions have followed: no write for so long that any loop would have shown itself. */
 async function quiet(): Promise<void> {
   let writes = world.recordWrites();
-  await eventually('the last write', async () => {
+  await world.until('the last write', async () => {
     writes = world.recordWrites();
     await pass(3_000);
     return writes().length === 0;
@@ -58,7 +56,7 @@ describe('caches that are cold', () => {
       world.foreign.fault({ match, status: 500, times: 3 });
       world.foreign.fault({ match, emptyList: true });
       await world.replace(agent);
-      await eventually('listed again', () => world.foreign.count(new RegExp(`/${resource}\\?`, 'u')) > 6);
+      await world.until('listed again', () => world.foreign.count(new RegExp(`/${resource}\\?`, 'u')) > 6);
       await world.settled();
       await quiet();
       expect(deletions(world.foreign) + deletions(world.home)).toBe(0);
@@ -116,7 +114,7 @@ describe('watches', () => {
       world.home.storage.compact();
       await world.settled();
       for (const name of names(6)) world.deletePod(name);
-      await eventually('all gone', () => world.home.storage.list('pods').length === 0);
+      await world.until('all gone', () => world.home.storage.list('pods').length === 0);
       await world.settled();
     },
     TIMEOUT_MS,
@@ -158,7 +156,7 @@ describe('watches', () => {
       world.foreign.cut();
       world.foreign.storage.remove('pods', 'tenant/web-0');
       blind();
-      await eventually('ended', () => world.status('web-0')?.['phase'] === 'Failed');
+      await world.until('ended', () => world.status('web-0')?.['phase'] === 'Failed');
       const conditions = world.status('web-0')?.['conditions'];
       expect(conditions).toContainEqual(
         expect.objectContaining({ type: 'DisruptionTarget', status: 'True' }),
@@ -177,7 +175,7 @@ test(
     const { provider } = await world.start();
     await running(2);
     await world.foreign.stop();
-    await eventually('noticed', () => !provider.contact.state.ok);
+    await world.until('noticed', () => !provider.contact.state.ok);
     // As the node lifecycle controller does to pods of a lost node.
     const pod = world.home.storage.get('pods', 'shop/web-0');
     if (pod === undefined) throw new Error('web-0 is gone');
@@ -188,11 +186,7 @@ test(
     await quiet();
     expect(world.status('web-0')?.['conditions']).toEqual(conditions);
     await world.foreign.start();
-    await eventually(
-      'web-1 is gone',
-      () => world.home.storage.get('pods', 'shop/web-1') === undefined,
-      TIMEOUT_MS,
-    );
+    await world.until('web-1 is gone', () => world.home.storage.get('pods', 'shop/web-1') === undefined);
     await world.settled();
     const ready = world.status('web-0')?.['conditions'];
     expect(ready).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
@@ -207,7 +201,7 @@ test(
     await world.start();
     await running(8);
     for (const name of names(4)) world.deletePod(name);
-    await eventually('four are gone', () => world.home.storage.list('pods').length === 4);
+    await world.until('four are gone', () => world.home.storage.list('pods').length === 4);
     for (const name of names(4)) world.addPod(name);
     await world.settled();
     await quiet();
@@ -240,12 +234,11 @@ test(
     });
     await world.start();
     for (const name of names(5)) world.addPod(name);
-    await eventually('all refused', () =>
+    await world.until('all refused', () =>
       names(5).every((name) => world.status(name)?.['reason'] === 'Forbidden'),
     );
     const before = refusals;
-    const until = world.clock.monotonic() + 60_000;
-    await eventually('a minute passes', () => world.clock.monotonic() > until);
+    await world.clock.advance(60_000);
     // Doubling from a second on: six or seven times each.
     expect(refusals - before).toBeLessThan(5 * 8);
     expect(world.home.count(/^PUT .*\/status/u)).toBeLessThan(5 * 2 + 10);
@@ -262,7 +255,7 @@ test(
     });
     await world.start();
     world.addPod('web-0');
-    await eventually('refused', () => world.status('web-0')?.['reason'] === 'NameTaken');
+    await world.until('refused', () => world.status('web-0')?.['reason'] === 'NameTaken');
     await pass(20_000);
     expect(world.foreign.count(/^(PUT|PATCH|DELETE) .*pods/u)).toBe(0);
     expect(world.body('web-0')?.metadata.uid).toBe(theirs.metadata.uid);
@@ -280,7 +273,7 @@ test(
       world.home.log.filter((line) => /^GET .*\/pods\?(?!.*watch)/u.test(line)).length;
     const before = lists();
     world.foreign.seed(pods, { metadata, spec: { containers: [{ name: 'main', image: 'web:1' }] } });
-    await eventually('ended', () => {
+    await world.until('ended', () => {
       const stray = world.body('stray');
       return stray === undefined || stray.metadata.deletionTimestamp !== undefined;
     });

@@ -1,50 +1,62 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { namespaces, secrets } from '../../../src/api/resources.ts';
-import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
-import { systemClock } from '../../../src/lib/clock.ts';
+import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { ForeignCluster } from '../../../src/provider/foreign.ts';
-import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApi } from '../../support/fake-api.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const where = { namespace: 'tributary-system', name: 'milan' };
 
-let home: FakeApiServer;
-let foreign: FakeApiServer;
-let other: FakeApiServer;
+let clock: FakeClock;
+let home: FakeApi;
+let foreign: FakeApi;
+let other: FakeApi;
 let client: HttpClient;
 let cluster: ForeignCluster;
 let tokens: Set<string>;
 
 beforeEach(async () => {
   tokens = new Set(['one']);
-  [home, foreign, other] = await Promise.all([
-    new FakeApiServer().start(),
-    new FakeApiServer({ tokens }).start(),
-    new FakeApiServer().start(),
+  clock = new FakeClock();
+  home = new FakeApi({ clock });
+  foreign = new FakeApi({ clock, tokens });
+  other = new FakeApi({ clock });
+  const byHost = new Map([
+    ['foreign.test', foreign],
+    ['other.test', other],
   ]);
-  home.seed(secrets, { metadata: where, data: data(foreign, 'one') });
-  client = createClient(home.credentials());
-  cluster = new ForeignCluster({ home: client, secretRef: where, clock: systemClock, log: silentLogger });
+  home.seed(secrets, { metadata: where, data: data('foreign.test', 'one') });
+  client = home.client();
+  cluster = new ForeignCluster({
+    home: client,
+    secretRef: where,
+    connect: ({ server, token }) => {
+      const api = byHost.get(server.host);
+      if (api === undefined) throw new Error(`nobody at ${server.host}`);
+      return api.client(token && { token });
+    },
+    clock,
+    log: silentLogger,
+  });
   await cluster.start(new AbortController().signal);
 });
 
 afterEach(async () => {
   await cluster.stop();
   await client.close();
-  await Promise.all([home, foreign, other].map(async (server) => server.stop()));
+  await Promise.all([home, foreign, other].map(async (api) => api.stop()));
 });
 
-function data(at: FakeApiServer, token: string): { kubeconfig: string } {
-  const { server, ca = '' } = at.credentials();
+function data(host: string, token: string): { kubeconfig: string } {
   const kubeconfig = {
     'current-context': 'x',
     contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
     clusters: [
       {
         name: 'x',
-        cluster: { server: server.href, 'certificate-authority-data': Buffer.from(ca).toString('base64') },
+        cluster: { server: `https://${host}`, 'certificate-authority-data': '' },
       },
     ],
     users: [{ name: 'x', user: { token } }],
@@ -52,10 +64,10 @@ function data(at: FakeApiServer, token: string): { kubeconfig: string } {
   return { kubeconfig: Buffer.from(JSON.stringify(kubeconfig)).toString('base64') };
 }
 
-function put(at: FakeApiServer, token: string): void {
+function put(host: string, token: string): void {
   const secret = home.storage.get('secrets', `${where.namespace}/${where.name}`);
   if (secret === undefined) throw new Error('no Secret');
-  home.storage.update('secrets', { ...secret, data: data(at, token) });
+  home.storage.update('secrets', { ...secret, data: data(host, token) });
 }
 
 /** Follows namespaces until it is cut; their names, and whether it was. */
@@ -82,20 +94,20 @@ test('another token goes with the next request; what is under way goes on', asyn
   let changes = 0;
   cluster.onChange(() => changes++);
   tokens.add('two');
-  put(foreign, 'two');
-  await eventually('told', () => changes === 1);
+  put('foreign.test', 'two');
+  await clock.until('told', () => changes === 1);
   tokens.delete('one');
   foreign.seed(namespaces, { metadata: { name: 'later' } });
   expect((await cluster.client.get(namespaces, { name: 'later' })).metadata.name).toBe('later');
   expect(await cluster.credentials?.token?.()).toBe('two');
-  await eventually('seen by the watch', () => watch.seen.includes('later'));
+  await clock.until('seen by the watch', () => watch.seen.includes('later'));
   expect(watch.ended()).toBe(false);
 });
 
 test('another server is another client; watches are begun anew there', async () => {
   const watch = await follow();
   other.seed(namespaces, { metadata: { name: 'elsewhere' } });
-  put(other, 'one');
-  await eventually('the watch has ended', () => watch.ended());
+  put('other.test', 'one');
+  await clock.until('the watch has ended', () => watch.ended());
   expect((await cluster.client.get(namespaces, { name: 'elsewhere' })).metadata.name).toBe('elsewhere');
 });

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT, HOME_LEASE } from '../../../src/api/names.ts';
 import { leases } from '../../../src/api/resources.ts';
 import type { AnyObject } from '../../support/fake-storage.ts';
-import { eventually } from '../../support/eventually.ts';
 import { World } from './support/world.ts';
 
 /** The home comes back to what the provider's guardian, played by the tests, has made of its pods. */
@@ -62,13 +61,13 @@ test('a pod made anew while home was away is the same pod at home, and nothing i
   lapsed();
   const written = world.recordWrites();
   await world.start();
-  await eventually('adopted', () => restarts('web') === 5);
+  await world.until('adopted', () => restarts('web') === 5);
   await world.settled();
   expect(world.home.storage.get('pods', 'shop/web')?.metadata.uid).toBe(uid);
   expect(world.status('web')).toMatchObject({ phase: 'Running', podIP: '10.0.0.2', startTime });
   expect(foreignWrites(written())).toEqual([]);
   const told = (): string[] => world.events.filter((event) => event.startsWith('Recreated'));
-  await eventually('told', () => told().length > 0);
+  await world.until('told', () => told().length > 0);
   expect(told()).toEqual(['Recreated: made anew by the provider while this cluster was away (2 times)']);
   expect(world.events.join()).not.toContain('RemotePodLost');
 });
@@ -79,9 +78,9 @@ test('one that is made anew only after the return is waited for', async () => {
   lapsed();
   const written = world.recordWrites();
   await world.start();
-  await eventually('home shows itself', () => written().some((line) => line.includes(HOME_LEASE)));
+  await world.until('home shows itself', () => written().some((line) => line.includes(HOME_LEASE)));
   put(body, RECREATED);
-  await eventually('adopted', () => restarts('web') === 5);
+  await world.until('adopted', () => restarts('web') === 5);
   await world.settled();
   expect(world.events.join()).not.toContain('RemotePodLost');
   expect(foreignWrites(written())).toEqual([]);
@@ -95,7 +94,7 @@ test('one that is not made anew is lost, a while after the return', async () => 
   lapsed();
   await world.start();
   const from = world.clock.now();
-  await eventually('lost', () => world.status('web')?.['phase'] === 'Failed');
+  await world.until('lost', () => world.status('web')?.['phase'] === 'Failed');
   expect(world.clock.now() - from).toBeGreaterThan(10_000);
   await world.settled();
 });
@@ -111,7 +110,7 @@ test('a result becomes that of the home pod once it is there, and sticks', async
   const written = world.recordWrites();
   await world.start();
   world.addPod('other');
-  await eventually('another pod runs', () => world.status('other')?.['phase'] === 'Running');
+  await world.until('another pod runs', () => world.status('other')?.['phase'] === 'Running');
   expect(world.status('work')?.['phase']).toBe('Running');
   world.foreign.storage.update('pods', {
     ...(world.body('work') as AnyObject),
@@ -120,7 +119,7 @@ test('a result becomes that of the home pod once it is there, and sticks', async
       conditions: [{ type: 'PodScheduled', status: 'False', reason: 'SchedulingGated' }],
     },
   });
-  await eventually('finished', () => world.status('work')?.['phase'] === 'Succeeded');
+  await world.until('finished', () => world.status('work')?.['phase'] === 'Succeeded');
   await world.settled();
   expect(foreignWrites(written()).filter((line) => line.includes('/work'))).toEqual([]);
 });

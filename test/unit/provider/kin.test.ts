@@ -4,7 +4,6 @@ import { LABEL_PROVIDER } from '../../../src/api/names.ts';
 import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
 import { virtualNodes } from '../../../src/api/virtual-node.ts';
-import { eventually } from '../../support/eventually.ts';
 import { World } from './support/world.ts';
 
 /** Several virtual nodes of one provider run pods of one namespace, so they share a tenant namespace. */
@@ -29,30 +28,29 @@ const isRunning = (name: string): boolean => world.status(name)?.['phase'] === '
 const copy = (): ConfigMap | undefined => world.foreign.storage.get('configmaps', 'tenant/settings');
 
 async function pass(ms: number): Promise<void> {
-  const until = world.clock.monotonic() + ms;
-  await eventually('time passes', () => world.clock.monotonic() > until);
+  await world.clock.advance(ms);
 }
 
 test('a copy is of both, and stays until the last pod that uses it has gone', async () => {
   world.addPod('first', WITH_CONFIG);
-  await eventually('the first runs', () => isRunning('first'));
+  await world.until('the first runs', () => isRunning('first'));
   world.addPod('second', { ...WITH_CONFIG, nodeName: 'ostia' });
-  await eventually('the second runs', () => isRunning('second'));
+  await world.until('the second runs', () => isRunning('second'));
   expect(world.events.filter((event) => event.startsWith('NameTaken'))).toEqual([]);
 
   const uid = copy()?.metadata.uid;
   world.deletePod('first');
-  await eventually('the first has gone', () => world.status('first') === undefined);
+  await world.until('the first has gone', () => world.status('first') === undefined);
   await pass(200_000);
   expect(copy()).toMatchObject({ data: { a: '1' }, metadata: { uid } });
   world.home.storage.update('configmaps', {
     ...world.home.storage.get('configmaps', 'shop/settings'),
     data: { a: '2' },
   } as never);
-  await eventually('the copy follows', () => copy()?.data?.['a'] === '2');
+  await world.until('the copy follows', () => copy()?.data?.['a'] === '2');
 
   world.deletePod('second');
-  await eventually('nobody uses it', () => copy() === undefined, 20_000);
+  await world.until('nobody uses it', () => copy() === undefined);
 }, 60_000);
 
 test('both at once: neither finds the name taken', async () => {
@@ -60,6 +58,6 @@ test('both at once: neither finds the name taken', async () => {
     world.addPod(`web-${index}`, { ...WITH_CONFIG, nodeName: index % 2 === 0 ? 'rome' : 'ostia' });
   }
   const all = Array.from({ length: 10 }, (_, index) => `web-${index}`);
-  await eventually('all run', () => all.every(isRunning));
+  await world.until('all run', () => all.every(isRunning));
   expect(world.events.filter((event) => event.startsWith('NameTaken'))).toEqual([]);
 }, 30_000);

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { eventually } from '../../support/eventually.ts';
 import { World } from './support/world.ts';
 
 /** The life of pods between two simulated clusters, without faults. */
@@ -16,7 +15,7 @@ test('created, shown, deleted: and nothing is left', async () => {
   await world.settled();
   expect(world.status('web')).toMatchObject({ phase: 'Running', hostIP: '192.0.2.1', podIP: '10.0.0.1' });
   world.deletePod('web');
-  await eventually('gone at home', () => world.home.storage.get('pods', 'shop/web') === undefined);
+  await world.until('gone at home', () => world.home.storage.get('pods', 'shop/web') === undefined);
   expect(world.body('web')).toBeUndefined();
   await world.settled();
 });
@@ -38,7 +37,7 @@ test('a pod that a controller counts is ended before it is let go', async () => 
       ['Failed', 'Succeeded'].includes(String(status?.['phase']))
     );
   };
-  await eventually('ended at home, and held by its finalizer', ended);
+  await world.until('ended at home, and held by its finalizer', ended);
   expect(world.body('work')).toBeUndefined();
 });
 
@@ -50,15 +49,15 @@ test('one that never had a body, too', async () => {
   });
   await world.start();
   world.addPod('work');
-  await eventually('refused', () => world.status('work')?.['reason'] === 'Forbidden');
+  await world.until('refused', () => world.status('work')?.['reason'] === 'Forbidden');
   const { storage } = world.home;
   const pod = storage.get('pods', 'shop/work');
   if (pod === undefined) throw new Error('work is gone');
   const finalizers = ['batch.kubernetes.io/job-tracking'];
   storage.update('pods', { ...pod, metadata: { ...pod.metadata, finalizers } });
   world.deletePod('work');
-  await eventually('failed', () => world.status('work')?.['phase'] === 'Failed');
-  await eventually(
+  await world.until('failed', () => world.status('work')?.['phase'] === 'Failed');
+  await world.until(
     'held by its finalizer only',
     () => storage.get('pods', 'shop/work')?.metadata.deletionGracePeriodSeconds === 0,
   );

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { endpointSlices, services } from '../../../src/api/resources.ts';
 import type { Endpoint, EndpointSlice, Pod, Service } from '../../../src/api/wire.ts';
-import { eventually } from '../../support/eventually.ts';
 import { DOWN, FakeNetwork } from './support/network.ts';
 import { World } from './support/world.ts';
 
@@ -61,7 +60,7 @@ const shown = (name = 'web-1'): string[] | undefined =>
     ({ addresses, conditions }) => `${addresses[0]}${conditions?.ready === false ? '!' : ''}`,
   );
 const shows = async (wanted: string[] | undefined, name = 'web-1'): Promise<void> =>
-  eventually(
+  world.until(
     `slice ${name} shows ${wanted?.join()}`,
     () => JSON.stringify(shown(name)) === JSON.stringify(wanted),
   );
@@ -74,12 +73,12 @@ function mirrorWrites(): () => string[] {
 
 const quiet = async (writes: () => string[]): Promise<void> => {
   let last = -1;
-  await eventually('nothing is written any more', async () => {
+  await world.until('nothing is written any more', async () => {
     const now = writes().length;
     const isQuiet = now === last;
     last = now;
     // Longer than any retry on the world's clock.
-    await world.clock.sleep(2_000);
+    await world.clock.advance(2_000);
     return isQuiet;
   });
 };
@@ -100,7 +99,7 @@ describe('a Service and its endpoints', () => {
     change<Service>('home', 'services', 'shop/web', {
       spec: { type: 'ClusterIP', clusterIP: '10.96.0.1', selector: { app: 'other' } },
     });
-    await eventually('the selector', () => service()?.spec?.selector?.['app'] === 'other');
+    await world.until('the selector', () => service()?.spec?.selector?.['app'] === 'other');
     await quiet(writes);
     expect(writes()).toEqual([
       expect.stringMatching(/^PUT .*\/endpointslices\/tributary-web-1/u),
@@ -108,7 +107,7 @@ describe('a Service and its endpoints', () => {
     ]);
 
     world.home.storage.remove('services', 'shop/web');
-    await eventually('both are gone', () => service() === undefined && slice() === undefined);
+    await world.until('both are gone', () => service() === undefined && slice() === undefined);
   });
 
   test('nothing of the kind without a network, nor the API servers asked', async () => {
@@ -125,16 +124,16 @@ describe('a Service and its endpoints', () => {
     network.set({ state: { kind: 'Up' } });
     await shows(['100.99.0.1']);
     network.set({ state: { kind: 'Off' } });
-    await eventually('both are gone', () => service() === undefined && slice() === undefined);
+    await world.until('both are gone', () => service() === undefined && slice() === undefined);
   });
 
   test('headless and back: made anew', async () => {
     addService('web');
     await world.start();
-    await eventually('it is there', () => service() !== undefined);
+    await world.until('it is there', () => service() !== undefined);
     const first = service()?.metadata.uid;
     change<Service>('home', 'services', 'shop/web', { spec: { type: 'ClusterIP', clusterIP: 'None' } });
-    await eventually('headless', () => service()?.spec?.clusterIP === 'None');
+    await world.until('headless', () => service()?.spec?.clusterIP === 'None');
     expect(service()?.metadata.uid).not.toBe(first);
   });
 
@@ -150,7 +149,7 @@ describe('a Service and its endpoints', () => {
     world.home.storage.remove('endpointslices.discovery.k8s.io', 'shop/web-1');
     world.foreign.storage.remove('endpointslices.discovery.k8s.io', 'tenant/tributary-db-1');
     await world.start();
-    await eventually('web is gone', () => service('web') === undefined && slice('web-1') === undefined);
+    await world.until('web is gone', () => service('web') === undefined && slice('web-1') === undefined);
     await shows(['100.99.0.2'], 'db-1');
   });
 
@@ -165,7 +164,7 @@ describe('a Service and its endpoints', () => {
     await world.start();
     await shows(['100.99.0.1'], 'db-1');
     const told = (): string[] => world.events.filter((line) => line.startsWith('NameTaken'));
-    await eventually('it is said', () => told().length > 0);
+    await world.until('it is said', () => told().length > 0);
     changeSlice('db-1', [endpoint('10.1.0.3'), endpoint('192.0.2.1')]);
     await shows(['100.99.0.3'], 'db-1');
     expect(service()?.spec).toEqual({ type: 'NodePort' });
@@ -174,7 +173,7 @@ describe('a Service and its endpoints', () => {
     expect(told()).toEqual(['NameTaken: Service "web" exists in the tenant namespace and is not ours']);
     expect(world.events.filter((line) => line.startsWith('EndpointNotReflected'))).toHaveLength(1);
     world.foreign.storage.remove('services', 'tenant/web');
-    await eventually('ours takes the name', () => service()?.spec?.type === 'ClusterIP', TIMEOUT_MS);
+    await world.until('ours takes the name', () => service()?.spec?.type === 'ClusterIP');
     await shows(['100.99.0.1'], 'web-1');
   });
 
@@ -184,7 +183,7 @@ describe('a Service and its endpoints', () => {
     world.addPod('p');
     await world.start();
     await shows(['100.99.0.1']);
-    await eventually('the pod runs', () => world.status('p')?.['phase'] === 'Running');
+    await world.until('the pod runs', () => world.status('p')?.['phase'] === 'Running');
     const rome = world.home.storage.get('virtualnodes.tributary.dev', 'rome');
     if (rome === undefined) throw new Error('no VirtualNode');
     world.home.storage.update('virtualnodes.tributary.dev', {
@@ -194,8 +193,8 @@ describe('a Service and its endpoints', () => {
     changeSlice('web-1', [endpoint('10.1.0.2')]);
     await shows(['100.99.0.2']);
     world.deletePod('p');
-    await eventually('all is gone', () => service() === undefined && slice() === undefined, TIMEOUT_MS);
-    await eventually('the namespace is forgotten', () => {
+    await world.until('all is gone', () => service() === undefined && slice() === undefined);
+    await world.until('the namespace is forgotten', () => {
       const { status } = world.home.storage.get('virtualnodes.tributary.dev', 'rome') as {
         status?: { namespaces?: [] };
       };
@@ -234,13 +233,13 @@ describe('when packets do not get through', () => {
     world.addPod('p');
     const { provider } = await world.start();
     await shows(['100.99.0.1']);
-    await eventually('the pod is ready', () => isReady('p'));
+    await world.until('the pod is ready', () => isReady('p'));
     const address = (): string | undefined =>
       (stored('home', 'pods', 'shop/p') as Pod | undefined)?.status?.podIP;
     expect(address()).toMatch(/^100\./u);
     network.set({ state: DOWN });
     await shows(['100.99.0.1!']);
-    await eventually('the pod is not ready', () => ready('p') === 'TunnelDown');
+    await world.until('the pod is not ready', () => ready('p') === 'TunnelDown');
     const condition = (): string | undefined =>
       (
         world.home.storage.get('nodes', provider.nodeName)?.status as {
@@ -250,24 +249,24 @@ describe('when packets do not get through', () => {
         ?.filter(({ type }) => type === 'NetworkUnavailable')
         .map(({ status, reason }) => `${status} ${reason}`)
         .join();
-    await eventually('the node says so', () => condition() === 'True NoAnswer');
+    await world.until('the node says so', () => condition() === 'True NoAnswer');
     expect(address()).toMatch(/^100\./u);
     network.set({ state: { kind: 'Up' } });
     await shows(['100.99.0.1']);
-    await eventually('the pod is ready again', () => isReady('p'));
-    await eventually('the node says so', () => condition() === 'False TunnelReady');
+    await world.until('the pod is ready again', () => isReady('p'));
+    await world.until('the node says so', () => condition() === 'False TunnelReady');
     network.set({ state: { kind: 'Off' } });
-    await eventually('the node says nothing', () => condition() === '');
+    await world.until('the node says nothing', () => condition() === '');
   });
 
   test('a pod without a view shows no address and is not ready', async () => {
     network.set({ views: [] });
     world.addPod('p');
     await world.start();
-    await eventually('it is said', () => ready('p') === 'NoViewOfAddress');
+    await world.until('it is said', () => ready('p') === 'NoViewOfAddress');
     expect((stored('home', 'pods', 'shop/p') as Pod | undefined)?.status).not.toHaveProperty('podIP');
     network.set({ views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '100.0.0.0/8' }] });
-    await eventually('the pod is ready', () => isReady('p'));
+    await world.until('the pod is ready', () => isReady('p'));
   });
 
   test('a pod of a provider without a network is ready; its address is shown only where home has none either', async () => {
@@ -275,9 +274,9 @@ describe('when packets do not get through', () => {
     world.addPod('p');
     await world.start();
     const status = (): Pod['status'] => (stored('home', 'pods', 'shop/p') as Pod | undefined)?.status;
-    await eventually('the address of over there', () => isReady('p') && status()?.podIP !== undefined);
+    await world.until('the address of over there', () => isReady('p') && status()?.podIP !== undefined);
     network.set({ hides: true });
-    await eventually('no address', () => status()?.podIP === undefined);
+    await world.until('no address', () => status()?.podIP === undefined);
     expect(status()).not.toHaveProperty('podIPs');
     expect(isReady('p')).toBe(true);
   });
@@ -286,11 +285,11 @@ describe('when packets do not get through', () => {
     network.set({ views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '100.0.0.0/8' }] });
     world.addPod('p');
     const { provider } = await world.start();
-    await eventually('the pod is ready', () => isReady('p'));
+    await world.until('the pod is ready', () => isReady('p'));
     await world.foreign.stop();
-    await eventually('contact is lost', () => !provider.contact.state.ok, TIMEOUT_MS);
+    await world.until('contact is lost', () => !provider.contact.state.ok);
     network.set({ state: DOWN });
-    await eventually('the pod is not ready', () => ready('p') === 'TunnelDown');
+    await world.until('the pod is not ready', () => ready('p') === 'TunnelDown');
     await world.foreign.start();
   });
 
@@ -340,16 +339,12 @@ test(
     const writes = mirrorWrites();
     const began = performance.now();
     await world.start();
-    await eventually(
-      'all are there',
-      () => slice('web-99') !== undefined && writes().length >= 101,
-      TIMEOUT_MS,
-    );
+    await world.until('all are there', () => slice('web-99') !== undefined && writes().length >= 101);
     const took = performance.now() - began;
     await quiet(writes);
     expect(writes()).toHaveLength(101);
     changeSlice('web-50', of(50, false));
-    await eventually('it is not ready', () => shown('web-50')?.[0] === '100.99.50.1!');
+    await world.until('it is not ready', () => shown('web-50')?.[0] === '100.99.50.1!');
     await quiet(writes);
     expect(writes()).toHaveLength(102);
     console.info(`10,000 endpoints in 100 slices: ${Math.round(took)} ms with the start of the agent`);
@@ -369,22 +364,18 @@ describe.each(['before', 'after'] as const)('killed %s', (when) => {
         addService(name);
         addSlice(`${name}-1`, [endpoint('10.1.0.1')], name);
       }
-      const { crashed } = world.crashAt(k, when);
+      const { crashed, crash } = world.crashAt(k, when);
       const agent = await world.start();
-      let over = false;
-      const supervision = (async (): Promise<void> => {
-        await eventually('crashed or over', () => crashed() || over, TIMEOUT_MS);
-        if (!crashed()) return;
+      const supervision = crash.then(async () => {
         crashes++;
         await world.replace(agent);
-      })();
+      });
       await shows(['100.99.0.1']);
       changeSlice('web-1', [endpoint('10.1.0.2')]);
       world.home.storage.remove('services', 'shop/db');
       await shows(['100.99.0.2']);
-      await eventually('db is gone', () => service('db') === undefined && slice('db-1') === undefined);
-      over = true;
-      await supervision;
+      await world.until('db is gone', () => service('db') === undefined && slice('db-1') === undefined);
+      if (crashed()) await supervision;
       await shows(['100.99.0.2']);
     },
     TIMEOUT_MS,

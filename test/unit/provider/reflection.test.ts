@@ -3,7 +3,6 @@ import type { ReflectionRule } from '../../../src/api/reflection.ts';
 import { defineResource, endpointSlices, ingresses, secrets, services } from '../../../src/api/resources.ts';
 import type { VirtualNodeSpec } from '../../../src/api/virtual-node.ts';
 import type { AnyObject } from '../../support/fake-storage.ts';
-import { eventually } from '../../support/eventually.ts';
 import { FakeNetwork } from './support/network.ts';
 import { World } from './support/world.ts';
 
@@ -53,20 +52,20 @@ describe('a kind by configuration alone', () => {
     setRules({ ...ALL, drop: ['spec.secret'] });
     addCronTab('a', {}, { image: 'x', secret: 'y' });
     await world.start();
-    await eventually('it is there', () => there(CRONTABS, 'a') !== undefined);
+    await world.until('it is there', () => there(CRONTABS, 'a') !== undefined);
     expect(there(CRONTABS, 'a')?.spec).toEqual({ image: 'x' });
     const writes = world.recordWrites();
     changeHome(CRONTABS, 'a', { spec: { image: 'z', secret: 'y' } });
-    await eventually('it follows', () => there(CRONTABS, 'a')?.spec?.['image'] === 'z');
+    await world.until('it follows', () => there(CRONTABS, 'a')?.spec?.['image'] === 'z');
     changeHome(CRONTABS, 'a', { spec: { image: 'z', secret: 'other' } });
     addCronTab('b');
-    await eventually('the next is there', () => there(CRONTABS, 'b') !== undefined);
+    await world.until('the next is there', () => there(CRONTABS, 'b') !== undefined);
     expect(writes().filter((line) => line.includes('crontabs'))).toEqual([
       expect.stringMatching(/^PUT .*\/crontabs\/a/u),
       expect.stringMatching(/^POST /u),
     ]);
     world.home.storage.remove(CRONTABS, 'shop/a');
-    await eventually('it is gone', () => there(CRONTABS, 'a') === undefined);
+    await world.until('it is gone', () => there(CRONTABS, 'a') === undefined);
     expect(there(CRONTABS, 'b')).toBeDefined();
   });
 
@@ -87,13 +86,13 @@ describe('a kind by configuration alone', () => {
     await world.settled();
     const podLists = asked(/\/pods\?/u).length;
     setRules(ALL);
-    await eventually(
+    await world.until(
       'those that may',
       () => there(CRONTABS, 'a') !== undefined && there(CRONTABS, 'b') !== undefined,
     );
     expect(there(CRONTABS, 'c')).toBeUndefined();
     setRules({ ...ALL, policy: 'OptIn' });
-    await eventually('a stays home', () => there(CRONTABS, 'a') === undefined);
+    await world.until('a stays home', () => there(CRONTABS, 'a') === undefined);
     expect(there(CRONTABS, 'b')).toBeDefined();
     changeHome(CRONTABS, 'a', {
       metadata: {
@@ -101,13 +100,13 @@ describe('a kind by configuration alone', () => {
         annotations: { 'tributary.dev/reflect': 'true' },
       },
     });
-    await eventually('a opts in', () => there(CRONTABS, 'a') !== undefined);
+    await world.until('a opts in', () => there(CRONTABS, 'a') !== undefined);
     setRules();
-    await eventually(
+    await world.until(
       'all have gone',
       () => there(CRONTABS, 'a') === undefined && there(CRONTABS, 'b') === undefined,
     );
-    await eventually('the rule is forgotten', () => !JSON.stringify(recorded()).includes('crontabs'));
+    await world.until('the rule is forgotten', () => !JSON.stringify(recorded()).includes('crontabs'));
     expect(asked(/\/pods\?/u)).toHaveLength(podLists);
   });
 
@@ -118,22 +117,22 @@ describe('a kind by configuration alone', () => {
     setRules(ALL);
     addCronTab('a');
     const agent = await world.start();
-    await eventually('it is there', () => there(CRONTABS, 'a') !== undefined);
+    await world.until('it is there', () => there(CRONTABS, 'a') !== undefined);
     await agent.stop();
     setRules();
     await world.start();
-    await eventually('it is gone', () => there(CRONTABS, 'a') === undefined);
-    await eventually('the rule is forgotten', () => !JSON.stringify(recorded()).includes('crontabs'));
+    await world.until('it is gone', () => there(CRONTABS, 'a') === undefined);
+    await world.until('the rule is forgotten', () => !JSON.stringify(recorded()).includes('crontabs'));
   });
 
   test('the whole namespace taken out', async () => {
     setRules(ALL);
     addCronTab('a');
     await world.start();
-    await eventually('it is there', () => there(CRONTABS, 'a') !== undefined);
+    await world.until('it is there', () => there(CRONTABS, 'a') !== undefined);
     setNode(() => ({ namespaces: [] }));
-    await eventually('it is gone', () => there(CRONTABS, 'a') === undefined);
-    await eventually('the namespace is forgotten', () => (recorded() as unknown[]).length === 0);
+    await world.until('it is gone', () => there(CRONTABS, 'a') === undefined);
+    await world.until('the namespace is forgotten', () => (recorded() as unknown[]).length === 0);
   });
 
   test('changed or deleted over there: put back, and somebody else of that name is left alone', async () => {
@@ -144,17 +143,17 @@ describe('a kind by configuration alone', () => {
     });
     for (const name of ['a', 'taken']) addCronTab(name);
     await world.start();
-    await eventually('it is there', () => there(CRONTABS, 'a') !== undefined);
+    await world.until('it is there', () => there(CRONTABS, 'a') !== undefined);
     const copy = there(CRONTABS, 'a');
     if (copy === undefined) throw new Error('no copy');
     world.foreign.storage.update(CRONTABS, { ...copy, spec: { image: 'evil' } });
-    await eventually('put back', () => there(CRONTABS, 'a')?.spec?.['image'] === 'x');
+    await world.until('put back', () => there(CRONTABS, 'a')?.spec?.['image'] === 'x');
     world.foreign.storage.remove(CRONTABS, 'tenant/a');
-    await eventually('made again', () => there(CRONTABS, 'a') !== undefined);
-    await eventually('it is said', () => told('NameTaken').length > 0);
+    await world.until('made again', () => there(CRONTABS, 'a') !== undefined);
+    await world.until('it is said', () => told('NameTaken').length > 0);
     world.home.storage.remove(CRONTABS, 'shop/taken');
     world.home.storage.remove(CRONTABS, 'shop/a');
-    await eventually('ours is gone', () => there(CRONTABS, 'a') === undefined);
+    await world.until('ours is gone', () => there(CRONTABS, 'a') === undefined);
     expect(there(CRONTABS, 'taken')?.spec).toEqual({ theirs: true });
     expect(told('NameTaken')).toHaveLength(1);
   });
@@ -181,16 +180,16 @@ describe('a kind by configuration alone', () => {
       });
       world.addPod('p');
       await world.start();
-      await eventually('the pod runs', () => world.status('p')?.['phase'] === 'Running');
-      await eventually('Services are there', () => there('services', 'web') !== undefined);
-      await eventually('it is said', () => told(reason).length === 2);
-      await eventually('it is tried again', () => asked(/crontabs/u).length > 4, TIMEOUT_MS);
+      await world.until('the pod runs', () => world.status('p')?.['phase'] === 'Running');
+      await world.until('Services are there', () => there('services', 'web') !== undefined);
+      await world.until('it is said', () => told(reason).length === 2);
+      await world.until('it is tried again', () => asked(/crontabs/u).length > 4);
       expect(told(reason)).toHaveLength(2);
       expect(told(reason)[0]).toContain(message);
       expect(told(reason)[1]).toContain('namespace shop: ');
       expect(there(CRONTABS, 'a')).toBeUndefined();
       heal();
-      await eventually('it is there', () => there(CRONTABS, 'a') !== undefined, TIMEOUT_MS);
+      await world.until('it is there', () => there(CRONTABS, 'a') !== undefined);
     },
     2 * TIMEOUT_MS,
   );
@@ -200,16 +199,16 @@ describe('a kind by configuration alone', () => {
     setRules(ALL);
     addCronTab('a');
     await world.start();
-    await eventually('it is said', () => told('KindForbidden').length > 0);
+    await world.until('it is said', () => told('KindForbidden').length > 0);
     setNode(() => ({ namespaces: [] }));
-    await eventually('the namespace is forgotten', () => (recorded() as unknown[]).length === 0);
+    await world.until('the namespace is forgotten', () => (recorded() as unknown[]).length === 0);
   });
 
   test('a rule that can have no effect is said', async () => {
     setRules({ resource: 'pods', policy: 'All' }, { ...ALL, drop: ['spec..x'] });
     addCronTab('a');
     await world.start();
-    await eventually('both are said', () => told('InvalidReflectionRule').length === 4);
+    await world.until('both are said', () => told('InvalidReflectionRule').length === 4);
     await world.settled();
     expect(there(CRONTABS, 'a')).toBeUndefined();
   });
@@ -235,20 +234,20 @@ describe('Ingresses', () => {
     world.home.seed(secrets, { metadata: { namespace: 'shop', name: 'other' }, data: {} });
     addIngress('web', 'nginx');
     await world.start();
-    await eventually('it is said', () => told('IngressClassNotMapped').length === 1);
+    await world.until('it is said', () => told('IngressClassNotMapped').length === 1);
     await world.settled();
     expect(there('secrets', 'cert')).toBeUndefined();
     setNode(() => ({ ingressClasses: { nginx: 'haproxy' } }));
-    await eventually('it is there', () => there(INGRESSES, 'web')?.spec?.['ingressClassName'] === 'haproxy');
-    await eventually('its certificate', () => there('secrets', 'cert') !== undefined);
+    await world.until('it is there', () => there(INGRESSES, 'web')?.spec?.['ingressClassName'] === 'haproxy');
+    await world.until('its certificate', () => there('secrets', 'cert') !== undefined);
     setNode(() => ({ ingressClasses: { nginx: 'traefik' } }));
-    await eventually(
+    await world.until(
       'the new class',
       () => there(INGRESSES, 'web')?.spec?.['ingressClassName'] === 'traefik',
     );
     setNode(() => ({ ingressClasses: {} }));
-    await eventually('it is home', () => there(INGRESSES, 'web') === undefined);
-    await eventually('so is its certificate', () => there('secrets', 'cert') === undefined, TIMEOUT_MS);
+    await world.until('it is home', () => there(INGRESSES, 'web') === undefined);
+    await world.until('so is its certificate', () => there('secrets', 'cert') === undefined);
     expect(there('secrets', 'other')).toBeUndefined();
   });
 
@@ -257,10 +256,10 @@ describe('Ingresses', () => {
     world.addPod('p');
     await world.start();
     await world.settled();
-    await eventually('it is tried', () => asked(/tenant\/ingresses/u).length > 2, TIMEOUT_MS);
+    await world.until('it is tried', () => asked(/tenant\/ingresses/u).length > 2);
     expect(told('KindForbidden')).toEqual([]);
     addIngress('web', 'nginx');
-    await eventually('it is said', () => told('KindForbidden').length > 0);
+    await world.until('it is said', () => told('KindForbidden').length > 0);
   });
 });
 
@@ -287,14 +286,14 @@ test('Services by opt-in: slices of others stay home, and follow when theirs opt
     });
   }
   await world.start();
-  await eventually('web is there', () => there('services', 'web') !== undefined);
+  await world.until('web is there', () => there('services', 'web') !== undefined);
   addSlice('web-1', 'web');
   addSlice('db-1', 'db');
-  await eventually('its slice', () => there(SLICES, 'tributary-web-1') !== undefined);
+  await world.until('its slice', () => there(SLICES, 'tributary-web-1') !== undefined);
   expect(there('services', 'db')).toBeUndefined();
   expect(there(SLICES, 'tributary-db-1')).toBeUndefined();
   setRules({ resource: 'services', policy: 'None' });
-  await eventually(
+  await world.until(
     'none',
     () => there('services', 'web') === undefined && there(SLICES, 'tributary-web-1') === undefined,
   );

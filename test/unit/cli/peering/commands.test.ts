@@ -25,7 +25,7 @@ const HOME = 'home'.padEnd(26, 'c');
 
 let world: CliWorld;
 beforeEach(async () => {
-  world = await CliWorld.start();
+  world = CliWorld.start();
 });
 afterEach(async () => world.stop());
 

@@ -6,7 +6,7 @@ import { configMaps } from '../../../../src/api/resources.ts';
 import { peerCommand } from '../../../../src/cli/peering/peer.ts';
 import type { AnyObject } from '../../../support/fake-storage.ts';
 import { CliWorld } from '../../../support/cli-world.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { soon } from '../../../support/settle.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');
 const ROME = 'rome'.padEnd(26, 'b');
@@ -14,7 +14,7 @@ const TOKEN = `${MILAN}.door.${'s'.repeat(43)}`;
 
 let world: CliWorld;
 beforeEach(async () => {
-  world = await CliWorld.start();
+  world = CliWorld.start();
 });
 afterEach(async () => world.stop());
 
@@ -122,7 +122,7 @@ describe('with an ID', () => {
     world.seed(foreignClusters, { metadata: { name: MILAN }, spec: { clusterID: MILAN }, status: denied });
     goThrough(denied);
     const running = world.run(peerCommand, `10.0.0.1:1 --token ${TOKEN}`);
-    await eventually('the old state is read again and again', () => world.api.count(/^GET .*milan/) > 4);
+    await soon('the old state is read again and again', () => world.api.count(/^GET .*milan/) > 4);
     world.setStatus(MILAN, { ...outgoing('Established'), observedGeneration: 9 });
     expect((await running).code).toBe(0);
   });
@@ -182,7 +182,7 @@ describe('with an ID', () => {
 
   test('whoever has had enough is let go', async () => {
     const running = world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
-    await eventually('made', () => world.cluster(MILAN) !== undefined);
+    await soon('made', () => world.cluster(MILAN) !== undefined);
     world.abort.abort(new Error('got SIGINT'));
     expect(await running).toMatchObject({ code: 1, err: 'interrupted\n' });
   });

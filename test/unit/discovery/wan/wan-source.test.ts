@@ -8,7 +8,6 @@ import type { Candidate } from '../../../../src/discovery/source.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import type { Asked } from '../../../support/dns-server.ts';
 import { WanSource } from '../../../../src/discovery/wan/wan-source.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
@@ -16,7 +15,7 @@ import { describeCandidateSource } from '../../../contract/candidate-source.ts';
 import type { CandidateSourceWorld } from '../../../contract/candidate-source.ts';
 import { DnsServer, announced } from '../../../support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 
 const OWN = 'own'.padEnd(26, 'z');
 const DOMAIN = 'clusters.example.org';
@@ -24,24 +23,24 @@ const PACE = { minTtlMs: 100, intervalMs: 60 };
 
 interface WanWorld extends CandidateSourceWorld {
   dns: DnsServer;
-  api: FakeApiServer;
+  api: FakeApi;
   client: KubeClient;
   source: WanSource;
   status(name?: string): SearchDomain['status'];
   browsed(): { status: string; reason: string; message: string } | undefined;
 }
 
-const stored = (api: FakeApiServer, name: string): SearchDomain | undefined =>
+const stored = (api: FakeApi, name: string): SearchDomain | undefined =>
   api.storage.get('searchdomains.tributary.dev', name) as SearchDomain | undefined;
 
 async function makeWorld(spec: Partial<SearchDomain['spec']> = {}, pace: Pace = PACE): Promise<WanWorld> {
   const dns = await new DnsServer().start();
-  const api = await new FakeApiServer({ types: [searchDomains] }).start();
+  const api = new FakeApi({ types: [searchDomains] });
   api.seed(searchDomains, {
     metadata: { name: 'work' },
     spec: { domain: DOMAIN, servers: [dns.address], ...spec },
   });
-  const client = createClient(api.credentials());
+  const client = api.client();
   const common = { client, clock: systemClock, log: silentLogger };
   const domains = new Informer<SearchDomain>({ ...common, type: searchDomains, list: {} });
   const source = new WanSource({ ...common, domains, ownClusterID: OWN, pace });

@@ -6,14 +6,12 @@ import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import type { Condition, KubeObject } from '../../../../src/api/wire.ts';
 import type { ResourceType } from '../../../../src/api/resources.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { ABSENT_MS, GatewayAbsence } from '../../../../src/network/exchange/absence.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { tunnelOf } from '../../../support/tunnels.ts';
 
@@ -30,14 +28,14 @@ const WELL = ['Ready', 'AddressesAssigned', 'HostConfigured', 'Connected'].map((
 const GONE = ['Unknown GatewayNotRunning', 'True AsExpected', 'True AsExpected', 'Unknown GatewayNotRunning'];
 const FINE = WELL.map(() => 'True AsExpected');
 
-let server: FakeApiServer;
+let server: FakeApi;
 let client: HttpClient;
 let clock: FakeClock;
 let lifecycle: Lifecycle;
 
 beforeEach(async () => {
-  server = await new FakeApiServer({ types: [tunnels] as ResourceType<KubeObject>[] }).start();
-  client = createClient(server.credentials());
+  server = new FakeApi({ clock, types: [tunnels] as ResourceType<KubeObject>[] });
+  client = server.client();
   clock = new FakeClock();
   const { status } = tunnelOf('p');
   server.seed(tunnels, { ...tunnelOf('p'), status: { ...status, conditions: WELL } });
@@ -53,11 +51,11 @@ afterEach(async () => {
 
 async function start(): Promise<void> {
   const log = silentLogger;
-  const cache = new Informer<Tunnel>({ client, type: tunnels, list: {}, clock: systemClock, log });
+  const cache = new Informer<Tunnel>({ client, type: tunnels, list: {}, clock, log });
   const caches = new Caches({ client, clock, log });
   const absence = new GatewayAbsence({ client, caches, clock, log, namespace: NAMESPACE, tunnels: cache });
   const components = [cache, ...absence.caches(), ...absence.actors()];
-  lifecycle = new Lifecycle(components, { clock: systemClock, log, stopDeadlineMs: 5000 });
+  lifecycle = new Lifecycle(components, { clock, log, stopDeadlineMs: 5000 });
   await lifecycle.start(new AbortController().signal);
 }
 
@@ -76,7 +74,7 @@ test('a Lease that is renewed no more makes Tunnels unknown, once, until the gat
   await pass(DURATION_S * 1000 + ABSENT_MS - 2000);
   expect(said()).toEqual(FINE);
   await pass(4000);
-  await eventually('nobody knows', isGone);
+  await clock.until('nobody knows', isGone);
   expect(said('unseen')).toEqual([]);
   const before = patches();
   await pass(3 * ABSENT_MS, 10_000);
@@ -103,7 +101,7 @@ test('a Lease that is gone counts as well', async () => {
   await pass(ABSENT_MS / 2);
   expect(said()).toEqual(FINE);
   await pass(ABSENT_MS + DURATION_S * 1000);
-  await eventually('nobody knows', isGone);
+  await clock.until('nobody knows', isGone);
 });
 
 test('one that is renewed does not', async () => {

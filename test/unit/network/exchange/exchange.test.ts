@@ -4,10 +4,9 @@ import { nodes, secrets } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { ExchangeOptions } from '../../../../src/network/exchange/exchange.ts';
 import { presharedKey } from '../../../../src/network/exchange/preshared.ts';
-import { eventually } from '../../../support/eventually.ts';
 import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
 import type { AnyObject } from '../../../support/fake-storage.ts';
-import { World, joined, keyOf, link, peered, unpeered } from './support/world.ts';
+import { World, joined, keyOf, link, peered, unpeered, clock } from './support/world.ts';
 
 /** Two and three whole exchanges, joined back to back, against API servers in memory. */
 
@@ -32,7 +31,7 @@ async function up(
 /** After all that one had to say before: a new key of its gateway has arrived. */
 async function said(one: World, other: World): Promise<void> {
   one.rekey(keyOf('y'));
-  await eventually('the new key is known', () => other.tunnel(one)?.spec.peer?.publicKey === keyOf('y'));
+  await clock.until('the new key is known', () => other.tunnel(one)?.spec.peer?.publicKey === keyOf('y'));
 }
 
 const SAME = '10.244.0.0/16';
@@ -45,14 +44,14 @@ describe('two clusters', () => {
     const a = await up('a', '10.1.0.0/16', { externalCidr: '10.71.0.0/20' });
     const b = await up('b', '10.2.0.0/16', { externalCidr: '10.72.0.0/20' });
     a.rekey(keyOf('a'), ['172.30.0.11:51820'], ['10.2.0.0/15']);
-    await eventually('nodes are told', () => a.own?.reserved?.includes('10.2.0.0/15') === true);
+    await clock.until('nodes are told', () => a.own?.reserved?.includes('10.2.0.0/15') === true);
     peered(a, b);
     await joined(a, b);
     expect(isPool(a.sees(b, '10.2.0.0/16'))).toBe(true);
     expect(a.sees(b, '10.72.0.0/20')).toBe('10.72.0.0/20');
     // One that comes later does not move what is there.
     a.rekey(keyOf('a'), ['172.30.0.11:51820'], ['10.72.0.0/16']);
-    await eventually('nodes are told', () => a.own?.reserved?.includes('10.72.0.0/16') === true);
+    await clock.until('nodes are told', () => a.own?.reserved?.includes('10.72.0.0/16') === true);
     await said(b, a);
     expect(a.sees(b, '10.72.0.0/20')).toBe('10.72.0.0/20');
     expect(a.own?.services).toEqual(['10.96.0.0/16']);
@@ -120,7 +119,7 @@ describe('two clusters', () => {
     await joined(a, b);
     const view = a.sees(b, SAME);
     unpeered(a, b);
-    await eventually('no tunnels', () => a.tunnels.length + b.tunnels.length === 0);
+    await clock.until('no tunnels', () => a.tunnels.length + b.tunnels.length === 0);
     expect(a.exchange.documents(b.id)).toEqual({});
     peered(a, c);
     await joined(a, c);
@@ -133,7 +132,7 @@ describe('two clusters', () => {
     await joined(a, b);
     const view = a.sees(b, SAME);
     await a.exchange.received({ clusterID: b.id }, { network: null });
-    await eventually('the end is gone', () => a.tunnel(b)?.spec.peer === undefined);
+    await clock.until('the end is gone', () => a.tunnel(b)?.spec.peer === undefined);
     expect(a.tunnel(b)?.spec.seenAs).toBeUndefined();
     expect(a.sees(b, SAME)).toBe(view);
   });
@@ -141,7 +140,7 @@ describe('two clusters', () => {
   test('one of which never had a gateway: nothing is to be seen there, and nothing is said', async () => {
     const [a, b] = [await up('a', SAME), await up('b', SAME, { gateway: false })];
     peered(a, b);
-    await eventually('there is a tunnel', () => a.tunnel(b) !== undefined);
+    await clock.until('there is a tunnel', () => a.tunnel(b) !== undefined);
     expect(a.tunnel(b)?.spec.peer).toBeUndefined();
     expect(b.exchange.documents(a.id)).toEqual({});
     expect(b.tunnels).toEqual([]);
@@ -154,7 +153,7 @@ describe('two clusters', () => {
     peered(a, b);
     await joined(a, b);
     b.rekey(keyOf('x'), []);
-    await eventually('the new key is known', () => a.tunnel(b)?.spec.peer?.publicKey === keyOf('x'));
+    await clock.until('the new key is known', () => a.tunnel(b)?.spec.peer?.publicKey === keyOf('x'));
     expect(a.tunnel(b)?.spec.peer?.endpoints).toEqual([]);
   });
 });
@@ -163,7 +162,7 @@ test('what was said before we knew of the peering counts when we do', async () =
   const [a, b] = [await up('a', SAME), await up('b', SAME)];
   b.peer(a, { incoming: 'Accepted' });
   link(a, b);
-  await eventually('b has its tunnel', () => b.tunnel(a) !== undefined);
+  await clock.until('b has its tunnel', () => b.tunnel(a) !== undefined);
   expect(a.tunnels).toEqual([]);
   a.peer(b, { outgoing: 'Accepted' });
   await joined(a, b);
@@ -196,11 +195,11 @@ describe('three clusters with the same prefixes', () => {
     await joined(a, c);
     const [ofB, ofC] = [a.sees(b, SAME) ?? '', a.sees(c, SAME) ?? ''];
     expect(ofB).not.toBe(ofC);
-    await eventually('b sees c through a, and a knows how', () => {
+    await clock.until('b sees c through a, and a knows how', () => {
       const as = b.sees(a, ofC);
       return as !== undefined && as === a.seenBy(b, ofC);
     });
-    await eventually('and the other way round', () => {
+    await clock.until('and the other way round', () => {
       const as = c.sees(a, ofB);
       return as !== undefined && as === a.seenBy(c, ofB);
     });
@@ -208,7 +207,7 @@ describe('three clusters with the same prefixes', () => {
     expect(b.tunnel(a)?.spec.peer?.transit).toEqual([ofC]);
     expect(b.tunnels).toHaveLength(1);
     unpeered(a, c);
-    await eventually('no way to c any more', () => b.sees(a, ofC) === undefined);
+    await clock.until('no way to c any more', () => b.sees(a, ofC) === undefined);
     await joined(a, b);
   });
 
@@ -234,7 +233,7 @@ describe('three clusters with the same prefixes', () => {
       { clusterID: b.id },
       { network: { ...network, endpoints, transit: ['10.9.0.0/16'] } },
     );
-    await eventually('the rest was taken', () => a.tunnel(b)?.spec.peer?.endpoints[0] === endpoints[0]);
+    await clock.until('the rest was taken', () => a.tunnel(b)?.spec.peer?.endpoints[0] === endpoints[0]);
     expect(a.tunnel(b)?.spec.peer).not.toHaveProperty('transit');
     expect(a.sees(b, '10.9.0.0/16')).toBeUndefined();
   });
@@ -243,7 +242,7 @@ describe('three clusters with the same prefixes', () => {
 describe('own network', () => {
   test('each node keeps its address, whoever comes before it', async () => {
     const a = await up('a', '10.244.1.0/24');
-    await eventually('published', () => a.own !== undefined);
+    await clock.until('published', () => a.own !== undefined);
     const first = a.own?.nodes[0];
     expect(a.own).toMatchObject({
       pods: ['10.244.1.0/24'],
@@ -255,7 +254,7 @@ describe('own network', () => {
     await a.halt();
     a.node('node-0', '10.244.0.0/24', '172.30.0.10');
     await a.start();
-    await eventually('both', () => a.own?.nodes.length === 2);
+    await clock.until('both', () => a.own?.nodes.length === 2);
     expect(a.own?.nodes.find(({ name }) => name === 'node-1')).toEqual(first);
     // What peers were told of before is still there by the same name.
     expect(a.own?.pods).toEqual(['10.244.0.0/24', '10.244.1.0/24']);
@@ -263,7 +262,7 @@ describe('own network', () => {
 
   test('what somebody else writes there does not last', async () => {
     const a = await up('a', SAME);
-    await eventually('published', () => a.own !== undefined);
+    await clock.until('published', () => a.own !== undefined);
     const [found, own] = [a.configMap('tributary-network') as AnyObject, a.own];
     for (const text of ['nonsense', '{"pods":5}', JSON.stringify({ ...own, pods: ['10.9.0.0/16', 'x'] })]) {
       const { resourceVersion: _old, ...metadata } = found.metadata;
@@ -272,14 +271,14 @@ describe('own network', () => {
         metadata: { ...metadata, resourceVersion: '' },
         data: { 'network.json': text },
       });
-      await eventually('as before', () => JSON.stringify(a.own) === JSON.stringify(own));
+      await clock.until('as before', () => JSON.stringify(a.own) === JSON.stringify(own));
     }
   });
 
   test('nothing is published, and nobody told, while the external range is where our pods are', async () => {
     const [a, b] = [await up('a', '10.70.0.0/16'), await up('b', SAME)];
     peered(a, b);
-    await eventually('b is ready', () => b.tunnel(a) !== undefined);
+    await clock.until('b is ready', () => b.tunnel(a) !== undefined);
     expect(a.own).toBeUndefined();
     expect(a.tunnels).toEqual([]);
     expect(b.tunnel(a)?.spec.peer).toBeUndefined();
@@ -291,10 +290,10 @@ describe('own network', () => {
     await joined(a, b);
     const view = a.sees(b, SAME);
     await a.exchange.received({ clusterID: b.id }, { network: null });
-    await eventually('the end is gone', () => a.tunnel(b)?.spec.peer === undefined);
+    await clock.until('the end is gone', () => a.tunnel(b)?.spec.peer === undefined);
     const body = { status: { views: [{ prefix: SAME, as: '10.96.0.0/16', use: 'Pods' }] } };
     await a.client.patch(tunnels, { name: b.id }, { type: 'merge', body }, { subresource: 'status' });
-    await eventually('as before', () => a.sees(b, SAME) === view);
+    await clock.until('as before', () => a.sees(b, SAME) === view);
   });
 
   test('a server that tells no ranges of Services', async () => {
@@ -324,7 +323,7 @@ describe('preshared keys', () => {
     const [a, b] = [await up('a', SAME, on), await up('b', SAME, on)];
     peered(a, b);
     const key = (one: World, other: World): string | undefined => one.secret('tributary-preshared')[other.id];
-    await eventually('both have it', () => key(a, b) !== undefined && key(a, b) === key(b, a));
+    await clock.until('both have it', () => key(a, b) !== undefined && key(a, b) === key(b, a));
     const before = key(a, b);
     const [ours, theirs] = [
       a.secret('tributary-preshared-halves')[b.id] ?? '',
@@ -341,10 +340,10 @@ describe('preshared keys', () => {
       { name: b.id },
       { type: 'merge', body: { metadata: { annotations: { [ANNOTATION_ROTATE]: 'now' } } } },
     );
-    await eventually('another one', () => key(a, b) !== before && key(a, b) === key(b, a));
+    await clock.until('another one', () => key(a, b) !== before && key(a, b) === key(b, a));
     unpeered(a, b);
-    await eventually('gone', () => Object.keys(a.secret('tributary-preshared')).length === 0);
-    await eventually('halves too', () => Object.keys(a.secret('tributary-preshared-halves')).length === 0);
+    await clock.until('gone', () => Object.keys(a.secret('tributary-preshared')).length === 0);
+    await clock.until('halves too', () => Object.keys(a.secret('tributary-preshared-halves')).length === 0);
     await a.client.delete(secrets, { namespace: 'tributary-system', name: 'tributary-preshared' });
   });
 
@@ -352,7 +351,7 @@ describe('preshared keys', () => {
     const [a, b] = [await up('a', SAME, on), await up('b', SAME)];
     peered(a, b);
     await joined(a, b);
-    await eventually(
+    await clock.until(
       'a gives its half',
       () => a.exchange.documents(b.id).network?.presharedHalf !== undefined,
     );

@@ -1,7 +1,6 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { World, joined, keyOf, peered } from './support/world.ts';
+import { World, joined, keyOf, peered, clock } from './support/world.ts';
 
 /** What a peer may say that is meant to hurt, or is simply wrong. */
 
@@ -33,7 +32,7 @@ async function pair(): Promise<{
     await a.exchange.received({ clusterID: b.id }, { network: said }).catch((error: Error) => {
       expect(error).toMatchObject({ code: 'Invalid' });
     });
-    await eventually(
+    await clock.until(
       'it was taken',
       () =>
         a.tunnel(b)?.spec.peer === undefined || a.tunnel(b)?.spec.peer?.endpoints.at(-1) === endpoints.at(-1),
@@ -59,7 +58,7 @@ test('everything, loopback, link-local, multicast, host bits and nonsense are ne
     '10.3.0.0/16',
   ];
   await say({ pods });
-  await eventually('the good one is seen', () => a.sees(b, '10.3.0.0/16') !== undefined);
+  await clock.until('the good one is seen', () => a.sees(b, '10.3.0.0/16') !== undefined);
   expect(views(a, b)).toEqual(['10.3.0.0/16', a.sees(b, '10.70.0.0/20')]);
   expect(refused(a, b)).toEqual(['0.0.0.0/0', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '::/0']);
 });
@@ -68,7 +67,7 @@ test('our Services, nodes and pods under its name are seen elsewhere', async () 
   const { a, b, say } = await pair();
   const pods = ['10.96.0.0/16', PODS, '172.30.0.0/24'];
   await say({ pods });
-  await eventually('all are seen', () => pods.every((prefix) => a.sees(b, prefix) !== undefined));
+  await clock.until('all are seen', () => pods.every((prefix) => a.sees(b, prefix) !== undefined));
   for (const prefix of pods) expect(a.sees(b, prefix)).toMatch(/^100\./);
 });
 
@@ -77,7 +76,7 @@ test('thousands of prefixes are cut to what a Tunnel holds, and others keep thei
   const some = (count: number, base: number): string[] =>
     Array.from({ length: count }, (_, index) => `10.${base + (index >> 8)}.${index & 255}.0/24`);
   await say({ pods: some(256, 10), transit: some(1_024, 20) });
-  await eventually('many are seen', () => views(a, b).length > 200);
+  await clock.until('many are seen', () => views(a, b).length > 200);
   expect(views(a, b).length).toBeLessThanOrEqual(1_024);
   const c = await World.up('c', PODS);
   worlds.push(c);
@@ -94,14 +93,14 @@ test('wrong views of ours: other lengths, other families, not ours, everything a
       { prefix: '10.96.0.0/16', as: '10.96.0.0/16' },
     ],
   });
-  await eventually('nothing is believed', () => a.tunnel(b)?.spec.seenAs === undefined);
+  await clock.until('nothing is believed', () => a.tunnel(b)?.spec.seenAs === undefined);
   await say({
     views: [
       { prefix: PODS, as: '0.0.0.0/16' },
       { prefix: '10.70.0.0/20', as: '100.64.0.0/20' },
     ],
   });
-  await eventually('the good one is', () => a.tunnel(b)?.spec.seenAs?.length === 1);
+  await clock.until('the good one is', () => a.tunnel(b)?.spec.seenAs?.length === 1);
   expect(a.tunnel(b)?.spec.seenAs).toEqual([{ prefix: '10.70.0.0/20', as: '100.64.0.0/20' }]);
 });
 
@@ -112,12 +111,12 @@ test('the key of another peer, or ours: no end of a tunnel, and the other keeps 
   peered(a, c);
   await joined(a, c);
   await say({ publicKey: keyOf('c') });
-  await eventually('refused', () => a.tunnel(b)?.spec.peer === undefined);
+  await clock.until('refused', () => a.tunnel(b)?.spec.peer === undefined);
   expect(a.tunnel(c)?.spec.peer?.publicKey).toBe(keyOf('c'));
   await say({ publicKey: keyOf('b') });
-  await eventually('back', () => a.tunnel(b)?.spec.peer?.publicKey === keyOf('b'));
+  await clock.until('back', () => a.tunnel(b)?.spec.peer?.publicKey === keyOf('b'));
   await say({ publicKey: keyOf('a') });
-  await eventually('ours is refused', () => a.tunnel(b)?.spec.peer === undefined);
+  await clock.until('ours is refused', () => a.tunnel(b)?.spec.peer === undefined);
 });
 
 test('endpoints that are our own doors are not dialled', async () => {

@@ -1,7 +1,6 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { eventually } from '../../../support/eventually.ts';
 import { mortal } from '../../../support/mortal.ts';
-import { World, areJoined, peered, unpeered } from './support/world.ts';
+import { World, areJoined, peered, unpeered, clock } from './support/world.ts';
 
 /** Killed after each write that there is, and started again: always the same end, and no address is ever changed. */
 
@@ -66,15 +65,15 @@ test('on the way to two tunnels', async () => {
     peered(a, b);
     peered(a, c);
     await dying;
-    await eventually('done or dead', () => died() || isComplete(all), 20_000);
+    await clock.until('done or dead', () => died() || isComplete(all), 20_000);
     await a.halt();
     if (died()) kills++;
     await a.start();
-    await eventually('complete', () => isComplete(all));
+    await clock.until('complete', () => isComplete(all));
     for (const [key, seen] of everSaid(a)) expect([key, [...seen]]).toEqual([key, [...seen].slice(0, 1)]);
     for (const other of [b, c]) unpeered(a, other);
-    await eventually('all gone', () => all.every((world) => world.tunnels.length === 0));
-    await eventually('keys too', () =>
+    await clock.until('all gone', () => all.every((world) => world.tunnels.length === 0));
+    await clock.until('keys too', () =>
       all.every((world) => Object.keys(world.secret('tributary-preshared')).length === 0),
     );
     await finished();
@@ -91,7 +90,7 @@ test('on the way out', async () => {
     const [a, b, c] = all;
     peered(a, b);
     peered(a, c);
-    await eventually('complete', () => isComplete(all));
+    await clock.until('complete', () => isComplete(all));
     await a.halt();
     for (const other of [b, c]) unpeered(a, other);
     const { client, died } = mortal(a.client, writes);
@@ -99,11 +98,11 @@ test('on the way out', async () => {
       a.tunnels.length === 0 &&
       ['', '-halves'].every((part) => Object.keys(a.secret(`tributary-preshared${part}`)).length === 0);
     await a.start(client);
-    await eventually('done or dead', () => died() || isOver(), 20_000);
+    await clock.until('done or dead', () => died() || isOver(), 20_000);
     await a.halt();
     if (died()) kills++;
     await a.start();
-    await eventually('all gone', isOver);
+    await clock.until('all gone', isOver);
     await finished();
     if (!died()) break;
   }

@@ -7,16 +7,15 @@ import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/gateway.ts';
 import type { TunnelSample } from '../../../../src/network/gateway/ports.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
 import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/prober.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { RecordingHost } from '../../../support/recording-host.ts';
 import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
 
@@ -38,7 +37,7 @@ class FakeProber {
     return () => this.#listeners.delete(listener);
   }
   answer(clusterID: string, result: Partial<ProbeResult> = {}): void {
-    const now = Date.now();
+    const now = clock.now();
     this.known.set(clusterID, {
       alive: true,
       since: now,
@@ -60,13 +59,15 @@ interface Running {
   stop: () => Promise<void>;
 }
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let running: Running[];
 
 beforeEach(async () => {
-  server = await new FakeApiServer({ types: TYPES }).start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock, types: TYPES });
+  client = server.client();
   running = [];
   await client.create(namespaces, { metadata: { name: NAMESPACE } });
 });
@@ -85,13 +86,13 @@ async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
   let address: string | undefined;
   const gateway = new Gateway({
     client,
-    caches: new Caches({ client, clock: systemClock, log: silentLogger }),
+    caches: new Caches({ client, clock, log: silentLogger }),
     host,
     prober,
     responder: { setAddress: (given) => (address = given) },
     lookUp: async () => Promise.resolve([]),
     counters: async () => Promise.resolve(new Map([['refused_p', { packets: 7 }]])),
-    clock: systemClock,
+    clock,
     log: silentLogger,
     events: {
       event: (subject, type, reason) => void events.push(`${subject.metadata.name} ${type} ${reason}`),
@@ -108,7 +109,7 @@ async function start(options: Partial<GatewayOptions> = {}): Promise<Running> {
     ...options,
   });
   const lifecycle = new Lifecycle([...gateway.caches(), ...gateway.components()], {
-    clock: systemClock,
+    clock,
     log: silentLogger,
     stopDeadlineMs: 5000,
   });
@@ -149,11 +150,11 @@ test('nothing is touched before our own ranges are known; then the host is set a
   host.changed();
   expect(host.sets).toEqual([]);
   await tellNetwork();
-  await eventually('set', () => host.last !== undefined);
-  await eventually('told', async () => (await facts()) !== undefined);
+  await clock.until('set', () => host.last !== undefined);
+  await clock.until('told', async () => (await facts()) !== undefined);
   expect(await facts()).toMatchObject({ endpoints: ['172.30.0.11:51820'] });
   expect(host.last?.wireguard).toMatchObject({ link: 'tributary', port: 51820 });
-  await eventually('the responder has its address', () => address() === '10.70.0.1');
+  await clock.until('the responder has its address', () => address() === '10.70.0.1');
 });
 
 test('a peer is dialled, probed and reported', async () => {
@@ -161,20 +162,20 @@ test('a peer is dialled, probed and reported', async () => {
   const tunnel = seedTunnel('p');
   const { host, prober, events, samples } = await start();
   const publicKey = tunnel.spec.peer?.publicKey ?? '';
-  await eventually('the peer is set', () => host.last?.wireguard?.peers[0]?.endpoint === '192.0.2.1:51820');
+  await clock.until('the peer is set', () => host.last?.wireguard?.peers[0]?.endpoint === '192.0.2.1:51820');
   expect(host.last?.wireguard?.peers[0]).toMatchObject({ publicKey, keepalive: 25 });
-  await eventually('it is a target', () => prober.targets.length === 1);
+  await clock.until('it is a target', () => prober.targets.length === 1);
   expect(prober.targets[0]).toMatchObject({ clusterID: 'p', address: '100.65.0.1', source: '10.70.0.1' });
   host.peers = [
-    { publicKey, endpoint: '192.0.2.1:51820', handshakeMs: Date.now(), receivedBytes: 5, sentBytes: 6 },
+    { publicKey, endpoint: '192.0.2.1:51820', handshakeMs: clock.now(), receivedBytes: 5, sentBytes: 6 },
   ];
   prober.answer('p', { mtu: 1400 });
-  await eventually('it is ready', async () => reasonOf(await stored('p'), 'Ready') === 'AsExpected');
+  await clock.until('it is ready', async () => reasonOf(await stored('p'), 'Ready') === 'AsExpected');
   const { status } = await stored('p');
   expect(status?.connection).toMatchObject({ gateway: 'n1', endpoint: '192.0.2.1:51820', rttMs: 1 });
   expect(status?.views).toEqual(tunnel.status?.views);
-  await eventually('an event', () => events.includes('p Normal TunnelReady'));
-  await eventually('metrics', () => samples().get('p')?.refusedPackets === 7);
+  await clock.until('an event', () => events.includes('p Normal TunnelReady'));
+  await clock.until('metrics', () => samples().get('p')?.refusedPackets === 7);
   expect(samples().get('p')).toMatchObject({ up: true, receivedBytes: 5, mtu: 1400 });
 });
 
@@ -185,7 +186,7 @@ test('a peer that sees as much of us as it was told sees enough', async () => {
   seedTunnel('p', { spec: { seenAs: told.map((prefix) => ({ prefix, as: prefix })) } });
   const { prober } = await start();
   prober.answer('p');
-  await eventually('judged', async () => reasonOf(await stored('p'), 'AddressesAssigned') !== undefined);
+  await clock.until('judged', async () => reasonOf(await stored('p'), 'AddressesAssigned') !== undefined);
   expect(reasonOf(await stored('p'), 'AddressesAssigned')).toBe('AsExpected');
 });
 
@@ -202,7 +203,7 @@ test('no peer is dialled through a tunnel', async () => {
   seedTunnel('q', { spec: { peer: from('10.9.1.2:51820') }, status: { views: [] } });
   seedTunnel('r', { spec: { peer: from('192.0.2.7:51820') }, status: { views: [] } });
   const { host } = await start();
-  await eventually('set', () => host.last?.wireguard?.peers.length === 3);
+  await clock.until('set', () => host.last?.wireguard?.peers.length === 3);
   expect(host.last?.wireguard?.peers.flatMap(({ endpoint }) => endpoint ?? [])).toEqual(['192.0.2.7:51820']);
 });
 
@@ -214,18 +215,18 @@ test('a peer that has moved into a tunnel is taken out of WireGuard, and begins 
   const log = { ...silentLogger, warn: (_text: string, fields: unknown) => void warned.push(fields) };
   const { host, prober } = await start({ log: { ...log, named: () => log } });
   const peers = (): unknown => host.last?.wireguard?.peers.map(({ endpoint }) => endpoint);
-  await eventually('dialled', () => String(peers()) === '192.0.2.1:51820');
+  await clock.until('dialled', () => String(peers()) === '192.0.2.1:51820');
   const routes = host.last?.routes;
   // What it has learnt by a fresh handshake `wg` keeps, whatever endpoint it is given again.
   host.peers = [
-    { publicKey, endpoint: '100.64.3.4:7', handshakeMs: Date.now(), receivedBytes: 5, sentBytes: 6 },
+    { publicKey, endpoint: '100.64.3.4:7', handshakeMs: clock.now(), receivedBytes: 5, sentBytes: 6 },
   ];
   prober.answer('p');
-  await eventually('taken out', () => Array.isArray(peers()) && String(peers()) === '');
+  await clock.until('taken out', () => Array.isArray(peers()) && String(peers()) === '');
   expect(host.last?.routes).toEqual(routes);
   expect(warned).toContainEqual({ tunnel: 'p', endpoint: '100.64.3.4:7' });
   host.peers = [];
-  await eventually('dialled again', () => String(peers()) === '192.0.2.1:51820');
+  await clock.until('dialled again', () => String(peers()) === '192.0.2.1:51820');
 });
 
 test('what fails is said once, and no number is written for its own sake', async () => {
@@ -234,11 +235,11 @@ test('what fails is said once, and no number is written for its own sake', async
   const { host, events, prober } = await start();
   host.problems = [{ reason: 'NoWireGuard', message: 'no WireGuard here' }];
   host.changed();
-  await eventually('the cause', async () => reasonOf(await stored('p'), 'Ready') === 'WireGuardNotRunning');
+  await clock.until('the cause', async () => reasonOf(await stored('p'), 'Ready') === 'WireGuardNotRunning');
   const writes = (): number => server.count(/^PATCH .*tunnels\/p\/status/);
   const before = writes();
   for (let look = 0; look < 20; look++) prober.answer('p', { alive: false, rttMs: 1 + look / 100 });
-  await eventually('all looks', () => host.sets.length > 2);
+  await clock.until('all looks', () => host.sets.length > 2);
   expect(writes() - before).toBeLessThanOrEqual(2);
   expect(events.filter((text) => text === 'p Warning WireGuardNotRunning')).toHaveLength(1);
 });
@@ -255,8 +256,8 @@ test('a route to one peer that is refused is no fault of the other', async () =>
   host.problems = [{ reason: 'Refused', message: 'route 100.66.0.0/16', about: '100.66.0.0/16' }];
   host.changed();
   for (const name of ['p', 'q']) prober.answer(name);
-  await eventually('the cause', async () => reasonOf(await stored('q'), 'Ready') === 'HostRefused');
-  await eventually('the other', async () => reasonOf(await stored('p'), 'Ready') === 'AsExpected');
+  await clock.until('the cause', async () => reasonOf(await stored('q'), 'Ready') === 'HostRefused');
+  await clock.until('the other', async () => reasonOf(await stored('p'), 'Ready') === 'AsExpected');
 });
 
 test('where wg itself cannot be run, the Tunnel says so', async () => {
@@ -266,7 +267,7 @@ test('where wg itself cannot be run, the Tunnel says so', async () => {
   host.wireguardPeers = async () => Promise.reject(new Error('wg cannot be run'));
   host.problems = [{ reason: 'Refused', message: 'wg cannot be run' }];
   await start({ host });
-  await eventually('the cause', async () => reasonOf(await stored('p'), 'Ready') === 'HostRefused');
+  await clock.until('the cause', async () => reasonOf(await stored('p'), 'Ready') === 'HostRefused');
 });
 
 test('pods that run at the peer and the peer’s pods here, by what says so', async () => {
@@ -292,16 +293,16 @@ test('pods that run at the peer and the peer’s pods here, by what says so', as
   seedPod('shop-p/lent', 'n1', '10.1.0.6', remote);
   seedPod('other/liar', 'n1', '10.1.0.7', remote);
   const { host } = await start();
-  await eventually('set', () => host.last !== undefined);
+  await clock.until('set', () => host.last !== undefined);
   const text = JSON.stringify(host.last);
   expect(text).toContain('100.64.0.5');
   expect(text).toContain('10.1.0.6');
   expect(text).not.toContain('10.1.0.5');
   expect(text).not.toContain('10.1.0.7');
   seedPod('shop/away2', 'milan-node', '100.64.0.8');
-  await eventually('the new one too', () => JSON.stringify(host.last).includes('100.64.0.8'));
+  await clock.until('the new one too', () => JSON.stringify(host.last).includes('100.64.0.8'));
   await client.delete(virtualNodes, { name: 'milan' });
-  await eventually('gone with its node', () => !JSON.stringify(host.last).includes('100.64.0.5'));
+  await clock.until('gone with its node', () => !JSON.stringify(host.last).includes('100.64.0.5'));
 });
 
 test('a restart wants the same of the host at its first word, a learnt endpoint included', async () => {
@@ -311,20 +312,20 @@ test('a restart wants the same of the host at its first word, a learnt endpoint 
   const learnt = {
     publicKey,
     endpoint: '198.51.100.7:40001',
-    handshakeMs: Date.now(),
+    handshakeMs: clock.now(),
     receivedBytes: 1,
     sentBytes: 1,
   };
   const first = await start();
   first.host.peers = [learnt];
   first.prober.answer('p');
-  await eventually('settled', () => first.host.last?.wireguard?.peers[0]?.endpoint === '198.51.100.7:40001');
+  await clock.until('settled', () => first.host.last?.wireguard?.peers[0]?.endpoint === '198.51.100.7:40001');
   const wanted = first.host.last;
   await first.stop();
   expect(first.host.cleaned).toEqual([]);
   // The kernel has gone on alone.
   const second = await startWith([learnt]);
-  await eventually('set', () => second.host.sets.length > 0);
+  await clock.until('set', () => second.host.sets.length > 0);
   expect(second.host.sets[0]).toEqual(wanted);
 });
 
@@ -339,21 +340,21 @@ test('who does not lead does not touch the host', async () => {
   await tellNetwork();
   let leads = false;
   const { host } = await start({ leading: () => leads });
-  await eventually('the key is told', async () => (await facts()) !== undefined);
+  await clock.until('the key is told', async () => (await facts()) !== undefined);
   host.changed();
   expect(host.sets).toEqual([]);
   leads = true;
   host.changed();
-  await eventually('set', () => host.sets.length > 0);
+  await clock.until('set', () => host.sets.length > 0);
 });
 
 test('what others change on the host is put right at once', async () => {
   await tellNetwork();
   const { host } = await start();
-  await eventually('set', () => host.sets.length > 0);
+  await clock.until('set', () => host.sets.length > 0);
   const before = host.sets.length;
   host.changed();
-  await eventually('again', () => host.sets.length > before);
+  await clock.until('again', () => host.sets.length > before);
   expect(host.last).toEqual(host.sets[before - 1]);
 });
 
@@ -361,8 +362,8 @@ test('who cannot be dialled says so, and keeps the mapping open', async () => {
   await tellNetwork();
   seedTunnel('p');
   const { host } = await start({ endpoints: [] });
-  await eventually('told', async () => (await facts())?.endpoints.length === 0);
-  await eventually('set', () => host.last?.wireguard?.peers[0]?.keepalive === 5);
+  await clock.until('told', async () => (await facts())?.endpoints.length === 0);
+  await clock.until('set', () => host.last?.wireguard?.peers[0]?.keepalive === 5);
 });
 
 test('a tunnel that goes is taken out, also of the probes', async () => {
@@ -370,8 +371,8 @@ test('a tunnel that goes is taken out, also of the probes', async () => {
   seedTunnel('p');
   seedTunnel('q');
   const { host, prober } = await start();
-  await eventually('both', () => host.last?.wireguard?.peers.length === 2);
+  await clock.until('both', () => host.last?.wireguard?.peers.length === 2);
   await client.delete(tunnels, { name: 'q' });
-  await eventually('one', () => host.last?.wireguard?.peers.length === 1);
-  await eventually('one target', () => prober.targets.length === 1);
+  await clock.until('one', () => host.last?.wireguard?.peers.length === 1);
+  await clock.until('one target', () => prober.targets.length === 1);
 });

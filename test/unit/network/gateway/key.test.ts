@@ -4,23 +4,26 @@ import { readGatewayFacts } from '../../../../src/api/own-network.ts';
 import { configMaps, secrets } from '../../../../src/api/resources.ts';
 import type { ConfigMap, KubeObject, Secret } from '../../../../src/api/wire.ts';
 import type { ResourceType } from '../../../../src/api/resources.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { ignoring } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { KeyKeeper } from '../../../../src/network/gateway/key.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 const NAMESPACE = 'tributary-system';
 const ENDPOINTS = ['172.30.0.11:51820'];
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let made: string[];
 
 beforeEach(async () => {
-  server = await new FakeApiServer().start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock });
+  client = server.client();
   made = [];
 });
 

@@ -5,26 +5,27 @@ import { NETWORK_CONFIG_MAP, ownNetworkData } from '../../../../src/api/own-netw
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { KubeObject, Lease } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { FENCE_MS, fenceIn, gatewayNodeOf } from '../../../../src/network/node/facts.ts';
 import { NodeNetwork } from '../../../../src/network/node/node.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { RecordingHost } from '../../../support/recording-host.ts';
 import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
 
 const NAMESPACE = 'tributary-system';
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let lifecycles: Lifecycle[];
 
 beforeEach(async () => {
-  server = await new FakeApiServer({ types: [tunnels] as ResourceType<KubeObject>[] }).start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock, types: [tunnels] as ResourceType<KubeObject>[] });
+  client = server.client();
   lifecycles = [];
   const data = ownNetworkData(NETWORK);
   await client.create(configMaps, { metadata: { namespace: NAMESPACE, name: NETWORK_CONFIG_MAP }, data });
@@ -39,9 +40,9 @@ afterEach(async () => {
 async function start(nodeName: string): Promise<RecordingHost> {
   const host = new RecordingHost();
   const network = new NodeNetwork({
-    caches: new Caches({ client, clock: systemClock, log: silentLogger }),
+    caches: new Caches({ client, clock, log: silentLogger }),
     host,
-    clock: systemClock,
+    clock,
     log: silentLogger,
     namespace: NAMESPACE,
     nodeName,
@@ -49,7 +50,7 @@ async function start(nodeName: string): Promise<RecordingHost> {
     vxlanLink: 'tributary-vx',
     mtu: 1420,
   });
-  const options = { clock: systemClock, log: silentLogger, stopDeadlineMs: 5000 };
+  const options = { clock, log: silentLogger, stopDeadlineMs: 5000 };
   const lifecycle = new Lifecycle(network.components(), options);
   lifecycles.push(lifecycle);
   await lifecycle.start(new AbortController().signal);
@@ -58,7 +59,7 @@ async function start(nodeName: string): Promise<RecordingHost> {
 
 async function hold(holderIdentity: string): Promise<void> {
   const metadata = { namespace: NAMESPACE, name: 'tributary-gateway' };
-  const spec = { holderIdentity, renewTime: new Date().toISOString().replace('Z', '000Z') };
+  const spec = { holderIdentity, renewTime: new Date(clock.now()).toISOString().replace('Z', '000Z') };
   const list = await client.list(leases, { namespace: NAMESPACE });
   if (list.items.length === 0) await client.create(leases, { metadata, spec });
   else await client.patch(leases, metadata, { type: 'merge', body: { spec } });
@@ -100,27 +101,27 @@ test('the way follows the holder of the lease', async () => {
   server.seed(tunnels, tunnelOf('p'));
   await hold('n2');
   const host = await start('n1');
-  await eventually('by n2', () => hopsOf(host).join() === '10.70.0.3');
+  await clock.until('by n2', () => hopsOf(host).join() === '10.70.0.3');
   expect(host.last?.owner).toBe('node');
   await hold('n1');
-  await eventually('its own', () => hopsOf(host).length === 0);
+  await clock.until('its own', () => hopsOf(host).length === 0);
   await hold('');
   host.changed();
   await hold('n2');
-  await eventually('by n2 again', () => hopsOf(host).join() === '10.70.0.3');
+  await clock.until('by n2 again', () => hopsOf(host).join() === '10.70.0.3');
 });
 
 test('what a gateway left here is removed when another node has the lease, once, whether or not it is renewed', async () => {
   await hold('n1');
   const host = await start('n1');
-  await eventually('set', () => host.sets.length > 0);
+  await clock.until('set', () => host.sets.length > 0);
   expect(host.cleaned).toEqual([]);
   await hold('n2');
-  await eventually('cleaned', () => host.cleaned.length > 0);
+  await clock.until('cleaned', () => host.cleaned.length > 0);
   for (let renewal = 0; renewal < 5; renewal++) await hold('n2');
   const before = host.sets.length;
   host.changed();
-  await eventually('a look', () => host.sets.length > before);
+  await clock.until('a look', () => host.sets.length > before);
   expect(host.cleaned).toEqual(['gateway']);
 });
 
@@ -131,24 +132,24 @@ test('one that comes back in time is not fenced', async () => {
   await hold('n1');
   await hold('n1');
   const later = await start('n2');
-  await eventually('the other was', () => later.cleaned.length > 0);
+  await clock.until('the other was', () => later.cleaned.length > 0);
   expect(host.cleaned).toEqual([]);
 });
 
 test('renewals of the lease wake nobody', async () => {
   await hold('n2');
   const host = await start('n1');
-  await eventually('cleaned', () => host.cleaned.length > 0);
+  await clock.until('cleaned', () => host.cleaned.length > 0);
   const before = host.sets.length;
   for (let renewal = 0; renewal < 20; renewal++) await hold('n2');
   const other = await start('n3');
-  await eventually('watched', () => other.sets.length > 0);
+  await clock.until('watched', () => other.sets.length > 0);
   expect(host.sets).toHaveLength(before);
 });
 
 test('without our own ranges nothing is touched, and stopping leaves all as it is', async () => {
   const host = await start('n1');
-  await eventually('set', () => host.sets.length > 0);
+  await clock.until('set', () => host.sets.length > 0);
   await client.delete(configMaps, { namespace: NAMESPACE, name: NETWORK_CONFIG_MAP });
   const before = host.sets.length;
   server.seed(tunnels, tunnelOf('p'));
@@ -157,7 +158,7 @@ test('without our own ranges nothing is touched, and stopping leaves all as it i
     metadata: { namespace: NAMESPACE, name: NETWORK_CONFIG_MAP },
     data: ownNetworkData(NETWORK),
   });
-  await eventually('set again', () => host.sets.length > before);
+  await clock.until('set again', () => host.sets.length > before);
   for (const set of host.sets) expect(set.links).not.toEqual([]);
   await lifecycles.pop()?.stop();
   expect(host.cleaned).toEqual([]);

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { eventually } from '../../../support/eventually.ts';
 import { World } from './support/world.ts';
 
 /**
@@ -20,18 +19,14 @@ const points = (count: number): number[] => Array.from({ length: count }, (_, in
 
 /** Starts another one as soon as this one has crashed. */
 function supervised(k: number, when: 'before' | 'after', what: 'up' | 'down'): { over: () => Promise<void> } {
-  const { crashed } = world.crashAt(k, when);
-  let isOver = false;
-  const watch = (async (): Promise<void> => {
-    await eventually('crashed or over', () => crashed() || isOver, TIMEOUT_MS);
-    if (!crashed()) return;
+  const { crashed, crash } = world.crashAt(k, when);
+  const supervision = crash.then(async () => {
     crashes[what]++;
     await world.replaceAll();
-  })();
+  });
   return {
     over: async () => {
-      isOver = true;
-      await watch;
+      if (crashed()) await supervision;
     },
   };
 }
@@ -46,7 +41,7 @@ describe.each(['before', 'after'] as const)('killed %s', (when) => {
       await world.established();
       await supervision.over();
       await world.established();
-      await eventually('agreed', () => {
+      await world.until('agreed', () => {
         const { contract } = world.advertisement?.status ?? {};
         return contract !== undefined && contract.text === world.provider.contract?.text;
       });

@@ -1,5 +1,4 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { eventually } from '../../../support/eventually.ts';
 import { World, type Running } from './support/world.ts';
 
 // Two busy cores are enough.
@@ -30,7 +29,7 @@ test('a token is renewed well before it ends, time and again, and never is there
     least = Math.min(least, lastExpiry - world.clock.now());
     lives.push((lastExpiry = expires()));
   });
-  await eventually('renewed five times', () => lives.length >= 5, 20_000);
+  await world.until('renewed five times', () => lives.length >= 5);
   expect(least).toBeGreaterThan(0);
   expect(world.kubeconfig?.token).toBe(`token-${world.provider.tokens}`);
   expect(world.advertisement?.status?.credentialExpires).toBeDefined();
@@ -49,43 +48,42 @@ test('a person has a token renewed, once for each word, also by the next process
     });
   };
   renew('one');
-  await eventually('renewed', () => world.kubeconfig?.token === 'token-2');
+  await world.until('renewed', () => world.kubeconfig?.token === 'token-2');
   renew('two');
-  await eventually('renewed again', () => world.kubeconfig?.token === 'token-3');
+  await world.until('renewed again', () => world.kubeconfig?.token === 'token-3');
   await running.stop();
   await world.start();
-  const until = world.clock.monotonic() + 60_000;
-  await eventually('a minute later', () => world.clock.monotonic() > until);
+  await world.clock.advance(60_000);
   expect(world.kubeconfig?.token).toBe('token-3');
 });
 
 test('without a link the old token stays, and the first thing on a new one is another', async () => {
   await established(30_000);
   world.link(false);
-  await eventually('about to end', () => world.clock.now() > expires() - 8000);
+  await world.until('about to end', () => world.clock.now() > expires() - 8000);
   expect(world.kubeconfig?.token).toBe('token-1');
   world.link(true);
-  await eventually('renewed', () => world.kubeconfig?.token === 'token-2');
+  await world.until('renewed', () => world.kubeconfig?.token === 'token-2');
 });
 
 test('a provider that gives none is asked again, ever more rarely, and what is wrong is said', async () => {
   world = await new World().up();
   world.callFails = true;
   const { borrowing } = await world.start();
-  await eventually('asked often', () => world.calls >= 4, 20_000);
-  await eventually('said', () => world.condition('CredentialValid')?.status === 'False');
+  await world.until('asked often', () => world.calls >= 4);
+  await world.until('said', () => world.condition('CredentialValid')?.status === 'False');
   expect(world.condition('CredentialValid')).toMatchObject({ reason: 'NoLink' });
   expect(borrowing.report(world.id)).toMatchObject({ phase: 'Accepted', reason: 'SettingUp' });
   expect(world.virtualNode('milan')).toBeUndefined();
   world.callFails = false;
-  await world.established(30_000);
+  await world.established();
 }, 60_000);
 
 test.each(['', 'white space', 'x'.repeat(20_000)])('a token that is none is not used', async (token) => {
   world = await new World().up();
   world.provider.credential = () => ({ token, expires: new Date(world.clock.now() + 60_000).toISOString() });
   await world.start();
-  await eventually(
+  await world.until(
     'said',
     () => world.condition('CredentialValid')?.message.includes('that is none') ?? false,
   );
@@ -105,7 +103,7 @@ test('a token that the API server refuses is replaced', async () => {
     message: '401',
   };
   storage.update('virtualnodes.tributary.dev', { ...object, status: { conditions: [condition] } });
-  await eventually('renewed', () => world.kubeconfig?.token === 'token-2');
+  await world.until('renewed', () => world.kubeconfig?.token === 'token-2');
 });
 
 test('a Secret that somebody spoils or deletes is made anew', async () => {
@@ -115,7 +113,7 @@ test('a Secret that somebody spoils or deletes is made anew', async () => {
   const { secret } = world;
   if (secret === undefined) throw new Error('no Secret');
   storage.update('secrets', { ...secret, data: { kubeconfig: 'bm9uZQ==' } });
-  await eventually('repaired', () => world.kubeconfigText()?.includes('token-1') ?? false);
+  await world.until('repaired', () => world.kubeconfigText()?.includes('token-1') ?? false);
   storage.remove('secrets', key);
-  await eventually('there again', () => world.kubeconfigText()?.includes('token-1') ?? false);
+  await world.until('there again', () => world.kubeconfigText()?.includes('token-1') ?? false);
 });

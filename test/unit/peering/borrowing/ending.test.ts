@@ -1,6 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { nodes, pods } from '../../../../src/api/resources.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { World, type Running } from './support/world.ts';
 
 // Two busy cores are enough.
@@ -35,12 +34,12 @@ test('pods that do not end are ended by force, a dead agent or not, and nothing 
   const own = world.home.seed(nodes, { metadata: { name: 'real' } });
   const took = await tookMs(async () => {
     world.want({ wanted: false });
-    await eventually('gone', () => world.advertisement === undefined, 20_000);
+    await world.until('gone', () => world.advertisement === undefined);
   });
   expect(took).toBeGreaterThanOrEqual(4000);
   expect(pod('elsewhere')).toBeDefined();
   expect(world.home.storage.get('nodes', 'real')).toEqual(own);
-  await eventually('withdrawn', () => world.provider.request === undefined);
+  await world.until('withdrawn', () => world.provider.request === undefined);
   expect(world.leftovers()).toEqual(['nodes/real', 'pods/elsewhere']);
 });
 
@@ -65,7 +64,7 @@ test('the request stands until nothing is left here, then it is withdrawn', asyn
   world.addPod('web', 'milan');
   world.agents.stubborn = true;
   world.want({ wanted: false });
-  await eventually('ending', () => pod('web')?.metadata.deletionTimestamp !== undefined);
+  await world.until('ending', () => pod('web')?.metadata.deletionTimestamp !== undefined);
   expect(world.provider.request?.namespaces).toEqual(['shop']);
   expect(world.provider.acceptance?.text).toBe(world.provider.contract?.text);
   expect(world.secret).toBeDefined();
@@ -80,7 +79,7 @@ test('with the provider dead and the link down, all of it ends in time', async (
   world.agents.dead = true;
   world.link(false);
   world.want({ wanted: false, force: true });
-  await eventually('gone', () => world.advertisement === undefined, 20_000);
+  await world.until('gone', () => world.advertisement === undefined);
   expect(world.leftovers()).toEqual(['the request']);
   world.link(true);
   await world.gone();
@@ -92,12 +91,15 @@ test('wanted again on the way: opened again, and nothing of it is lost', async (
   world.addPod('web', 'milan');
   world.agents.stubborn = true;
   world.want({ wanted: false });
-  await eventually('ending', () => borrowing.report(world.id).phase === 'Ending' && pod('web') !== undefined);
-  await eventually('closed', () => world.virtualNode('milan')?.spec.taints?.length === 1);
+  await world.until(
+    'ending',
+    () => borrowing.report(world.id).phase === 'Ending' && pod('web') !== undefined,
+  );
+  await world.until('closed', () => world.virtualNode('milan')?.spec.taints?.length === 1);
   world.want({ wanted: true });
-  await eventually('open', () => world.virtualNode('milan')?.spec.taints === undefined);
+  await world.until('open', () => world.virtualNode('milan')?.spec.taints === undefined);
   expect(world.virtualNode('milan')?.metadata.annotations).not.toHaveProperty('tributary.dev/ending-since');
-  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
   expect(world.virtualNode('milan')?.metadata.uid).toBe(uid);
 });
 
@@ -105,11 +107,10 @@ test('an Advertisement that a person deletes ends the peering; still wanted, it 
   await established();
   const { uid } = world.advertisement?.metadata ?? {};
   const { advertisements } = await import('../../../../src/api/advertisement.ts');
-  const { createClient } = await import('../../../../src/kube/http-client.ts');
-  const client = createClient({ ...world.home.credentials(), token: async () => 'cluster-role' });
+  const client = world.home.client({ token: async () => 'cluster-role' });
   await client.delete(advertisements, { name: world.id });
   await client.close();
-  await eventually('anew', () => ![undefined, uid].includes(world.advertisement?.metadata.uid));
+  await world.until('anew', () => ![undefined, uid].includes(world.advertisement?.metadata.uid));
   await world.established();
 });
 
@@ -121,7 +122,7 @@ test.each(['Denied', 'Ended'] as const)(
     world.provider.verdict = verdict;
     world.provider.contract = undefined;
     world.say();
-    await eventually('denied', () => borrowing.report(world.id).phase === 'Denied');
+    await world.until('denied', () => borrowing.report(world.id).phase === 'Denied');
     expect(borrowing.report(world.id)).toMatchObject(
       verdict === 'Denied'
         ? { reason: 'DeniedByPeer', message: 'the provider says: not you' }
@@ -141,14 +142,14 @@ test('a restart keeps what was agreed on, without the link and without a new tok
   const { borrowing } = await established();
   expect(world.calls).toBe(1);
   const { secret } = world;
-  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
   world.connected = false;
   const next = await world.replaceAll();
   expect(next.borrowing.report(world.id).phase).toBe('Established');
   const from = world.home.log.length;
-  await eventually('opened again', () => world.reach.opened === 2);
+  await world.until('opened again', () => world.reach.opened === 2);
   world.link(true);
-  await eventually('heard', () => world.reach.opened === 3);
+  await world.until('heard', () => world.reach.opened === 3);
   expect(world.calls).toBe(1);
   expect(world.secret).toEqual(secret);
   expect(world.home.log.slice(from).filter((line) => !line.startsWith('GET'))).toEqual([]);
@@ -159,9 +160,9 @@ test('a clock that is set far forward ends nothing while the provider is there',
   const { uid } = world.virtualNode('milan')?.metadata ?? {};
   world.addPod('web', 'milan');
   world.jump(24 * 3_600_000);
-  await eventually('said', () => world.advertisement?.status?.reason === 'Expired');
+  await world.until('said', () => world.advertisement?.status?.reason === 'Expired');
   world.say();
-  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
   expect(world.virtualNode('milan')?.metadata.uid).toBe(uid);
   expect(world.virtualNode('milan')?.metadata.annotations).not.toHaveProperty('tributary.dev/ending-since');
   expect(pod('web')?.metadata.deletionTimestamp).toBeUndefined();
@@ -172,12 +173,12 @@ test('an offer that nobody renews: said at once, ended after the time that the c
   world.link(false);
   // The offer's life, and what two clocks may differ by.
   world.jump(3_600_000 + 300_000);
-  await eventually('said', () => world.advertisement?.status?.reason === 'Expired');
-  await eventually('still in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('said', () => world.advertisement?.status?.reason === 'Expired');
+  await world.until('still in use', () => borrowing.report(world.id).phase === 'Established');
   expect(world.virtualNode('milan')?.spec.taints).toBeUndefined();
   world.jump(3_600_000);
-  await eventually('over', () => world.secret === undefined && world.virtualNode('milan') === undefined);
-  await eventually('forgotten', () => world.advertisement?.status?.contract === undefined);
+  await world.until('over', () => world.secret === undefined && world.virtualNode('milan') === undefined);
+  await world.until('forgotten', () => world.advertisement?.status?.contract === undefined);
 });
 
 test('what bears a provider’s name without an Advertisement is taken down', async () => {
@@ -202,7 +203,7 @@ test('a Node of the same name that is not ours keeps its pods', async () => {
     status: { phase: 'Running' },
   });
   world.want({ wanted: false });
-  await eventually('gone', () => world.advertisement === undefined);
+  await world.until('gone', () => world.advertisement === undefined);
   expect(storage.get('nodes', 'milan')).toBeDefined();
   expect(storage.get('pods', 'kube-system/system')?.metadata.deletionTimestamp).toBeUndefined();
 });

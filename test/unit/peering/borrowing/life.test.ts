@@ -1,6 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { namespaces } from '../../../../src/api/resources.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { World, policy } from './support/world.ts';
 
 // Two busy cores are enough.
@@ -32,7 +31,7 @@ test('from an offer to a virtual node, and back to nothing', async () => {
     virtualNodes: ['milan'],
   });
   expect(status?.contract).toEqual(world.provider.contract);
-  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
   expect(world.virtualNode('milan')?.spec).toMatchObject({
     kubeconfigSecretRef: { namespace: 'tributary-system', name: `tributary-kubeconfig-${world.id}` },
     resources: { cpu: '8', memory: '16Gi', pods: '100' },
@@ -53,7 +52,7 @@ test('from an offer to a virtual node, and back to nothing', async () => {
   world.addPod('web', 'milan');
   world.want({ wanted: false });
   await world.gone();
-  await eventually('at rest', () => borrowing.report(world.id).phase === 'None');
+  await world.until('at rest', () => borrowing.report(world.id).phase === 'None');
   expect(world.reach).toMatchObject({ opened: 1 });
   expect(world.events.map((text) => text.split(':')[0])).toEqual([
     'OfferAccepted',
@@ -66,16 +65,16 @@ test('a Manual policy waits for a person, and a person may say no', async () => 
   await up();
   world.wish = { ...world.wish, policy: policy({ approval: 'Manual' }) };
   const { borrowing } = await world.start();
-  await eventually('offered', () => borrowing.report(world.id).reason === 'WaitingForApproval');
+  await world.until('offered', () => borrowing.report(world.id).reason === 'WaitingForApproval');
   expect(world.provider.acceptance).toBeUndefined();
   world.patchAdvertisement({ approval: 'Approved' });
   await world.established();
   world.patchAdvertisement({ approval: 'Denied' });
-  await eventually('taken down', () => world.secret === undefined && world.agents.running.size === 0);
-  await eventually('denied', () => borrowing.report(world.id).reason === 'DeniedHere');
+  await world.until('taken down', () => world.secret === undefined && world.agents.running.size === 0);
+  await world.until('denied', () => borrowing.report(world.id).reason === 'DeniedHere');
   expect(world.advertisement?.status).toMatchObject({ decision: 'Refused', reason: 'DeniedHere' });
-  await eventually('forgotten', () => world.advertisement?.status?.contract === undefined);
-  await eventually('and taken back', () => world.provider.acceptance === undefined);
+  await world.until('forgotten', () => world.advertisement?.status?.contract === undefined);
+  await world.until('and taken back', () => world.provider.acceptance === undefined);
   // The request stands: the person has spoken about the offer only.
   expect(world.provider.request).toBeDefined();
 });
@@ -86,11 +85,11 @@ test('a namespace that is not offloaded although somebody has named it is told',
   const { borrowing } = await world.start();
   await world.established();
   const message = (): string | undefined => borrowing.report(world.id).message;
-  await eventually('told', () => message()?.endsWith("the cluster's own: kube-system, typo") === true);
+  await world.until('told', () => message()?.endsWith("the cluster's own: kube-system, typo") === true);
   world.home.seed(namespaces, { metadata: { name: 'typo' } });
-  await eventually('one is there now', () => message()?.endsWith("the cluster's own: kube-system") === true);
+  await world.until('one is there now', () => message()?.endsWith("the cluster's own: kube-system") === true);
   world.want({ policy: policy() });
-  await eventually('nothing is missed', () => message() === '1 of 1 ready');
+  await world.until('nothing is missed', () => message() === '1 of 1 ready');
 });
 
 test('a namespace that is being deleted is given up when it is gone, so that its pods can be ended over there', async () => {
@@ -103,8 +102,8 @@ test('a namespace that is being deleted is given up when it is gone, so that its
   const going = { finalizers: ['test/pods'], deletionTimestamp: '2026-01-01T00:00:00Z' };
   storage.update('namespaces', { ...shop, metadata: { ...shop.metadata, ...going } });
   world.want({ namespaces: ['spare'] });
-  await eventually('spare as well', () => world.provider.request?.namespaces.includes('spare') === true);
+  await world.until('spare as well', () => world.provider.request?.namespaces.includes('spare') === true);
   expect(world.provider.request?.namespaces).toEqual(['shop', 'spare']);
   storage.remove('namespaces', 'shop');
-  await eventually('shop is gone', () => world.provider.request?.namespaces.join() === 'spare');
+  await world.until('shop is gone', () => world.provider.request?.namespaces.join() === 'spare');
 });

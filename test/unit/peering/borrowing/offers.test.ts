@@ -2,7 +2,6 @@ import { afterEach, expect, jest, test } from '@jest/globals';
 import { ANNOTATION_NODE_NAME } from '../../../../src/peering/borrowing/names.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { canonicalText } from '../../../../src/peering/canonical.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { World, policy } from './support/world.ts';
 
 // Two busy cores are enough.
@@ -33,8 +32,8 @@ test('a smaller share reaches the virtual node, and no pod, token or agent is to
   world.provider.resources = { cpu: '2', memory: '16Gi', pods: '100' };
   world.provider.renew();
   world.say();
-  await eventually('cpu 2', () => cpu() === '2');
-  await eventually('agreed', () => world.advertisement?.status?.contract?.providerSignature !== undefined);
+  await world.until('cpu 2', () => cpu() === '2');
+  await world.until('agreed', () => world.advertisement?.status?.contract?.providerSignature !== undefined);
   const writes = world.home.log.slice(from).filter((line) => !line.startsWith('GET'));
   expect(writes.filter((line) => /pods|secrets/u.test(line))).toEqual([]);
   expect(world.agents.ensured).toBe(ensured);
@@ -48,8 +47,8 @@ test('an offer renewed as it was needs no new contract and changes no virtual no
   const before = generation() ?? 0;
   world.provider.renew();
   world.say();
-  await eventually('kept', () => (generation() ?? 0) > before);
-  await eventually('quiet', () => world.advertisement?.status?.observedGeneration === 2);
+  await world.until('kept', () => (generation() ?? 0) > before);
+  await world.until('quiet', () => world.advertisement?.status?.observedGeneration === 2);
   expect(world.advertisement?.status?.contract).toEqual(contract);
   expect(world.virtualNode('milan')?.metadata.resourceVersion).toBe(version);
 });
@@ -60,7 +59,7 @@ test('a contract that the provider has lost is signed anew', async () => {
   world.provider.contract = undefined;
   world.provider.renew();
   world.say();
-  await eventually('signed anew', () => {
+  await world.until('signed anew', () => {
     const now = world.advertisement?.status?.contract;
     return now?.text !== text && now?.providerSignature !== undefined;
   });
@@ -93,14 +92,14 @@ test('what is no offer to us is refused with its cause, told once, and the old o
   }
   expect(world.events.filter((text) => text.startsWith('OfferInvalid'))).toHaveLength(bad.length);
   expect(generation()).toBe(offer.generation);
-  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
 });
 
 test('a contract that another has signed is none', async () => {
   world = await new World().up();
   world.provider.verdict = 'Pending';
   const { borrowing } = await world.start();
-  await eventually('asked', () => world.provider.request !== undefined);
+  await world.until('asked', () => world.provider.request !== undefined);
   const text = '{}';
   const forged = Identity.generate().sign('contract', text);
   const peer = { clusterID: world.id, publicKey: world.provider.identity.publicKey };
@@ -121,7 +120,7 @@ test('what is wrong with a grant is no reason to miss an offer, nor the other wa
     ...(grant && { grant: { ...grant, contract } }),
   });
   await expect(asked).rejects.toThrow('signature of the contract');
-  await eventually(
+  await world.until(
     'the label of the new offer',
     () => world.virtualNode('milan')?.spec.labels?.['disk'] === 'fast',
   );
@@ -132,25 +131,25 @@ test('an offer that is taken back, or no longer fits, lets nothing new in until 
   const { borrowing } = await established();
   world.provider.withdrawn = true;
   world.say();
-  await eventually('closed', closed);
-  await eventually('said so', () => world.advertisement?.status?.reason === 'Withdrawn');
+  await world.until('closed', closed);
+  await world.until('said so', () => world.advertisement?.status?.reason === 'Withdrawn');
   expect(world.advertisement?.status?.decision).toBe('Expired');
-  await eventually('in use', () => borrowing.report(world.id).phase === 'Established');
+  await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
   world.provider.withdrawn = false;
   world.say();
-  await eventually('open again', () => !closed());
+  await world.until('open again', () => !closed());
   world.want({ policy: policy({ minimum: { cpu: '100' } }) });
-  await eventually('closed again', closed);
-  await eventually('said so', () => world.advertisement?.status?.reason === 'BelowMinimum');
+  await world.until('closed again', closed);
+  await world.until('said so', () => world.advertisement?.status?.reason === 'BelowMinimum');
   expect(world.advertisement?.status?.decision).toBe('Refused');
   world.want({ policy: policy() });
-  await eventually('open once more', () => !closed());
+  await world.until('open once more', () => !closed());
 });
 
 test('ceilings of the policy are what is taken, also when they change', async () => {
   await established();
   world.want({ policy: policy({ ceilings: { cpu: '3' } }) });
-  await eventually('cpu 3', () => cpu() === '3');
+  await world.until('cpu 3', () => cpu() === '3');
 });
 
 test('without a policy the word of the person who asked is enough, and may be taken back', async () => {
@@ -159,7 +158,7 @@ test('without a policy the word of the person who asked is enough, and may be ta
   await world.start();
   await world.established();
   world.patchAdvertisement({ approval: 'Denied' });
-  await eventually('refused', () => world.advertisement?.status?.decision !== 'Accepted');
+  await world.until('refused', () => world.advertisement?.status?.decision !== 'Accepted');
 });
 
 test('namespaces that nobody here has named do not leave the cluster', async () => {
@@ -177,8 +176,8 @@ test('namespaces that nobody here has named do not leave the cluster', async () 
   const watched = (): unknown => world.agents.running.get(world.id)?.namespaces;
   expect(watched()).toEqual(['shop', 'spare']);
   world.want({ namespaces: [] });
-  await eventually('taken out', () => world.virtualNode('milan')?.spec.namespaces?.length === 1);
-  await eventually('and given up by the agent', () => JSON.stringify(watched()) === '["shop"]');
+  await world.until('taken out', () => world.virtualNode('milan')?.spec.namespaces?.length === 1);
+  await world.until('and given up by the agent', () => JSON.stringify(watched()) === '["shop"]');
 });
 
 test('another tenant namespace is put in only after the old one was taken out', async () => {
@@ -191,7 +190,7 @@ test('another tenant namespace is put in only after the old one was taken out', 
   world.provider.renew();
   world.say();
   const last = JSON.stringify([{ homeNamespace: 'shop', tenantNamespace: 'shop-new' }]);
-  await eventually('moved', () => seen.at(-1) === last);
+  await world.until('moved', () => seen.at(-1) === last);
   expect([...new Set(seen)]).toEqual(
     [JSON.stringify([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]), '[]', last].filter((text) =>
       seen.includes(text),
@@ -205,7 +204,7 @@ test('the join token is said until the provider has decided, and then no more', 
   world.wish = { ...world.wish, joinToken: 'a-token' };
   world.provider.verdict = 'Pending';
   await world.start();
-  await eventually('asked', () => world.provider.request?.joinToken === 'a-token');
+  await world.until('asked', () => world.provider.request?.joinToken === 'a-token');
   world.provider.verdict = 'Automatic';
   const { request } = world.provider;
   world.provider.received({ ...(request && { request }) });
@@ -225,7 +224,7 @@ test('a name that another has is left to it', async () => {
   await world.established();
   expect(world.virtualNode(`peer-${world.id}`)).toBeDefined();
   world.want({ wanted: false });
-  await eventually('gone', () => world.advertisement === undefined);
+  await world.until('gone', () => world.advertisement === undefined);
   expect(world.home.storage.get('nodes', 'milan')).toEqual(theirs);
   expect(world.virtualNode(short)).toEqual(byHand);
 });
@@ -236,8 +235,8 @@ test('the name once chosen stays, whatever the cluster calls itself', async () =
   world.provider.resources = { cpu: '1', memory: '1Gi', pods: '10' };
   world.provider.renew();
   world.say();
-  await eventually('known by the new name', () => world.advertisement?.spec.clusterName === 'Turin');
-  await eventually('cpu 1', () => cpu() === '1');
+  await world.until('known by the new name', () => world.advertisement?.spec.clusterName === 'Turin');
+  await world.until('cpu 1', () => cpu() === '1');
   expect(world.advertisement?.metadata.annotations?.[ANNOTATION_NODE_NAME]).toBe('milan');
   expect(world.virtualNode('turin')).toBeUndefined();
 });
@@ -257,13 +256,13 @@ test('what people add to a virtual node stays; what is ours is taken back', asyn
       taints: [taint],
     },
   });
-  await eventually('cpu 8 again', () => cpu() === '8');
+  await world.until('cpu 8 again', () => cpu() === '8');
   world.provider.more = { labels: {} };
   world.provider.renew();
   world.say();
   // A label alone is no matter of the contract.
   const labels = (): Record<string, string> => world.virtualNode('milan')?.spec.labels ?? {};
-  await eventually('our label is off', () => !('topology.kubernetes.io/region' in labels()));
+  await world.until('our label is off', () => !('topology.kubernetes.io/region' in labels()));
   expect(labels()).toMatchObject({ disk: 'fast', 'kubernetes.io/arch': 'arm64' });
   expect(world.virtualNode('milan')?.spec.taints).toEqual([taint]);
 });
@@ -288,15 +287,14 @@ test('PerNode: one for each node over there; one too many takes nothing new, and
   world.say();
   const isClosed = (): boolean =>
     world.virtualNode(second)?.spec.taints?.some(({ key }) => key === 'tributary.dev/closed') ?? false;
-  await eventually('the second is closed', isClosed);
+  await world.until('the second is closed', isClosed);
   expect(world.virtualNode(first)?.spec.taints ?? []).toEqual([]);
   // Far longer than pods are given where a peering ends.
-  const until = world.clock.monotonic() + 120_000;
-  await eventually('two minutes later', () => world.clock.monotonic() > until);
+  await world.clock.advance(120_000);
   expect(world.home.storage.get('pods', 'shop/web-1')?.metadata).not.toHaveProperty('deletionTimestamp');
   expect(names()).toEqual([first, second]);
   world.home.storage.remove('pods', 'shop/web-1');
-  await eventually('one left', () => names().length === 1 && world.virtualNode(second) === undefined);
+  await world.until('one left', () => names().length === 1 && world.virtualNode(second) === undefined);
   expect(names()).toEqual([first]);
   expect(world.home.storage.list('pods').map(({ metadata }) => metadata.name)).toEqual(['web-0']);
   expect(world.home.storage.list('nodes').map(({ metadata }) => metadata.name)).toEqual([first]);

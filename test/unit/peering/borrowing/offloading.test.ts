@@ -1,6 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
-import { eventually } from '../../../support/eventually.ts';
 import type { NamespaceOffloadings, OffloadedNamespace } from '../../../../src/peering/ports.ts';
 import { VIRTUAL_NODES } from './support/fake-agents.ts';
 import { World, policy } from './support/world.ts';
@@ -49,9 +48,9 @@ const mappings = (): NamespaceMapping[] | undefined => world.virtualNode('milan'
 const answered = async (what: string, isThere: () => boolean): Promise<void> => {
   // Not faster than an offer can be taken on a busy machine, else none ever is.
   let next = 0;
-  await eventually(what, () => {
-    if (performance.now() > next) {
-      next = performance.now() + 500;
+  await world.until(what, () => {
+    if (world.clock.monotonic() > next) {
+      next = world.clock.monotonic() + 500;
       world.provider.renew();
       world.say();
     }
@@ -71,12 +70,12 @@ test('a peering without a namespace has a virtual node; a namespace comes and go
   borrowing.onChange(() => heard.push(borrowing.standing(world.id, 'shop')?.state));
 
   offloadings.set({});
-  await eventually('asked for', () => world.provider.request?.namespaces.join() === 'shop');
+  await world.until('asked for', () => world.provider.request?.namespaces.join() === 'shop');
   await answered('mapped', () => mappings()?.length === 1);
   expect(mappings()).toEqual([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]);
-  await eventually('told', () => heard.includes('Mapped'));
+  await world.until('told', () => heard.includes('Mapped'));
   expect(borrowing.standing(world.id, 'shop')).toEqual({ state: 'Mapped', tenantNamespace: 'shop-t' });
-  await eventually('the agent may enter', () =>
+  await world.until('the agent may enter', () =>
     Boolean(world.agents.running.get(world.id)?.namespaces.includes('shop')),
   );
 
@@ -91,12 +90,12 @@ test('a peering without a namespace has a virtual node; a namespace comes and go
   world.agents.dead = true;
   held([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]);
   offloadings.set();
-  await eventually('taken out', () => mappings()?.length === 0);
-  await eventually('told', () => borrowing.standing(world.id, 'shop') === undefined);
+  await world.until('taken out', () => mappings()?.length === 0);
+  await world.until('told', () => borrowing.standing(world.id, 'shop') === undefined);
   // The agent has not ended what runs there: it needs its rights.
   expect(world.provider.request?.namespaces).toEqual(['shop']);
   held([]);
-  await eventually('no longer asked for', () => world.provider.request?.namespaces.length === 0);
+  await world.until('no longer asked for', () => world.provider.request?.namespaces.length === 0);
 });
 
 test('rules for objects reach the virtual node, and change nothing else', async () => {
@@ -111,9 +110,9 @@ test('rules for objects reach the virtual node, and change nothing else', async 
   const requests = world.provider.requests.length;
 
   offloadings.set({ reflection: [{ resource: 'secrets', policy: 'None' }] });
-  await eventually('other rules', () => mappings()?.[0]?.reflection?.[0]?.resource === 'secrets');
+  await world.until('other rules', () => mappings()?.[0]?.reflection?.[0]?.resource === 'secrets');
   offloadings.set({});
-  await eventually('no rules', () => mappings()?.[0]?.reflection === undefined);
+  await world.until('no rules', () => mappings()?.[0]?.reflection === undefined);
   expect(mappings()).toEqual([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]);
   expect(world.advertisement?.status?.contract).toEqual(contract);
   expect(world.provider.requests).toHaveLength(requests);
@@ -132,7 +131,7 @@ test('a provider that knows nothing of names: what it calls otherwise is not use
     reason: 'NamingNotAllowed',
     message: 'the provider calls it shop-t, not store, so it is not used',
   });
-  await eventually(
+  await world.until(
     'the agent may enter',
     () => world.agents.running.get(world.id)?.namespaces.join() === 'spare',
   );
@@ -148,7 +147,7 @@ test('what the provider withholds is told with its cause; of what nobody wants n
   world.provider.refuses = ['shop'];
   offloadings.set({ remoteName: 'store' });
   await world.established();
-  await eventually('told', () => borrowing.standing(world.id, 'shop') !== undefined);
+  await world.until('told', () => borrowing.standing(world.id, 'shop') !== undefined);
   expect(borrowing.standing(world.id, 'shop')).toEqual({
     state: 'Withheld',
     reason: 'NameTaken',
@@ -172,7 +171,7 @@ test('before NamespaceOffloadings are read nothing is said, and nothing taken ba
   expect(borrowing.standing(world.id, 'shop')).toBeUndefined();
   offloadings.synced = true;
   offloadings.set({});
-  await eventually('said', () => borrowing.documents(world.id).request?.namespaces.join() === 'shop');
+  await world.until('said', () => borrowing.documents(world.id).request?.namespaces.join() === 'shop');
   expect(mappings()).toHaveLength(1);
   expect(world.provider.request?.namespaces).toEqual(['shop']);
 });

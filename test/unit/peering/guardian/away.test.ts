@@ -3,7 +3,6 @@ import { HOME_LEASE, LABEL_HOME_UID, LABEL_PEER } from '../../../../src/api/name
 import { leases, namespaces, pods, secrets } from '../../../../src/api/resources.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { ignoring, TributaryError } from '../../../../src/lib/errors.ts';
 import type { Component } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
@@ -11,8 +10,7 @@ import { type Entry, entryOf } from '../../../../src/peering/guardian/entry.ts';
 import { Guardian } from '../../../../src/peering/guardian/guardian.ts';
 import { PodWrites } from '../../../../src/peering/guardian/pod-writes.ts';
 import { ANNOTATION_KEEP_FOR } from '../../../../src/peering/tenant-annotations.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { podOf } from './support.ts';
 
@@ -21,7 +19,7 @@ import { podOf } from './support.ts';
 const NAMESPACE = 'rome-shop';
 const KEEP_FOR_SECONDS = 600;
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let started: Component[] = [];
@@ -30,8 +28,8 @@ let told: string[] = [];
 beforeEach(async () => {
   told = [];
   clock = new FakeClock();
-  api = await new FakeApiServer({ clock }).start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ clock });
+  client = api.client();
   await client.create(namespaces, {
     metadata: {
       name: NAMESPACE,
@@ -50,6 +48,8 @@ afterEach(async () => {
   await client.close();
   await api.stop();
 });
+
+const MAX_STEPS = 2_000;
 
 async function guard(more: { heldBytes?: number } = {}): Promise<void> {
   const guardian = new Guardian({
@@ -73,12 +73,13 @@ async function stop(): Promise<void> {
   await stopping;
 }
 
-/** While time passes. */
-const until = async (what: string, condition: () => Promise<boolean>): Promise<void> =>
-  eventually(what, async () => {
+/** While time passes, in steps that are short beside any patience. */
+const until = async (what: string, condition: () => Promise<boolean>): Promise<void> => {
+  for (let step = 0; !(await condition()); step++) {
+    if (step === MAX_STEPS) throw new Error(`not within ${MAX_STEPS} steps: ${what}`);
     await clock.advance(500);
-    return condition();
-  });
+  }
+};
 
 const pod = (name: string, more: { large?: string; phase?: string } = {}): unknown =>
   api.seed(pods, {

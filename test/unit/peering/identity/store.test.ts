@@ -1,23 +1,25 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configMaps, secrets } from '../../../../src/api/resources.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { ClusterIdentity } from '../../../../src/peering/identity/cluster-identity.ts';
 import { verifySignature } from '../../../../src/peering/identity/identity.ts';
 import { IDENTITY_NAME, loadIdentity, readClusterID } from '../../../../src/peering/identity/store.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 const namespace = 'tributary-system';
 const ref = { name: IDENTITY_NAME, namespace };
 const { signal } = new AbortController();
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: KubeClient;
 
 beforeEach(async () => {
-  server = await new FakeApiServer().start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock });
+  client = server.client();
 });
 afterEach(async () => {
   await client.close();

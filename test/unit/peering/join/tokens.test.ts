@@ -1,25 +1,24 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { secrets } from '../../../../src/api/resources.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { JoinTokens } from '../../../../src/peering/join/tokens.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const OWN = 'o'.repeat(26);
 const [ROME, PARIS] = ['r'.repeat(26), 'p'.repeat(26)];
 const NAMESPACE = 'tributary-system';
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let tokens: JoinTokens;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  api = await new FakeApiServer().start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ clock });
+  client = api.client();
   tokens = new JoinTokens({ client, clock, log: silentLogger, namespace: NAMESPACE, clusterID: OWN });
 });
 

@@ -1,22 +1,20 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { configMaps, endpointSlices } from '../../../../src/api/resources.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { ApiAccessFinder, type ApiAccessOptions } from '../../../../src/peering/lending/api-access.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let finder: ApiAccessFinder | undefined;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  api = await new FakeApiServer().start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ clock });
+  client = api.client();
 });
 
 afterEach(async () => {
@@ -52,7 +50,7 @@ test('the address behind the Service kubernetes, with the authority that every n
     data: { 'ca.crt': 'PEM' },
   });
   const found = await find();
-  await eventually('found', () => found.current !== undefined);
+  await clock.until('found', () => found.current !== undefined);
   expect(found.current).toEqual({
     server: 'https://10.0.0.1:6443',
     ca: 'PEM',
@@ -65,7 +63,7 @@ test('an address that goes is replaced, one that stays is kept, and whoever list
   let changes = 0;
   const found = await find();
   found.onChange(() => changes++);
-  await eventually('found', () => found.current?.server === 'https://10.0.0.5:6443');
+  await clock.until('found', () => found.current?.server === 'https://10.0.0.5:6443');
   const move = async (addresses: string[]): Promise<void> => {
     const body = slice(addresses);
     await client.patch(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { type: 'merge', body });
@@ -73,36 +71,33 @@ test('an address that goes is replaced, one that stays is kept, and whoever list
   };
   await move(['10.0.0.1', '10.0.0.5']);
   await move(['fd00::1']);
-  await eventually('moved', () => found.current?.server === 'https://[fd00::1]:6443');
+  await clock.until('moved', () => found.current?.server === 'https://[fd00::1]:6443');
   expect(changes).toBe(2);
 });
 
 test('an API server that restarts, and is not listed for a while, is where it was', async () => {
   api.seed(endpointSlices, slice(['10.0.0.5']));
   const found = await find({ own: { server: 'https://10.96.0.1' } });
-  await eventually('found', () => found.current?.server === 'https://10.0.0.5:6443');
+  await clock.until('found', () => found.current?.server === 'https://10.0.0.5:6443');
   const before = found.current;
   const body = slice([]);
   await client.patch(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { type: 'merge', body });
   const asked = api.count(/configmaps/);
-  await eventually('looked for twice more', async () => {
-    await clock.advance(60_000);
-    return api.count(/configmaps/) >= asked + 2;
-  });
+  await clock.until('looked for twice more', () => api.count(/configmaps/) >= asked + 2, 600_000);
   expect(found.current).toEqual(before);
 });
 
 test('where the cluster shows nothing, the way we go ourselves; where there is none, it is looked for again', async () => {
   const own = { server: 'https://own.example', ca: 'OWN' };
   const found = await find({ own });
-  await eventually('found', () => found.current?.server === own.server);
+  await clock.until('found', () => found.current?.server === own.server);
   await found.stop();
   const again = await find();
-  await eventually('asked', () => api.count(/endpointslices/) === 2);
+  await clock.until('asked', () => api.count(/endpointslices/) === 2);
   expect(again.current).toBeUndefined();
   api.seed(endpointSlices, slice(['10.0.0.1']));
   await clock.advance(2000);
-  await eventually('found', async () => {
+  await clock.until('found', async () => {
     await clock.advance(2000);
     return again.current?.server === 'https://10.0.0.1:6443';
   });

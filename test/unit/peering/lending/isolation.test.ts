@@ -4,24 +4,25 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { configMaps, namespaces, networkPolicies, runtimeClasses } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
 
 /** The NetworkPolicy of a tenant follows what the network says, and stands whoever touches it. */
 
 jest.setTimeout(60_000);
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let client: KubeClient;
 let world: LendingWorld;
 let rome: Peer;
 
 beforeEach(async () => {
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
-  client = createClient(api.credentials());
-  world = new LendingWorld(client, { quotaPatienceMs: 0 });
+  clock = new FakeClock();
+  api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
+  client = api.client();
+  world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
 }, 60_000);
@@ -53,7 +54,7 @@ test('it follows the network, drift is repaired, and None takes ours and leaves 
   rome = world.peer();
   await rome.peered();
   const namespace = await tenant();
-  await eventually('without a network, every private range is closed', async () => says('"10.0.0.0/8"'));
+  await clock.until('without a network, every private range is closed', async () => says('"10.0.0.0/8"'));
   expect(await says(`"tributary.dev/peer":"${rome.id}"`)).toBe(true);
 
   const data = ownNetworkData({
@@ -68,27 +69,27 @@ test('it follows the network, drift is repaired, and None takes ours and leaves 
     metadata: { namespace: 'tributary-system', name: 'tributary-network' },
     data,
   });
-  await eventually('only ours are', async () => says('"10.1.0.0/16"', '"192.168.7.4/32"'));
+  await clock.until('only ours are', async () => says('"10.1.0.0/16"', '"192.168.7.4/32"'));
   expect(await says('"10.0.0.0/8"')).toBe(false);
 
   const annotations = { 'tributary.dev/peer-prefixes': '100.99.0.0/16' };
   const body = { metadata: { annotations } };
   await client.patch(namespaces, { name: namespace }, { type: 'merge', body });
-  await eventually('the home is let in', async () => says('"100.99.0.0/16"'));
+  await clock.until('the home is let in', async () => says('"100.99.0.0/16"'));
 
   const ref = { namespace, name: 'tributary' };
   const wide = { spec: { ingress: [{}], egress: [{}] } };
   await client.patch(networkPolicies, ref, { type: 'merge', body: wide });
-  await eventually('drift is repaired', async () => says('"100.99.0.0/16"', '"10.1.0.0/16"'));
+  await clock.until('drift is repaired', async () => says('"100.99.0.0/16"', '"10.1.0.0/16"'));
   await client.delete(networkPolicies, ref);
-  await eventually('it is made again', async () => says('"100.99.0.0/16"', '"10.1.0.0/16"'));
+  await clock.until('it is made again', async () => says('"100.99.0.0/16"', '"10.1.0.0/16"'));
 
   await client.create(networkPolicies, {
     metadata: { namespace, name: 'of-people' },
     spec: { podSelector: {} },
   });
   await world.changePolicy({ isolation: 'None' });
-  await eventually('ours is gone', async () => !(await says('100.99.0.0/16')));
+  await clock.until('ours is gone', async () => !(await says('100.99.0.0/16')));
   expect((await client.list(networkPolicies)).items.map(({ metadata }) => metadata.name)).toEqual([
     'of-people',
   ]);
@@ -100,7 +101,7 @@ test('a runtime class that is not there is told on the SharingPolicy, until it i
     (await client.get(sharingPolicies, { name: 'everybody' })).status?.conditions?.find(
       ({ type }) => type === 'RuntimeClassFound',
     )?.reason;
-  await eventually('it is told', async () => (await reason()) === 'RuntimeClassMissing');
+  await clock.until('it is told', async () => (await reason()) === 'RuntimeClassMissing');
   await client.create(runtimeClasses, { metadata: { name: 'gvisor' }, handler: 'runsc' });
-  await eventually('it is there', async () => (await reason()) === 'AsExpected');
+  await clock.until('it is there', async () => (await reason()) === 'AsExpected');
 });

@@ -3,9 +3,8 @@ import { flowSchemas, namespaces, roleBindings, serviceAccounts } from '../../..
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
 import { mortal } from '../../../support/mortal.ts';
 
@@ -15,12 +14,14 @@ jest.setTimeout(120_000);
 
 const OPTIONS = { quotaPatienceMs: 0 };
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let client: KubeClient;
 
 beforeEach(async () => {
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
-  client = createClient(api.credentials());
+  clock = new FakeClock();
+  api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
+  client = api.client();
 });
 
 afterEach(async () => {
@@ -33,7 +34,7 @@ async function until(
   isDone: () => boolean | Promise<boolean>,
   died: () => boolean,
 ): Promise<void> {
-  await eventually('done or dead', async () => died() || (await isDone()), 20_000);
+  await clock.until('done or dead', async () => died() || (await isDone()), 20_000);
   await world.stop();
 }
 
@@ -46,7 +47,7 @@ function automatic(world: LendingWorld, peer: Peer): void {
 }
 
 async function restarted(world: LendingWorld): Promise<LendingWorld> {
-  const next = new LendingWorld(client, { ...OPTIONS, identity: world.identity });
+  const next = new LendingWorld(client, { clock, ...OPTIONS, identity: world.identity });
   await next.start();
   return next;
 }
@@ -63,13 +64,13 @@ async function objects(): Promise<string[]> {
 }
 
 test('on the way to a contract', async () => {
-  const setup = new LendingWorld(client);
+  const setup = new LendingWorld(client, { clock });
   await setup.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await setup.policy();
   let kills = 0;
   for (let writes = 0; ; writes++) {
     const { client: dying, died } = mortal(client, writes);
-    const world = await new LendingWorld(dying, OPTIONS, client).start();
+    const world = await new LendingWorld(dying, { clock, ...OPTIONS }, client).start();
     const peer = world.peer();
     automatic(world, peer);
     await peer.ask();
@@ -91,25 +92,25 @@ test('on the way to a contract', async () => {
       ].toSorted((a, b) => a.localeCompare(b)),
     );
     await same.ask(null);
-    await eventually('all gone', async () => (await objects()).length === 0);
-    await eventually('and the request', () => same.told.grant === undefined);
+    await clock.until('all gone', async () => (await objects()).length === 0);
+    await clock.until('and the request', () => same.told.grant === undefined);
     await again.stop();
   }
   expect(kills).toBeGreaterThanOrEqual(8);
 });
 
 test('on the way out', async () => {
-  const setup = new LendingWorld(client);
+  const setup = new LendingWorld(client, { clock });
   await setup.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await setup.policy();
   let kills = 0;
   for (let writes = 0; ; writes++) {
-    const first = await new LendingWorld(client, OPTIONS).start();
+    const first = await new LendingWorld(client, { clock, ...OPTIONS }).start();
     const peer = first.peer();
     await peer.peered();
     await first.stop();
     const { client: dying, died } = mortal(client, writes);
-    const world = new LendingWorld(dying, { ...OPTIONS, identity: first.identity }, client);
+    const world = new LendingWorld(dying, { clock, ...OPTIONS, identity: first.identity }, client);
     await world.start();
     await world.peer(peer.identity).ask(null);
     await until(world, () => world.peer(peer.identity).told.grant === undefined, died);
@@ -119,10 +120,10 @@ test('on the way out', async () => {
       const again = await restarted(world);
       const same = again.peer(peer.identity);
       if (same.told.grant?.state === 'Active') await same.ask(null);
-      await eventually('ended', () => same.told.grant === undefined);
+      await clock.until('ended', () => same.told.grant === undefined);
       await again.stop();
     }
-    await eventually('all gone', async () => (await objects()).length === 0);
+    await clock.until('all gone', async () => (await objects()).length === 0);
     if (!died()) break;
   }
   expect(kills).toBeGreaterThanOrEqual(5);

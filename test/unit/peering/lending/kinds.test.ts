@@ -10,10 +10,8 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { Condition } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
 
@@ -25,7 +23,7 @@ const WIDGET = { group: 'shop.example', resource: 'widgets' };
 const VERBS = ['list', 'watch', 'create', 'update', 'delete'];
 const RULES: PolicyRule[] = [{ apiGroups: ['shop.example'], resources: ['widgets'], verbs: VERBS }];
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let world: LendingWorld;
@@ -58,8 +56,8 @@ beforeEach(async () => {
   held = RULES;
   asked = 0;
   clock = new FakeClock();
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies], clock }).start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ types: [peeringRequests, sharingPolicies], clock });
+  client = api.client();
   world = new LendingWorld(reviewed(client), { clock, quotaPatienceMs: 0 }, client);
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
@@ -90,15 +88,15 @@ async function peeredWith(reflectableKinds: (typeof WIDGET)[]): Promise<void> {
 
 test('what lending holds is granted, and taken back when the policy names it no more', async () => {
   await peeredWith([WIDGET]);
-  await eventually('granted', async () => (await kinds())?.status === 'True');
+  await clock.until('granted', async () => (await kinds())?.status === 'True');
   expect(await role()).toMatchObject({
     rules: [{ apiGroups: ['shop.example'], resources: ['widgets'], verbs: VERBS }],
     bindings: 1,
   });
   await world.changePolicy({ reflectableKinds: [] });
-  await eventually('gone', async () => (await role()).rules === undefined);
+  await clock.until('gone', async () => (await role()).rules === undefined);
   expect((await role()).bindings).toBe(0);
-  await eventually('no condition', async () => (await kinds()) === undefined);
+  await clock.until('no condition', async () => (await kinds()) === undefined);
 });
 
 test.each([
@@ -109,13 +107,13 @@ test.each([
   async (_why, rules) => {
     held = rules;
     await peeredWith([WIDGET]);
-    await eventually('told', async () => (await kinds())?.reason === 'RightsMissing');
+    await clock.until('told', async () => (await kinds())?.reason === 'RightsMissing');
     expect((await rome.object()).status?.phase).toBe('Established');
     expect(await role()).toEqual({ rules: undefined, bindings: 0 });
     expect(world.events.filter(({ reason }) => reason === 'RightsMissing')).toHaveLength(1);
     held = RULES;
     for (let left = 40; left > 0; left -= 1) await clock.advance(1000);
-    await eventually('granted', async () => (await kinds())?.status === 'True');
+    await clock.until('granted', async () => (await kinds())?.status === 'True');
     expect(await role()).toMatchObject({ bindings: 1 });
   },
 );
@@ -123,7 +121,7 @@ test.each([
 test('a kind that is never for peers is not granted, whatever we hold', async () => {
   held = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
   await peeredWith([WIDGET, { group: 'batch', resource: 'jobs' }]);
-  await eventually('told', async () => (await kinds())?.reason === 'KindRefused');
+  await clock.until('told', async () => (await kinds())?.reason === 'KindRefused');
   expect((await role()).rules).toHaveLength(1);
   expect((await rome.object()).status?.phase).toBe('Established');
 });
@@ -147,14 +145,14 @@ describe('a quota whose controller does not know the kind', () => {
     await client.patch(resourceQuotas, where, { type: 'merge', body }, { subresource: 'status' });
   }
   const becomes = async (amount: string): Promise<void> =>
-    eventually(`bound ${amount}`, async () => {
+    clock.until(`bound ${amount}`, async () => {
       await clock.advance(1000);
       return (await bound()) === amount;
     });
 
   beforeEach(async () => {
     await peeredWith([WIDGET]);
-    await eventually('granted', async () => (await kinds())?.status === 'True');
+    await clock.until('granted', async () => (await kinds())?.status === 'True');
     const [quota] = (await client.list(resourceQuotas)).items;
     where = { namespace: quota?.metadata.namespace ?? '', name: quota?.metadata.name ?? '' };
   });
@@ -162,7 +160,7 @@ describe('a quota whose controller does not know the kind', () => {
   test('is changed to and fro until it is counted, and then stays as it is', async () => {
     expect(await bound()).toBe('500');
     await count({ pods: '0' });
-    await eventually('told', async () => (await kinds())?.reason === 'KindNotServed');
+    await clock.until('told', async () => (await kinds())?.reason === 'KindNotServed');
     expect((await kinds())?.message).toContain('widgets.shop.example: no namespaced kind');
     expect((await rome.object()).status?.phase).toBe('Established');
     const began = clock.monotonic();
@@ -174,7 +172,7 @@ describe('a quota whose controller does not know the kind', () => {
     await becomes('501');
     expect(clock.monotonic() - began).toBeGreaterThanOrEqual(30_000);
     await count({ pods: '0', [KEY]: '0' });
-    await eventually('all is well', async () => (await kinds())?.status === 'True');
+    await clock.until('all is well', async () => (await kinds())?.status === 'True');
     const { resourceVersion } = (await client.get(resourceQuotas, where)).metadata;
     for (let left = 60; left > 0; left -= 1) await clock.advance(1000);
     expect(await client.get(resourceQuotas, where)).toMatchObject({ metadata: { resourceVersion } });
@@ -185,6 +183,6 @@ describe('a quota whose controller does not know the kind', () => {
     await count({ pods: '0', [KEY]: '0' });
     const body = { spec: { hard: { [KEY]: '7' } } };
     await client.patch(resourceQuotas, where, { type: 'merge', body });
-    await eventually('put back', async () => (await bound()) === '500');
+    await clock.until('put back', async () => (await bound()) === '500');
   });
 });

@@ -3,24 +3,24 @@ import { flowSchemas, namespaces, resourceQuotas, roleBindings } from '../../../
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { checkOffer } from '../../../../src/peering/offer/check.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld } from '../../../support/lending-world.ts';
 
 jest.setTimeout(30_000);
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let client: KubeClient;
 let world: LendingWorld;
 
 beforeEach(async () => {
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
-  client = createClient(api.credentials());
+  clock = new FakeClock();
+  api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
+  client = api.client();
   // The simulator has no controller that would count for quotas.
-  world = new LendingWorld(client, { quotaPatienceMs: 0 });
+  world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
 });
@@ -43,7 +43,7 @@ describe('from a request to a contract in force', () => {
       provider: world.identity,
       consumer: rome.id,
       lastGeneration: undefined,
-      nowMs: systemClock.now(),
+      nowMs: clock.now(),
     });
     expect(checked).toMatchObject({
       resources: { cpu: '4', memory: '8Gi', pods: '50' },
@@ -87,7 +87,7 @@ describe('from a request to a contract in force', () => {
     await world.policy({ approval: 'Manual' });
     const rome = world.peer();
     await rome.ask();
-    await eventually('waits', () => rome.told.grant?.reason === 'WaitingForApproval');
+    await clock.until('waits', () => rome.told.grant?.reason === 'WaitingForApproval');
     expect(rome.told).toMatchObject({ grant: { state: 'Pending' } });
     expect(rome.told.offer).toBeUndefined();
     const say = async (approval: string): Promise<unknown> =>
@@ -97,7 +97,7 @@ describe('from a request to a contract in force', () => {
     await rome.accept();
     await rome.granted('Active');
     await rome.ask({ namespaces: ['shop', 'web'] });
-    await eventually('the new namespace is offered', () => rome.told.offer?.offer.namespaces.length === 2);
+    await clock.until('the new namespace is offered', () => rome.told.offer?.offer.namespaces.length === 2);
     expect((await rome.object()).spec.approval).toBe('Approved');
     await say('Denied');
     await rome.granted('Denied');
@@ -110,7 +110,7 @@ describe('from a request to a contract in force', () => {
     const { text } = await world.lending.tokens.create({ name: 'one' });
     const [rome, paris] = [world.peer(), world.peer()];
     await rome.ask();
-    await eventually('a token is asked for', () => rome.told.grant?.reason === 'TokenRequired');
+    await clock.until('a token is asked for', () => rome.told.grant?.reason === 'TokenRequired');
     expect(rome.told.grant).toMatchObject({ state: 'Pending' });
     await rome.ask({ joinToken: text });
     await rome.offered();
@@ -170,13 +170,13 @@ describe('what is refused', () => {
     await rome.accept(old);
     await rome.granted('Active');
     await world.changePolicy({ sharePercent: 20 });
-    await eventually('a smaller offer', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
+    await clock.until('a smaller offer', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
     await rome.accept(rome.acceptance());
-    await eventually('the new contract', () => rome.told.grant?.contract?.text !== old.text);
+    await clock.until('the new contract', () => rome.told.grant?.contract?.text !== old.text);
     const { text } = rome.told.grant?.contract ?? {};
     await rome.accept(old);
     await rome.ask({ clusterName: 'roma' });
-    await eventually('heard', async () => (await rome.object()).spec.clusterName === 'roma');
+    await clock.until('heard', async () => (await rome.object()).spec.clusterName === 'roma');
     expect(rome.told.grant).toMatchObject({ state: 'Active', contract: { text } });
   });
 
@@ -218,11 +218,11 @@ describe('change', () => {
     await rome.peered({ namespaces: ['shop', 'web'] });
     const before = api.log.length;
     await world.changePolicy({ sharePercent: 20 });
-    await eventually('the quota shrinks', async () => {
+    await clock.until('the quota shrinks', async () => {
       const quota = await client.get(resourceQuotas, { namespace: rome.tenant('web'), name: 'tributary' });
       return quota.spec?.hard?.['requests.cpu'] === '1600m';
     });
-    await eventually('told', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
+    await clock.until('told', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
     const writes = api.log.slice(before).filter((line) => !/^GET|peeringrequests|sharingpolicies/.test(line));
     expect(writes.map((line) => line.split('?')[0] ?? '').toSorted((a, b) => a.localeCompare(b))).toEqual([
       `PATCH /api/v1/namespaces/${rome.tenant()}/resourcequotas/tributary`,
@@ -236,10 +236,10 @@ describe('change', () => {
     const rome = world.peer();
     await rome.peered();
     await rome.ask({ namespaces: ['web'] });
-    await eventually('offered', () => rome.told.offer?.offer.namespaces[0]?.homeNamespace === 'web');
+    await clock.until('offered', () => rome.told.offer?.offer.namespaces[0]?.homeNamespace === 'web');
     await rome.accept();
-    await eventually('made', async () => world.exists(rome.tenant('web')));
-    await eventually('gone', async () => !(await world.exists(rome.tenant())));
+    await clock.until('made', async () => world.exists(rome.tenant('web')));
+    await clock.until('gone', async () => !(await world.exists(rome.tenant())));
     await rome.granted('Active');
   });
 
@@ -247,12 +247,12 @@ describe('change', () => {
     await world.policy();
     const rome = world.peer();
     const theirs = await client.create(namespaces, { metadata: { name: rome.tenant() } });
-    await eventually('known', async () => (await client.list(namespaces)).items.length === 1);
+    await clock.until('known', async () => (await client.list(namespaces)).items.length === 1);
     await rome.peered();
     const [made] = (await rome.object()).status?.tenantNamespaces ?? [];
     expect(made?.tenantNamespace).toBe(`shop-${rome.id.slice(0, 13)}`);
     await rome.ask(null);
-    await eventually('ended', () => rome.told.grant === undefined);
+    await clock.until('ended', () => rome.told.grant === undefined);
     const after = await client.get(namespaces, { name: rome.tenant() });
     expect(after.metadata.resourceVersion).toBe(theirs.metadata.resourceVersion);
   });
@@ -266,7 +266,7 @@ describe('change', () => {
     world.networkKeys.delete(rome.id);
     world.wish(rome.id, 'Auto');
     await world.changePolicy({ sharePercent: 20 });
-    await eventually('looked at', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
+    await clock.until('looked at', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
     expect(rome.told.grant).toMatchObject({ state: 'Active' });
     world.linked.add(rome.id);
     world.wish(rome.id, 'Auto');
@@ -315,7 +315,7 @@ describe('the end', () => {
     await rome.peered();
     const before = api.log.length;
     await end(world, rome);
-    await eventually('nothing is left', async () => (await nothingLeft()).length === 0);
+    await clock.until('nothing is left', async () => (await nothingLeft()).length === 0);
     const deletions = api.log.slice(before).filter((line) => /^DELETE (?!.*tributary.dev)/.test(line));
     expect(deletions.map((line) => line.split('?')[0]).slice(0, 4)).toEqual([
       `DELETE /api/v1/namespaces/tributary-peers/serviceaccounts/${rome.id}`,
@@ -332,11 +332,11 @@ describe('the end', () => {
     await rome.peered();
     world.wish(rome.id, 'Disabled');
     await rome.granted('Denied');
-    await eventually('nothing is left', async () => (await nothingLeft()).length === 0);
+    await clock.until('nothing is left', async () => (await nothingLeft()).length === 0);
     expect((await client.list(peeringRequests)).items).toHaveLength(1);
     world.linked.delete(rome.id);
     world.wish(rome.id, 'Disabled');
-    await eventually('forgotten', async () => (await client.list(peeringRequests)).items.length === 0);
+    await clock.until('forgotten', async () => (await client.list(peeringRequests)).items.length === 0);
   });
 
   test('a peer that is asked for again is let in again, under a higher number', async () => {
@@ -345,7 +345,7 @@ describe('the end', () => {
     await rome.peered();
     const first = rome.told.offer?.offer.generation ?? 0;
     await rome.ask(null);
-    await eventually('ended', () => rome.told.grant === undefined);
+    await clock.until('ended', () => rome.told.grant === undefined);
     await rome.peered();
     expect(rome.told.offer?.offer.generation).toBeGreaterThan(first);
   });
@@ -355,11 +355,11 @@ describe('the end', () => {
     const rome = world.peer();
     await rome.peered();
     await rome.ask(null);
-    await eventually('ended', () => rome.told.grant === undefined);
+    await clock.until('ended', () => rome.told.grant === undefined);
     expect(await rome.hasAccount()).toBe(false);
     const kept = await client.get(namespaces, { name: rome.tenant() });
     const until = Date.parse(kept.metadata.annotations?.['tributary.dev/keep-until'] ?? '');
-    expect(until - systemClock.now()).toBeGreaterThan(3500_000);
+    expect(until - clock.now()).toBeGreaterThan(3500_000);
     await rome.peered();
     const again = await client.get(namespaces, { name: rome.tenant() });
     expect(again.metadata.uid).toBe(kept.metadata.uid);
@@ -378,7 +378,7 @@ describe('the end', () => {
       { type: 'merge', body: { metadata: { finalizers: null } } },
     );
     await world.start();
-    await eventually('nothing is left', async () => (await nothingLeft()).length === 0);
+    await clock.until('nothing is left', async () => (await nothingLeft()).length === 0);
   });
 
   test('a restart keeps a contract that the peer has not repeated yet', async () => {
@@ -386,12 +386,13 @@ describe('the end', () => {
     const rome = world.peer();
     await rome.peered();
     const { text } = rome.told.grant?.contract ?? {};
+    await clock.advance(60_000);
     await world.stop();
     const before = api.log.length;
     await world.start();
     await rome.granted('Active');
     await rome.ask();
-    await eventually('looked at', () => world.lending.report(rome.id).phase === 'Established');
+    await clock.until('looked at', () => world.lending.report(rome.id).phase === 'Established');
     expect(rome.told.grant?.contract?.text).toBe(text);
     const writes = api.log.slice(before).filter((line) => !line.startsWith('GET'));
     expect(writes).toEqual([]);

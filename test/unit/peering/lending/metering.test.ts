@@ -3,23 +3,21 @@ import { pods } from '../../../../src/api/resources.ts';
 import { peeringRequests, type PeeringRequest } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
 
 jest.setTimeout(30_000);
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let world: LendingWorld;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies], clock }).start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ types: [peeringRequests, sharingPolicies], clock });
+  client = api.client();
   world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
@@ -41,7 +39,7 @@ const statusOf = async (peer: Peer): Promise<NonNullable<PeeringRequest['status'
 
 /** Time stands still but for what is waited for here; the stock tells of changes every 250 ms. */
 async function until(what: string, condition: () => Promise<boolean>): Promise<void> {
-  await eventually(what, async () => {
+  await clock.until(what, async () => {
     await clock.advance(250);
     return condition();
   });

@@ -3,22 +3,23 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { namespaces } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
 
 jest.setTimeout(30_000);
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let client: KubeClient;
 let world: LendingWorld;
 
 beforeEach(async () => {
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
-  client = createClient(api.credentials());
+  clock = new FakeClock();
+  api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
+  client = api.client();
   // The simulator has no controller that would count for quotas.
-  world = new LendingWorld(client, { quotaPatienceMs: 0 });
+  world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
 });
@@ -37,13 +38,13 @@ const offered = (peer: Peer): Record<string, string> =>
 const withheld = (peer: Peer): Record<string, string> =>
   Object.fromEntries((peer.told.grant?.withheld ?? []).map((one) => [one.homeNamespace, one.reason]));
 const agreesTo = async (peer: Peer, names: Record<string, string>): Promise<void> => {
-  await eventually(
+  await clock.until(
     `offered ${JSON.stringify(names)}`,
     () => JSON.stringify(offered(peer)) === JSON.stringify(names),
   );
   const acceptance = peer.acceptance();
   await peer.accept(acceptance);
-  await eventually('in force', () => peer.told.grant?.contract?.text === acceptance.text);
+  await clock.until('in force', () => peer.told.grant?.contract?.text === acceptance.text);
 };
 const uidOf = async (name: string): Promise<string> => (await client.get(namespaces, { name })).metadata.uid;
 
@@ -56,7 +57,7 @@ test('a peering without namespaces is in force; one that comes and goes disturbs
 
   await rome.ask({ namespaces: ['shop', 'web'] });
   await agreesTo(rome, { shop: rome.tenant(), web: rome.tenant('web') });
-  await eventually('made', async () => world.exists(rome.tenant('web')));
+  await clock.until('made', async () => world.exists(rome.tenant('web')));
   const kept = await uidOf(rome.tenant());
 
   // A namespace takes its time to end.
@@ -65,14 +66,14 @@ test('a peering without namespaces is in force; one that comes and goes disturbs
   await client.patch(namespaces, { name: rome.tenant('web') }, { type: 'merge', body });
   await rome.ask({ namespaces: ['shop'] });
   await agreesTo(rome, { shop: rome.tenant() });
-  await eventually('it ends', async () => {
+  await clock.until('it ends', async () => {
     const { deletionTimestamp } = (await client.get(namespaces, { name: rome.tenant('web') })).metadata;
     return deletionTimestamp !== undefined;
   });
   expect((await rome.object()).status).toMatchObject({ phase: 'Established' });
 
   await rome.ask({ namespaces: ['shop', 'web'] });
-  await eventually('it has to wait', () => withheld(rome)['web'] === 'NameTaken');
+  await clock.until('it has to wait', () => withheld(rome)['web'] === 'NameTaken');
   expect(rome.told.grant?.state).toBe('Active');
   expect(offered(rome)).toEqual({ shop: rome.tenant() });
   await client.patch(
@@ -81,10 +82,10 @@ test('a peering without namespaces is in force; one that comes and goes disturbs
     { type: 'merge', body: { metadata: { finalizers: null } } },
   );
   await agreesTo(rome, { shop: rome.tenant(), web: rome.tenant('web') });
-  await eventually('made anew', async () => world.exists(rome.tenant('web')));
+  await clock.until('made anew', async () => world.exists(rome.tenant('web')));
   expect(await uidOf(rome.tenant('web'))).not.toBe(held);
   expect(await uidOf(rome.tenant())).toBe(kept);
-  await eventually('nothing is withheld', () => rome.told.grant?.withheld === undefined);
+  await clock.until('nothing is withheld', () => rome.told.grant?.withheld === undefined);
 });
 
 test('a name that is taken is withheld, and given when it is free', async () => {
@@ -101,11 +102,11 @@ test('a name that is taken is withheld, and given when it is free', async () => 
   ]);
   await client.delete(namespaces, { name: 'store' });
   await agreesTo(rome, { shop: 'store', web: 'web' });
-  await eventually('made', async () => world.exists('store'));
+  await clock.until('made', async () => world.exists('store'));
 
   // The wish is taken back: what is there keeps its name.
   await rome.ask({ namespaces: ['shop', 'web'] });
-  await eventually('stored', async () => (await rome.object()).spec.tenantNames === undefined);
+  await clock.until('stored', async () => (await rome.object()).spec.tenantNames === undefined);
   expect(offered(rome)).toEqual({ shop: 'store', web: 'web' });
 });
 
@@ -117,7 +118,7 @@ test('a restart of the provider does not forget what names were asked for', asyn
   await world.stop();
   await world.start();
   await world.changePolicy({ maxPriority: 5 });
-  await eventually('looked at again', async () => {
+  await clock.until('looked at again', async () => {
     const { status } = await rome.object();
     return (
       status?.policyGeneration ===
@@ -145,7 +146,7 @@ test('no name is promised to two peers', async () => {
 
   await first.ask(null);
   await agreesTo(second, names);
-  await eventually('its own now', async () => {
+  await clock.until('its own now', async () => {
     const { labels } = (await client.get(namespaces, { name: 'store' })).metadata;
     return labels?.['tributary.dev/peer'] === second.id;
   });

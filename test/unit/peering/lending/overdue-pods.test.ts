@@ -2,21 +2,20 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { namespaces, pods } from '../../../../src/api/resources.ts';
 import type { Namespace } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { endOverduePods, lookAtEndingMs } from '../../../../src/peering/lending/overdue-pods.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const DAY = 24 * 3600;
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  api = await new FakeApiServer({ clock }).start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ clock });
+  client = api.client();
 });
 afterEach(async () => {
   await client.close();

@@ -3,21 +3,21 @@ import { nodes } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
 import { parseQuantity } from '../../../../src/lib/quantity.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld } from '../../../support/lending-world.ts';
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let client: KubeClient;
 let world: LendingWorld;
 
 beforeEach(async () => {
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies] }).start();
-  client = createClient(api.credentials());
-  world = new LendingWorld(client, { quotaPatienceMs: 0 });
+  clock = new FakeClock();
+  api = new FakeApi({ clock, types: [peeringRequests, sharingPolicies] });
+  client = api.client();
+  world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
 });
@@ -51,14 +51,14 @@ test('peers share what is free and come to rest: no rounds of offers without end
     { type: 'merge', body: { status: { allocatable: { cpu: '80' } } } },
     { subresource: 'status' },
   );
-  let [last, since] = [-1, systemClock.monotonic()];
-  const isAtRest = (): boolean => {
-    const cpus = peers.map((peer) => Number.parseFloat(peer.told.offer?.offer.resources['cpu'] ?? '0'));
-    if (offers.size !== last || Math.max(...cpus) < 10)
-      [last, since] = [offers.size, systemClock.monotonic()];
-    return systemClock.monotonic() - since > 500;
+  const most = (): number =>
+    Math.max(...peers.map((peer) => Number.parseFloat(peer.told.offer?.offer.resources['cpu'] ?? '0')));
+  const isAtRest = async (): Promise<boolean> => {
+    const before = offers.size;
+    await clock.advance(500);
+    return offers.size === before && most() >= 10;
   };
-  await eventually('at rest for half a second', isAtRest, 20_000);
+  await clock.until('at rest for half a second', isAtRest, 20_000);
   end();
   expect(offers.size).toBeLessThan(6 * 25);
   const promised = await Promise.all(

@@ -3,9 +3,7 @@ import { namespaces } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld } from '../../../support/lending-world.ts';
 
@@ -13,15 +11,15 @@ import { LendingWorld } from '../../../support/lending-world.ts';
 
 jest.setTimeout(30_000);
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let clock: FakeClock;
 let world: LendingWorld;
 
 beforeEach(async () => {
   clock = new FakeClock();
-  api = await new FakeApiServer({ types: [peeringRequests, sharingPolicies], clock }).start();
-  client = createClient(api.credentials());
+  api = new FakeApi({ types: [peeringRequests, sharingPolicies], clock });
+  client = api.client();
   world = new LendingWorld(client, { clock, quotaPatienceMs: 0 });
   await world.node('node-1', { cpu: '8', memory: '16Gi', pods: '100', 'ephemeral-storage': '100Gi' });
   await world.start();
@@ -50,18 +48,18 @@ test('a namespace that never ends is named, and the request goes without it', as
   await holdTenant(rome.tenant());
   await rome.ask(null);
   await rome.granted('Ended');
-  await eventually('the account is gone', async () => !(await rome.hasAccount()));
+  await clock.until('the account is gone', async () => !(await rome.hasAccount()));
   await pass(60_000);
   expect((await rome.object()).status?.phase).toBe('Ending');
   expect(world.events.some(({ reason }) => reason === 'NamespaceStuck')).toBe(false);
   await pass(35_000);
-  await eventually('called stuck', async () => {
+  await clock.until('called stuck', async () => {
     const { conditions = [] } = (await rome.object()).status ?? {};
     return conditions.some(({ type, reason }) => type === 'TenantReady' && reason === 'NamespaceStuck');
   });
   expect(world.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'NamespaceStuck' }));
   await pass(40_000);
-  await eventually('the request is gone', () => rome.told.grant === undefined);
+  await clock.until('the request is gone', () => rome.told.grant === undefined);
   expect(await world.exists(rome.tenant())).toBe(true);
 });
 
@@ -74,7 +72,7 @@ test('a denied peer whose namespace never ends stays denied, without rights', as
   await rome.granted('Ended');
   expect(rome.told.grant).toMatchObject({ reason: 'DeniedHere' });
   await pass(100_000);
-  await eventually('called stuck', () => world.events.some(({ reason }) => reason === 'NamespaceStuck'));
+  await clock.until('called stuck', () => world.events.some(({ reason }) => reason === 'NamespaceStuck'));
   const body = { metadata: { finalizers: null } };
   await client.patch(namespaces, { name: rome.tenant() }, { type: 'merge', body });
   await rome.granted('Denied');
@@ -90,7 +88,7 @@ test('a peer that comes back while its namespace still ends waits for that', asy
   world.wish(rome.id, 'Auto');
   await rome.offered();
   await rome.accept();
-  await eventually(
+  await clock.until(
     'waits',
     () => rome.told.grant?.message?.includes('of an earlier contract to end') === true,
   );
@@ -111,7 +109,7 @@ test('offers are renewed before they expire, also while nothing moves', async ()
   await pass(390_000);
   expect(rome.told.offer?.offer).toEqual(first);
   await pass(15_000);
-  await eventually('renewed', () => (rome.told.offer?.offer.generation ?? 0) > (first?.generation ?? 0));
+  await clock.until('renewed', () => (rome.told.offer?.offer.generation ?? 0) > (first?.generation ?? 0));
   expect(rome.told.grant).toMatchObject({ state: 'Active' });
 });
 
@@ -120,11 +118,11 @@ test('kept namespaces go when their time is up, without a request that stands fo
   const rome = world.peer();
   await rome.peered();
   await rome.ask(null);
-  await eventually('ended', () => rome.told.grant === undefined);
+  await clock.until('ended', () => rome.told.grant === undefined);
   await pass(590_000);
   expect(await world.exists(rome.tenant())).toBe(true);
   await pass(15_000);
-  await eventually('gone', async () => !(await world.exists(rome.tenant())));
+  await clock.until('gone', async () => !(await world.exists(rome.tenant())));
 });
 
 test('who has said that it wants nothing may take it back for two seconds', async () => {
@@ -143,7 +141,7 @@ test('who has said that it wants nothing may take it back for two seconds', asyn
   expect(api.count(/^DELETE/)).toBe(0);
   await rome.ask(null);
   await pass(3000);
-  await eventually('ended', () => rome.told.grant === undefined);
+  await clock.until('ended', () => rome.told.grant === undefined);
 });
 
 test('saying so again and again puts off no revocation', async () => {
@@ -155,7 +153,7 @@ test('saying so again and again puts off no revocation', async () => {
   await rome.ask();
   await rome.ask(null);
   world.wish(rome.id, 'Disabled');
-  await eventually('revoked, and no time has passed', async () => !(await rome.hasAccount()));
+  await clock.until('revoked, and no time has passed', async () => !(await rome.hasAccount()));
 });
 
 test('what stands in the way of a tenant is shown, and once it is gone the tenant is made', async () => {
@@ -169,7 +167,7 @@ test('what stands in the way of a tenant is shown, and once it is gone the tenan
     match: ({ method, path }) => method === 'PATCH' && path.endsWith('/resourcequotas/tributary'),
   });
   await rome.accept();
-  await eventually('shown', () => rome.told.grant?.message?.includes('cannot be set up: ') === true);
+  await clock.until('shown', () => rome.told.grant?.message?.includes('cannot be set up: ') === true);
   expect((await rome.object()).status).toMatchObject({ phase: 'Accepted' });
   expect(await rome.hasAccount()).toBe(false);
   relent();
@@ -182,7 +180,7 @@ test('a stranger that has gone is forgotten after a day; one that a person has s
   const [rome, paris, oslo] = [world.peer(), world.peer(), world.peer()];
   for (const peer of [rome, paris, oslo]) {
     await peer.ask();
-    await eventually('known', () => peer.told.grant?.reason === 'WaitingForApproval');
+    await clock.until('known', () => peer.told.grant?.reason === 'WaitingForApproval');
   }
   await client.patch(
     peeringRequests,
@@ -193,7 +191,7 @@ test('a stranger that has gone is forgotten after a day; one that a person has s
   world.linked.delete(paris.id);
   await paris.granted('Denied');
   for (let hour = 0; hour < 26; hour++) await clock.advance(3600_000);
-  await eventually('forgotten', async () => (await client.list(peeringRequests)).items.length === 2);
+  await clock.until('forgotten', async () => (await client.list(peeringRequests)).items.length === 2);
   const names = (await client.list(peeringRequests)).items.map(({ metadata }) => metadata.name);
   expect(names.toSorted()).toEqual([paris.id, oslo.id].toSorted());
 });
@@ -205,7 +203,7 @@ test('where there is no room for strangers, one that has gone makes room', async
   await expect(last.ask()).rejects.toThrow('200 clusters wait');
   world.linked.delete(strangers[3]?.id ?? '');
   await last.ask();
-  await eventually('the one is gone', async () => {
+  await clock.until('the one is gone', async () => {
     const { items } = await client.list(peeringRequests);
     const names = new Set(items.map(({ metadata }) => metadata.name));
     return names.has(last.id) && !names.has(strangers[3]?.id ?? '');
@@ -230,7 +228,7 @@ test('tokens are handed out while a contract is in force, not too fast, and thei
   await expect(ask()).rejects.toMatchObject({ code: 'TooManyRequests', retryAfterMs: 10_000 });
   await clock.advance(10_000);
   await ask();
-  await eventually('shown', async () => (await rome.object()).status?.credentialExpires === expires);
+  await clock.until('shown', async () => (await rome.object()).status?.credentialExpires === expires);
   const shown = JSON.stringify([await rome.object(), world.events]);
   expect(shown).not.toContain('secret-token');
 });

@@ -3,12 +3,11 @@ import { endpointSlices, namespaces } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { EndpointSlice, Namespace } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { TenantNetwork } from '../../../../src/peering/lending/tenant-network.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
-import { fastClock } from '../../../support/fast-clock.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 const PEER = 'a'.repeat(26);
 const OTHER = 'b'.repeat(26);
@@ -16,15 +15,15 @@ const TUNNELS = 'tunnels.tributary.dev';
 const SLICES = 'endpointslices.discovery.k8s.io';
 /** Making a certificate takes long on a busy machine. */
 const HOOK_TIMEOUT_MS = 30_000;
-const clock = fastClock(20);
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let network: TenantNetwork;
 beforeEach(async () => {
-  server = await new FakeApiServer({ clock, types: [tunnels] }).start();
-  const { server: url, ca } = server.credentials();
-  client = createClient({ server: url, ...(ca === undefined ? {} : { ca }) });
+  clock = new FakeClock();
+  server = new FakeApi({ clock, types: [tunnels] });
+  client = server.client();
   server.seed(namespaces, {
     metadata: {
       name: 'shop',
@@ -90,13 +89,13 @@ test('the namespace says where the peer may point, as long as there is a tunnel'
   seedTunnel(PEER, 'True');
   seedTunnel(OTHER, 'True');
   await start();
-  await eventually('it is said', () => prefixes() === '100.99.0.0/16');
+  await clock.until('it is said', () => prefixes() === '100.99.0.0/16');
   change({ views: [] });
-  await eventually('it is taken back', () => prefixes() === undefined);
+  await clock.until('it is taken back', () => prefixes() === undefined);
   change({ views: [{ use: 'Transit', prefix: '10.8.0.0/16', as: '100.98.0.0/16' }] });
-  await eventually('it is said again', () => prefixes() === '100.98.0.0/16');
+  await clock.until('it is said again', () => prefixes() === '100.98.0.0/16');
   server.storage.remove(TUNNELS, PEER);
-  await eventually('it is taken back', () => prefixes() === undefined);
+  await clock.until('it is taken back', () => prefixes() === undefined);
   expect(prefixes('theirs')).toBeUndefined();
   expect(writes().every((line) => line.startsWith('PATCH /api/v1/namespaces/shop'))).toBe(true);
 });
@@ -106,14 +105,14 @@ test('endpoints are withheld some seconds after the tunnel went down, and let go
   seedSlice('shop');
   seedSlice('theirs');
   await start();
-  await eventually('it works', () => prefixes() === '100.99.0.0/16');
+  await clock.until('it works', () => prefixes() === '100.99.0.0/16');
   const downAt = clock.now();
   change({ conditions: [ready('False')] });
-  await eventually('withheld', () => isHeld());
+  await clock.until('withheld', () => isHeld());
   expect(clock.now() - downAt).toBeGreaterThan(4_000);
   change({ connection: { rttMs: 3 } });
   change({ conditions: [ready('True')] });
-  await eventually('let go', () => !isHeld());
+  await clock.until('let go', () => !isHeld());
   const puts = writes().filter((line) => line.includes('endpointslices'));
   expect(puts).toHaveLength(2);
   expect(isHeld('theirs')).toBe(false);
@@ -123,11 +122,11 @@ test('a tunnel that is up again in time withholds nothing', async () => {
   seedTunnel(PEER, 'True');
   seedSlice('shop');
   await start();
-  await eventually('it works', () => prefixes() === '100.99.0.0/16');
+  await clock.until('it works', () => prefixes() === '100.99.0.0/16');
   change({ conditions: [ready('False')] });
-  await clock.sleep(1_000);
+  await clock.advance(1_000);
   change({ conditions: [ready('True')] });
-  await clock.sleep(10_000);
+  await clock.advance(10_000);
   expect(writes().filter((line) => line.includes('endpointslices'))).toEqual([]);
 });
 
@@ -136,15 +135,15 @@ test('found after a restart: down for long, endpoints that say ready', async () 
   change({ conditions: [ready('False', clock.now() - 60_000)] });
   seedSlice('shop');
   await start();
-  await eventually('withheld', () => isHeld());
+  await clock.until('withheld', () => isHeld());
   await network.stop();
   change({ conditions: [ready('True')] });
   await start();
-  await eventually('let go', () => !isHeld());
+  await clock.until('let go', () => !isHeld());
 });
 
 test('without a tunnel, what is there leads nowhere', async () => {
   seedSlice('shop');
   await start();
-  await eventually('withheld', () => isHeld());
+  await clock.until('withheld', () => isHeld());
 });

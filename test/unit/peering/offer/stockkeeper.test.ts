@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ingressClasses, namespaces, nodes, pods, storageClasses } from '../../../../src/api/resources.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
 import { slimNode } from '../../../../src/api/slim-node.ts';
 import { keepPod } from '../../../../src/peering/offer/stock-objects.ts';
 import type { StockPod } from '../../../../src/peering/offer/stock.ts';
 import { Stockkeeper, counts } from '../../../../src/peering/offer/stockkeeper.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import type { AnyObject } from '../../../support/fake-storage.ts';
 import { aNode, aPod, lendingPolicy } from '../support/stock.ts';
 
 const PEER = 'c'.repeat(26);
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: HttpClient;
 let keeper: Stockkeeper;
 let offers: StockOffers;
@@ -37,10 +37,11 @@ function change(resource: string, key: string, by: (object: AnyObject) => AnyObj
 }
 
 beforeEach(async () => {
-  server = await new FakeApiServer().start();
-  client = createClient(server.credentials());
-  const caches = new Caches({ client, clock: systemClock, log: silentLogger, random: () => 0.001 });
-  keeper = new Stockkeeper({ caches, clock: systemClock });
+  clock = new FakeClock();
+  server = new FakeApi({ clock });
+  client = server.client();
+  const caches = new Caches({ client, clock, log: silentLogger, random: () => 0.001 });
+  keeper = new Stockkeeper({ caches, clock });
   offers = new StockOffers({ stockkeeper: keeper, provider: 'p', promised: () => new Map() });
   server.seed(nodes, draft(aNode('n')));
 });
@@ -90,19 +91,19 @@ test('it follows pods that come, grow, end and go, and namespaces that become te
   keeper.onChange(() => told++);
   expect(freeCpu()).toBe('4');
   seedPod('shop/a', '1');
-  await eventually('a pod', () => freeCpu() === '3');
+  await clock.until('a pod', () => freeCpu() === '3');
   change('pods', 'shop/a', (pod) => ({
     ...pod,
     spec: { ...pod.spec, containers: [{ name: 'main', resources: { requests: { cpu: '2' } } }] },
   }));
-  await eventually('its growth', () => freeCpu() === '2');
+  await clock.until('its growth', () => freeCpu() === '2');
   seedTenant('shop');
-  await eventually('its namespace', () => keeper.usage(PEER)['cpu'] === '2');
+  await clock.until('its namespace', () => keeper.usage(PEER)['cpu'] === '2');
   change('pods', 'shop/a', (pod) => ({ ...pod, status: { phase: 'Succeeded' } }));
-  await eventually('its end', () => keeper.usage(PEER)['pods'] === '0');
+  await clock.until('its end', () => keeper.usage(PEER)['pods'] === '0');
   change('nodes', 'n', (node) => ({ ...node, spec: { unschedulable: true } }));
-  await eventually('the cordon', () => freeCpu() === '0');
-  await eventually('news of it', () => told > 0);
+  await clock.until('the cordon', () => freeCpu() === '0');
+  await clock.until('news of it', () => told > 0);
 });
 
 test('a burst is told in few calls', async () => {
@@ -112,8 +113,8 @@ test('a burst is told in few calls', async () => {
   let told = 0;
   keeper.onChange(() => told++);
   for (let index = 0; index < 50; index++) seedPod(`shop/p${index}`, '10m');
-  await eventually('all pods', () => freeCpu() === '3500m');
-  await eventually('news', () => told > 0);
+  await clock.until('all pods', () => freeCpu() === '3500m');
+  await clock.until('news', () => told > 0);
   expect(told).toBeLessThan(10);
   expect(keeper.stock()).not.toBe(first);
 });

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { sharingPolicies, type SharingPolicy } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import {
@@ -11,26 +10,26 @@ import {
   type PolicyEffect,
   PolicyStatusKeeper,
 } from '../../../../src/peering/policy/policy-status.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { FakeCollection } from '../../../support/fake-collection.ts';
+import { soon } from '../../../support/settle.ts';
 
-let server: FakeApiServer;
+let clock: FakeClock;
+let server: FakeApi;
 let client: KubeClient;
 let policies: FakeCollection<SharingPolicy>;
 let keeper: PolicyStatusKeeper<SharingPolicy>;
 let effect: () => PolicyEffect;
-let clock: FakeClock;
 let conditions: PolicyConditions;
 let look: (policy?: string) => void;
 
 beforeEach(async () => {
-  server = await new FakeApiServer({ types: [sharingPolicies] }).start();
-  client = createClient(server.credentials());
+  clock = new FakeClock();
+  server = new FakeApi({ clock, types: [sharingPolicies] });
+  client = server.client();
   policies = new FakeCollection<SharingPolicy>();
   effect = () => ({ peers: ['b', 'a'], free: { cpu: '3' } });
-  clock = new FakeClock();
   conditions = {};
   keeper = new PolicyStatusKeeper({
     client,
@@ -66,7 +65,7 @@ const valid = async (name: string): Promise<string | undefined> =>
 
 test('a policy says about whom it decides, and what is free', async () => {
   await made('half');
-  await eventually('the status', async () => (await valid('half')) === 'True');
+  await clock.until('the status', async () => (await valid('half')) === 'True');
   expect(await read('half')).toMatchObject({ peers: ['a', 'b'], free: { cpu: '3' } });
 });
 
@@ -75,12 +74,12 @@ test('what cannot be read in it is said in a condition, and written once', async
     throw new TributaryError('Invalid', 'limits.cpu: "lots" is no quantity');
   };
   await made('half');
-  await eventually('the status', async () => (await valid('half')) === 'False');
+  await clock.until('the status', async () => (await valid('half')) === 'False');
   expect((await read('half'))?.conditions?.[0]?.message).toBe('limits.cpu: "lots" is no quantity');
   policies.set(await client.get(sharingPolicies, { name: 'half' }));
   // One at a time: when the next policy has its status, this one has been looked at again.
   await made('next');
-  await eventually('the next one', async () => (await valid('next')) === 'False');
+  await clock.until('the next one', async () => (await valid('next')) === 'False');
   expect(server.log.filter((line) => /^PUT .*half/.test(line))).toHaveLength(1);
 });
 
@@ -90,22 +89,22 @@ test('further conditions stand beside it, valid or not, and go when they are not
   const seen = async (): Promise<void> => policies.set(await client.get(sharingPolicies, { name: 'half' }));
   conditions = { Found: found };
   await made('half');
-  await eventually('both', async () => (await read('half'))?.conditions?.length === 2);
+  await soon('both', async () => (await read('half'))?.conditions?.length === 2);
   expect((await read('half'))?.conditions).toMatchObject([{ type: 'Valid', status: 'True' }, found]);
   effect = () => {
     throw new TributaryError('Invalid', 'no quantity');
   };
   conditions = { Found: { ...found, status: 'True' } };
   await seen();
-  await eventually('not valid', async () => (await valid('half')) === 'False');
+  await soon('not valid', async () => (await valid('half')) === 'False');
   expect((await read('half'))?.conditions?.[1]).toMatchObject({ type: 'Found', status: 'True' });
   conditions = { Found: undefined };
   await seen();
-  await eventually('one again', async () => (await read('half'))?.conditions?.length === 1);
+  await soon('one again', async () => (await read('half'))?.conditions?.length === 1);
   await seen();
   // One at a time: when the next policy has its status, this one has been looked at again.
   await made('next');
-  await eventually('the next one', async () => (await valid('next')) === 'False');
+  await soon('the next one', async () => (await valid('next')) === 'False');
   expect(server.log.filter((line) => /^PUT .*half/.test(line))).toHaveLength(3);
 });
 
@@ -116,14 +115,14 @@ test('a policy that is named is looked at at once, any of them after a while', a
     return { peers: ['a'] };
   };
   await made('half');
-  await eventually('the status', async () => (await valid('half')) === 'True');
+  await soon('the status', async () => (await valid('half')) === 'True');
   policies.set(await client.get(sharingPolicies, { name: 'half' }));
-  await eventually('nothing is to be written', () => looks === 2);
+  await soon('nothing is to be written', () => looks === 2);
   look();
   await clock.advance(4_999);
   expect(looks).toBe(2);
   look('half');
-  await eventually('at once', () => looks === 3);
+  await soon('at once', () => looks === 3);
   await clock.advance(1);
-  await eventually('after a while', () => looks === 4);
+  await soon('after a while', () => looks === 4);
 });

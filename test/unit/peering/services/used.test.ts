@@ -9,15 +9,14 @@ import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import { namespaces, services } from '../../../../src/api/resources.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
-import { systemClock as clock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger as log } from '../../../../src/lib/log.ts';
 import { UsedServices } from '../../../../src/peering/services/used.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 /** Home Services of a provider over a simulated API server. */
 
@@ -31,7 +30,8 @@ const policy = {
 const ofProvider = { 'tributary.dev/offered-service': 'true', [LABEL_PROVIDER]: PROVIDER };
 const nothing = (): (() => void) => () => undefined;
 
-let api: FakeApiServer;
+let clock: FakeClock;
+let api: FakeApi;
 let client: HttpClient;
 let used: UsedServices;
 let lifecycle: Lifecycle;
@@ -39,8 +39,9 @@ let told: string[];
 
 beforeEach(async () => {
   told = [];
-  api = await new FakeApiServer({ types: [advertisements] }).start();
-  client = createClient(api.credentials());
+  clock = new FakeClock();
+  api = new FakeApi({ clock, types: [advertisements] });
+  client = api.client();
   api.seed(namespaces, { metadata: { name: 'shop' } });
   api.seed(advertisements, {
     metadata: { name: PROVIDER },
@@ -68,8 +69,8 @@ beforeEach(async () => {
   lifecycle = new Lifecycle([all, ...used.components()], { clock, log, stopDeadlineMs: 5000 });
   await lifecycle.start(new AbortController().signal);
   offer(5432);
-  await eventually('the home Service', () => home() !== undefined);
-  await eventually('told', () => advertisement().status?.services?.[0]?.state === 'Used');
+  await clock.until('the home Service', () => home() !== undefined);
+  await clock.until('told', () => advertisement().status?.services?.[0]?.state === 'Used');
 });
 afterEach(async () => {
   await lifecycle.stop();
@@ -104,16 +105,16 @@ test('while another contract is being agreed on, home Services stay as they are'
   const extra = { metadata: { name: 'left', namespace: 'shop', labels: ofProvider } };
   // Swept by the same look that sees the contract.
   await client.create(services, { ...extra, spec: { ports: [] } });
-  await eventually('looked at', () => api.storage.get('services', 'shop/left') === undefined);
+  await clock.until('looked at', () => api.storage.get('services', 'shop/left') === undefined);
   expect(home()?.metadata.uid).toBe(uid);
   await write({ contract: { providerSignature: 'p' } });
-  await eventually('signed', () => advertisement().status?.contract?.providerSignature === 'p');
+  await clock.until('signed', () => advertisement().status?.contract?.providerSignature === 'p');
   expect(home()?.metadata.uid).toBe(uid);
 });
 
 test('they go with the contract', async () => {
   await write({ contract: null });
-  await eventually('gone', () => home() === undefined);
+  await clock.until('gone', () => home() === undefined);
 });
 
 // A policy engine that wants a label, say: with the Service its cluster IP and every open connection would go.
@@ -123,12 +124,12 @@ test('a home Service that may not be changed stays as it is, and people are told
   expect(slice).toBeDefined();
   client.replace = async () => Promise.reject(new TributaryError('Forbidden', 'a label is missing'));
   offer(5433);
-  await eventually('told', () => advertisement().status?.services?.[0]?.state === 'Failed');
+  await clock.until('told', () => advertisement().status?.services?.[0]?.state === 'Failed');
   expect(advertisement().status?.services?.[0]).toMatchObject({
     reason: 'Refused',
     message: 'Service shop/db: a label is missing',
   });
-  await clock.sleep(50);
+  await clock.advance(50);
   expect(home()?.metadata.uid).toBe(uid);
   expect(api.storage.get('endpointslices.discovery.k8s.io', 'shop/tributary-db-ipv4')).toEqual(slice);
 });
@@ -147,24 +148,24 @@ test('a home Service that cannot be made now holds up no other one, and is tried
   });
   const uid = home()?.metadata.uid;
   offer(5433, ['db', 'web', 'zoo']);
-  await eventually('the last one', () => home('zoo') !== undefined);
-  await eventually('swept', () => home('old') === undefined);
-  await eventually('told', () => standing('db')?.state === 'Failed' && standing('zoo')?.state === 'Used');
+  await clock.until('the last one', () => home('zoo') !== undefined);
+  await clock.until('swept', () => home('old') === undefined);
+  await clock.until('told', () => standing('db')?.state === 'Failed' && standing('zoo')?.state === 'Used');
   expect(standing('db')).toMatchObject({
     reason: 'Refused',
     message: 'replace Service db in shop: injected 500; it is tried again',
   });
   expect(home()?.metadata.uid).toBe(uid);
   expect(used.used(PROVIDER)).toEqual([{ address: '10.1.0.4', protocol: 'TCP', port: 5432 }]);
-  await eventually('tried again', () => api.count(/^PUT .*services\/db/) > 2);
-  await eventually('an event', () => told.length > 0);
+  await clock.until('tried again', () => api.count(/^PUT .*services\/db/) > 2);
+  await clock.until('an event', () => told.length > 0);
   expect(told).toEqual([expect.stringMatching(/^ServiceNotUsed: Service data\/db .*injected 500/)]);
 });
 
 test('one that was written by somebody at the same time is no failure', async () => {
   api.fault({ match: ({ method }) => method === 'PUT', status: 409, times: 2 });
   offer(5433, ['db', 'web']);
-  await eventually('written', () => JSON.stringify(home()).includes('5433'));
-  await eventually('the other', () => standing('web')?.state === 'Used');
+  await clock.until('written', () => JSON.stringify(home()).includes('5433'));
+  await clock.until('the other', () => standing('web')?.state === 'Used');
   expect(told).toEqual([]);
 });

@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { eventually } from '../../../support/eventually.ts';
 import { OffloadWorld } from './support/offload-world.ts';
 
 /** A namespace is offloaded and taken back, with the controller killed at each of its writes. */
@@ -21,7 +20,7 @@ async function round(k: number, when: 'before' | 'after'): Promise<boolean> {
     const { crashed } = world.crashAt(k, when);
     let replaced: Promise<void> | undefined;
     const going = async (what: string, done: () => Promise<boolean>): Promise<void> =>
-      eventually(`${what}; killed ${when} write ${k}`, async () => {
+      world.until(`${what}; killed ${when} write ${k}`, async () => {
         if (crashed()) await (replaced ??= world.replace());
         return done();
       });

@@ -3,7 +3,6 @@ import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.t
 import { namespaces, pods } from '../../../../src/api/resources.ts';
 import { ignoring } from '../../../../src/lib/errors.ts';
 import { lookAfterMs } from '../../../../src/provider/offload/departures.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { OffloadWorld } from './support/offload-world.ts';
 
 /** What users of a namespace, and time, may do to the removal of an offloading. */
@@ -29,8 +28,8 @@ test('a namespace that was deleted and made again gets no pod of the one before'
   world.dead.add('milan');
   await world.pod('bare', 'milan', LET_IN);
   await world.remove();
-  await eventually('a journal', async () => (await world.journals()) === 1);
-  await eventually('the pod ends', async () => {
+  await world.until('a journal', async () => (await world.journals()) === 1);
+  await world.until('the pod ends', async () => {
     const { metadata } = await world.client.get(pods, { name: 'bare', namespace: 'shop' });
     return metadata.deletionTimestamp !== undefined;
   });
@@ -44,7 +43,7 @@ test('a namespace that was deleted and made again gets no pod of the one before'
   await world.client.delete(namespaces, { name: 'shop' });
   await world.namespace('shop');
   await world.start();
-  await eventually('the journal is dropped', async () => (await world.journals()) === 0);
+  await world.until('the journal is dropped', async () => (await world.journals()) === 0);
   expect(await world.podNames()).toEqual([]);
 });
 
@@ -54,14 +53,14 @@ test('a pod that cannot be sent home keeps neither the others nor the removal', 
   await world.start();
   await world.offload();
   await world.untilReady('AsExpected');
-  await eventually('mapped', async () => (await world.mappings('milan')).includes('shop'));
+  await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
   await world.pod('large', 'milan', LET_IN);
   await world.pod('other', 'milan', OWNED);
   const isRefused = ({ method, path }: { method: string; path: string }): boolean =>
     method === 'POST' && path.endsWith('/secrets');
   world.api.fault({ match: isRefused, times: Infinity, status: 422 });
   await world.remove();
-  await eventually('the other one has gone', async () => (await world.podNames()).length === 1);
+  await world.until('the other one has gone', async () => (await world.podNames()).length === 1);
   await world.untilGone();
   expect(await world.podNames()).toEqual(['large@milan']);
   expect(world.events.find((line) => line.startsWith('Pod/large NotBroughtHome'))).toBeDefined();

@@ -3,7 +3,6 @@ import { LABEL_PEER } from '../../../../src/api/names.ts';
 import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.ts';
 import { namespaces, pods } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { OffloadWorld } from './support/offload-world.ts';
 
 /** The controller against an API server in memory. */
@@ -69,7 +68,9 @@ describe('selection and status', () => {
     await world.start();
     await world.offload({ naming: 'Same' });
     await world.untilReady('SomeClustersFailed');
-    await eventually('milan is ready', async () => (await world.phases()).includes('milan Ready AsExpected'));
+    await world.until('milan is ready', async () =>
+      (await world.phases()).includes('milan Ready AsExpected'),
+    );
     expect(await world.phases()).toContain('paris Failed NameTaken');
     expect(world.offloading.of('paris')).toEqual([
       { homeNamespace: 'shop', remoteName: 'shop', reflection: [] },
@@ -116,7 +117,7 @@ describe('selection and status', () => {
       { subresource: 'status' },
     );
     await world.virtualNode('paris', 'paris');
-    await eventually('paris is in', async () => (await world.clusters()).length === 2);
+    await world.until('paris is in', async () => (await world.clusters()).length === 2);
     expect((await world.get())?.status?.heldOff).toEqual(heldOff);
   });
 
@@ -129,7 +130,7 @@ describe('selection and status', () => {
     for (let times = 0; times < 5; times++) {
       const state = { state: 'Mapped', tenantNamespace: 'shop-there' } as const;
       world.answer('milan', 'shop', state);
-      await world.clock.sleep(1000);
+      await world.clock.advance(1000);
     }
     expect((await world.get())?.metadata.resourceVersion).toBe(before);
   });
@@ -150,7 +151,7 @@ describe('never offloaded', () => {
     expect(world.offloading.offloadingOf(name)).toBeUndefined();
     expect(world.offloading.of('milan')).toEqual([]);
     expect(world.offloading.all()).toEqual([]);
-    await eventually('it is said on the namespace', () =>
+    await world.until('it is said on the namespace', () =>
       hasEvent(world, `Namespace/${name} OffloadingRefused`),
     );
   });
@@ -170,9 +171,9 @@ describe('short form', () => {
     await world.untilReady('NoClusterSelected');
     expect((await world.get())?.spec.podStrategy).toBe('LocalAndRemote');
     await label('Remote');
-    await eventually('the strategy follows', async () => (await world.get())?.spec.podStrategy === 'Remote');
+    await world.until('the strategy follows', async () => (await world.get())?.spec.podStrategy === 'Remote');
     await label('yes');
-    await eventually('told', () => hasEvent(world, 'Namespace/shop OffloadLabelInvalid'));
+    await world.until('told', () => hasEvent(world, 'Namespace/shop OffloadLabelInvalid'));
     expect((await world.get())?.spec.podStrategy).toBe('Remote');
     await label(null);
     await world.untilGone();
@@ -210,17 +211,17 @@ describe('removal', () => {
     await world.start();
     await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
     await world.pod('owned', 'milan', OWNED);
     await world.pod('bare', 'milan', LET_IN);
     await world.pod('done', 'milan', {}, 'Succeeded');
     await world.pod('home', 'real-1');
     await world.remove();
-    await eventually('no longer in effect', () => world.offloading.offloadingOf('shop') === undefined);
+    await world.until('no longer in effect', () => world.offloading.offloadingOf('shop') === undefined);
     await world.untilGone();
     expect(await world.mappings('milan')).toEqual([]);
     expect(await world.podNames()).toEqual(['bare@', 'home@real-1']);
-    await eventually('nothing is remembered', async () => (await world.journals()) === 0);
+    await world.until('nothing is remembered', async () => (await world.journals()) === 0);
     expect(hasEvent(world, 'LeftBehind')).toBe(false);
   });
 
@@ -240,7 +241,7 @@ describe('removal', () => {
     await world.start();
     await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
     await world.pod('slow', 'milan', { ...OWNED, finalizers: ['test/wait'] });
     await world.remove();
     await world.untilReady('Ending');
@@ -257,7 +258,7 @@ describe('removal', () => {
     await world.start();
     await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
     world.dead.add('milan');
     await world.pod('owned', 'milan', OWNED);
     await world.remove();
@@ -275,7 +276,7 @@ describe('removal', () => {
     await world.start();
     await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
     await world.pod('slow', 'milan', { ...OWNED, finalizers: ['test/wait'] });
     await world.remove();
     await world.untilReady('Ending');
@@ -299,7 +300,7 @@ describe('removal', () => {
       { type: 'merge', body: { metadata: { finalizers: ['test/wait'] } } },
     );
     await world.client.delete(namespaces, { name: 'shop' });
-    await eventually('no longer in effect', () => world.offloading.offloadingOf('shop') === undefined);
+    await world.until('no longer in effect', () => world.offloading.offloadingOf('shop') === undefined);
     // As the namespace controller does.
     await world.remove();
     await world.client.delete(pods, { name: 'bare', namespace: 'shop' });
@@ -316,16 +317,16 @@ describe('another selector', () => {
     await world.start();
     const { metadata } = await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('paris')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('paris')).includes('shop'));
     await world.pod('in-milan', 'milan', OWNED);
     await world.pod('in-paris', 'paris', { ...OWNED, finalizers: ['test/wait'] });
     const spec = { clusterSelector: { matchLabels: { 'tributary.dev/cluster': 'milan' } } };
     await world.client.patch(namespaceOffloadings, metadata, { type: 'merge', body: { spec } });
-    await eventually('paris ends', async () => (await world.phases()).includes('paris Ending Ending'));
+    await world.until('paris ends', async () => (await world.phases()).includes('paris Ending Ending'));
     expect(await world.mappings('paris')).toEqual(['shop']);
     const freed = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
     await world.client.patch(pods, { name: 'in-paris', namespace: 'shop' }, freed);
-    await eventually('paris vanishes', async () => (await world.clusters()).length === 1);
+    await world.until('paris vanishes', async () => (await world.clusters()).length === 1);
     expect(await world.mappings('paris')).toEqual([]);
     expect(await world.podNames()).toEqual(['in-milan@milan']);
   });
@@ -350,7 +351,7 @@ describe('pods that were there before', () => {
     ]);
     await world.stop();
     await world.start();
-    await world.clock.sleep(10_000);
+    await world.clock.advance(10_000);
     expect(world.events.filter((line) => line.includes('Pod/'))).toHaveLength(1);
   });
 });
@@ -368,5 +369,5 @@ test('a namespace that was deleted and made again starts anew', async () => {
   const second = await world.offload();
   await world.untilReady('AsExpected');
   expect(second.metadata.uid).not.toBe(first.metadata.uid);
-  await eventually('mapped again', async () => (await world.mappings('milan')).includes('shop'));
+  await world.until('mapped again', async () => (await world.mappings('milan')).includes('shop'));
 });

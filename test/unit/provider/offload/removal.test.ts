@@ -2,7 +2,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.ts';
 import { pods } from '../../../../src/api/resources.ts';
 import { deepEqual } from '../../../../src/lib/equality.ts';
-import { eventually } from '../../../support/eventually.ts';
 import { OffloadWorld } from './support/offload-world.ts';
 
 /** What a namespace leaves, and what it waits for, against an API server in memory. */
@@ -16,13 +15,10 @@ const LET_IN = { annotations: { 'tributary.dev/strategy': 'LocalAndRemote' } };
 const hasEvent = (world: OffloadWorld, text: string): boolean =>
   world.events.some((line) => line.includes(text));
 
-/** The limit of two minutes is far away on a busy machine, too. */
-const SPEED = 5;
-
 let world: OffloadWorld;
 
 beforeEach(async () => {
-  world = await new OffloadWorld(SPEED).up();
+  world = await new OffloadWorld().up();
 }, TIMEOUT_MS);
 afterEach(async () => world.down(), TIMEOUT_MS);
 
@@ -41,14 +37,14 @@ describe('removal', () => {
     });
     await world.remove();
     // As the agent does.
-    await eventually('the pod is ended', async () => {
+    await world.until('the pod is ended', async () => {
       const pod = await world.client.get(pods, { name: 'bare', namespace: 'shop' });
       return pod.metadata.deletionTimestamp !== undefined;
     });
     await world.client.delete(pods, { name: 'bare', namespace: 'shop' }, { gracePeriodSeconds: 0 });
-    await eventually('refused', () => hasEvent(world, 'RemakeFailed'));
-    await eventually('nothing mapped', async () => (await world.mappings('milan')).length === 0);
-    await world.clock.sleep(5000);
+    await world.until('refused', () => hasEvent(world, 'RemakeFailed'));
+    await world.until('nothing mapped', async () => (await world.mappings('milan')).length === 0);
+    await world.clock.advance(5000);
     expect(await world.get()).toBeDefined();
     isRefused = false;
     await world.untilGone();
@@ -72,10 +68,10 @@ describe('two virtual nodes of one provider', () => {
   test('only those that are selected are shown, though the mapping is of both', async () => {
     await world.offload(ONLY_A);
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan-2')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan-2')).includes('shop'));
     expect(await shown()).toEqual(['milan-1']);
     await world.pod('by-its-own-wish', 'milan-2', OWNED);
-    await world.clock.sleep(10_000);
+    await world.clock.advance(10_000);
     expect(await shown()).toEqual(['milan-1']);
     expect(await world.podNames()).toEqual(['by-its-own-wish@milan-2']);
   });
@@ -83,13 +79,13 @@ describe('two virtual nodes of one provider', () => {
   test('another selector: pods end on the one that it leaves, and nothing else changes', async () => {
     const { metadata } = await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan-2')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan-2')).includes('shop'));
     await world.pod('stays', 'milan-1', { ...OWNED, ...LET_IN });
     await world.pod('goes', 'milan-2', { ...OWNED, ...LET_IN });
     await world.pod('returns', 'milan-2', LET_IN);
     await world.pod('slow', 'milan-2', { ...OWNED, finalizers: ['test/wait'] });
     await world.client.patch(namespaceOffloadings, metadata, { type: 'merge', body: { spec: ONLY_A } });
-    await eventually('ended', async () => !(await world.podNames()).includes('goes@milan-2'));
+    await world.until('ended', async () => !(await world.podNames()).includes('goes@milan-2'));
     expect(await shown()).toEqual(['milan-1', 'milan-2']);
     expect(await world.phases()).toEqual(['milan Ready AsExpected']);
     expect((await world.clusters())[0]?.message).toBe('no longer selected: pods on milan-2 end');
@@ -97,8 +93,8 @@ describe('two virtual nodes of one provider', () => {
     await world.replace();
     const freed = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
     await world.client.patch(pods, { name: 'slow', namespace: 'shop' }, freed);
-    await eventually('done', async () => (await shown()).length === 1);
-    await eventually('made anew', async () => (await world.podNames()).includes('returns@'));
+    await world.until('done', async () => (await shown()).length === 1);
+    await world.until('made anew', async () => (await world.podNames()).includes('returns@'));
     expect(await world.podNames()).toEqual(['returns@', 'stays@milan-1']);
     expect(await world.mappings('milan-1')).toEqual(['shop']);
     expect(await world.mappings('milan-2')).toEqual(['shop']);
@@ -114,14 +110,14 @@ describe('a namespace that a policy names, too', () => {
     await world.start();
     await world.offload();
     await world.untilReady('AsExpected');
-    await eventually('mapped', async () => (await world.mappings('milan')).includes('shop'));
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
     await world.pod('let-in', 'milan', { ...OWNED, ...LET_IN });
     await world.pod('by-policy', 'milan', OWNED);
   });
 
   test('removal ends what the webhook has let in, and does not wait for the mapping', async () => {
     await world.remove();
-    await eventually('gone', isOver);
+    await world.until('gone', isOver);
     expect(await world.podNames()).toEqual(['by-policy@milan']);
     expect(await world.mappings('milan')).toEqual(['shop']);
     expect(hasEvent(world, 'LeftBehind')).toBe(false);
@@ -132,7 +128,7 @@ describe('a namespace that a policy names, too', () => {
     const ref = { name: 'offloading', namespace: 'shop' };
     const spec = { clusterSelector: { matchLabels: { 'tributary.dev/cluster': 'paris' } } };
     await world.client.patch(namespaceOffloadings, ref, { type: 'merge', body: { spec } });
-    await eventually('left', async () =>
+    await world.until('left', async () =>
       deepEqual(
         (await world.clusters()).map(({ cluster }) => cluster),
         ['paris'],

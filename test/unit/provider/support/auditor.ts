@@ -1,5 +1,5 @@
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
-import type { FakeApiServer } from '../../../support/fake-api-server.ts';
+import type { FakeApi } from '../../../support/fake-api.ts';
 import type { AnyObject, Change } from '../../../support/fake-storage.ts';
 import type { ForeignKubelet } from './foreign-kubelet.ts';
 
@@ -30,15 +30,15 @@ const ALLOWED = {
  */
 export class Auditor {
   readonly violations: string[] = [];
-  readonly #home: FakeApiServer;
-  readonly #foreign: FakeApiServer;
+  readonly #home: FakeApi;
+  readonly #foreign: FakeApi;
   readonly #kubelet: ForeignKubelet;
   /** Home pods that are to end as lost, by UID: their bodies were taken away over there. */
   readonly lost: Set<string> = new Set();
   /** Those that the guardian over there has made anew, by UID: they have run more than once. */
   readonly remade: Set<string> = new Set();
 
-  constructor(home: FakeApiServer, foreign: FakeApiServer, kubelet: ForeignKubelet) {
+  constructor(home: FakeApi, foreign: FakeApi, kubelet: ForeignKubelet) {
     this.#home = home;
     this.#foreign = foreign;
     this.#kubelet = kubelet;

@@ -1,5 +1,5 @@
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
-import type { FakeApiServer } from '../../../support/fake-api-server.ts';
+import type { FakeApi } from '../../../support/fake-api.ts';
 import { type AnyObject, timestamp } from '../../../support/fake-storage.ts';
 
 /**
@@ -11,11 +11,11 @@ export class ForeignKubelet {
   readonly starts: Map<string, string[]> = new Map();
   /** Pods asked to end stay while this is set. */
   holding = false;
-  readonly #server: FakeApiServer;
+  readonly #server: FakeApi;
   readonly #now: () => number;
   #containers = 0;
 
-  constructor(server: FakeApiServer, now: () => number) {
+  constructor(server: FakeApi, now: () => number) {
     this.#server = server;
     this.#now = now;
     server.storage.subscribe(({ resource, current }) => {

@@ -2,22 +2,26 @@ import { namespaces, pods, secrets, type ResourceType } from '../../../../src/ap
 import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject, PodSpec } from '../../../../src/api/wire.ts';
-import { createClient, type HttpClient } from '../../../../src/kube/http-client.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
+import { type HttpClient, createClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import type { NetworkView } from '../../../../src/provider/network-view.ts';
 import { Provider } from '../../../../src/provider/provider.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { fastClock } from '../../../support/fast-clock.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { Auditor } from './auditor.ts';
 import { ForeignKubelet } from './foreign-kubelet.ts';
 
 const AGENT = 'agent-token';
-/** Real seconds are these many for the agent: back-offs of half a second take some milliseconds. */
-const SPEED = 20;
-const STOP_DEADLINE_MS = 10_000;
+/** In which agents have come to an end with whatever they were given to do. */
+const PATIENCE_MS = 200_000;
+
+/** Of an agent, at one of its writes. */
+export interface Crash {
+  crashed: () => boolean;
+  /** Resolves when it happens. */
+  crash: Promise<void>;
+}
 
 export interface Running {
   provider: Provider;
@@ -26,9 +30,9 @@ export interface Running {
 
 /** Two simulated clusters, a kubelet over there, an auditor over both, and agents that come and go. */
 export class World {
-  readonly clock: Clock = fastClock(SPEED);
-  readonly home: FakeApiServer;
-  readonly foreign: FakeApiServer;
+  readonly clock: FakeClock = new FakeClock();
+  readonly home: FakeApi;
+  readonly foreign: FakeApi;
   readonly kubelet: ForeignKubelet;
   readonly auditor: Auditor;
   /** Of the agents to come; without one, as where no tunnel is. */
@@ -42,14 +46,13 @@ export class World {
   /** With kinds that both clusters serve beside the usual ones. */
   constructor({ types = [] }: { types?: readonly ResourceType<KubeObject>[] } = {}) {
     const { clock } = this;
-    this.home = new FakeApiServer({ clock, types: [virtualNodes, ...types], tokens: this.#tokens.home });
-    this.foreign = new FakeApiServer({ clock, types, tokens: this.#tokens.foreign });
+    this.home = new FakeApi({ clock, types: [virtualNodes, ...types], tokens: this.#tokens.home });
+    this.foreign = new FakeApi({ clock, types, tokens: this.#tokens.foreign });
     this.kubelet = new ForeignKubelet(this.foreign, () => clock.now());
     this.auditor = new Auditor(this.home, this.foreign, this.kubelet);
   }
 
   async up(): Promise<this> {
-    await Promise.all([this.home.start(), this.foreign.start()]);
     const match = ({ path }: { path: string }): boolean => path === '/version';
     this.foreign.fault({ match, times: Infinity, body: '{"gitVersion":"v1.36.3"}' });
     this.home.seed(namespaces, { metadata: { name: 'shop' } });
@@ -72,17 +75,17 @@ export class World {
   async down(): Promise<void> {
     for (const agent of this.#running) await agent.stop();
     await this.#home?.close();
-    await Promise.all([this.home.stop(), this.foreign.stop()]);
   }
 
   async start(name = 'rome'): Promise<Running> {
-    const { server, ca } = this.home.credentials();
-    const home = createClient({ server, ...(ca === undefined ? {} : { ca }), token: async () => AGENT });
+    const home = this.home.client({ token: async () => AGENT });
     this.#home = home;
     const virtualNode = await home.get(virtualNodes, { name });
     const provider = new Provider({
       virtualNode,
       home,
+      connectForeign: (credentials, options) =>
+        createClient(credentials, { ...options, carrier: this.foreign.carrier() }),
       events: { event: (_subject, _type, reason, message) => this.events.push(`${reason}: ${message}`) },
       nodeAddress: '192.0.2.1',
       kubeletPort: 10_250,
@@ -94,19 +97,19 @@ export class World {
     const lifecycle = new Lifecycle([...provider.caches(), ...provider.actors()], {
       clock: this.clock,
       log: silentLogger,
-      stopDeadlineMs: STOP_DEADLINE_MS * SPEED,
+      stopDeadlineMs: PATIENCE_MS,
     });
     const running: Running = {
       provider,
       stop: async () => {
         if (!this.#running.delete(running)) return;
-        await lifecycle.stop();
+        await this.clock.during('the agent stops', lifecycle.stop());
         await home.close();
       },
     };
     this.#running.add(running);
-    await lifecycle.start(new AbortController().signal);
-    provider.setListening(true);
+    const started = lifecycle.start(new AbortController().signal).then(() => provider.setListening(true));
+    await this.clock.during('the agent starts', started);
     return running;
   }
 
@@ -122,18 +125,23 @@ export class World {
   /**
    * The agent's `k`-th write from now on is its last: it is lost on the way, or stored with its answer lost.
    */
-  crashAt(k: number, when: 'before' | 'after'): { crashed: () => boolean } {
+  crashAt(k: number, when: 'before' | 'after'): Crash {
     let seen = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const crash = (): void => {
+      this.silence();
+      resolve();
+    };
     const match = ({ method, path }: { method: string; path: string }): boolean => {
       if (!isWrite(`${method} ${path}`) || ++seen !== k) return false;
-      if (when === 'before') this.silence();
+      if (when === 'before') crash();
       // The request is served before the next microtask.
-      else queueMicrotask(() => this.silence());
+      else queueMicrotask(crash);
       return false;
     };
     this.home.fault({ match, times: Infinity });
     this.foreign.fault({ match, times: Infinity });
-    return { crashed: () => seen >= k };
+    return { crashed: () => seen >= k, crash: promise };
   }
 
   /** No request is let in any more, and connections break. */
@@ -181,14 +189,23 @@ export class World {
     return this.home.storage.get('pods', `shop/${name}`)?.status;
   }
 
-  body(name: string): ReturnType<FakeApiServer['storage']['get']> {
+  body(name: string): ReturnType<FakeApi['storage']['get']> {
     return this.foreign.storage.get('pods', `tenant/${name}`);
   }
 
+  /** Lets time pass until the condition holds. */
+  async until(
+    what: string,
+    condition: () => boolean | Promise<boolean>,
+    limitMs: number = PATIENCE_MS,
+  ): Promise<void> {
+    await this.clock.until(what, condition, limitMs);
+  }
+
   /** Both clusters agree, and nobody has broken a rule on the way. */
-  async settled(deadlineMs: number = 15_000): Promise<void> {
+  async settled(limitMs: number = 1.5 * PATIENCE_MS): Promise<void> {
     try {
-      await eventually('both clusters agree', () => this.auditor.differences().length === 0, deadlineMs);
+      await this.until('both clusters agree', () => this.auditor.differences().length === 0, limitMs);
     } catch (error) {
       throw new Error(`${(error as Error).message}: ${this.auditor.differences().join('; ')}`, {
         cause: error,
@@ -207,7 +224,7 @@ export class World {
 
 export const isWrite = (line: string): boolean => !line.startsWith('GET ') && !line.includes('/events');
 
-function kubeconfig(server: FakeApiServer): object {
+function kubeconfig(server: FakeApi): object {
   const { server: url, ca = '' } = server.credentials();
   return {
     apiVersion: 'v1',

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { secrets } from '../../../../src/api/resources.ts';
 import type { Secret } from '../../../../src/api/wire.ts';
-import { createClient } from '../../../../src/kube/http-client.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { loadX509 } from '../support/certificates.ts';
@@ -12,7 +11,7 @@ import { bundleOf, renewed, restMs, type Chain } from '../../../../src/server/we
 import { WebhookCertificates } from '../../../../src/server/webhook/certificates.ts';
 import { WebhookMetrics } from '../../../../src/server/webhook/metrics.ts';
 import { chainOf, dataOf } from '../../../../src/server/webhook/stored-chain.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { eventually } from '../../../support/eventually.ts';
 
@@ -111,13 +110,12 @@ test.each([
   expect(chainOf({ data })).toBeUndefined();
 });
 
-let api: FakeApiServer;
+let api: FakeApi;
 let client: KubeClient;
 let stops: (() => Promise<void>)[] = [];
 beforeEach(async () => {
-  api = new FakeApiServer();
-  await api.start();
-  client = createClient(api.credentials());
+  api = new FakeApi();
+  client = api.client();
 });
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();

@@ -8,16 +8,17 @@ import { tunnels } from '../../../../../src/api/tunnel.ts';
 import type { Tunnel } from '../../../../../src/api/tunnel.ts';
 import { Caches } from '../../../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
-import { createClient } from '../../../../../src/kube/http-client.ts';
-import { systemClock } from '../../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
 import type { NetworkDocument } from '../../../../../src/network/exchange/document.ts';
 import { Exchange } from '../../../../../src/network/exchange/exchange.ts';
 import type { ExchangeOptions } from '../../../../../src/network/exchange/exchange.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { FakeApiServer } from '../../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeClock } from '../../../../support/fake-clock.ts';
 import type { AnyObject } from '../../../../support/fake-storage.ts';
+
+/** Of all clusters of a test file. */
+export const clock: FakeClock = new FakeClock();
 
 export const NAMESPACE = 'tributary-system';
 const SERVICES = '10.96.0.0/16';
@@ -34,7 +35,7 @@ export interface Peering {
 export class World {
   readonly id: string;
   readonly letter: string;
-  readonly api: FakeApiServer;
+  readonly api: FakeApi;
   /** A person's. */
   readonly client: KubeClient;
   readonly links: Set<World> = new Set();
@@ -44,11 +45,11 @@ export class World {
   #exchange: Exchange | undefined;
   #lifecycle: Lifecycle | undefined;
 
-  private constructor(letter: string, api: FakeApiServer, options: Partial<ExchangeOptions>) {
+  private constructor(letter: string, api: FakeApi, options: Partial<ExchangeOptions>) {
     this.letter = letter;
     this.id = letter.repeat(26);
     this.api = api;
-    this.client = createClient(api.credentials());
+    this.client = api.client();
     this.#options = options;
   }
 
@@ -57,7 +58,7 @@ export class World {
     pods: string,
     options: Partial<ExchangeOptions> & { gateway?: boolean } = {},
   ): Promise<World> {
-    const api = await new FakeApiServer({ types: [tunnels, foreignClusters] }).start();
+    const api = new FakeApi({ clock, types: [tunnels, foreignClusters] });
     const { gateway = true, ...rest } = options;
     const world = new World(letter, api, rest);
     api.seed(serviceCidrs, { metadata: { name: 'kubernetes' }, spec: { cidrs: [SERVICES] } });
@@ -99,8 +100,8 @@ export class World {
   async start(client: KubeClient = this.client): Promise<void> {
     const exchange = new Exchange({
       client,
-      caches: new Caches({ client, clock: systemClock, log: silentLogger }),
-      clock: systemClock,
+      caches: new Caches({ client, clock, log: silentLogger }),
+      clock,
       log: silentLogger,
       namespace: NAMESPACE,
       own: this.id,
@@ -115,11 +116,11 @@ export class World {
       ...this.#options,
     });
     this.#lifecycle = new Lifecycle(exchange.components(), {
-      clock: systemClock,
+      clock,
       log: silentLogger,
       stopDeadlineMs: 5_000,
     });
-    await this.#lifecycle.start(new AbortController().signal);
+    await clock.during('the exchange starts', this.#lifecycle.start(new AbortController().signal));
     this.#exchange = exchange;
     exchange.onChange(() => this.speak());
     // New links on both sides.
@@ -133,7 +134,7 @@ export class World {
 
   /** Ends it; what is stored stays. */
   async halt(): Promise<void> {
-    await this.#lifecycle?.stop();
+    if (this.#lifecycle) await clock.during('the exchange stops', this.#lifecycle.stop());
     this.#exchange = undefined;
   }
 
@@ -242,5 +243,5 @@ function isSeen(one: World, other: World): boolean {
 }
 
 export async function joined(one: World, other: World): Promise<void> {
-  await eventually(`${one.letter} and ${other.letter} are joined`, () => areJoined(one, other));
+  await clock.until(`${one.letter} and ${other.letter} are joined`, () => areJoined(one, other));
 }

@@ -3,7 +3,7 @@ import { leases, nodes } from '../../../../../src/api/resources.ts';
 import type { VirtualNode } from '../../../../../src/api/virtual-node.ts';
 import { TributaryError } from '../../../../../src/lib/errors.ts';
 import type { AgentLauncher, WantedAgent } from '../../../../../src/peering/ports.ts';
-import type { FakeApiServer } from '../../../../support/fake-api-server.ts';
+import type { FakeApi } from '../../../../support/fake-api.ts';
 import type { AnyObject } from '../../../../support/fake-storage.ts';
 
 export const VIRTUAL_NODES = 'virtualnodes.tributary.dev';
@@ -17,7 +17,7 @@ const READY = {
 
 /** Agents as they look from home: a Node for each VirtualNode, pods that end when they are told to. */
 export class FakeAgents {
-  readonly #home: FakeApiServer;
+  readonly #home: FakeApi;
   readonly running: Map<string, WantedAgent> = new Map();
   ensured = 0;
   /** They are there, and do nothing. */
@@ -26,7 +26,7 @@ export class FakeAgents {
   stubborn = false;
   #busy = false;
 
-  constructor(home: FakeApiServer) {
+  constructor(home: FakeApi) {
     this.#home = home;
     home.storage.subscribe(({ resource }) => {
       if ([VIRTUAL_NODES, 'pods', 'nodes'].includes(resource)) queueMicrotask(() => this.work());

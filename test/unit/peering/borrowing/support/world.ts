@@ -5,8 +5,6 @@ import { namespaces, pods } from '../../../../../src/api/resources.ts';
 import type { VirtualNode } from '../../../../../src/api/virtual-node.ts';
 import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
 import { Caches } from '../../../../../src/kube/caches.ts';
-import { createClient } from '../../../../../src/kube/http-client.ts';
-import type { Clock } from '../../../../../src/lib/clock.ts';
 import { TributaryError, errorMessage } from '../../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
@@ -14,17 +12,23 @@ import { Borrowing } from '../../../../../src/peering/borrowing/borrowing.ts';
 import type { BorrowingOptions, BorrowingWish } from '../../../../../src/peering/borrowing/ports.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
-import { FakeApiServer } from '../../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeClock } from '../../../../support/fake-clock.ts';
 import type { AnyObject } from '../../../../support/fake-storage.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { fastClock } from '../../../../support/fast-clock.ts';
 import { FakeAgents, LEASES, VIRTUAL_NODES } from './fake-agents.ts';
 import { ScriptedProvider } from './scripted-provider.ts';
 
 const TOKEN = 'cluster-role';
-const SPEED = 20;
-const STOP_DEADLINE_MS = 10_000;
+/** In which a peering has come to an end with whatever it was given to do. */
+const PATIENCE_MS = 200_000;
 const ADVERTISEMENTS = 'advertisements.tributary.dev';
+
+/** Of an agent, at one of its writes. */
+export interface Crash {
+  crashed: () => boolean;
+  /** Resolves when it happens. */
+  crash: Promise<void>;
+}
 
 export interface Running {
   borrowing: Borrowing;
@@ -40,10 +44,10 @@ export const policy = (spec: Partial<AcceptancePolicy['spec']> = {}): Acceptance
 
 /** A home cluster, one provider as a script, agents as they look from outside, and consumers that come and go. */
 export class World {
-  readonly clock: Clock;
+  readonly clock: FakeClock = new FakeClock();
   readonly identity: Identity = Identity.generate();
   readonly #tokens = new Set([TOKEN]);
-  readonly home: FakeApiServer;
+  readonly home: FakeApi;
   readonly provider: ScriptedProvider;
   readonly agents: FakeAgents;
   readonly events: string[] = [];
@@ -58,20 +62,18 @@ export class World {
   readonly #wishListeners = new Set<(clusterID: string) => void>();
   readonly #linkListeners = new Set<(key: { clusterID?: string }) => void>();
   readonly #more: Partial<BorrowingOptions>;
-  #jumpedMs = 0;
 
   constructor(more: Partial<BorrowingOptions> = {}) {
-    const fast = fastClock(SPEED);
-    const clock = (this.clock = { ...fast, now: () => fast.now() + this.#jumpedMs });
+    const { clock } = this;
     this.#more = more;
-    this.home = new FakeApiServer({ clock, types: [virtualNodes, advertisements], tokens: this.#tokens });
+    this.home = new FakeApi({ clock, types: [virtualNodes, advertisements], tokens: this.#tokens });
     this.provider = new ScriptedProvider(this.identity.clusterID, clock);
     this.agents = new FakeAgents(this.home);
   }
 
   /** Sets the wall clock forward; nobody is woken by that. */
   jump(ms: number): void {
-    this.#jumpedMs += ms;
+    this.clock.jump(ms);
   }
 
   get id(): string {
@@ -79,7 +81,6 @@ export class World {
   }
 
   async up(): Promise<this> {
-    await this.home.start();
     for (const name of ['shop', 'spare', 'kube-system', 'tributary-system']) {
       this.home.seed(namespaces, { metadata: { name } });
     }
@@ -88,12 +89,10 @@ export class World {
 
   async down(): Promise<void> {
     for (const one of this.#running) await one.stop();
-    await this.home.stop();
   }
 
   async start(): Promise<Running> {
-    const { server, ca } = this.home.credentials();
-    const client = createClient({ server, ...(ca !== undefined && { ca }), token: async () => TOKEN });
+    const client = this.home.client({ token: async () => TOKEN });
     let alive = true;
     const borrowing: Borrowing = new Borrowing({
       client,
@@ -129,7 +128,7 @@ export class World {
     const lifecycle = new Lifecycle(borrowing.components(), {
       clock: this.clock,
       log: silentLogger,
-      stopDeadlineMs: STOP_DEADLINE_MS * SPEED,
+      stopDeadlineMs: PATIENCE_MS,
     });
     const running: Running = {
       borrowing,
@@ -139,14 +138,16 @@ export class World {
       stop: async () => {
         if (!this.#running.delete(running)) return;
         alive = false;
-        await lifecycle.stop();
+        await this.clock.during('borrowing stops', lifecycle.stop());
         await client.close();
       },
     };
     this.#running.add(running);
-    await lifecycle.start(new AbortController().signal);
-    this.#exchange(borrowing, () => alive);
-    for (const listener of this.#wishListeners) listener(this.id);
+    const started = lifecycle.start(new AbortController().signal).then(() => {
+      this.#exchange(borrowing, () => alive);
+      for (const listener of this.#wishListeners) listener(this.id);
+    });
+    await this.clock.during('borrowing starts', started);
     return running;
   }
 
@@ -165,17 +166,22 @@ export class World {
   }
 
   /** The `k`-th write from now on is the last: lost on the way, or stored with its answer lost. */
-  crashAt(k: number, when: 'before' | 'after'): { crashed: () => boolean } {
+  crashAt(k: number, when: 'before' | 'after'): Crash {
     let seen = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const crash = (): void => {
+      this.silence();
+      resolve();
+    };
     const match = ({ method }: { method: string }): boolean => {
       if (method === 'GET' || ++seen !== k) return false;
-      if (when === 'before') this.silence();
+      if (when === 'before') crash();
       // The request is served before the next microtask.
-      else queueMicrotask(() => this.silence());
+      else queueMicrotask(crash);
       return false;
     };
     this.home.fault({ match, times: Infinity });
-    return { crashed: () => seen >= k };
+    return { crashed: () => seen >= k, crash: promise };
   }
 
   want(wish: Partial<BorrowingWish>): void {
@@ -252,13 +258,18 @@ export class World {
     ];
   }
 
-  async established(deadlineMs = 10_000): Promise<void> {
-    await eventually('established', () => this.condition('VirtualNodeReady')?.status === 'True', deadlineMs);
+  /** Lets time pass until the condition holds. */
+  async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+    await this.clock.until(what, condition, PATIENCE_MS);
   }
 
-  async gone(deadlineMs = 10_000): Promise<void> {
+  async established(): Promise<void> {
+    await this.until('established', () => this.condition('VirtualNodeReady')?.status === 'True');
+  }
+
+  async gone(): Promise<void> {
     try {
-      await eventually('gone', () => this.leftovers().length === 0, deadlineMs);
+      await this.until('gone', () => this.leftovers().length === 0);
     } catch (error) {
       throw new Error(`${errorMessage(error)}: ${this.leftovers().join(', ')}`, { cause: error });
     }

@@ -3,7 +3,7 @@ import { foreignClusters, type ForeignCluster } from '../../../../../src/api/for
 import { sharingPolicies, type SharingPolicy } from '../../../../../src/api/sharing-policy.ts';
 import type { ResourceType } from '../../../../../src/api/resources.ts';
 import type { KubeObject } from '../../../../../src/api/wire.ts';
-import { createClient, type HttpClient } from '../../../../../src/kube/http-client.ts';
+import type { HttpClient } from '../../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../../src/kube/informer.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
@@ -19,8 +19,7 @@ import type {
   PeeringReport,
   PeerLinks,
 } from '../../../../../src/peering/ports.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { FakeApiServer } from '../../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../../support/fake-api.ts';
 import { FakeClock } from '../../../../support/fake-clock.ts';
 import { NOW, OWN } from './objects.ts';
 
@@ -83,12 +82,15 @@ export class FakeReports {
 }
 
 const TYPES: readonly ResourceType<KubeObject>[] = [foreignClusters, acceptancePolicies, sharingPolicies];
+/** As much time as passes at most while something is waited for. */
+const PATIENCE_MS = 10_000;
+
 export const NAMESPACE = 'tributary-system';
 
 /** Clusters on a simulated API server, with links, lending and borrowing played by the test. */
 export class ClustersWorld {
   readonly clock: FakeClock = new FakeClock(NOW);
-  readonly server: FakeApiServer = new FakeApiServer({ clock: this.clock, types: TYPES });
+  readonly server: FakeApi = new FakeApi({ clock: this.clock, types: TYPES });
   readonly links: FakeLinks = new FakeLinks();
   readonly outgoing: FakeReports = new FakeReports();
   readonly incoming: FakeReports = new FakeReports();
@@ -109,7 +111,6 @@ export class ClustersWorld {
   }
 
   async up(): Promise<this> {
-    await this.server.start();
     await this.begin();
     return this;
   }
@@ -117,7 +118,7 @@ export class ClustersWorld {
   /** A new process on the same API server. */
   async begin(): Promise<void> {
     const { clock, links, outgoing, incoming } = this;
-    const client = createClient(this.server.credentials());
+    const client = this.server.client();
     const common = { client, clock, log: silentLogger };
     const clusters = new Informer<ForeignCluster>({
       ...common,
@@ -152,11 +153,11 @@ export class ClustersWorld {
     ];
     this.#client = client;
     this.#lifecycle = new Lifecycle(components, { clock, log: silentLogger, stopDeadlineMs: 10_000 });
-    await this.#lifecycle.start(new AbortController().signal);
+    await this.clock.during('clusters start', this.#lifecycle.start(new AbortController().signal));
   }
 
   async end(): Promise<void> {
-    await this.#lifecycle?.stop();
+    if (this.#lifecycle) await this.clock.during('clusters stop', this.#lifecycle.stop());
     await this.#client?.close();
   }
 
@@ -195,17 +196,9 @@ export class ClustersWorld {
     return this.server.storage.get('foreignclusters.tributary.dev', name);
   }
 
-  /** Waits, on the real clock; the simulated one moves a little, so that what failed is tried again. */
-  async wait(what: string, condition: () => boolean): Promise<void> {
-    await eventually(
-      what,
-      async () => {
-        if (condition()) return true;
-        await this.clock.advance(5);
-        return false;
-      },
-      4000,
-    );
+  /** Lets time pass, so that what failed is tried again. */
+  async wait(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+    await this.clock.until(what, condition, PATIENCE_MS);
   }
 
   /** Waits until the stored object looks so. */
@@ -226,12 +219,10 @@ export class ClustersWorld {
   /** Nothing is written for a while. */
   async quiet(): Promise<number> {
     let writes = -1;
-    let since = performance.now();
-    await this.wait('nothing is written any more', () => {
-      const now = this.server.storage.writes;
-      if (now !== writes) since = performance.now();
-      writes = now;
-      return performance.now() - since > 100;
+    await this.wait('nothing is written any more', async () => {
+      writes = this.server.storage.writes;
+      await this.clock.advance(250);
+      return this.server.storage.writes === writes;
     });
     return writes;
   }

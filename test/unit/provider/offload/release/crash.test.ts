@@ -1,5 +1,4 @@
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { eventually } from '../../../../support/eventually.ts';
 import { World } from './world.ts';
 
 /**
@@ -26,23 +25,19 @@ describe.each(['before', 'after'] as const)('killed %s', (when) => {
       world = await new World().up();
       const name = 'web-0';
       const uid = world.addPod(name, { owned: kind === 'owned' });
-      const { crashed } = world.crashAt(k, when);
+      const { crashed, crash } = world.crashAt(k, when);
       const process = await world.start();
-      let isOver = false;
-      const supervision = (async (): Promise<void> => {
-        await eventually('crashed or over', () => crashed() || isOver, TIMEOUT_MS);
-        if (!crashed()) return;
+      const supervision = crash.then(async () => {
         crashes++;
         await world.replace(process);
-      })();
+      });
       const isDone = (): boolean => {
         const made = world.pod(kind === 'owned' ? 'made-0' : name);
         return made !== undefined && made.metadata.uid !== uid && world.journals.length === 0;
       };
-      await world.until('done', isDone, TIMEOUT_MS);
-      isOver = true;
-      await supervision;
-      await world.until('still done', isDone, TIMEOUT_MS);
+      await world.until('done', isDone);
+      if (crashed()) await supervision;
+      await world.until('still done', isDone);
       expect(world.creations(name)).toBe(kind === 'owned' ? 1 : 2);
       expect(world.creations('made-1')).toBe(0);
       expect(world.offloading.status?.heldOff).toHaveLength(1);

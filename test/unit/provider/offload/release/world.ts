@@ -7,15 +7,13 @@ import { pods } from '../../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
 import type { Pod } from '../../../../../src/api/wire.ts';
 import { Caches } from '../../../../../src/kube/caches.ts';
-import { createClient } from '../../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../../src/kube/informer.ts';
-import { systemClock } from '../../../../../src/lib/clock.ts';
 import type { Clock } from '../../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
 import { Release } from '../../../../../src/provider/offload/release/release.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { FakeApiServer } from '../../../../support/fake-api-server.ts';
+import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeClock } from '../../../../support/fake-clock.ts';
 import { cluster, refused, REPLICA_SET } from './support.ts';
 
 const TOKEN = 'of-the-process';
@@ -23,13 +21,21 @@ const SYSTEM = 'tributary-system';
 /** Everything in the API server is so old when it is made; nobody needs to wait. */
 const AGE_MS = 120_000;
 
+/** Of the process, at one of its writes. */
+interface Crash {
+  crashed: () => boolean;
+  /** Resolves when it happens. */
+  crash: Promise<void>;
+}
+
 interface Running {
   stop(): Promise<void>;
 }
 
 /** A home cluster with virtual nodes, whose agents and controllers are a few lines each; and the release of pods. */
 export class World {
-  readonly api: FakeApiServer;
+  readonly clock: FakeClock = new FakeClock();
+  readonly api: FakeApi;
   readonly told: string[] = [];
   /** The deletion of a pod completes; false: its agent is away. */
   agentsEnd = true;
@@ -38,16 +44,21 @@ export class World {
   #made = 0;
 
   constructor() {
-    const clock: Clock = { ...systemClock, now: () => systemClock.now() - AGE_MS };
-    this.api = new FakeApiServer({
-      clock,
+    const { clock } = this;
+    const old: Clock = {
+      now: () => clock.now() - AGE_MS,
+      monotonic: () => clock.monotonic(),
+      after: (delayMs, callback) => clock.after(delayMs, callback),
+      sleep: async (delayMs, signal) => clock.sleep(delayMs, signal),
+    };
+    this.api = new FakeApi({
+      clock: old,
       types: [virtualNodes, namespaceOffloadings],
       tokens: this.#tokens,
     });
   }
 
   async up(spec: NamespaceOffloadingSpec = {}, names: string[] = ['milan']): Promise<this> {
-    await this.api.start();
     for (const name of names)
       this.api.seed(virtualNodes, { metadata: { name }, spec: { nodeName: `${name}-node` } });
     this.api.seed(namespaceOffloadings, {
@@ -59,8 +70,7 @@ export class World {
   }
 
   async down(): Promise<void> {
-    await Promise.all([...this.#running].map(async (running) => running.stop()));
-    await this.api.stop();
+    for (const running of this.#running) await running.stop();
   }
 
   /** Refused for two minutes. */
@@ -70,7 +80,7 @@ export class World {
   ): string {
     const volumes =
       claim === undefined ? [] : [{ name: 'data', persistentVolumeClaim: { claimName: claim } }];
-    const at = new Date(systemClock.now() - AGE_MS).toISOString();
+    const at = new Date(this.clock.now() - AGE_MS).toISOString();
     const { metadata } = this.api.seed(pods, {
       metadata: { namespace: 'shop', name, ...(owned && { ownerReferences: [REPLICA_SET] }) },
       spec: { nodeName: `${node}-node`, containers: [{ name: 'main', image: 'web:1' }], volumes },
@@ -105,22 +115,22 @@ export class World {
   startPod(name: string): void {
     const pod = this.api.storage.get('pods', `shop/${name}`);
     if (pod === undefined) throw new Error(`${name} is gone`);
-    const startTime = new Date().toISOString();
+    const startTime = new Date(this.clock.now()).toISOString();
     this.api.storage.update('pods', { ...pod, status: { phase: 'Running', startTime, conditions: [] } });
   }
 
-  async until(what: string, condition: () => boolean, deadlineMs?: number): Promise<void> {
+  async until(what: string, condition: () => boolean): Promise<void> {
     const tick = (): boolean => {
       this.#tick();
       return condition();
     };
-    await eventually(what, tick, deadlineMs);
+    await this.clock.until(what, tick, 30_000);
   }
 
   async start(): Promise<Running> {
     this.#tokens.add(TOKEN);
-    const client = createClient({ ...this.api.credentials(), token: async () => TOKEN });
-    const common = { client, clock: systemClock, log: silentLogger };
+    const client = this.api.client({ clock: this.clock, token: async () => TOKEN });
+    const common = { client, clock: this.clock, log: silentLogger };
     const offloadings = new Informer<NamespaceOffloading>({
       ...common,
       type: namespaceOffloadings,
@@ -144,12 +154,12 @@ export class World {
     const running = {
       stop: async () => {
         if (!this.#running.delete(running)) return;
-        await lifecycle.stop();
+        await this.clock.during('the release stops', lifecycle.stop());
         await client.close();
       },
     };
     this.#running.add(running);
-    await lifecycle.start(new AbortController().signal);
+    await this.clock.during('the release starts', lifecycle.start(new AbortController().signal));
     return running;
   }
 
@@ -161,17 +171,22 @@ export class World {
   }
 
   /** The `k`-th write is the last: it is lost on the way, or stored with its answer lost. */
-  crashAt(k: number, when: 'before' | 'after'): { crashed: () => boolean } {
+  crashAt(k: number, when: 'before' | 'after'): Crash {
     let seen = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const crash = (): void => {
+      this.#silence();
+      resolve();
+    };
     const match = ({ method }: { method: string }): boolean => {
       if (method === 'GET' || ++seen !== k) return false;
-      if (when === 'before') this.#silence();
+      if (when === 'before') crash();
       // The request is served before the next microtask.
-      else queueMicrotask(() => this.#silence());
+      else queueMicrotask(crash);
       return false;
     };
     this.api.fault({ match, times: Infinity });
-    return { crashed: () => seen >= k };
+    return { crashed: () => seen >= k, crash: promise };
   }
 
   #silence(): void {

@@ -11,8 +11,7 @@ import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../../../../src/api/virtual-node.ts';
 import type { DraftMeta, Namespace, Pod } from '../../../../../src/api/wire.ts';
 import { Caches } from '../../../../../src/kube/caches.ts';
-import { createClient, type HttpClient } from '../../../../../src/kube/http-client.ts';
-import type { Clock } from '../../../../../src/lib/clock.ts';
+import type { HttpClient } from '../../../../../src/kube/http-client.ts';
 import { deepEqual } from '../../../../../src/lib/equality.ts';
 import { ignoring } from '../../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
@@ -20,13 +19,13 @@ import { silentLogger } from '../../../../../src/lib/log.ts';
 import { Offloading } from '../../../../../src/provider/offload/offloading.ts';
 import type { NamespaceStanding } from '../../../../../src/provider/offload/ports.ts';
 import { Remake } from '../../../../../src/provider/offload/release/remake.ts';
-import { eventually } from '../../../../support/eventually.ts';
-import { FakeApiServer } from '../../../../support/fake-api-server.ts';
-import { fastClock } from '../../../../support/fast-clock.ts';
+import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeClock } from '../../../../support/fake-clock.ts';
 
-/** Real seconds are these many here: the limit of two minutes takes five, more than any pause of the machine. */
-const SPEED = 25;
-const STOP_DEADLINE_MS = 10_000;
+/** In which the controller has come to an end with whatever it was given to do. */
+const PATIENCE_MS = 250_000;
+/** Of the test's own part, between two looks. */
+const PLAY_MS = 125;
 const SYSTEM = 'tributary-system';
 const TEST = 'test-token';
 const CONTROLLER = 'controller-token';
@@ -36,9 +35,8 @@ const CONTROLLER = 'controller-token';
  * (pods that are deleted end).
  */
 export class OffloadWorld {
-  readonly clock: Clock;
-  readonly #speed: number;
-  readonly api: FakeApiServer;
+  readonly clock: FakeClock = new FakeClock();
+  readonly api: FakeApi;
   readonly #tokens = new Set([TEST, CONTROLLER]);
   /** `Kind/name reason: message`. */
   readonly events: string[] = [];
@@ -56,11 +54,9 @@ export class OffloadWorld {
   #playing: Promise<void> = Promise.resolve();
   #over = false;
 
-  constructor(speed: number = SPEED) {
-    this.#speed = speed;
-    this.clock = fastClock(speed);
+  constructor() {
     const types = [virtualNodes, namespaceOffloadings];
-    this.api = new FakeApiServer({ clock: this.clock, types, tokens: this.#tokens });
+    this.api = new FakeApi({ clock: this.clock, types, tokens: this.#tokens });
   }
 
   get client(): HttpClient {
@@ -74,7 +70,6 @@ export class OffloadWorld {
   }
 
   async up(): Promise<this> {
-    await this.api.start();
     this.#client = this.#connect(TEST);
     await this.namespace('shop');
     this.#playing = this.#play();
@@ -83,15 +78,13 @@ export class OffloadWorld {
 
   async down(): Promise<void> {
     this.#over = true;
-    await this.#playing;
+    await this.clock.during('the test has played', this.#playing);
     await this.stop();
     await this.client.close();
-    await this.api.stop();
   }
 
   #connect(token: string): HttpClient {
-    const { server, ca } = this.api.credentials();
-    return createClient({ server, ...(ca !== undefined && { ca }), token: async () => token });
+    return this.api.client({ token: async () => token });
   }
 
   async start(selector?: LabelSelector): Promise<Offloading> {
@@ -128,17 +121,18 @@ export class OffloadWorld {
       {
         clock,
         log: silentLogger,
-        stopDeadlineMs: STOP_DEADLINE_MS * this.#speed,
+        stopDeadlineMs: PATIENCE_MS,
       },
     );
-    await this.#lifecycle.start(new AbortController().signal);
-    this.#offloading = offloading;
+    const started = this.#lifecycle.start(new AbortController().signal);
+    const offered = started.then(() => (this.#offloading = offloading));
+    await this.clock.during('the controller starts', offered);
     return offloading;
   }
 
   async stop(): Promise<void> {
     this.#offloading = undefined;
-    await this.#lifecycle?.stop();
+    if (this.#lifecycle) await this.clock.during('the controller stops', this.#lifecycle.stop());
     this.#lifecycle = undefined;
     await this.#controllers?.close();
     this.#controllers = undefined;
@@ -261,10 +255,19 @@ export class OffloadWorld {
     );
   }
 
+  /** Lets time pass until the condition holds. */
+  async until(
+    what: string,
+    condition: () => boolean | Promise<boolean>,
+    limitMs: number = PATIENCE_MS,
+  ): Promise<void> {
+    await this.clock.until(what, condition, limitMs);
+  }
+
   async untilReady(reason: string, namespace = 'shop'): Promise<NamespaceOffloading> {
     let found: NamespaceOffloading | undefined;
     const seen = (): string | undefined => found?.status?.conditions?.[0]?.reason;
-    await eventually(`${namespace} is ${reason}`, async () => {
+    await this.until(`${namespace} is ${reason}`, async () => {
       found = await this.get(namespace);
       return seen() === reason;
     });
@@ -272,10 +275,10 @@ export class OffloadWorld {
   }
 
   async untilGone(namespace = 'shop'): Promise<void> {
-    await eventually(
+    await this.until(
       `the offloading of ${namespace} is gone`,
       async () => (await this.get(namespace)) === undefined,
-      30_000,
+      3 * PATIENCE_MS,
     );
   }
 
@@ -292,7 +295,7 @@ export class OffloadWorld {
     while (!this.#over) {
       await this.#peering();
       await this.#agents();
-      await this.clock.sleep(this.#speed * 5);
+      await this.clock.sleep(PLAY_MS);
     }
   }
 

@@ -1,0 +1,81 @@
+import type { Clock } from '../lib/clock.ts';
+import type { RawResponse } from './client.ts';
+import { type Credentials, type TlsTarget, tlsTarget } from './credentials.ts';
+import { dial } from './dial.ts';
+import { Http1 } from './http1.ts';
+import type { Failure, WireRequest } from './http2-connection.ts';
+import { Http2Pool, NO_HTTP2 } from './http2-pool.ts';
+
+export interface SocketsOptions {
+  clock: Clock;
+  /** TCP and TLS together. Default 10 s. */
+  connectTimeoutMs?: number;
+  /** Default 15 s; together with `pingTimeoutMs` the time in which a half-open connection is found. */
+  pingIdleMs?: number;
+  /** Default 10 s. */
+  pingTimeoutMs?: number;
+  /** Default 8. */
+  maxConnections?: number;
+}
+
+export interface CarrierStats {
+  connectionsOpened: number;
+  connectionsOpen: number;
+  streamsOpen: number;
+  /** Bytes of TLS payload over HTTP/2; HTTP/1.1 is not counted. */
+  bytesReceived: number;
+  bytesSent: number;
+}
+
+/** Requests over TLS: HTTP/2 or, where the server has none, HTTP/1.1. */
+export class Sockets {
+  readonly #target: TlsTarget;
+  readonly #pool: Http2Pool;
+  #http1: Http1 | undefined;
+
+  constructor(credentials: Credentials, options: SocketsOptions) {
+    this.#target = tlsTarget(credentials);
+    const { clock, connectTimeoutMs = 10_000, pingIdleMs = 15_000, pingTimeoutMs = 10_000 } = options;
+    this.#pool = new Http2Pool({
+      clock,
+      pingIdleMs,
+      pingTimeoutMs,
+      authority: credentials.server.origin,
+      maxConnections: options.maxConnections ?? 8,
+      dial: (signal) =>
+        dial({
+          clock,
+          target: this.#target,
+          protocols: ['h2', 'http/1.1'],
+          timeoutMs: connectTimeoutMs,
+          signal,
+        }),
+    });
+  }
+
+  get stats(): CarrierStats {
+    const { opened, open, streams, received, sent } = this.#pool.stats;
+    return {
+      connectionsOpened: opened,
+      connectionsOpen: open,
+      streamsOpen: streams,
+      bytesReceived: received,
+      bytesSent: sent,
+    };
+  }
+
+  async request(wire: WireRequest): Promise<RawResponse | Failure> {
+    if (this.#http1 === undefined) {
+      const outcome = await this.#pool.request(wire);
+      if (outcome !== NO_HTTP2) return outcome;
+      // For good: a server with HTTP/2 speaks HTTP/1.1 as well, so nothing breaks if it gains it later.
+      this.#http1 ??= new Http1(this.#target);
+    }
+    return this.#http1.request(wire);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+    this.#http1?.close();
+  }
+}
