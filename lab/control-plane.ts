@@ -54,6 +54,8 @@ export interface ControlPlaneOptions {
 }
 
 const READY_TIMEOUT_MS = 120_000;
+/** Heaps are small at first, so Go would collect them all the time: a sixth of the CPU time of an API server's start. */
+const RARE_COLLECTION = { GOGC: '400' } as const;
 
 /** The running control plane of a cluster. */
 export interface ControlPlane {
@@ -86,6 +88,7 @@ export async function startControlPlane(
       name: `${name}/${program}`,
       command: [options.programs[program], ...args, ...(options.flags?.[program] ?? [])],
       logFile: join(options.directory, 'log', `${program}.log`),
+      env: RARE_COLLECTION,
     });
 
   const etcd = start('etcd', etcdFlags(options));

@@ -48,9 +48,6 @@ const flags: ControlPlaneFlags = {
   'kube-scheduler': unlimited,
 };
 
-/** Heaps are small at first, so Go would collect them all the time: a sixth of the CPU time of an API server's start. */
-const env = { GOGC: '400' } as const;
-
 /** Starts one cluster; resolves when its pretended nodes are Ready. */
 export const startKwokCluster: StartCluster = async (start) => {
   const { cluster, lab, progress, signal } = start;
@@ -99,7 +96,7 @@ type Place = Pick<ControlPlaneOptions, 'address' | 'bindAddress' | 'ports' | 'st
 async function placeOf({ cluster, journal }: ClusterStart): Promise<Place> {
   const [host] = cluster.nodes;
   if (host !== undefined) {
-    const start: Place['start'] = (spec) => Daemon.start({ ...spec, env, netns: host.netns }, journal);
+    const start: Place['start'] = (spec) => Daemon.start({ ...spec, netns: host.netns }, journal);
     return {
       address: host.address,
       ports: { ...DEFAULT_PORTS, controllerManager: 0, scheduler: 0 },
@@ -112,7 +109,7 @@ async function placeOf({ cluster, journal }: ClusterStart): Promise<Place> {
     address: loopback,
     bindAddress: loopback,
     ports: { etcdClient, etcdPeer, apiServer, controllerManager: 0, scheduler: 0 },
-    start: (spec) => Daemon.start({ ...spec, env }, journal),
+    start: (spec) => Daemon.start(spec, journal),
     flags: {
       ...flags,
       // The `kubernetes` Service would need an address that is not loopback; nothing here could dial it anyway.

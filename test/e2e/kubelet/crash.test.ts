@@ -8,11 +8,12 @@ import { endOutside, startOutside } from '../../support/e2e-agent.ts';
 import { aDeployment, isReady, statusOf } from '../../support/e2e-pods.ts';
 import { until } from '../../support/e2e-until.ts';
 import { World } from '../../support/e2e-world.ts';
+import { short } from '../../support/long.ts';
 import { seeded, type Chance } from '../../support/seed.ts';
 
 const NAMESPACE = 'crash';
-const KILLS = 20;
-const REPLICAS = 20;
+const KILLS = short('kills of an agent during rollouts', { short: 8, long: 20 });
+const REPLICAS = 10;
 /** From before its first request to well into its work, so that a kill meets it anywhere. */
 const LIFE_MS = { least: 300, most: 3_000 };
 
