@@ -1,6 +1,6 @@
 /**
- * What `make test` runs, and what of it beside what. Three lanes keep two cores busy: most end-to-end files wait, for nodes that are
- * lost and certificates that are renewed, while checks, unit tests and control planes compute.
+ * What `make test` runs, and in which order. Three lanes keep two cores busy, each with the next part as soon as it is free: most
+ * end-to-end files wait, for nodes that are lost and certificates that are renewed, while others compute.
  */
 import { globSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -23,9 +23,6 @@ export interface Part {
   readonly needs?: SetupStage;
 }
 
-/** The parts of a lane run one after another. */
-export type Lane = readonly Part[];
-
 /** Files by suite, each in the order of their paths. */
 export type Files = Readonly<Record<Suite, readonly string[]>>;
 
@@ -35,21 +32,22 @@ export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.
 const NETWORKS =
   /\/integration\/(lan-|namespaces-peering|network-|offered-services|peering-(?!cl|crd)|versions)/;
 
-/** The folder of test/e2e whose files wait most of the time. */
+/** The folder of test/e2e whose files wait most of the time, and the one that measures: when less runs beside it. */
 const WAITS = 'peers';
+const MEASURES = 'network';
 
-/** All lanes of the stages that are asked for. */
-export function lanesOf(stages: ReadonlySet<Stage>, files: Files): Lane[] {
-  const lanes: Lane[] = [
-    [CHECK, unit(files.unit), ...integration(files.integration, false)],
-    endToEnd(files.e2e, (folder) => folder === WAITS),
-    [...endToEnd(files.e2e, (folder) => folder !== WAITS), ...integration(files.integration, true)],
+/** All parts of the stages that are asked for, in the order in which they begin: what takes longest and waits most comes early. */
+export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
+  const parts = [
+    CHECK,
+    ...endToEnd(files.e2e, (folder) => folder === WAITS),
+    ...endToEnd(files.e2e, (folder) => folder !== WAITS && folder !== MEASURES),
+    unit(files.unit),
+    integration(files.integration, false),
+    ...endToEnd(files.e2e, (folder) => folder === MEASURES),
+    integration(files.integration, true),
   ];
-  return lanes
-    .map((lane) =>
-      lane.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0)),
-    )
-    .filter((lane) => lane.length > 0);
+  return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
 }
 
 const CHECK: Part = {
@@ -66,16 +64,14 @@ const unit = (files: readonly string[]): Part => ({
   args: ['--maxWorkers=2'],
 });
 
-function integration(files: readonly string[], networks: boolean): Part[] {
-  return [
-    {
-      name: networks ? 'integration tests with networks' : 'integration tests',
-      stage: 'integration',
-      files: files.filter((path) => NETWORKS.test(path) === networks),
-      args: networks ? ['--runInBand'] : ['--maxWorkers=2'],
-      needs: networks ? 'everything' : 'clusters',
-    },
-  ];
+function integration(files: readonly string[], networks: boolean): Part {
+  return {
+    name: networks ? 'integration tests with networks' : 'integration tests',
+    stage: 'integration',
+    files: files.filter((path) => NETWORKS.test(path) === networks),
+    args: networks ? ['--runInBand'] : ['--maxWorkers=2'],
+    needs: networks ? 'everything' : 'clusters',
+  };
 }
 
 /** A part for each folder: its files share clusters (test/support/e2e-lab.ts). */

@@ -21,11 +21,12 @@ import {
   type FileTally,
   type Tally,
 } from './tally.ts';
-import { filesOf, lanesOf, STAGES, type Lane, type Part, type Stage } from './test-plan.ts';
+import { filesOf, partsOf, STAGES, type Part, type Stage } from './test-plan.ts';
 
 /** A part that takes so long hangs: it is ended, and has failed. */
 const PART_MS = 25 * 60_000;
 const SLOWEST = 15;
+const LANES = 3;
 
 const began = performance.now();
 const scratch = mkdtempSync(join(tmpdir(), 'tributary-test-'));
@@ -64,9 +65,16 @@ async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<
   return { tally: suiteResult(sumOf(ran), ok), files: ran };
 }
 
-async function runLane(lane: Lane, setup: BackgroundSetup | undefined): Promise<Ran[]> {
+/** Each lane takes the next part as soon as it is free. */
+async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined): Promise<Ran[]> {
+  const waiting = [...parts];
   const all: Ran[] = [];
-  for (const part of lane) all.push(await runPart(part, setup));
+  const lane = async (): Promise<void> => {
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      all.push(await runPart(part, setup));
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
   return all;
 }
 
@@ -82,8 +90,7 @@ try {
   const files = { unit: filesOf('unit'), integration: filesOf('integration'), e2e: filesOf('e2e') };
   const needsPrograms = stages.has('integration') || stages.has('e2e');
   const setup = needsPrograms ? new BackgroundSetup(scratch) : undefined;
-  const lanes = await Promise.all(lanesOf(stages, files).map(async (lane) => runLane(lane, setup)));
-  const ran = lanes.flat();
+  const ran = await runAll(partsOf(stages, files), setup);
   const sum = [...ran.map(({ tally }) => tally), counted(setup?.hasFailed !== true)].reduce((all, one) =>
     addTally(one, all),
   );

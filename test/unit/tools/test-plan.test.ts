@@ -1,21 +1,21 @@
 import { expect, test } from '@jest/globals';
 
-import { filesOf, lanesOf, STAGES } from '../../../tools/test-plan.ts';
+import { filesOf, partsOf, STAGES } from '../../../tools/test-plan.ts';
 
 const files = { unit: filesOf('unit'), integration: filesOf('integration'), e2e: filesOf('e2e') };
 
 test('every file runs once', () => {
-  const planned = lanesOf(new Set(STAGES), files).flatMap((lane) => lane.flatMap((part) => part.files));
+  const planned = partsOf(new Set(STAGES), files).flatMap((part) => part.files);
   expect(planned.toSorted()).toEqual(Object.values(files).flat().toSorted());
 });
 
 test('only what was asked for runs, and nothing is an empty part', () => {
-  const lanes = lanesOf(new Set(['unit']), { ...files, e2e: [] });
-  expect(lanes.map((lane) => lane.map(({ name }) => name))).toEqual([['unit tests']]);
+  const parts = partsOf(new Set(['unit']), { ...files, e2e: [] });
+  expect(parts.map(({ name }) => name)).toEqual(['unit tests']);
 });
 
 test('what runs on control planes waits for their programs, what runs on nodes for all', () => {
-  const parts = lanesOf(new Set(STAGES), files).flat();
+  const parts = partsOf(new Set(STAGES), files);
   expect(parts.filter(({ stage }) => stage === 'e2e').every(({ needs }) => needs === 'everything')).toBe(
     true,
   );
