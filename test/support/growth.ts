@@ -1,22 +1,31 @@
+/** Some kernels count processor time in steps of 4 ms or more: a cost is taken over many steps. */
+const LEAST_MICROSECONDS = 60_000;
+const ROUNDS = 3;
+
 /**
  * How cost grows with size, for tests of what must stay linear. Measured is the processor time of this thread, so that what
  * other programs do does not count, and both sizes in turns, of which the least counts: the rest is noise.
  */
 export async function growth(
-  sizes: { readonly small: number; readonly large: number },
+  { small, large }: { readonly small: number; readonly large: number },
   work: (size: number) => unknown,
-  rounds = 3,
 ): Promise<number> {
-  const least = { small: Infinity, large: Infinity };
-  for (let round = 0; round < rounds; round++) {
-    for (const name of ['small', 'large'] as const) {
-      const before = process.threadCpuUsage();
-      await work(sizes[name]);
-      const { user, system } = process.threadCpuUsage(before);
-      least[name] = Math.min(least[name], user + system);
-    }
+  let [leastSmall, leastLarge] = [Infinity, Infinity];
+  for (let round = 0; round < ROUNDS; round++) {
+    leastSmall = Math.min(leastSmall, await costOf(() => work(small)));
+    leastLarge = Math.min(leastLarge, await costOf(() => work(large)));
   }
-  return least.large / least.small;
+  return leastLarge / leastSmall;
+}
+
+/** Microseconds of one run, by as many as it takes to measure. */
+async function costOf(work: () => unknown): Promise<number> {
+  const before = process.threadCpuUsage();
+  for (let runs = 1; ; runs++) {
+    await work();
+    const { user, system } = process.threadCpuUsage(before);
+    if (user + system >= LEAST_MICROSECONDS) return (user + system) / runs;
+  }
 }
 
 /** Between the growth of what is linear and of what is quadratic, as far from the one as from the other, in factors. */
