@@ -265,9 +265,7 @@ test('what cleans up asks no API server', () => {
 
 test('the version of wireguard-go in the image is the one that is tested', () => {
   const read = (file: string): string => readFileSync(join(import.meta.dirname, '../../..', file), 'utf8');
-  const pinned = /^\tgolang\.zx2c4\.com\/wireguard (\S+)/m.exec(
-    read('lab/binaries/programs/go.mod'),
-  )?.[1];
+  const pinned = /^\tgolang\.zx2c4\.com\/wireguard (\S+)/m.exec(read('lab/binaries/programs/go.mod'))?.[1];
   expect(pinned).toBeDefined();
   expect(read('Dockerfile')).toContain(`ARG WIREGUARD_GO=${pinned}\n`);
 });
