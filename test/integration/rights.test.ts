@@ -25,6 +25,7 @@ import {
   serviceAccount,
   type Account,
 } from '../support/access-reviews.ts';
+import { short } from '../support/long.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed, type AccountRef, type Caller } from '../support/rights-cluster.ts';
 
@@ -74,6 +75,10 @@ const EVERYBODYS_URLS = [
 ];
 
 const TIMEOUT_MS = 180_000;
+/** Where three thousand questions each say what a rules review says there, too, in every run. */
+const ALL =
+  short('namespaces in which every right is asked one by one', { short: 'none', long: 'all' }) === 'all';
+const more = (namespaces: readonly string[]): readonly string[] => (ALL ? namespaces : []);
 const PEER = serviceAccount('tributary-peers', 'rome');
 const AGENT = serviceAccount('tributary-system', 'tributary-peer-milan');
 const CLUSTER = serviceAccount('tributary-system', 'tributary-cluster');
@@ -184,7 +189,7 @@ describe('what the API server allows is what is written down', () => {
       expect(await allowed(api, PEER, resources, { namespace: 'rome-shop' })).toEqual(
         expected([PEER_RIGHTS, EVERYBODYS]),
       );
-      for (const namespace of ['', 'shop', 'tributary-peers']) {
+      for (const namespace of ['', ...more(['shop', 'tributary-peers'])]) {
         expect({ namespace, may: await allowed(api, PEER, resources, { namespace }) }).toEqual({
           namespace,
           may: everywhere,
@@ -256,12 +261,16 @@ describe('what the API server allows is what is written down', () => {
       EVERYBODYS,
     ];
 
+    const asked = new Set([undefined, ...more(namespaces)]);
     test.each([undefined, ...namespaces])(
       'in namespace %s, by one question for each resource and verb',
-      async (namespace = '') => {
+      async (namespace) => {
         const tables = tablesIn(namespace);
-        expect(await allowed(api, account, resources, { namespace })).toEqual(expected(tables));
-        await expectNamed(account, namespace, tables);
+        if (asked.has(namespace))
+          expect(await allowed(api, account, resources, { namespace: namespace ?? '' })).toEqual(
+            expected(tables),
+          );
+        await expectNamed(account, namespace ?? '', tables);
       },
       TIMEOUT_MS,
     );
