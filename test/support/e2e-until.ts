@@ -1,5 +1,9 @@
 /** Waits on real clusters: a look every so often, and a message with what was seen last. */
+import { restMs } from './eventually.ts';
+
 const POLL_MS = 100;
+/** A look is often a program of its own to start. */
+const POLL = { least: 100, most: 500 };
 
 /** Asks until the answer is neither undefined nor false; that answer. Errors of the question count as "not yet". */
 export async function until<T>(
@@ -8,7 +12,7 @@ export async function until<T>(
   options: { seconds?: number; seen?: () => Promise<unknown> } = {},
 ): Promise<T> {
   const { seconds = 30, seen } = options;
-  const deadline = performance.now() + seconds * 1000;
+  const began = performance.now();
   let problem: unknown;
   for (;;) {
     try {
@@ -18,8 +22,9 @@ export async function until<T>(
     } catch (error) {
       problem = error;
     }
-    if (performance.now() > deadline) break;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const waited = performance.now() - began;
+    if (waited > seconds * 1000) break;
+    await new Promise((resolve) => setTimeout(resolve, restMs(waited, POLL)));
   }
   const last = await seen?.().catch((error: unknown) => error);
   const details = [problem, last].filter((part) => part !== undefined).map(describe);

@@ -4,9 +4,17 @@ export async function eventually(
   condition: () => boolean | Promise<boolean>,
   deadlineMs = 10_000,
 ): Promise<void> {
-  const end = performance.now() + deadlineMs;
+  const began = performance.now();
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
+    const waited = performance.now() - began;
+    if (waited > deadlineMs) throw new Error(`not within ${deadlineMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, restMs(waited, { least: 2, most: 100 })));
   }
 }
+
+/**
+ * How long to rest before the next look, milliseconds: a tenth of what has been waited for, so that a wait is a tenth longer at most
+ * and looks do not take the processor from what is waited for.
+ */
+export const restMs = (waitedMs: number, { least, most }: { least: number; most: number }): number =>
+  Math.min(most, Math.max(least, waitedMs / 10));

@@ -19,6 +19,7 @@ import type { Condition, KubeObject } from '../../src/api/wire.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { LABEL_PEER } from '../../src/peering/labels.ts';
+import { restMs } from './eventually.ts';
 
 // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
 await import('reflect-metadata');
@@ -34,7 +35,7 @@ export type Direction = 'outgoing' | 'incoming';
 /** Why these tests cannot run here; undefined when they can. */
 export const peeringLabProblem = (): string | undefined => lab.missing(lab.thisMachine());
 
-const POLL_MS = 20;
+const POLL = { least: 20, most: 250 };
 /** A machine that does much else besides is slow to start programs. */
 const PATIENCE_MS = 60_000;
 
@@ -44,12 +45,13 @@ export async function until<T>(
   look: () => Promise<T | undefined | false>,
   deadlineMs: number = PATIENCE_MS,
 ): Promise<T> {
-  const end = performance.now() + deadlineMs;
+  const began = performance.now();
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const waited = performance.now() - began;
+    if (waited > deadlineMs) throw new Error(`not within ${deadlineMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, restMs(waited, POLL)));
   }
 }
 
