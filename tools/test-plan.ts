@@ -19,6 +19,8 @@ export interface Part {
   /** Of Jest. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Not before all others have ended: it measures what a busy machine disturbs. */
+  readonly alone?: boolean;
   /** What must have been built. */
   readonly needs?: SetupStage;
 }
@@ -32,20 +34,22 @@ export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.
 const NETWORKS =
   /\/integration\/(lan-|namespaces-peering|network-|offered-services|peering-(?!cl|crd)|versions)/;
 
-/** The folder of test/e2e whose files wait most of the time, and the one that measures: when less runs beside it. */
+/** The folder of test/e2e whose files wait most of the time; the one with most clusters, late; and the one that measures, by itself. */
 const WAITS = 'peers';
-const MEASURES = 'network';
+const LARGE = 'network';
+const MEASURES = 'underlay';
 
 /** All parts of the stages that are asked for, in the order in which they begin: what takes longest and waits most comes early. */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const parts = [
     CHECK,
     ...endToEnd(files.e2e, (folder) => folder === WAITS),
-    ...endToEnd(files.e2e, (folder) => folder !== WAITS && folder !== MEASURES),
+    ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, MEASURES].includes(folder)),
     unit(files.unit),
     integration(files.integration, false),
-    ...endToEnd(files.e2e, (folder) => folder === MEASURES),
+    ...endToEnd(files.e2e, (folder) => folder === LARGE),
     integration(files.integration, true),
+    ...endToEnd(files.e2e, (folder) => folder === MEASURES).map((part) => ({ ...part, alone: true })),
   ];
   return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
 }

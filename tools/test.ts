@@ -67,7 +67,7 @@ async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<
 
 /** Each lane takes the next part as soon as it is free. */
 async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined): Promise<Ran[]> {
-  const waiting = [...parts];
+  const waiting = parts.filter(({ alone }) => alone !== true);
   const all: Ran[] = [];
   const lane = async (): Promise<void> => {
     for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
@@ -75,6 +75,7 @@ async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
+  for (const part of parts) if (part.alone === true) all.push(await runPart(part, setup));
   return all;
 }
 

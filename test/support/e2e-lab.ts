@@ -22,6 +22,7 @@ export const NETWORK_LAB = 'net';
 const LABS: Readonly<Record<string, string>> = {
   kubelet: E2E_LAB,
   peers: PEERS_LAB,
+  underlay: PEERS_LAB,
   network: NETWORK_LAB,
 };
 

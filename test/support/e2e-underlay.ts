@@ -49,8 +49,6 @@ export class Underlay {
 
   async close(): Promise<void> {
     await this.setRouter('');
-    await this.peers.unpeer();
-    for (const city of ['rome', 'milan'] as const) await this.#uninstall(city);
     await this.peers.close();
   }
 
@@ -65,16 +63,6 @@ export class Underlay {
     for (const what of ['deployment/tributary-gateway', 'daemonset/tributary-node']) {
       const rollout = `kubectl --context ${city} -n ${NETWORK} rollout status ${what} --timeout=120s`;
       await this.peers.ask(rollout, { timeoutMs: 130_000 });
-    }
-  }
-
-  /** Leaves the lab to the next file as it was; what a gateway has set in kernels does no harm without it. */
-  async #uninstall(city: City): Promise<void> {
-    for (const what of ['gateway', 'node']) {
-      await this.peers.ask(
-        `tributary manifests ${what} --image ${agentImageName} | kubectl --context ${city} delete --ignore-not-found --wait -f -`,
-        { timeoutMs: 120_000 },
-      );
     }
   }
 
