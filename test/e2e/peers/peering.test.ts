@@ -8,10 +8,11 @@ import { BorrowLoad } from '../../support/e2e-peers-load.ts';
 import { containersOf, isNodeReady, Peers, type City } from '../../support/e2e-peers.ts';
 import { aDeployment, aPod, conditionOf, isReady } from '../../support/e2e-pods.ts';
 import { until } from '../../support/e2e-until.ts';
+import { short } from '../../support/long.ts';
 
 const NAMESPACE = 'nat';
 const BYTES = 20 * 1024 * 1024;
-const RENEWALS = 6;
+const RENEWALS = short('renewals of a credential under load', { short: 3, long: 6 });
 const onMilan = { spec: { nodeSelector: { 'tributary.dev/virtual-node': 'milan' } } };
 /** Says that it is ready when somebody over there writes a file, and speaks HTTP. */
 const SERVER = 'mkdir -p /www; echo hello > /www/index.html; echo started; exec httpd -f -p 8080 -h /www';
