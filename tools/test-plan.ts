@@ -30,9 +30,21 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 
 export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
 
-/** Files that need real networks and processes of a whole cluster: one at a time. The others borrow control planes, two at a time. */
-const NETWORKS =
-  /\/integration\/(lan-|namespaces-peering|network-|offered-services|peering-(?!cl|crd)|versions)/;
+/** Integration files by what they need. Those on control planes borrow them, two at a time; each of the others has a network of its own. */
+const KINDS = {
+  'on control planes': { args: ['--maxWorkers=2'], needs: 'clusters' },
+  'of whole peerings': { args: ['--runInBand'], needs: 'everything' },
+  'with networks': { args: ['--runInBand'], needs: 'everything' },
+} as const;
+type Kind = keyof typeof KINDS;
+
+function kindOf(path: string): Kind {
+  if (/\/integration\/(namespaces-peering|offered-services\.|peering-(ends|found|links)|versions)/.test(path))
+    return 'of whole peerings';
+  return /\/integration\/(lan-|network-|offered-services-plane)/.test(path)
+    ? 'with networks'
+    : 'on control planes';
+}
 
 /** The folder of test/e2e whose files wait most of the time; the one with most clusters, late; and the one that measures, by itself. */
 const WAITS = 'peers';
@@ -46,9 +58,10 @@ export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
     ...endToEnd(files.e2e, (folder) => folder === WAITS),
     ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, MEASURES].includes(folder)),
     unit(files.unit),
-    integration(files.integration, false),
+    integration(files.integration, 'on control planes'),
     ...endToEnd(files.e2e, (folder) => folder === LARGE),
-    integration(files.integration, true),
+    integration(files.integration, 'of whole peerings'),
+    integration(files.integration, 'with networks'),
     ...endToEnd(files.e2e, (folder) => folder === MEASURES).map((part) => ({ ...part, alone: true })),
   ];
   return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
@@ -68,15 +81,12 @@ const unit = (files: readonly string[]): Part => ({
   args: ['--maxWorkers=2'],
 });
 
-function integration(files: readonly string[], networks: boolean): Part {
-  return {
-    name: networks ? 'integration tests with networks' : 'integration tests',
-    stage: 'integration',
-    files: files.filter((path) => NETWORKS.test(path) === networks),
-    args: networks ? ['--runInBand'] : ['--maxWorkers=2'],
-    needs: networks ? 'everything' : 'clusters',
-  };
-}
+const integration = (files: readonly string[], kind: Kind): Part => ({
+  name: `integration tests ${kind}`,
+  stage: 'integration',
+  files: files.filter((path) => kindOf(path) === kind),
+  ...KINDS[kind],
+});
 
 /** A part for each folder: its files share clusters (test/support/e2e-lab.ts). */
 function endToEnd(files: readonly string[], isWanted: (folder: string) => boolean): Part[] {

@@ -19,6 +19,6 @@ test('what runs on control planes waits for their programs, what runs on nodes f
   expect(parts.filter(({ stage }) => stage === 'e2e').every(({ needs }) => needs === 'everything')).toBe(
     true,
   );
-  expect(parts.find(({ name }) => name === 'integration tests')?.needs).toBe('clusters');
+  expect(parts.find(({ name }) => name === 'integration tests on control planes')?.needs).toBe('clusters');
   expect(parts.find(({ stage }) => stage === 'unit')?.needs).toBeUndefined();
 });
