@@ -237,7 +237,9 @@ async function prepare(
   progress: (line: string) => void,
 ): Promise<void> {
   if (workload !== 'containers') return;
-  await Promise.all([binaries(progress), systemImages(progress)]);
+  // All in one build, before images ask for some of them.
+  await binaries(progress);
+  await systemImages(progress);
   if (clusters.some(({ storage }) => storage)) await localPathImage(progress);
 }
 
