@@ -2,12 +2,12 @@
  * Control planes that test files use one after another. Whoever is done gives them back; whoever borrows one next finds it as it
  * was when new. Files that run beside each other have labs of their own. Jest's globalTeardown takes all down.
  */
-import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster } from '../../lab/cluster.ts';
 import { readState, restoreState, type EtcdState } from '../../lab/etcd-state.ts';
 import type { Lab } from '../../lab/lab.ts';
+import { type FileLock, tryLockFile } from '../../lab/lock.ts';
 import { runRoot } from '../../lab/paths.ts';
 import { eventually } from './eventually.ts';
 
@@ -26,19 +26,19 @@ export interface BorrowedLab {
 
 export async function borrowLab(shape: Shape): Promise<BorrowedLab> {
   for (const name of names(shape)) {
-    const release = await hold(name);
-    if (release === undefined) continue;
+    const lock = await hold(name);
+    if (lock === undefined) continue;
     try {
       const lab = await asNew(name, shape);
       return {
         lab,
         giveBack: async () => {
           for (const cluster of lab.clusters) cluster.api.close();
-          await release();
+          await lock.release();
         },
       };
     } catch (error) {
-      await release();
+      await lock.release();
       throw error;
     }
   }
@@ -49,10 +49,10 @@ export async function borrowLab(shape: Shape): Promise<BorrowedLab> {
 export async function downBorrowedLabs(): Promise<void> {
   const { Lab } = await modules();
   for (const name of [...names('one'), ...names('pair')]) {
-    const release = await hold(name);
-    if (release === undefined) continue;
+    const lock = await hold(name);
+    if (lock === undefined) continue;
     await Lab.down(name);
-    await release();
+    await lock.release();
   }
 }
 
@@ -122,21 +122,8 @@ function etcdOf(cluster: Cluster): string {
   return found.slice(flag.length);
 }
 
-/** Holds a name for this process; undefined when another one holds it. The kernel ends it with whoever holds it. */
-async function hold(name: string): Promise<(() => Promise<void>) | undefined> {
+/** Holds a name for this process; undefined when another one holds it. */
+async function hold(name: string): Promise<FileLock | undefined> {
   mkdirSync(runRoot(), { recursive: true });
-  const file = join(runRoot(), `${name}.borrowed`);
-  const holder = spawn('flock', ['--nonblock', file, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  const ended = new Promise<false>((resolve) => {
-    holder.once('error', () => resolve(false));
-    holder.once('close', () => resolve(false));
-  });
-  const held = new Promise<true>((resolve) => holder.stdout.once('data', () => resolve(true)));
-  if (!(await Promise.race([held, ended]))) return undefined;
-  return async () => {
-    holder.stdin.end();
-    await ended;
-  };
+  return tryLockFile(join(runRoot(), `${name}.borrowed`));
 }
