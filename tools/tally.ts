@@ -5,27 +5,30 @@ export interface Tally {
   readonly skipped: number;
 }
 
+export interface Failure {
+  /** Its full name. */
+  readonly test: string;
+  /** The begin of it. */
+  readonly message: string;
+}
+
 export interface FileTally extends Tally {
+  readonly path: string;
   /** From the begin of the file to its end. */
   readonly ms: number;
+  readonly failures: readonly Failure[];
 }
 
-/** Reads lines of `passed failed skipped ms path`, by path. */
-export function readTallies(text: string): Map<string, FileTally> {
-  const matches = text.split('\n').map((line) => /^(\d+) (\d+) (\d+) (\d+) (.+)$/.exec(line));
-  return new Map(
-    matches
-      .filter((match) => match !== null)
-      .map(([, passed, failed, skipped, ms, path = '']) => [
-        path,
-        { passed: Number(passed), failed: Number(failed), skipped: Number(skipped), ms: Number(ms) },
-      ]),
-  );
-}
+/** Reads one line of JSON for each file, as tools/jest/closing-line.mjs writes them. */
+export const readTallies = (text: string): FileTally[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as FileTally);
 
 /** The sum over all files; undefined where there is none, as after a crash of Jest itself. */
-export const sumOf = (tallies: ReadonlyMap<string, Tally>): Tally | undefined =>
-  [...tallies.values()].reduce<Tally | undefined>((sum, tally) => addTally(tally, sum), undefined);
+export const sumOf = (tallies: readonly Tally[]): Tally | undefined =>
+  tallies.reduce<Tally | undefined>((sum, tally) => addTally(tally, sum), undefined);
 
 export function addTally(a: Tally, b: Tally = { passed: 0, failed: 0, skipped: 0 }): Tally {
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
@@ -38,15 +41,12 @@ export function suiteResult(tally: Tally | undefined, ok: boolean): Tally {
 }
 
 /** So many files that took longest, the slowest first. */
-export function slowest(
-  suites: readonly ReadonlyMap<string, FileTally>[],
-  count: number,
-): { readonly path: string; readonly ms: number }[] {
-  return suites
-    .flatMap((files) => [...files].map(([path, { ms }]) => ({ path, ms })))
-    .toSorted((a, b) => b.ms - a.ms)
-    .slice(0, count);
-}
+export const slowest = (files: readonly FileTally[], count: number): FileTally[] =>
+  files.toSorted((a, b) => b.ms - a.ms).slice(0, count);
+
+/** Each failed test with its file, in the order of the files. */
+export const failuresOf = (files: readonly FileTally[]): (Failure & { readonly path: string })[] =>
+  files.flatMap(({ path, failures }) => failures.map((failure) => ({ path, ...failure })));
 
 export const closingLine = ({ passed, failed, skipped }: Tally): string =>
   `${passed} passed, ${failed} failed, ${skipped} skipped`;

@@ -1,6 +1,6 @@
 /**
- * Everything that `make test` runs: the checks and each suite, going on whatever fails. Before its end it prints the slowest files; the
- * last line is the sum, `N passed, N failed, N skipped`; the exit status is non-zero when anything failed.
+ * Everything that `make test` runs: the checks and each suite, going on whatever fails. Before its end it prints the slowest files
+ * and each failed test again; the last line is the sum, `N passed, N failed, N skipped`; the exit status is non-zero when anything failed.
  *
  * Usage: node tools/test.ts [check|unit|integration|e2e ...]
  */
@@ -14,6 +14,7 @@ import { say, secondsSince, step } from './step.ts';
 import {
   addTally,
   closingLine,
+  failuresOf,
   readTallies,
   slowest,
   suiteResult,
@@ -38,20 +39,19 @@ const counted = (ok: boolean): Tally => ({ passed: 0, failed: ok ? 0 : 1, skippe
 
 interface Ran {
   readonly tally: Tally;
-  readonly files: ReadonlyMap<string, FileTally>;
+  readonly files: readonly FileTally[];
 }
 
 async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<Ran> {
   const { name, stage, files, args, env = {}, needs } = part;
-  const nothing = new Map<string, FileTally>();
   const until = (): number => Date.now() + PART_MS;
   if (stage === 'check') {
     const ok = await step(name, 'npm', ['run', '--silent', 'check:all'], { until: until() });
-    return { tally: counted(ok), files: nothing };
+    return { tally: counted(ok), files: [] };
   }
   if (stage === 'e2e' && lack !== undefined) {
     say(`${name}: ${files.length} files skipped: ${lack}`);
-    return { tally: { passed: 0, failed: 0, skipped: files.length }, files: nothing };
+    return { tally: { passed: 0, failed: 0, skipped: files.length }, files: [] };
   }
   if (needs !== undefined) await setup?.ready(needs);
   const tallies = join(scratch, name.replaceAll(/\W+/g, '-'));
@@ -98,12 +98,13 @@ try {
   const line = closingLine(sum);
   const summary = process.env['TRIBUTARY_TEST_SUMMARY'];
   if (summary) writeFileSync(summary, `${line}\n`);
+  const tallies = ran.flatMap((one) => one.files);
   say(`the slowest files, of all that ran beside each other`);
-  for (const { path, ms } of slowest(
-    ran.map((one) => one.files),
-    SLOWEST,
-  )) {
+  for (const { path, ms } of slowest(tallies, SLOWEST))
     console.log(`${(ms / 1000).toFixed(1).padStart(7)} s  ${path}`);
+  for (const { path, test, message } of failuresOf(tallies)) {
+    say(`failed: ${path}: ${test}`);
+    console.log(message);
   }
   say(`tests ended after ${secondsSince(began)} s`);
   console.log(line);

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import {
   addTally,
   closingLine,
+  failuresOf,
   readTallies,
   slowest,
   suiteResult,
@@ -10,8 +11,12 @@ import {
   type Tally,
 } from '../../../tools/tally.ts';
 
+/** A line as the reporter writes it. */
+const line = (path: string, ms: number, [passed, failed, skipped]: [number, number, number]): string =>
+  `${JSON.stringify({ passed, failed, skipped, ms, path, failures: [] })}\n`;
+
 test('counts are read, added and printed', () => {
-  const sum = ['3 0 1 70 a\n', '2 1 0 5 b\n4 0 0 9 c d\n'].map((text) =>
+  const sum = [line('a', 70, [3, 0, 1]), line('b', 5, [2, 1, 0]) + line('c d', 9, [4, 0, 0])].map((text) =>
     suiteResult(sumOf(readTallies(text)), true),
   );
   expect(closingLine(sum.reduce<Tally>((a, b) => addTally(a, b), { passed: 0, failed: 0, skipped: 0 }))).toBe(
@@ -22,16 +27,26 @@ test('counts are read, added and printed', () => {
 test.each([
   ['no count and a failure', '', false, '0 passed, 1 failed, 0 skipped'],
   ['no count and success: there were no tests', '', true, '0 passed, 0 failed, 0 skipped'],
-  ['all passed, and yet the suite failed', '5 0 0 1 a\n', false, '5 passed, 1 failed, 0 skipped'],
-  ['failed tests count as they are', '5 2 0 1 a\n', false, '5 passed, 2 failed, 0 skipped'],
+  ['all passed, and yet the suite failed', line('a', 1, [5, 0, 0]), false, '5 passed, 1 failed, 0 skipped'],
+  ['failed tests count as they are', line('a', 1, [5, 2, 0]), false, '5 passed, 2 failed, 0 skipped'],
 ])('%s', (_, text, ok, expected) => {
   expect(closingLine(suiteResult(sumOf(readTallies(text)), ok))).toBe(expected);
 });
 
 test('the slowest files of all suites, the slowest first', () => {
-  const suites = ['1 0 0 70 a\n1 0 0 900 b\n', '1 0 0 80 c d\n'].map(readTallies);
-  expect(slowest(suites, 2)).toEqual([
+  const files = readTallies(
+    line('a', 70, [1, 0, 0]) + line('b', 900, [1, 0, 0]) + line('c d', 80, [1, 0, 0]),
+  );
+  expect(slowest(files, 2)).toMatchObject([
     { path: 'b', ms: 900 },
     { path: 'c d', ms: 80 },
+  ]);
+});
+
+test('each failed test, with its file', () => {
+  const failures = [{ test: 'a lock is taken', message: 'expected true' }];
+  const broken = { passed: 1, failed: 1, skipped: 0, ms: 3, path: 'b', failures };
+  expect(failuresOf(readTallies(`${line('a', 70, [1, 0, 0])}${JSON.stringify(broken)}\n`))).toEqual([
+    { path: 'b', test: 'a lock is taken', message: 'expected true' },
   ]);
 });
