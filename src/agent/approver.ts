@@ -9,10 +9,10 @@ import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import { AGENTS_NAMESPACE } from '../provider/agent/manifests-agents.ts';
-import { nodeNameOf } from '../provider/node/labels.ts';
-import type { RequestingPod, ServedNode } from '../server/csr-policy.ts';
-import { ServingApprover } from '../server/serving-approver.ts';
+import { AGENTS_NAMESPACE } from '../deploy/manifests-agents.ts';
+import { nodeNameOf } from '../api/node-labels.ts';
+import type { RequestingPod, ServedNode } from '../certificates/csr-policy.ts';
+import { ServingApprover } from '../certificates/serving-approver.ts';
 import type { AgentParts } from './parts.ts';
 
 /** Gives agents the serving certificates of their kubelet APIs. */

@@ -1,31 +1,32 @@
 /** Admission over pods of peers in this cluster: where they may run, and what a peer may use in all. */
 import { randomBytes } from 'node:crypto';
+
 import {
   GUESTS_CONFIGURATION,
   mutatingWebhookConfigurations,
   validatingWebhookConfigurations,
 } from '../api/admission.ts';
 import { isAccount, isAccountOf } from '../api/fence.ts';
+import type { StockPod } from '../api/pod-requests.ts';
 import type { AccountRef } from '../api/rbac.ts';
+import { STORAGE } from '../api/resource-names.ts';
 import { defineResource, type ResourceType } from '../api/resources.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { Informer } from '../kube/informer.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
-import { RESULT_GATE } from '../peering/guardian/result.ts';
-import { keepClaim } from '../peering/guests/claim-cost.ts';
-import { GuestAdmission } from '../peering/guests/guests.ts';
-import { Ledger } from '../peering/guests/ledger.ts';
-import type { GuestTenants, LivePods } from '../peering/guests/ports.ts';
-import type { StockPod } from '../peering/offer/stock.ts';
-import { STORAGE } from '../peering/offer/resource-names.ts';
-import { PEERS_NAMESPACE } from '../peering/tenant.ts';
+import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
+import { RESULT_GATE } from '../hosting/guardian/result.ts';
+import { keepClaim } from '../hosting/guests/claim-cost.ts';
+import { GuestAdmission } from '../hosting/guests/guests.ts';
+import { Ledger } from '../hosting/guests/ledger.ts';
+import type { GuestTenants, LivePods } from '../hosting/guests/ports.ts';
 import {
   forgePlacementWebhooks,
   forgeQuotaWebhooks,
   type GuestWebhookFacts,
-} from '../server/webhook/guests-configuration.ts';
-import { CLUSTER_NAME } from './rights-cluster.ts';
+} from '../hosting/guests/webhook-configuration.ts';
+import { PEERS_NAMESPACE } from '../hosting/tenants/tenant.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Logger } from '../lib/log.ts';
 import type { HookPart, WebhookPlace } from './webhook.ts';
 
 export interface GuestsOptions {

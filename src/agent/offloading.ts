@@ -4,10 +4,10 @@ import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import { Offloading } from '../provider/offload/offloading.ts';
-import type { Standing } from '../provider/offload/ports.ts';
-import { Release } from '../provider/offload/release/release.ts';
-import { Remake } from '../provider/offload/release/remake.ts';
+import { Offloading } from '../offloading/offloading.ts';
+import type { Standing } from '../offloading/ports.ts';
+import { Release } from '../offloading/release/release.ts';
+import { Remake } from '../offloading/release/remake.ts';
 import type { AgentParts } from './parts.ts';
 import { webhook, type HookPart } from './webhook.ts';
 

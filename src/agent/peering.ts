@@ -27,7 +27,7 @@ import type { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
 import { PeeringCertificate } from '../peering/identity/peering-certificate.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
-import { TenantNetwork } from '../peering/lending/tenant-network.ts';
+import { TenantNetwork } from '../hosting/tenants/network.ts';
 import { parseEndpoint } from '../lib/endpoint.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
 import { Stockkeeper } from '../peering/offer/stockkeeper.ts';

@@ -1,5 +1,6 @@
+import type { OwnerReference, Pod, Volume } from './wire.ts';
+
 /** What is asked of pods in many places. Pure. */
-import type { OwnerReference, Pod } from './wire.ts';
 
 type Meta = Pick<Pod, 'metadata'>;
 
@@ -13,3 +14,7 @@ export const isOfDaemonSet = (pod: Meta): boolean => controllerOf(pod)?.kind ===
 /** Its containers have ended for good. */
 export const isFinished = ({ status }: { status?: { phase?: string } }): boolean =>
   status?.phase === 'Succeeded' || status?.phase === 'Failed';
+
+/** Volumes that outlive the pod: claims, but not those that are made for it and end with it. */
+export const claimVolumes = ({ spec }: Pick<Pod, 'spec'>): Volume[] =>
+  (spec?.volumes ?? []).filter(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined);

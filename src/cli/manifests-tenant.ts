@@ -1,9 +1,9 @@
 /** `tributary tenant`: what to apply in the foreign cluster, so that one peer may run pods there. */
 import { TributaryError } from '../lib/errors.ts';
-import type { Isolation } from '../peering/tenant-isolation.ts';
-import { parseQuota } from '../peering/tenant-quota.ts';
-import type { TenantTerms } from '../peering/tenant-terms.ts';
-import { forgeTenant, type PodSecurityLevel, type Tenant } from '../peering/tenant.ts';
+import type { Isolation } from '../hosting/tenants/isolation.ts';
+import { parseQuota } from '../hosting/tenants/quota.ts';
+import type { TenantTerms } from '../hosting/tenants/terms.ts';
+import { forgeTenant, type PodSecurityLevel, type Tenant } from '../hosting/tenants/tenant.ts';
 import {
   listOf,
   parseCommandLine,

@@ -1,12 +1,12 @@
 /** `tributary manifests`: what to apply in the home cluster. */
-import { forgeCluster, type ClusterOptions, type ServiceType } from '../agent/manifests-cluster.ts';
-import { forgeGateway, type GatewayOptions } from '../agent/manifests-gateway.ts';
-import { forgeCleanUp, forgeNode } from '../agent/manifests-node.ts';
+import { forgeCluster, type ClusterOptions, type ServiceType } from '../deploy/manifests-cluster.ts';
+import { forgeGateway, type GatewayOptions } from '../deploy/manifests-gateway.ts';
+import { forgeCleanUp, forgeNode } from '../deploy/manifests-node.ts';
 import { customResourceDefinitions } from '../api/crd/index.ts';
 import type { Manifest } from '../api/manifest.ts';
 import { parseConfig } from '../config.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { SYSTEM_NAMESPACE, forgeAgent } from '../provider/agent/manifests.ts';
+import { SYSTEM_NAMESPACE, forgeAgent } from '../deploy/manifests.ts';
 import {
   listOf,
   parseCommandLine,

@@ -19,7 +19,7 @@ import {
   BORROWING_SYSTEM_RIGHTS,
 } from '../../src/peering/borrowing/rights.ts';
 import { Teardown } from '../../src/peering/borrowing/teardown.ts';
-import { forgeReleaseFence } from '../../src/provider/offload/release/fence.ts';
+import { forgeReleaseFence } from '../../src/offloading/release/fence.ts';
 import { BorrowingWorld } from '../support/borrowing-world.ts';
 import { eventually } from '../support/eventually.ts';
 import { ACCOUNT, SYSTEM, rightsAccount } from '../support/rights-account.ts';

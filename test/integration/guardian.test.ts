@@ -12,7 +12,7 @@ import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { Guardian } from '../../src/peering/guardian/guardian.ts';
+import { Guardian } from '../../src/hosting/guardian/guardian.ts';
 import { eventually as within } from '../support/eventually.ts';
 import { fastClock } from '../support/fast-clock.ts';
 import { mortal } from '../support/mortal.ts';

@@ -16,7 +16,7 @@ import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { errorMessage } from '../../src/lib/errors.ts';
-import { RESULT_GATE } from '../../src/peering/guardian/result.ts';
+import { RESULT_GATE } from '../../src/hosting/guardian/result.ts';
 import { parseMilli } from '../../src/lib/quantity.ts';
 import { refusalOf } from '../../src/provider/pods/refusal.ts';
 import { eventually } from '../support/eventually.ts';

@@ -11,9 +11,9 @@ import {
   LABEL_HOME_UID,
 } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/wire.ts';
-import { RESULT_GATE } from '../../src/peering/guardian/result.ts';
+import { RESULT_GATE } from '../../src/hosting/guardian/result.ts';
 import { forgeLendingStatics } from '../../src/peering/lending/statics.ts';
-import { forgeTenancy, type Tenancy } from '../../src/peering/lending/tenancy.ts';
+import { forgeTenancy, type Tenancy } from '../../src/hosting/tenants/tenancy.ts';
 import { forgePod } from '../../src/provider/forge/pod.ts';
 import { eventually } from '../support/eventually.ts';
 import {

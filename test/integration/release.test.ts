@@ -15,13 +15,13 @@ import { ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { endedStatus } from '../../src/provider/forge/ended-status.ts';
-import { forgeReleaseFence } from '../../src/provider/offload/release/fence.ts';
-import { Release } from '../../src/provider/offload/release/release.ts';
+import { forgeReleaseFence } from '../../src/offloading/release/fence.ts';
+import { Release } from '../../src/offloading/release/release.ts';
 import {
   RELEASE_EVENT_RIGHTS,
   RELEASE_RIGHTS,
   RELEASE_SYSTEM_RIGHTS,
-} from '../../src/provider/offload/release/rights.ts';
+} from '../../src/offloading/release/rights.ts';
 import { eventually } from '../support/eventually.ts';
 import { ACCOUNT, SYSTEM, rightsAccount } from '../support/rights-account.ts';
 import { RightsCluster } from '../support/rights-cluster.ts';

@@ -5,11 +5,11 @@ import {
   GATEWAY_RIGHTS,
   NODE_ROLE_RIGHTS,
   rightsAt,
-} from '../../src/agent/rights-cluster.ts';
+} from '../../src/deploy/rights-cluster.ts';
 import { rulesOf, type Right } from '../../src/api/rbac.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
-import { PEER_RIGHTS } from '../../src/peering/rights.ts';
+import { PEER_RIGHTS } from '../../src/hosting/tenants/rights.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,
@@ -17,7 +17,7 @@ import {
   AGENT_LEASE_RIGHTS,
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
-} from '../../src/provider/agent/rights.ts';
+} from '../../src/deploy/rights.ts';
 import {
   allowed,
   expected,

@@ -18,7 +18,7 @@ import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { Condition, KubeObject } from '../../src/api/wire.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
-import { LABEL_PEER } from '../../src/peering/labels.ts';
+import { LABEL_PEER } from '../../src/api/tenant-labels.ts';
 import { restMs } from './eventually.ts';
 
 // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.

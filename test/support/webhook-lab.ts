@@ -22,7 +22,7 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { TenantBook } from '../../src/peering/lending/guest-tenants.ts';
+import { TenantBook } from '../../src/hosting/tenants/guest-tenants.ts';
 import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
 import { eventually } from './eventually.ts';
 import { RightsCluster, printed } from './rights-cluster.ts';

@@ -4,9 +4,9 @@ import {
   GATEWAY_RIGHTS,
   NODE_ROLE_RIGHTS,
   type PlaceRights,
-} from '../../src/agent/rights-cluster.ts';
+} from '../../src/deploy/rights-cluster.ts';
 import type { Right } from '../../src/api/rbac.ts';
-import { PEER_RIGHTS } from '../../src/peering/rights.ts';
+import { PEER_RIGHTS } from '../../src/hosting/tenants/rights.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,
@@ -14,7 +14,7 @@ import {
   AGENT_LEASE_RIGHTS,
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
-} from '../../src/provider/agent/rights.ts';
+} from '../../src/deploy/rights.ts';
 import {
   LAUNCHED_AUTHENTICATION_RIGHTS,
   LAUNCHED_CLUSTER_RIGHTS,
@@ -22,7 +22,7 @@ import {
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_NAMESPACE_RIGHTS,
   LAUNCHED_OWN_RIGHTS,
-} from '../../src/provider/agent/rights-launched.ts';
+} from '../../src/deploy/rights-launched.ts';
 
 const code = (text: string): string => `\`${text}\``;
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { APP_NAME, LABEL_APP_NAME, checkedSubdomain } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
-import { SYSTEM_NAMESPACE } from '../../provider/agent/manifests.ts';
+import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import { EXIT } from '../manifests-output.ts';
 import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
 import { TributaryError } from '../../lib/errors.ts';

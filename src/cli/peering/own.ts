@@ -7,7 +7,7 @@ import {
 import { configMaps } from '../../api/resources.ts';
 import { TributaryError, hasCode } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { SYSTEM_NAMESPACE } from '../../provider/agent/manifests.ts';
+import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import { EXIT } from '../manifests-output.ts';
 import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
 

@@ -5,7 +5,7 @@ import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { ANNOTATION_FORCE } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import { TributaryError, hasCode } from '../../lib/errors.ts';
-import { SYSTEM_NAMESPACE } from '../../provider/agent/manifests.ts';
+import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import type { Session } from './environment.ts';
 import { idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';

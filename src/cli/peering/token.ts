@@ -2,7 +2,7 @@
 import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
 import { JoinTokens } from '../../peering/join/tokens.ts';
-import { SYSTEM_NAMESPACE } from '../../provider/agent/manifests.ts';
+import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import { EXIT, type CommandLine } from '../manifests-output.ts';
 import {
   parseSeconds,

@@ -8,7 +8,7 @@ import { namespaces, persistentVolumes } from '../../api/resources.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import { hasCode } from '../../lib/errors.ts';
-import { LABEL_PEER } from '../../peering/labels.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { EXIT, type CommandLine } from '../manifests-output.ts';
 import {
   parseSeconds,

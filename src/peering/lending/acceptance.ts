@@ -1,4 +1,4 @@
-import type { Contract, SignedContract } from '../../api/offer.ts';
+import type { Contract } from '../../api/offer.ts';
 import type { PeeringRequestStatus } from '../../api/peering-request.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { checkContract, isSignedBy } from '../contract/contract.ts';
@@ -56,26 +56,4 @@ function generationOf(text: string): number {
   const generation = isObject ? (value as { generation: unknown }).generation : undefined;
   if (typeof generation === 'number' && Number.isSafeInteger(generation)) return generation;
   throw new TributaryError('Invalid', 'the contract does not say which offer it accepts');
-}
-
-/** Read once for each object of a cache: every peer's offer looks at every contract. */
-const CONTRACTS = new WeakMap<SignedContract, Contract>();
-
-/**
- * The contract of a status; what is stored was checked before it was signed. Throws Invalid where somebody has
- * spoilt it since: to take it for none would end the tenant.
- */
-export function contractOf(signed: SignedContract | undefined): Contract | undefined {
-  if (signed === undefined) return undefined;
-  const known = CONTRACTS.get(signed);
-  if (known !== undefined) return known;
-  try {
-    const contract = JSON.parse(signed.text) as Contract;
-    CONTRACTS.set(signed, contract);
-    return contract;
-  } catch (error) {
-    throw new TributaryError('Invalid', 'the contract in the status of the PeeringRequest cannot be read', {
-      cause: error,
-    });
-  }
 }

@@ -1,6 +1,6 @@
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
-import { canonicalText } from '../canonical.ts';
+import { canonicalText } from '../../lib/canonical-json.ts';
 import { verifySignature } from '../identity/identity.ts';
 import type { PeerIdentity, PeeringReport } from '../ports.ts';
 import type { ApiAccess, GrantDocument, OfferDocument } from '../protocol/documents.ts';

@@ -22,16 +22,16 @@ import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport }
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
-import { TenantBook } from './guest-tenants.ts';
+import { TenantBook } from '../../hosting/tenants/guest-tenants.ts';
 import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Intake } from './intake.ts';
 import { Offers } from './offers.ts';
-import { OwnRangesCache } from './own-ranges.ts';
+import { OwnRangesCache } from '../../hosting/tenants/own-ranges.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { promisesOf } from './promises.ts';
 import { Reconciler, type LendingWish } from './reconciler.ts';
-import { Tenants } from './tenants.ts';
+import { Tenants } from '../../hosting/tenants/tenants.ts';
 
 export type { LendingWish } from './reconciler.ts';
 

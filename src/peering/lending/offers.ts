@@ -2,12 +2,12 @@ import { ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
 import type { Offer, WithheldNamespace } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import { contractOf } from '../../api/signed-contract.ts';
+import { chooseTenantNames, type TenantPlace } from '../../hosting/tenants/names.ts';
+import type { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { OwnIdentity } from '../ports.ts';
-import { contractOf } from './acceptance.ts';
 import { offerDocumentOf } from './grant.ts';
 import { nextOffer, type OfferSource } from './offering.ts';
-import { chooseTenantNames, type TenantPlace } from './tenant-names.ts';
-import type { Tenants } from './tenants.ts';
 
 export interface OffersOptions {
   identity: OwnIdentity;

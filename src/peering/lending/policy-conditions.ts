@@ -6,7 +6,7 @@ import {
 } from '../../api/peering-request.ts';
 import { SHARING_POLICY_CONDITIONS, type SharingPolicy } from '../../api/sharing-policy.ts';
 import type { PolicyConditions } from '../policy/policy-status.ts';
-import { NO_KINDS, complaintOf, judgeKinds } from '../tenant-kinds.ts';
+import { NO_KINDS, complaintOf, judgeKinds } from '../../hosting/policies/kinds.ts';
 
 /** What was found of a SharingPolicy. */
 export interface PolicyFindings {

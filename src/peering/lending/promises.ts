@@ -1,11 +1,11 @@
 import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import { contractOf } from '../../api/signed-contract.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { hasCode } from '../../lib/errors.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Promises } from '../offer/free.ts';
-import { contractOf } from './acceptance.ts';
 
 /**
  * What every peer is to be counted with, when it is worked out what is left for the others: what it was promised,

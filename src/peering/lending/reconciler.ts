@@ -1,38 +1,39 @@
-import { FINALIZER_PEERING } from '../../api/names.ts';
-import { isClusterName } from '../../api/forms.ts';
+import { isConditionTrue } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
+import { isClusterName } from '../../api/forms.ts';
+import { FINALIZER_PEERING } from '../../api/names.ts';
 import type { Contract, NamespaceOffer, SignedContract } from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS,
-  peeringRequests,
   type PeeringRequest,
+  peeringRequests,
   type PeeringRequestSpec,
 } from '../../api/peering-request.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
+import { contractOf } from '../../api/signed-contract.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { isConditionTrue } from '../../api/conditions.ts';
+import type { Remains, Tenants } from '../../hosting/tenants/tenants.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
+import { canonicalText } from '../../lib/canonical-json.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { canonicalText } from '../canonical.ts';
 import type { TokenVerdict } from '../join/tokens.ts';
 import type { PeerFacts } from '../policy/match.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
-import { contractOf, judgeAcceptance } from './acceptance.ts';
-import { decide, policyFor, type Decision } from './decide.ts';
+import { judgeAcceptance } from './acceptance.ts';
+import { decide, type Decision, policyFor } from './decide.ts';
 import type { Heard, Inbox } from './inbox.ts';
-import { amountsOf, isEmpty, renewalOf, type OfferSource } from './offering.ts';
+import { amountsOf, isEmpty, type OfferSource, renewalOf } from './offering.ts';
 import type { Offers } from './offers.ts';
-import { endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
 import { StatusRecorder } from './recorder.ts';
-import type { Remains, Tenants } from './tenants.ts';
+import { endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
 export interface LendingWish {

@@ -8,11 +8,11 @@ import {
   type AccountRef,
 } from '../../api/rbac.ts';
 import type { Stored } from '../../api/wire.ts';
-import { PEER_RIGHTS } from '../rights.ts';
-import { forgeTenantPolicies } from '../tenant-policies.ts';
-import { forgePeersNamespace } from '../tenant.ts';
-import { forgeLendingFence } from './fence.ts';
-import { PEERS_PRIORITY_LEVEL, TENANT_ROLE } from './tenancy.ts';
+import { PEER_RIGHTS } from '../../hosting/tenants/rights.ts';
+import { forgeTenantPolicies } from '../../hosting/policies/policies.ts';
+import { forgePeersNamespace } from '../../hosting/tenants/tenant.ts';
+import { forgeLendingFence } from '../../hosting/tenants/fence.ts';
+import { PEERS_PRIORITY_LEVEL, TENANT_ROLE } from '../../hosting/tenants/tenancy.ts';
 import type * as models from '@kubernetes/client-node';
 
 type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;

@@ -1,5 +1,5 @@
 /** What a PeeringRequest shows, worked out anew each time. Pure. */
-import { withCondition, type WantedCondition } from '../../api/conditions.ts';
+import { type WantedCondition, withCondition } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import type { NamespaceOffer, Offer, SignedContract, WithheldNamespace } from '../../api/offer.ts';
@@ -9,11 +9,11 @@ import {
   type PeeringRequest,
   type PeeringRequestStatus,
 } from '../../api/peering-request.ts';
+import { contractOf } from '../../api/signed-contract.ts';
 import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
-import { contractOf } from './acceptance.ts';
+import type { KindsReport } from '../../hosting/tenants/kinds-report.ts';
 import type { Decision } from './decide.ts';
 import { breachOf } from './offering.ts';
-import type { KindsReport } from './kinds-report.ts';
 
 type Refusal = Exclude<Decision, { state: 'Approved' }>;
 type Approval = Extract<Decision, { state: 'Approved' }>;

@@ -12,12 +12,12 @@ import {
   stepOf,
   type Amounts,
   type Sums,
-} from './amounts.ts';
+} from '../../api/amounts.ts';
 import { freeInAll, freeOnNode, lendableResources, lendingNodes, limitsOf, type Promises } from './free.ts';
 import { classAt, featureAt, imageAt, onlyValid, storageClassAt, wordAt } from './items.ts';
 import { PLACE_LABELS, offerableLabels } from './labels.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
-import { STORAGE } from './resource-names.ts';
+import { STORAGE } from '../../api/resource-names.ts';
 import type { Stock, StockNode } from './stock.ts';
 import { pricesAt } from './terms.ts';
 

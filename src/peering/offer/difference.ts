@@ -1,7 +1,7 @@
 import type { NamespaceOffer, NodeShape } from '../../api/offer.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { canonicalText } from '../canonical.ts';
-import { amountOf, atLeast, parseAmounts, raiseTo, type Amounts, type Sums } from './amounts.ts';
+import { canonicalText } from '../../lib/canonical-json.ts';
+import { amountOf, atLeast, parseAmounts, raiseTo, type Amounts, type Sums } from '../../api/amounts.ts';
 import type { OfferTerms } from './compute.ts';
 
 /** An offer, or as much of it as is compared. */

@@ -11,8 +11,8 @@ import {
   raiseTo,
   type Amounts,
   type Sums,
-} from './amounts.ts';
-import { BASIC_RESOURCES, isOfNodes } from './resource-names.ts';
+} from '../../api/amounts.ts';
+import { BASIC_RESOURCES, isOfNodes } from '../../api/resource-names.ts';
 import type { Stock, StockNode } from './stock.ts';
 
 /** What a peer was promised by its contract. */

@@ -1,7 +1,7 @@
 import { OFFER_LIMITS } from '../../api/limits.ts';
 import type { NodeShape, ServiceClasses, StorageClassOffer } from '../../api/offer.ts';
 import { hasCode } from '../../lib/errors.ts';
-import * as read from '../untrusted.ts';
+import * as read from '../../lib/untrusted.ts';
 import { labelObjection } from './labels.ts';
 import * as terms from './terms.ts';
 

@@ -1,6 +1,6 @@
 import { OFFER_LIMITS } from '../../api/limits.ts';
 import type { NodeShape } from '../../api/offer.ts';
-import { canonicalText } from '../canonical.ts';
+import { canonicalText } from '../../lib/canonical-json.ts';
 import {
   addTo,
   amountOf,
@@ -10,7 +10,7 @@ import {
   stepOf,
   type Amounts,
   type Sums,
-} from './amounts.ts';
+} from '../../api/amounts.ts';
 
 /** The share of one node that is lent. */
 export interface NodeShare {

@@ -3,7 +3,7 @@ import type { VirtualNodeShape } from '../../api/acceptance-policy.ts';
 import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { canonicalText } from '../canonical.ts';
+import { canonicalText } from '../../lib/canonical-json.ts';
 import {
   addTo,
   amountOf,
@@ -13,9 +13,9 @@ import {
   roundDown,
   stepOf,
   MILLI,
-} from './amounts.ts';
-import type { Amounts, Sums } from './amounts.ts';
-import { BASIC_RESOURCES, isOfNodes } from './resource-names.ts';
+} from '../../api/amounts.ts';
+import type { Amounts, Sums } from '../../api/amounts.ts';
+import { BASIC_RESOURCES, isOfNodes } from '../../api/resource-names.ts';
 
 /** One VirtualNode to be made of an offer that was accepted. */
 export interface VirtualNodePlan extends Pick<VirtualNodeSpec, 'resources' | 'declaredFeatures'> {

@@ -1,10 +1,8 @@
-import { isFinished } from '../../api/pod.ts';
 import type { StorageClassOffer } from '../../api/offer.ts';
-import { defineResource } from '../../api/resources.ts';
-import type { ResourceType, storageClasses } from '../../api/resources.ts';
+import { podRequests, type StockPod } from '../../api/pod-requests.ts';
+import { isFinished } from '../../api/pod.ts';
+import { defineResource, type ResourceType, type storageClasses } from '../../api/resources.ts';
 import type { KubeObject, ObjectMeta, Pod } from '../../api/wire.ts';
-import { podRequests } from './pod-requests.ts';
-import type { StockPod } from './stock.ts';
 
 /** Objects as the stock keeps them: what counts, and nothing else, since a cluster has very many pods. */
 

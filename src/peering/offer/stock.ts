@@ -1,9 +1,9 @@
-import type { StorageClassOffer } from '../../api/offer.ts';
+import { addTo, type Amounts, type Sums } from '../../api/amounts.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
+import type { StorageClassOffer } from '../../api/offer.ts';
+import { tolerantly, type StockPod } from '../../api/pod-requests.ts';
 import { hardTaints } from '../../api/taints.ts';
-import type { KubeObject, Node, NodeStatus, Taint } from '../../api/wire.ts';
-import { addTo, type Amounts, type Sums } from './amounts.ts';
-import { tolerantly } from './pod-requests.ts';
+import type { Node, NodeStatus, Taint } from '../../api/wire.ts';
 
 /** What there is to lend from, as it is now. */
 export interface Stock {
@@ -32,16 +32,6 @@ export interface StockNode {
   own: Amounts;
   /** Requests of peers' pods on it, by the value of the namespace's label LABEL_PEER. */
   peers: ReadonlyMap<string, Amounts>;
-}
-
-/** A pod that has not ended, as much of it as counts. */
-export interface StockPod extends KubeObject {
-  /** Empty: it waits for the scheduler, and takes nothing of any node. */
-  node: string;
-  /** Amounts as pairs, which take little room and compare as JSON does. */
-  requests: readonly (readonly [resource: string, milli: bigint])[];
-  /** Of one that is being deleted: when it should have been gone for as long again, milliseconds since the epoch. */
-  overdueMs?: number;
 }
 
 export interface StockParts {

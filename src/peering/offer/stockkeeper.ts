@@ -1,16 +1,17 @@
-import { slimNode } from '../../api/slim-node.ts';
+import { formatAmounts } from '../../api/amounts.ts';
+import type { StockPod } from '../../api/pod-requests.ts';
 import { ingressClasses, namespaces, nodes, storageClasses } from '../../api/resources.ts';
+import { slimNode } from '../../api/slim-node.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace, Node, ResourceList } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { LABEL_PEER } from '../labels.ts';
-import { formatAmounts } from './amounts.ts';
 import { Coalescer } from './coalescer.ts';
-import { LIVE_PODS, bareOf, keepPod, livePods, storageClassOffer } from './stock-objects.ts';
-import { takeStock, type Stock, type StockPod } from './stock.ts';
+import { bareOf, keepPod, LIVE_PODS, livePods, storageClassOffer } from './stock-objects.ts';
+import { type Stock, takeStock } from './stock.ts';
 
 export interface StockkeeperOptions {
   caches: Caches;

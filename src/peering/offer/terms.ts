@@ -9,9 +9,9 @@ import { timestamp } from '../../api/conditions.ts';
 import type { NamespaceOffer, PodSecurityLevel, Price } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
-import * as read from '../untrusted.ts';
-import { mostOf } from './amounts.ts';
-import { isOfferable } from './resource-names.ts';
+import * as read from '../../lib/untrusted.ts';
+import { mostOf } from '../../api/amounts.ts';
+import { isOfferable } from '../../api/resource-names.ts';
 
 /** Parts that an offer and the contract made of it have in common, as a peer sends them. */
 

@@ -2,7 +2,7 @@ import type { AcceptancePolicy, AcceptancePolicySpec } from '../../api/acceptanc
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import type { Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { MILLI, amountOf, formatAmount, parseNamed, roundDown, type Amounts } from '../offer/amounts.ts';
+import { MILLI, amountOf, formatAmount, parseNamed, roundDown, type Amounts } from '../../api/amounts.ts';
 import { compareDecimals } from './decimal.ts';
 
 export type Verdict = { accepted: true; resources: ResourceList } | Refusal;

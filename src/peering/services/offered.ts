@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { LABEL_PEER } from '../labels.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { Coalescer } from '../offer/coalescer.ts';
 import type { Documents } from '../protocol/documents.ts';
 import { NamespaceCaches } from './namespace-caches.ts';

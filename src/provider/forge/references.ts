@@ -115,10 +115,6 @@ export function claimNames(pod: Pod): string[] {
   return [...new Set(names)];
 }
 
-/** Volumes that outlive the pod: claims, but not those that are made for it and end with it. */
-export const claimVolumes = ({ spec }: Pick<Pod, 'spec'>): Volume[] =>
-  (spec?.volumes ?? []).filter(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined);
-
 /** As the ephemeral volume controller names them (KEP-1698). */
 export const ephemeralClaimName = ({ metadata }: Pod, volume: Volume): string =>
   `${metadata.name}-${volume.name}`;

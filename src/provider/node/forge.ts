@@ -5,7 +5,7 @@ import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { NetworkState } from '../network-view.ts';
 import type { ContactState } from './contact.ts';
-import { nodeLabelsOf, nodeNameOf } from './labels.ts';
+import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
 import { obstacleOf } from './obstacle.ts';
 import type { Obstacle } from './obstacle.ts';
 

@@ -10,7 +10,7 @@ import type { Condition } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { ContactState } from './contact.ts';
-import { nodeNameOf } from './labels.ts';
+import { nodeNameOf } from '../../api/node-labels.ts';
 import { obstacleOf } from './obstacle.ts';
 import type { Obstacle } from './obstacle.ts';
 

@@ -21,7 +21,7 @@ import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
 import type { Action, ReferenceState, Situation } from './decide.ts';
 import { decide, FORCED_GRACE_SECONDS } from './decide.ts';
-import type { LossBudget } from './losses.ts';
+import type { LossBudget } from '../../lib/loss-budget.ts';
 import { Patience } from './patience.ts';
 import { refusalOf } from './refusal.ts';
 import { liveOrUndefined, RemotePods } from './remote-pods.ts';

@@ -11,7 +11,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RemoteEvent } from '../events/remote-event.ts';
 import { claimNames } from '../forge/references.ts';
-import { nodeNameOf } from '../node/labels.ts';
+import { nodeNameOf } from '../../api/node-labels.ts';
 import type { Refusal } from '../pods/refusal.ts';
 import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';

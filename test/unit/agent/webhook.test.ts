@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { VirtualNode } from '../../../src/api/virtual-node.ts';
 import { byStrategy, failedNodesOf } from '../../../src/agent/webhook.ts';
 import type { NamespaceOffloading, OffloadedCluster } from '../../../src/api/namespace-offloading.ts';
-import { forgeWebhooks } from '../../../src/server/webhook/configuration.ts';
+import { forgeWebhooks } from '../../../src/offloading/admission/webhook-configuration.ts';
 
 const offloading = (
   namespace: string,

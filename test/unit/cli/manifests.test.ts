@@ -3,7 +3,7 @@ import { parseAllDocuments } from 'yaml';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { tenantKubeconfigCommand } from '../../../src/cli/manifests-tenant-kubeconfig.ts';
 import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
-import { forgeTenantPolicies } from '../../../src/peering/tenant-policies.ts';
+import { forgeTenantPolicies } from '../../../src/hosting/policies/policies.ts';
 
 const POLICIES = forgeTenantPolicies().length;
 

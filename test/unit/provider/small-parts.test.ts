@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { TributaryError, type ErrorCode } from '../../../src/lib/errors.ts';
 import { effectiveMappings } from '../../../src/provider/mappings.ts';
 import { podAddressFamily } from '../../../src/provider/pod-address.ts';
-import { LossBudget } from '../../../src/provider/pods/losses.ts';
+import { LossBudget } from '../../../src/lib/loss-budget.ts';
 import { Patience } from '../../../src/provider/pods/patience.ts';
 import { refusalOf } from '../../../src/provider/pods/refusal.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

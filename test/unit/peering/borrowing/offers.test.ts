@@ -1,7 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { ANNOTATION_NODE_NAME } from '../../../../src/peering/borrowing/names.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
-import { canonicalText } from '../../../../src/peering/canonical.ts';
+import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import { World, policy } from './support/world.ts';
 
 // Two busy cores are enough.

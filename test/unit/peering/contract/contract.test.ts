@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Contract } from '../../../../src/api/offer.ts';
-import { canonicalText } from '../../../../src/peering/canonical.ts';
+import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import {
   checkContract,
   contractText,

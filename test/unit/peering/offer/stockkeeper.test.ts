@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
+import type { StockPod } from '../../../../src/api/pod-requests.ts';
 import { ingressClasses, namespaces, nodes, pods, storageClasses } from '../../../../src/api/resources.ts';
+import { slimNode } from '../../../../src/api/slim-node.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
-import { slimNode } from '../../../../src/api/slim-node.ts';
 import { keepPod } from '../../../../src/peering/offer/stock-objects.ts';
-import type { StockPod } from '../../../../src/peering/offer/stock.ts';
-import { Stockkeeper, counts } from '../../../../src/peering/offer/stockkeeper.ts';
+import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
+import { counts, Stockkeeper } from '../../../../src/peering/offer/stockkeeper.ts';
 import { FakeApi } from '../../../support/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import type { AnyObject } from '../../../support/fake-storage.ts';

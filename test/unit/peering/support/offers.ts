@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import type { Offer } from '../../../../src/api/offer.ts';
-import { canonicalText } from '../../../../src/peering/canonical.ts';
+import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import type { OfferDocument } from '../../../../src/peering/protocol/documents.ts';
 

@@ -1,7 +1,7 @@
 import type { Offer, SignedContract } from '../../../../../src/api/offer.ts';
 import type { ResourceList } from '../../../../../src/api/wire.ts';
 import type { Clock } from '../../../../../src/lib/clock.ts';
-import { canonicalText } from '../../../../../src/peering/canonical.ts';
+import { canonicalText } from '../../../../../src/lib/canonical-json.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type {
   AcceptanceDocument,

@@ -1,0 +1,115 @@
+import { certificateSigningRequests } from '../api/resources.ts';
+import type { CertificateSigningRequest } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Backoff } from '../lib/backoff.ts';
+import type { Random } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { parseSigningRequest } from './signing-request.ts';
+import { settleRequest } from './csr-approval.ts';
+import { decideCsr } from './csr-policy.ts';
+import type { CsrDecision, RequestingPod, ServedNode } from './csr-policy.ts';
+import { KUBELET_SERVING_SIGNER } from './serving-certificate.ts';
+
+export interface ServingApproverOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  random: Random;
+  virtualNodes: () => readonly ServedNode[];
+  /** The pod that a service account's credential is bound to. */
+  podOf: (username: string, extra: Record<string, string[]>) => RequestingPod | undefined;
+}
+
+/** A request may be older than the VirtualNode or pod it belongs to; so often all of them are looked at again. */
+const RELIST_SECONDS = 60;
+const RETRY_BASE_MS = 1_000;
+const RETRY_CAP_MS = 60_000;
+const MIN_RETRY_MS = 200;
+
+/** Approves the serving certificates of agents, and denies them what is not theirs (see csr-policy.ts). */
+export class ServingApprover implements Component {
+  readonly name = 'serving certificate approver';
+  readonly #options: ServingApproverOptions;
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: ServingApproverOptions) {
+    this.#options = options;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    this.#running = this.#run(this.#abort.signal);
+    await Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, log, random } = this.#options;
+    const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random });
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal, () => backoff.reset());
+        await clock.sleep(MIN_RETRY_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!hasCode(error, 'Expired')) {
+          log.warn('cannot follow certificate requests', { error: errorMessage(error) });
+        }
+        await clock.sleep(MIN_RETRY_MS + backoff.next(), signal).catch(() => undefined);
+      }
+    }
+  }
+
+  /** All requests, then those that come, until the server ends the watch. */
+  async #follow(signal: AbortSignal, listed: () => void): Promise<void> {
+    const { client } = this.#options;
+    const fieldSelector = `spec.signerName=${KUBELET_SERVING_SIGNER}`;
+    const { items, resourceVersion } = await client.list(certificateSigningRequests, {
+      fieldSelector,
+      signal,
+    });
+    listed();
+    for (const csr of items) await this.#settle(csr, signal);
+    const events = client.watch(certificateSigningRequests, {
+      fieldSelector,
+      resourceVersion,
+      timeoutSeconds: RELIST_SECONDS,
+      signal,
+    });
+    for await (const event of events) {
+      if (event.type === 'ADDED' || event.type === 'MODIFIED') await this.#settle(event.object, signal);
+    }
+  }
+
+  /** A failure here is that of one request; the next list brings it back. */
+  async #settle(csr: CertificateSigningRequest, signal: AbortSignal): Promise<void> {
+    const { log, virtualNodes, podOf } = this.#options;
+    const { username = '', extra = {} } = csr.spec;
+    const pod = podOf(username, extra);
+    const decision = await decideCsr({ csr, parse: parseSigningRequest, nodes: virtualNodes(), pod });
+    const fields = { csr: csr.metadata.name, user: username, reason: decision.reason };
+    if (decision.action === 'ignore') return log.debug('certificate request ignored', fields);
+    try {
+      await this.#write(csr, decision, signal);
+      if (decision.action === 'approve') log.info('certificate request approved', fields);
+      else log.warn('certificate request denied', fields);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      log.warn('cannot settle a certificate request', { ...fields, error: errorMessage(error) });
+    }
+  }
+
+  async #write(csr: CertificateSigningRequest, decision: CsrDecision, signal: AbortSignal): Promise<void> {
+    const { client, clock } = this.#options;
+    const type = decision.action === 'approve' ? 'Approved' : 'Denied';
+    await settleRequest(client, csr, { type, message: decision.reason, nowMs: clock.now() }, signal);
+  }
+}

@@ -1,0 +1,211 @@
+import { X509Certificate } from 'node:crypto';
+import { certificateSigningRequests } from '../api/resources.ts';
+import type { CertificateSigningRequest } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Backoff } from '../lib/backoff.ts';
+import type { Random } from '../lib/backoff.ts';
+import type { Clock } from '../lib/clock.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import type { Logger } from '../lib/log.ts';
+import { generateKey, privatePem, selfSigned } from './self-signed.ts';
+import { settleRequest } from './csr-approval.ts';
+import { createSigningRequest } from './signing-request.ts';
+import type { CertificateSubject } from './subject.ts';
+import { Variable } from '../lib/source.ts';
+import type { KeyPair, Source } from '../lib/source.ts';
+
+export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
+/** What the signer permits for a key that cannot encipher. */
+export const SERVING_USAGES: readonly string[] = ['digital signature', 'server auth'];
+
+/** Where the certificate stands, for a condition of the VirtualNode. */
+export interface ServingCertificateState {
+  state: 'selfSigned' | 'pendingApproval' | 'issued';
+  message: string;
+  /** End of the certificate's life, once it is issued. */
+  expiresMs?: number;
+}
+
+export interface ServingCertificateOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  random: Random;
+  nodeName: string;
+  /** Names and addresses at which API servers reach the kubelet port. */
+  addresses: () => { dnsNames: string[]; ips: string[] };
+  changed?: (state: ServingCertificateState) => void;
+  /** Approve our own requests: for a process that is the approver as well, and has no pod that would prove it. */
+  approves?: boolean;
+}
+
+const POLL_FIRST_MS = 500;
+const POLL_MAX_MS = 10_000;
+/** How often the addresses are compared with those in the certificate. */
+const LOOK_AGAIN_MS = 60_000;
+const RETRY_BASE_MS = 2_000;
+const RETRY_CAP_MS = 300_000;
+const MIN_RETRY_MS = 500;
+
+/**
+ * The serving certificate of the kubelet API, from the cluster's own signer (CSR API). Until somebody approves
+ * the request a self-signed one is served, as by a kubelet without --rotate-server-certificates; a node must not wait
+ * for a human to run pods. The key never leaves memory.
+ */
+export class ServingCertificate implements Component, Source<KeyPair> {
+  readonly name = 'serving certificate';
+  readonly #options: ServingCertificateOptions;
+  readonly #pair = new Variable<KeyPair>({ certificate: '', key: '' });
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: ServingCertificateOptions) {
+    this.#options = options;
+  }
+
+  current(): KeyPair {
+    return this.#pair.current();
+  }
+
+  subscribe(listener: () => void): () => void {
+    return this.#pair.subscribe(listener);
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const { clock, changed } = this.#options;
+    this.#pair.set(await selfSigned(this.#subject(), clock.now()));
+    signal.throwIfAborted();
+    changed?.({ state: 'selfSigned', message: 'serving a self-signed certificate' });
+    this.#running = this.#run(this.#abort.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  }
+
+  #subject(): CertificateSubject {
+    const { nodeName, addresses } = this.#options;
+    const { dnsNames, ips } = addresses();
+    return {
+      commonName: `system:node:${nodeName}`,
+      organizations: ['system:nodes'],
+      dnsNames: dnsNames.toSorted(),
+      ips: ips.toSorted(),
+    };
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock, log, random } = this.#options;
+    const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random });
+    while (!signal.aborted) {
+      try {
+        const subject = this.#subject();
+        const pair = await this.#request(subject, signal);
+        this.#install(pair);
+        backoff.reset();
+        await this.#untilDue(pair, JSON.stringify(subject), signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        const waitMs = MIN_RETRY_MS + backoff.next();
+        const fields = { error: errorMessage(error), retryMs: Math.round(waitMs) };
+        log.warn('cannot obtain a serving certificate', fields);
+        await clock.sleep(waitMs, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  #install(pair: KeyPair): void {
+    const { log, changed } = this.#options;
+    const expires = new X509Certificate(pair.certificate).validToDate;
+    const validTo = expires.toISOString();
+    this.#pair.set(pair);
+    log.info('serving certificate issued', { validTo });
+    const message = `serving certificate valid until ${validTo}`;
+    changed?.({ state: 'issued', message, expiresMs: expires.getTime() });
+  }
+
+  /** One request from its creation to its certificate; throws when it was refused or has vanished. */
+  async #request(subject: CertificateSubject, signal: AbortSignal): Promise<KeyPair> {
+    const { client, clock, log, changed, nodeName } = this.#options;
+    const keys = await generateKey();
+    const request = Buffer.from(await createSigningRequest(subject, keys)).toString('base64');
+    const created = await client.create(
+      certificateSigningRequests,
+      {
+        apiVersion: 'certificates.k8s.io/v1',
+        kind: 'CertificateSigningRequest',
+        metadata: { generateName: `${nodeName.slice(0, 200)}-serving-` },
+        spec: { request, signerName: KUBELET_SERVING_SIGNER, usages: [...SERVING_USAGES] },
+      },
+      { signal },
+    );
+    const { name } = created.metadata;
+    log.info('serving certificate requested', { csr: name });
+    const waiting = `waiting for approval of the serving certificate: kubectl certificate approve ${name}`;
+    changed?.({ state: 'pendingApproval', message: waiting });
+    if (this.#options.approves === true) {
+      const message = `serving certificate of ${subject.commonName}, for the process that asks`;
+      await settleRequest(client, created, { type: 'Approved', message, nowMs: clock.now() }, signal);
+    }
+    const certificate = await this.#untilIssued(name, waiting, signal);
+    return { certificate, key: privatePem(keys) };
+  }
+
+  async #untilIssued(name: string, waiting: string, signal: AbortSignal): Promise<string> {
+    const { client, clock, log } = this.#options;
+    let told = false;
+    for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MAX_MS)) {
+      await clock.sleep(waitMs, signal);
+      const csr = await this.#read(client, name, signal);
+      const certificate = csr === undefined ? undefined : outcome(csr);
+      if (certificate !== undefined) return Buffer.from(certificate, 'base64').toString('utf8');
+      if (!told && waitMs === POLL_MAX_MS) {
+        log.warn(waiting);
+        told = true;
+      }
+    }
+  }
+
+  /** Undefined when the server cannot tell now; the request itself is still there. */
+  async #read(
+    client: KubeClient,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<CertificateSigningRequest | undefined> {
+    try {
+      return await client.get(certificateSigningRequests, { name }, { signal });
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) throw new Error(`request ${name} was deleted`, { cause: error });
+      if (signal.aborted) throw error;
+      return undefined;
+    }
+  }
+
+  /** Until 70 to 90 % of the certificate's life have passed, or it no longer names what it should. */
+  async #untilDue(pair: KeyPair, subject: string, signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#options;
+    const dueMs = renewalTime(pair.certificate, random);
+    while (clock.now() < dueMs && JSON.stringify(this.#subject()) === subject) {
+      await clock.sleep(Math.min(LOOK_AGAIN_MS, dueMs - clock.now()), signal);
+    }
+  }
+}
+
+/** Not all agents at once, and early enough to survive days without a signer. */
+export function renewalTime(certificate: string, random: Random): number {
+  const { validFromDate, validToDate } = new X509Certificate(certificate);
+  const from = validFromDate.getTime();
+  return from + (validToDate.getTime() - from) * (0.7 + 0.2 * random());
+}
+
+/** The certificate in base64; undefined while there is none; throws when there will be none. */
+function outcome({ metadata, status }: CertificateSigningRequest): string | undefined {
+  const ended = status?.conditions?.find(({ type }) => type === 'Denied' || type === 'Failed');
+  if (ended !== undefined) {
+    throw new Error(`request ${metadata.name} was ${ended.type.toLowerCase()}: ${ended.message ?? ''}`);
+  }
+  return status?.certificate === undefined || status.certificate === '' ? undefined : status.certificate;
+}

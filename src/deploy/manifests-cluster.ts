@@ -1,0 +1,195 @@
+/**
+ * What people apply for the `cluster` role: its Deployment, account and rights, the Services of the peering endpoint and of
+ * the admission webhook, and what lending and agents stand on.
+ */
+import {
+  GUESTS_CONFIGURATION,
+  WEBHOOK_CONFIGURATION,
+  WEBHOOK_PORT,
+  WEBHOOK_SERVICE,
+} from '../api/admission.ts';
+import {
+  APP_NAME,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
+  type Manifest,
+  type ManifestOf,
+} from '../api/manifest.ts';
+import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
+import type { Stored } from '../api/wire.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { forgeGuardianFence } from '../hosting/guardian/fence.ts';
+import { REACH_PORTS } from '../peering/reach/limits.ts';
+import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
+import { forgeLendingStatics } from '../peering/lending/statics.ts';
+import {
+  AGENTS_NAMESPACE,
+  IS_LAUNCHING,
+  forgeAgentStatics,
+  forgeLaunchFence,
+  forgeNodeFence,
+} from './manifests-agents.ts';
+import { OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
+import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
+import { forgeReleaseFence } from '../offloading/release/fence.ts';
+import { forgeKindsFence } from './manifests-kinds-fence.ts';
+import { CLUSTER_NAME, CLUSTER_RIGHTS, rightsAt, type PlaceRights } from './rights-cluster.ts';
+import type * as models from '@kubernetes/client-node';
+
+export const PEERING_PORT = 7443;
+export const PEERING_SERVICE = 'tributary-peering';
+
+export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer';
+
+export interface ClusterOptions {
+  /** Of this role, and of the agents that it starts. */
+  image: string;
+  priorityClassName?: string;
+  /** How peers come to the peering endpoint; default ClusterIP: not from outside. */
+  service?: { type: ServiceType; nodePort?: number };
+  /** Further arguments of `tributary cluster`. */
+  args?: readonly string[];
+}
+
+/** All objects of the `cluster` role, its namespaces included, in the order in which they must be applied. */
+export function forgeCluster(options: ClusterOptions): Manifest[] {
+  const { args = [], service = { type: 'ClusterIP' }, ...program } = options;
+  const image = checkedImage(options.image);
+  const labels = { [LABEL_APP_NAME]: APP_NAME, [LABEL_APP_INSTANCE]: CLUSTER_NAME };
+  const account = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
+  return [
+    forgeSystemNamespace(),
+    ...forgeLendingStatics(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
+    ...forgeServicesFence(account),
+    ...forgeAgentStatics(),
+    ...forgeLaunchFence(account),
+    ...forgeNodeFence(account),
+    ...forgeReleaseFence(account),
+    ...forgeGuardianFence(account),
+    ...forgeKindsFence(account, CLUSTER_RIGHTS),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
+    forgePeeringService(labels, service),
+    ...forgeWebhook(labels),
+    forgeNetworkPolicy(labels),
+    forgeDeployment({
+      ...program,
+      image,
+      account,
+      labels,
+      args: ['cluster', ...agentArgs(image, options.priorityClassName), ...args],
+      ports: { ops: OPS_PORT, peering: PEERING_PORT, webhook: WEBHOOK_PORT },
+      memoryLimit: '512Mi',
+    }),
+  ];
+}
+
+/** Agents are as this role is. */
+const agentArgs = (image: string, priorityClassName: string | undefined): string[] => [
+  '--agent-image',
+  image,
+  ...(priorityClassName === undefined ? [] : ['--agent-priority-class', priorityClassName]),
+];
+
+/** One Role and one binding for each place. */
+export function forgePlaceGrants(
+  grant: { name: string; labels: Record<string, string>; account: AccountRef },
+  places: readonly PlaceRights[],
+): Manifest[] {
+  const namespaces = [...new Set(places.map(({ namespace }) => namespace))];
+  return namespaces.flatMap((namespace) =>
+    forgeGrant({
+      ...grant,
+      ...(namespace !== undefined && { namespace }),
+      rules: rulesOf(rightsAt(places, namespace)),
+    }),
+  );
+}
+
+function forgePeeringService(
+  labels: Record<string, string>,
+  { type, nodePort }: NonNullable<ClusterOptions['service']>,
+): ManifestOf<Stored<models.V1Service>> {
+  if (nodePort !== undefined && (type === 'ClusterIP' || !(nodePort > 0 && nodePort < 65_536))) {
+    throw new TributaryError('Invalid', `a Service of type ${type} has no node port ${nodePort}`);
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: SYSTEM_NAMESPACE, name: PEERING_SERVICE, labels },
+    spec: {
+      type,
+      selector: labels,
+      ports: [
+        {
+          name: 'peering',
+          port: PEERING_PORT,
+          targetPort: 'peering',
+          protocol: 'TCP',
+          ...(nodePort !== undefined && { nodePort }),
+        },
+      ],
+    },
+  };
+}
+
+/**
+ * Where API servers find the webhook, and which pods they ask about: none, until the program has namespaces to name. It is
+ * here so that it is deleted with the rest.
+ */
+function forgeWebhook(labels: Record<string, string>): (Manifest & { spec?: object; webhooks?: object[] })[] {
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace: SYSTEM_NAMESPACE, name: WEBHOOK_SERVICE, labels },
+      spec: {
+        type: 'ClusterIP',
+        selector: labels,
+        ports: [{ name: 'webhook', port: 443, targetPort: 'webhook', protocol: 'TCP' }],
+      },
+    },
+    ...[
+      { kind: 'MutatingWebhookConfiguration', name: WEBHOOK_CONFIGURATION },
+      { kind: 'MutatingWebhookConfiguration', name: GUESTS_CONFIGURATION },
+      { kind: 'ValidatingWebhookConfiguration', name: GUESTS_CONFIGURATION },
+    ].map(({ kind, name }) => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind,
+      metadata: { name, labels },
+    })),
+  ];
+}
+
+/** Only agents come to the listeners that lead to API servers of providers; where the network enforces it. */
+function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: object } {
+  const tcp = (port: number | string): object => ({ protocol: 'TCP', port });
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME, labels },
+    spec: {
+      podSelector: { matchLabels: labels },
+      policyTypes: ['Ingress'],
+      ingress: [
+        { ports: [tcp('ops'), tcp('peering'), tcp('webhook')] },
+        {
+          from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': AGENTS_NAMESPACE } } }],
+          ports: [{ protocol: 'TCP', port: REACH_PORTS.first, endPort: REACH_PORTS.last }],
+        },
+      ],
+    },
+  };
+}
+
+/** Pod Security `restricted`: none of our own pods here needs more. */
+function forgeSystemNamespace(): Manifest {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: SYSTEM_NAMESPACE,
+      labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': 'restricted' },
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../api/names.ts';
+import type { ManifestOf } from '../api/manifest.ts';
+import type { AccountRef } from '../api/rbac.ts';
+import type { Container, PodSpec, Stored } from '../api/wire.ts';
+import type * as models from '@kubernetes/client-node';
+
+export type Deployment = Stored<models.V1Deployment>;
+
+type Probe = NonNullable<Container['livenessProbe']>;
+
+/** One process of ours in the cluster: the same image for every role, another list of arguments. */
+export interface Program {
+  account: AccountRef;
+  labels: Record<string, string>;
+  image: string;
+  args: readonly string[];
+  ports: Readonly<Record<string, number>>;
+  /** Bytes of memory above which it is taken for broken, as a quantity. */
+  memoryLimit: string;
+  priorityClassName?: string;
+  /** Needs a namespace with Pod Security `privileged`; runs also where the network of pods is not (yet) ready. */
+  hostNetwork?: boolean;
+}
+
+/** Where health and metrics are served, by every role. */
+export const OPS_PORT = 8080;
+export const KUBELET_PORT = 10_250;
+
+/** Longer than the program's own deadline for stopping, so that the kubelet never has to kill it. Seconds. */
+const GRACE_SECONDS = 45;
+
+/** One replica, and never two at a time: two agents of one node would answer each other's writes. */
+export function forgeDeployment(program: Program): ManifestOf<Deployment> {
+  const { account, labels } = program;
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...account, labels },
+    spec: {
+      replicas: 1,
+      strategy: { type: 'Recreate' },
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: forgePodSpec(program) },
+    },
+  };
+}
+
+const ON_THE_HOST: Partial<PodSpec> = {
+  hostNetwork: true,
+  dnsPolicy: 'ClusterFirstWithHostNet',
+  tolerations: [
+    { key: 'node.kubernetes.io/network-unavailable', operator: 'Exists', effect: 'NoSchedule' },
+    { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists', effect: 'NoSchedule' },
+  ],
+};
+
+/** Of one container. */
+export function forgePodSpec(program: Program): PodSpec {
+  return {
+    serviceAccountName: program.account.name,
+    ...(program.hostNetwork === true && ON_THE_HOST),
+    ...(program.priorityClassName !== undefined && { priorityClassName: program.priorityClassName }),
+    terminationGracePeriodSeconds: GRACE_SECONDS,
+    enableServiceLinks: false,
+    nodeSelector: { 'kubernetes.io/os': 'linux' },
+    // An agent on a virtual node would run abroad, or on the very node that it is to keep alive.
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [
+            { matchExpressions: [{ key: LABEL_NODE_TYPE, operator: 'NotIn', values: [NODE_TYPE_VIRTUAL] }] },
+          ],
+        },
+      },
+    },
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 65_532,
+      runAsGroup: 65_532,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    containers: [forgeContainer(program)],
+  };
+}
+
+function forgeContainer({ image, args, ports, memoryLimit }: Program): Container {
+  const probe = (path: string, periodSeconds: number, failureThreshold: number): Probe => ({
+    httpGet: { path, port: 'ops' },
+    periodSeconds,
+    failureThreshold,
+    timeoutSeconds: 5,
+  });
+  return {
+    name: 'tributary',
+    image,
+    args: [...args],
+    env: (
+      [
+        ['POD_NAME', 'metadata.name'],
+        ['POD_NAMESPACE', 'metadata.namespace'],
+        ['POD_IP', 'status.podIP'],
+      ] as const
+    ).map(([name, fieldPath]) => ({ name, valueFrom: { fieldRef: { fieldPath } } })),
+    ports: Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort })),
+    // No CPU limit: throttled, an agent would renew its node's Lease too late, and pods would be evicted for it.
+    resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: memoryLimit } },
+    // On a busy node the request above is all that it gets: seconds of work at the start take minutes then, and one that is
+    // killed for it begins anew, for ever.
+    startupProbe: probe('/livez', 5, 60),
+    livenessProbe: probe('/livez', 10, 6),
+    readinessProbe: probe('/readyz', 5, 2),
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  };
+}

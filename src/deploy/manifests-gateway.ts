@@ -1,0 +1,160 @@
+/** What people apply for the `gateway` role: pods on the host network, where tunnels end and multicast is. */
+import type { Manifest, ManifestOf } from '../api/manifest.ts';
+import type { Container, PodSpec } from '../api/wire.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { WIREGUARD_LINK } from '../network/plan/names.ts';
+import { forgeDeployment, type Deployment, type Program } from './manifests-deployment.ts';
+import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
+import { forgePlaceGrants } from './manifests-cluster.ts';
+import { forgeGatewayFence } from './manifests-gateway-fence.ts';
+import { ON_NETWORKS, forgeNetworkNamespace, forgeNetworkPod, labelsOf } from './manifests-network.ts';
+import { NETWORK_NAMESPACE } from './manifests-network.ts';
+import { GATEWAY_NAME, GATEWAY_RIGHTS, LAN_GATEWAY_RIGHTS } from './rights-cluster.ts';
+
+/** On the host, where 8080 is often taken. */
+const GATEWAY_OPS_PORT = 7480;
+const WIREGUARD_PORT = 51_820;
+
+export interface GatewayOptions {
+  image: string;
+  priorityClassName?: string;
+  /** On so many nodes; one is active. Default 1. */
+  replicas?: number;
+  /** False: LAN discovery only, without rights over the network of the host. Default true. */
+  network?: boolean;
+  wireguardPort?: number;
+  wireguardInterface?: string;
+  /** Further arguments of `tributary gateway`. */
+  args?: readonly string[];
+}
+
+/** In the order in which they must be applied; after those of the `cluster` role. */
+export function forgeGateway(options: GatewayOptions): Manifest[] {
+  const { network = true } = options;
+  const labels = labelsOf(GATEWAY_NAME);
+  const account = { namespace: NETWORK_NAMESPACE, name: GATEWAY_NAME };
+  const rights = network ? GATEWAY_RIGHTS : LAN_GATEWAY_RIGHTS;
+  return [
+    forgeNetworkNamespace(),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    ...forgePlaceGrants({ name: GATEWAY_NAME, labels, account }, rights),
+    ...(network ? forgeGatewayFence(GATEWAY_NAME, account, labels) : []),
+    forgeGatewayDeployment(options, {
+      account,
+      labels,
+      image: checkedImage(options.image),
+      args: gatewayArgs(options),
+      ports: { ops: GATEWAY_OPS_PORT },
+      memoryLimit: '256Mi',
+      hostNetwork: true,
+      ...(options.priorityClassName !== undefined && { priorityClassName: options.priorityClassName }),
+    }),
+  ];
+}
+
+function gatewayArgs({ network, wireguardPort, wireguardInterface, args = [] }: GatewayOptions): string[] {
+  return [
+    'gateway',
+    '--ops-port',
+    String(GATEWAY_OPS_PORT),
+    '--system-namespace',
+    SYSTEM_NAMESPACE,
+    ...(network === false ? ['--network', 'off'] : []),
+    ...(wireguardPort === undefined ? [] : ['--wireguard-port', String(wireguardPort)]),
+    ...(wireguardInterface === undefined ? [] : ['--wireguard-interface', wireguardInterface]),
+    ...args,
+  ];
+}
+
+function forgeGatewayDeployment(options: GatewayOptions, program: Program): ManifestOf<Deployment> {
+  const { network = true, replicas = 1 } = options;
+  if (!Number.isInteger(replicas) || replicas < 1 || replicas > 16) {
+    throw new TributaryError('Invalid', `replicas must be from 1 to 16, not ${replicas}`);
+  }
+  const deployment = forgeDeployment(program);
+  const { spec } = deployment;
+  if (spec === undefined) return deployment;
+  return {
+    ...deployment,
+    spec: {
+      ...spec,
+      replicas,
+      // They are kept apart by the ports of the host, so a new one can only take the place of an old one.
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
+      ...(network && { template: { ...spec.template, spec: forgeGatewayPod(options, program) } }),
+    },
+  };
+}
+
+/** The tunnel's program is apart from the agent's, so that neither takes the other along when it ends. */
+function forgeGatewayPod(options: GatewayOptions, program: Program): PodSpec {
+  const pod = forgeNetworkPod(program, 'gateway');
+  const [gateway] = pod.containers;
+  const { wireguardPort = WIREGUARD_PORT, wireguardInterface = WIREGUARD_LINK } = options;
+  const sockets = { name: 'wireguard', mountPath: '/var/run/wireguard' };
+  const tun = { name: 'tun', mountPath: '/dev/net/tun' };
+  return {
+    ...pod,
+    // The container of the tunnel is not to have it; `gateway` mounts it by hand.
+    automountServiceAccountToken: false,
+    containers: [
+      {
+        ...gateway,
+        ports: [
+          ...(gateway.ports ?? []),
+          { name: 'wireguard', containerPort: wireguardPort, protocol: 'UDP' },
+        ],
+        volumeMounts: [
+          sockets,
+          { name: 'account', mountPath: '/var/run/secrets/kubernetes.io/serviceaccount', readOnly: true },
+        ],
+      },
+      forgeWireGuard(program.image, wireguardInterface, [sockets, tun]),
+    ],
+    volumes: [
+      // In memory: a socket that outlives the program on disk would only be in its way.
+      { name: sockets.name, emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+      { name: tun.name, hostPath: { path: '/dev/net/tun', type: 'CharDevice' } },
+      { name: 'account', projected: { sources: ACCOUNT_SOURCES } },
+    ],
+  };
+}
+
+/** As the API server would add them. */
+const ACCOUNT_SOURCES: NonNullable<
+  NonNullable<NonNullable<PodSpec['volumes']>[number]['projected']>['sources']
+> = [
+  { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } },
+  { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+  { downwardAPI: { items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }] } },
+];
+
+/**
+ * $0 is the interface. It ends at once when the pod does: the shell would otherwise wait for its child, and the
+ * successor for us.
+ */
+const RUN_WIREGUARD = [
+  "trap 'exit 0' TERM INT",
+  'if node /app/dist/main.js kernel-wireguard; then sleep infinity & wait $!; fi',
+  'while :; do wireguard-go -f "$0" & wait $!; sleep 0.2; done',
+].join('\n');
+
+function forgeWireGuard(
+  image: string,
+  link: string,
+  volumeMounts: NonNullable<Container['volumeMounts']>,
+): Container {
+  return {
+    name: 'wireguard',
+    image,
+    command: ['sh', '-c', RUN_WIREGUARD, link],
+    env: [
+      { name: 'LOG_LEVEL', value: 'error' },
+      // Its buffers grow with what is under way; the collector gives them back before the limit ends it.
+      { name: 'GOMEMLIMIT', value: '384MiB' },
+    ],
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '768Mi' } },
+    securityContext: ON_NETWORKS,
+    volumeMounts,
+  };
+}

@@ -1,0 +1,110 @@
+/** One agent that the `cluster` role starts, as objects to apply. Pure. */
+import {
+  AGENT_NAME_PREFIX,
+  APP_NAME,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
+  checkedLabel,
+  checkedSubdomain,
+  type Manifest,
+} from '../api/manifest.ts';
+import { LABEL_PROVIDER } from '../api/names.ts';
+import { forgeBinding, forgeGrant, rulesOf, type Right } from '../api/rbac.ts';
+import { TributaryError } from '../lib/errors.ts';
+import {
+  AGENTS_NAMESPACE,
+  AGENT_BINDING_PREFIX,
+  AGENT_KINDS_ROLE,
+  AGENT_NAMESPACE_ROLE,
+} from './manifests-agents.ts';
+import { KUBELET_PORT, OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
+import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
+import { LAUNCHED_OWN_RIGHTS } from './rights-launched.ts';
+
+export interface LaunchedAgent {
+  /** ClusterID of the provider. */
+  clusterID: string;
+  virtualNodes: readonly { name: string; nodeName: string }[];
+  /** The offloaded home namespaces. */
+  namespaces: readonly string[];
+  /** In tributary-system. */
+  kubeconfigSecret: string;
+  image: string;
+  priorityClassName?: string;
+}
+
+export const agentName = (clusterID: string): string => `${AGENT_NAME_PREFIX}${clusterID}`;
+/** Of its bindings in each offloaded namespace, by the ClusterRole. */
+const bindingsOf = (clusterID: string): Record<string, string> => ({
+  [AGENT_NAMESPACE_ROLE]: `${AGENT_BINDING_PREFIX}${clusterID}`,
+  [AGENT_KINDS_ROLE]: `${AGENT_BINDING_PREFIX}${clusterID}-kinds`,
+});
+export const agentBindingNames = (clusterID: string): string[] => Object.values(bindingsOf(clusterID));
+
+/** On all of its objects. */
+const agentLabels = (clusterID: string): Record<string, string> => ({
+  [LABEL_APP_NAME]: APP_NAME,
+  [LABEL_APP_INSTANCE]: agentName(clusterID),
+  [LABEL_PROVIDER]: clusterID,
+});
+
+/** In the order in which they must be applied: the rights before who needs them. */
+export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
+  const { clusterID, virtualNodes, image, priorityClassName } = checkedAgent(agent);
+  const account = { namespace: AGENTS_NAMESPACE, name: agentName(clusterID) };
+  const labels = agentLabels(clusterID);
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    ...forgeGrant({
+      name: account.name,
+      namespace: SYSTEM_NAMESPACE,
+      labels,
+      account,
+      rules: rulesOf(ownRights(agent)),
+    }),
+    ...agent.namespaces.flatMap((namespace) =>
+      Object.entries(bindingsOf(clusterID)).map(([role, name]) =>
+        forgeBinding({ kind: 'ClusterRole', name: role }, { name, namespace, labels, account }),
+      ),
+    ),
+    forgeDeployment({
+      account,
+      labels,
+      image,
+      args: ['peer', '--virtual-node', virtualNodes.map(({ name }) => name).join(',')],
+      ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
+      memoryLimit: '512Mi',
+      ...(priorityClassName !== undefined && { priorityClassName }),
+    }),
+  ];
+}
+
+/** Its table with the names filled in; where there are several, each in its place. */
+function ownRights({ virtualNodes, kubeconfigSecret }: LaunchedAgent): Right[] {
+  const names: Readonly<Record<string, readonly string[]>> = {
+    '<secret>': [kubeconfigSecret],
+    '<node>': virtualNodes.map(({ nodeName }) => nodeName),
+    '<virtual-node>': virtualNodes.map(({ name }) => name),
+  };
+  return LAUNCHED_OWN_RIGHTS.map((right) => ({
+    ...right,
+    names: (right.names ?? []).flatMap((name) => names[name] ?? [name]),
+  }));
+}
+
+function checkedAgent(agent: LaunchedAgent): LaunchedAgent {
+  checkedLabel('cluster', agent.clusterID);
+  if (agent.virtualNodes.length === 0) {
+    throw new TributaryError(
+      'Invalid',
+      `the agent of cluster ${agent.clusterID} has no VirtualNode to serve`,
+    );
+  }
+  for (const { name, nodeName } of agent.virtualNodes) {
+    checkedLabel('virtual node', name);
+    checkedSubdomain('node', nodeName);
+  }
+  for (const namespace of agent.namespaces) checkedLabel('namespace', namespace);
+  checkedImage(agent.image);
+  return agent;
+}

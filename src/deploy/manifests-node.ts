@@ -1,0 +1,104 @@
+/** What people apply for the `node` role: one pod on each node, and what takes all traces of us off a node. */
+import type { Manifest } from '../api/manifest.ts';
+import type { PodSpec } from '../api/wire.ts';
+import type { Program } from './manifests-deployment.ts';
+import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
+import { forgePlaceGrants } from './manifests-cluster.ts';
+import { NETWORK_NAMESPACE, forgeNetworkNamespace, forgeNetworkPod, labelsOf } from './manifests-network.ts';
+import { NODE_NAME, NODE_ROLE_RIGHTS } from './rights-cluster.ts';
+
+/** On the host; beside that of the gateway, which may be on the same one. */
+const NODE_OPS_PORT = 7482;
+const CLEAN_UP_NAME = 'tributary-clean-up';
+
+export interface NodeOptions {
+  image: string;
+  priorityClassName?: string;
+  /** Further arguments of `tributary node`. */
+  args?: readonly string[];
+}
+
+/** In the order in which they must be applied; after those of the `cluster` role. */
+export function forgeNode({ args = [], image, priorityClassName }: NodeOptions): Manifest[] {
+  const labels = labelsOf(NODE_NAME);
+  const account = { namespace: NETWORK_NAMESPACE, name: NODE_NAME };
+  const program: Program = {
+    account,
+    labels,
+    image: checkedImage(image),
+    args: ['node', '--ops-port', String(NODE_OPS_PORT), '--system-namespace', SYSTEM_NAMESPACE, ...args],
+    ports: { ops: NODE_OPS_PORT },
+    memoryLimit: '256Mi',
+    ...(priorityClassName !== undefined && { priorityClassName }),
+  };
+  return [
+    forgeNetworkNamespace(),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
+    ...forgePlaceGrants({ name: NODE_NAME, labels, account }, NODE_ROLE_RIGHTS),
+    forgeDaemonSet(NODE_NAME, forgeNetworkPod(program, 'node')),
+  ];
+}
+
+/**
+ * For `kubectl rollout status`, then `kubectl delete`: a pod of it is there when its node is clean. Without an account,
+ * since it asks nobody.
+ */
+export function forgeCleanUp({ image }: Pick<NodeOptions, 'image'>): Manifest[] {
+  const pod = forgeNetworkPod(
+    {
+      account: { namespace: NETWORK_NAMESPACE, name: 'default' },
+      labels: labelsOf(CLEAN_UP_NAME),
+      image: checkedImage(image),
+      args: ['clean-up'],
+      ports: {},
+      memoryLimit: '256Mi',
+    },
+    'clean-up',
+  );
+  const {
+    startupProbe: _start,
+    livenessProbe: _live,
+    readinessProbe: _ready,
+    env: _env,
+    ports: _ports,
+    ...cleanUp
+  } = pod.containers[0];
+  return [
+    forgeNetworkNamespace(),
+    forgeDaemonSet(CLEAN_UP_NAME, {
+      ...pod,
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 1,
+      initContainers: [cleanUp],
+      containers: [
+        {
+          name: 'done',
+          image,
+          command: ['sleep', 'infinity'],
+          resources: { limits: { memory: '16Mi' } },
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            readOnlyRootFilesystem: true,
+            capabilities: { drop: ['ALL'] },
+          },
+        },
+      ],
+    }),
+  ];
+}
+
+/** On every node that is one, whatever is wrong with it. */
+function forgeDaemonSet(name: string, pod: PodSpec): Manifest & { spec: object } {
+  const labels = labelsOf(name);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata: { namespace: NETWORK_NAMESPACE, name, labels },
+    spec: {
+      selector: { matchLabels: labels },
+      // What it has set up works on while it is replaced.
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
+      template: { metadata: { labels }, spec: { ...pod, tolerations: [{ operator: 'Exists' }] } },
+    },
+  };
+}

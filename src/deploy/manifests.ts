@@ -1,0 +1,139 @@
+/**
+ * The home side of one virtual node, as objects to apply: an account with no more rights than its table says, the
+ * fence around them, and the agent's Deployment. Pure functions; `tributary manifests peer` prints what they make.
+ */
+import { isClusterNamespace } from '../api/cluster-namespaces.ts';
+import {
+  AGENT_NAME_PREFIX,
+  APP_NAME,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
+  MAX_VIRTUAL_NODE_NAME,
+  checkedLabel,
+  checkedSubdomain,
+  checkedUnique,
+  type Manifest,
+} from '../api/manifest.ts';
+import { LABEL_VIRTUAL_NODE } from '../api/names.ts';
+import {
+  LABEL_AGGREGATE_AGENTS,
+  forgeAggregate,
+  forgeBinding,
+  forgeGrant,
+  rulesOf,
+  type AccountRef,
+  type Right,
+} from '../api/rbac.ts';
+import type { KubeconfigSecretRef } from '../api/virtual-node.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { KUBELET_PORT, OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
+import { forgeAgentFence } from './manifests-fence.ts';
+import {
+  AGENT_CLUSTER_RIGHTS,
+  AGENT_KUBECONFIG_RIGHTS,
+  AGENT_LEASE_RIGHTS,
+  AGENT_NAMESPACE_RIGHTS,
+  AGENT_NODE_EVENT_RIGHTS,
+} from './rights.ts';
+
+/** Where our own pods run. */
+export const SYSTEM_NAMESPACE = 'tributary-system';
+
+export interface AgentOptions {
+  virtualNode: string;
+  /** Name of the Node; default: as the VirtualNode. */
+  node?: string;
+  /** The offloaded home namespaces. */
+  namespaces: readonly string[];
+  image: string;
+  kubeconfigSecret: Pick<KubeconfigSecretRef, 'namespace' | 'name'>;
+  priorityClassName?: string;
+}
+
+type Names = AgentOptions & { node: string; account: AccountRef; labels: Record<string, string> };
+
+/** All objects of one agent, in the order in which they must be applied. */
+export function forgeAgent(options: AgentOptions): Manifest[] {
+  const names = checkedNames(options);
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { ...names.account, labels: names.labels },
+    },
+    ...forgeAgentFence({ name: names.account.name, ...names }),
+    ...forgeAgentGrants(names),
+    forgeDeployment({
+      ...names,
+      args: ['peer', '--virtual-node', options.virtualNode],
+      ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
+      memoryLimit: '512Mi',
+    }),
+  ];
+}
+
+function checkedNames(options: AgentOptions): Names {
+  const virtualNode = checkedLabel('virtual node', options.virtualNode, MAX_VIRTUAL_NODE_NAME);
+  const node = checkedSubdomain('node', options.node ?? virtualNode);
+  checkedLabel('namespace of the kubeconfig Secret', options.kubeconfigSecret.namespace);
+  checkedSubdomain('kubeconfig Secret', options.kubeconfigSecret.name, 253);
+  for (const namespace of checkedUnique('namespace', options.namespaces)) {
+    checkedLabel('namespace', namespace);
+    if (isClusterNamespace(namespace)) {
+      throw new TributaryError(
+        'Invalid',
+        `namespace "${namespace}" is the cluster's own and cannot be offloaded`,
+      );
+    }
+  }
+  checkedImage(options.image);
+  return {
+    ...options,
+    node,
+    account: { namespace: SYSTEM_NAMESPACE, name: `${AGENT_NAME_PREFIX}${virtualNode}` },
+    labels: {
+      [LABEL_APP_NAME]: APP_NAME,
+      [LABEL_APP_INSTANCE]: `${AGENT_NAME_PREFIX}${virtualNode}`,
+      [LABEL_VIRTUAL_NODE]: virtualNode,
+    },
+  };
+}
+
+export function checkedImage(image: string): string {
+  if (!/^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$/.test(image)) {
+    throw new TributaryError('Invalid', `image "${image}" is not the name of a container image`);
+  }
+  return image;
+}
+
+/** Narrow rights in many places rather than wide ones in one: each namespace can be taken back by itself. */
+function forgeAgentGrants(names: Names): Manifest[] {
+  const { account, labels, node, virtualNode, kubeconfigSecret } = names;
+  const kinds = `${account.name}-kinds`;
+  const placeholders = { node, 'virtual-node': virtualNode, secret: kubeconfigSecret.name };
+  const grant = (rights: readonly Right[], namespace?: string, suffix = ''): Manifest[] =>
+    forgeGrant({
+      name: `${account.name}${suffix}`,
+      ...(namespace !== undefined && { namespace }),
+      labels,
+      account,
+      rules: rulesOf(rights, placeholders),
+    });
+  return [
+    ...grant(AGENT_CLUSTER_RIGHTS),
+    ...grant(AGENT_LEASE_RIGHTS, 'kube-node-lease'),
+    forgeBinding(
+      { kind: 'Role', name: 'extension-apiserver-authentication-reader' },
+      { name: account.name, namespace: 'kube-system', labels, account },
+    ),
+    // A name of its own: the namespace of the Secret may be `default`, or be offloaded as well.
+    ...grant(AGENT_KUBECONFIG_RIGHTS, kubeconfigSecret.namespace, '-kubeconfig'),
+    ...grant(AGENT_NODE_EVENT_RIGHTS, 'default', '-events'),
+    ...names.namespaces.flatMap((namespace) => grant(AGENT_NAMESPACE_RIGHTS, namespace)),
+    // One for each agent, so that it goes with it.
+    forgeAggregate(kinds, { labels, label: LABEL_AGGREGATE_AGENTS }),
+    ...names.namespaces.map((namespace) =>
+      forgeBinding({ kind: 'ClusterRole', name: kinds }, { name: kinds, namespace, labels, account }),
+    ),
+  ];
+}

@@ -1,0 +1,196 @@
+import { secrets } from '../../api/resources.ts';
+import type { KubeObject, Secret } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import { TokenBucket } from '../../lib/token-bucket.ts';
+import { peerOf } from '../../api/tenant-labels.ts';
+import { PEERS_NAMESPACE } from '../tenants/tenant.ts';
+import { LABEL_JOURNAL } from './journal.ts';
+import { deleteJournals } from './journal-store.ts';
+import type { GuardianOptions } from './options.ts';
+import { Holdings } from './holdings.ts';
+import { Presence } from './presence.ts';
+import { Reporter, homeCondition } from './report.ts';
+import { TenantWatch } from './tenant-watch.ts';
+import { Turns } from './turns.ts';
+
+const BY_PEER = 'peer';
+const CONCURRENCY = 4;
+/** What is said of a home that is away moves with every pod. */
+const REPORT_MS = 2000;
+/**
+ * Pods of one peer that are made anew at once, and then each second: what one takes, by deleting its pods again and again in
+ * its own absence, another does not wait for. Many at once are more likely a wiped namespace or a backup that was played in
+ * than a lost node, and a pause lets a person look.
+ */
+const PACE = { burst: 20, perSecond: 0.5 };
+
+/** What the namespaces of one peer share. */
+interface Shared {
+  budget: TokenBucket;
+  holdings: Holdings;
+  listTurns: Turns;
+}
+
+/**
+ * Keeps the pods of peers whose home is away. While a home renews its Lease, nothing is read, held or written for it but
+ * that Lease, its namespaces' metadata and the names of journals; while it is late, its pods are held, too.
+ */
+export class Guardian {
+  readonly #options: GuardianOptions;
+  readonly #presence: Presence;
+  readonly #journals: Cache<Secret>;
+  readonly #reporter: Reporter;
+  readonly #controller: Controller;
+  readonly #shared = new Map<string, Shared>();
+  readonly #bulkTurns = new Turns();
+  /** By namespace. */
+  readonly #watches = new Map<string, { peer: string; watch: TenantWatch }>();
+
+  constructor(options: GuardianOptions) {
+    this.#options = options;
+    const { caches, clock, metrics, random } = options;
+    const log = options.log.named('guardian');
+    this.#presence = new Presence(options);
+    this.#reporter = new Reporter({ ...options, log });
+    this.#journals = caches.of(secrets, {
+      list: { namespace: PEERS_NAMESPACE, labelSelector: LABEL_JOURNAL, metadataOnly: true },
+      indexes: { [BY_PEER]: (journal) => [peerOf(journal)] },
+      name: 'cache of journals',
+    });
+    this.#controller = new Controller({
+      clock,
+      log,
+      ...(random && { random }),
+      name: 'guardian',
+      concurrency: CONCURRENCY,
+      reconcile: async (peer, { signal }) => this.#reconcile(peer, signal),
+      ...(metrics && { metrics }),
+    });
+  }
+
+  /** In the order of their start. */
+  components(): Component[] {
+    return [
+      this.#journals,
+      this.#triggers(),
+      ...this.#presence.components(),
+      this.#controller,
+      this.#watching(),
+    ];
+  }
+
+  /** Before presence, which tells only what changes. */
+  #triggers(): Component {
+    const ends: (() => void)[] = [];
+    return {
+      name: 'guardian triggers',
+      start: async () => {
+        ends.push(
+          this.#presence.onChange((peer) => this.#controller.add(peer)),
+          this.#journals.onChange((_key, current) => {
+            if (current !== undefined) this.#controller.add(peerOf(current));
+          }),
+        );
+        await Promise.resolve();
+      },
+      stop: async () => {
+        for (const end of ends) end();
+        await Promise.resolve();
+      },
+    };
+  }
+
+  /** Stopped first: no write may follow when another one leads. */
+  #watching(): Component {
+    return {
+      name: 'guardian watches',
+      start: async () => Promise.resolve(),
+      stop: async () => {
+        await Promise.all([...this.#watches.values()].map(async ({ watch }) => watch.stop()));
+      },
+    };
+  }
+
+  async #reconcile(peer: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const tenants = this.#presence.namespacesOf(peer);
+    const state = this.#presence.state(peer);
+    const isWatched = state === 'Late' || state === 'Away';
+    await this.#stopWatches(peer, isWatched ? tenants : []);
+    if (state === 'Unknown') {
+      if (tenants.length === 0) {
+        this.#reporter.forget(peer);
+        this.#shared.delete(peer);
+      }
+      return {};
+    }
+    if (isWatched) return this.#away(peer, tenants, signal);
+    await this.#reporter.say(peer, homeCondition(undefined), { tenants, signal });
+    // Last: until it is said that the home is there, they tell the next guardian since when it was not.
+    await deleteJournals(this.#options.client, this.#journals.byIndex(BY_PEER, peer), signal);
+    return {};
+  }
+
+  /** One that is late is only watched, in memory: so it is known at the lapse what was lost before it. */
+  async #away(peer: string, tenants: readonly KubeObject[], signal: AbortSignal): Promise<ReconcileResult> {
+    if (!(await this.#presence.isStillSilent(peer, signal))) return {};
+    const fresh = tenants.filter(({ metadata }) => !this.#watches.has(metadata.name));
+    const since = fresh.length === 0 ? undefined : await this.#reporter.awaySince(peer, signal);
+    for (const tenant of fresh) this.#watch(peer, tenant, since);
+    const watches = [...this.#watches.values()].filter((it) => it.peer === peer);
+    const summaries = watches.flatMap(({ watch }) => watch.summary ?? []);
+    if (summaries.length < watches.length || this.#presence.state(peer) !== 'Away') return {};
+    await this.#reporter.say(peer, homeCondition(summaries), { tenants, signal });
+    return {};
+  }
+
+  #sharedOf(peer: string): Shared {
+    const known = this.#shared.get(peer);
+    if (known !== undefined) return known;
+    const { clock, heldBytes } = this.#options;
+    const made = {
+      budget: new TokenBucket({ clock, ...PACE }),
+      holdings: new Holdings(heldBytes),
+      listTurns: new Turns(),
+    };
+    this.#shared.set(peer, made);
+    return made;
+  }
+
+  #watch(peer: string, namespace: KubeObject, since: string | undefined): void {
+    const { name } = namespace.metadata;
+    const watch = new TenantWatch({
+      ...this.#options,
+      peer,
+      namespace,
+      since,
+      ...this.#sharedOf(peer),
+      bulkTurns: this.#bulkTurns,
+      current: () => {
+        const current = this.#presence.namespace(name);
+        return current?.metadata.deletionTimestamp === undefined ? current : undefined;
+      },
+      isAway: () => this.#presence.state(peer) === 'Away',
+      isStillAway: async (signal) => this.#presence.isStillAway(peer, signal),
+      marks: () => this.#presence.marks(peer),
+      changed: () => this.#controller.addAfter(peer, REPORT_MS),
+    });
+    this.#watches.set(name, { peer, watch });
+    watch.start();
+  }
+
+  /** All of this peer but those in these namespaces; those look again. */
+  async #stopWatches(peer: string, kept: readonly KubeObject[]): Promise<void> {
+    const uids = new Set(kept.map(({ metadata }) => metadata.uid));
+    for (const [name, { peer: owner, watch }] of this.#watches) {
+      if (owner !== peer) continue;
+      if (uids.has(watch.uid)) {
+        watch.look();
+        continue;
+      }
+      this.#watches.delete(name);
+      await watch.stop();
+    }
+  }
+}

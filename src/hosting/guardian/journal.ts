@@ -1,0 +1,215 @@
+/**
+ * The journal of one tenant namespace as it is stored: gzip of JSON in Secrets, each with a share of the pods. What is read
+ * is checked, and never unpacked beyond a bound: a peer's pods are in it. Pure, but for the compression.
+ */
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import type { Draft, KubeObject, PodSpec, Secret } from '../../api/wire.ts';
+import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
+import { PEERS_NAMESPACE } from '../tenants/tenant.ts';
+import { integerAt, listAt, mapAt, objectAt, own, textAt } from '../../lib/untrusted.ts';
+import type { Entry } from './entry.ts';
+
+/** Selects journals; the value is the tenant namespace. */
+export const LABEL_JOURNAL = 'tributary.dev/journal';
+export const JOURNAL_TYPE = 'tributary.dev/journal';
+const KEY = 'journal';
+const FORM = 1;
+
+/** An API server takes objects of up to 1.5 MiB, as base64 and with what surrounds it. */
+const MAX_BYTES = 700 * 1024;
+/** What is read at most. */
+const MAX_UNPACKED = 64 * 1024 * 1024;
+/** What is written at most: a guardian that reads it has it three times in memory, packed, as text and as objects. */
+const MOST_WRITTEN = MAX_UNPACKED / 4;
+/** What a Secret holds in the beginning: results and restarts are still to come. */
+const FILL = { packed: 250 * 1024, unpacked: 1024 * 1024 };
+/** What is packed to learn how well it packs: more would say the same, and take seconds. */
+const SAMPLE_BYTES = 2 * 1024 * 1024;
+/** The event loop is let go after as much text. */
+const SLICE_BYTES = 512 * 1024;
+const MAX_SHARDS = 64;
+const MAX_ENTRIES = 20_000;
+const MAX_NAMES = 2000;
+const MAX_TEXT = 1024 * 1024;
+
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
+
+/** What all Secrets of one journal say. */
+export interface JournalHead {
+  namespace: string;
+  namespaceUid: string;
+  peer: string;
+  /** Since when the home is away, RFC 3339. The wall clock is believed in this only: it must survive us. */
+  since: string;
+  shards: number;
+  /** What the home's Leases showed then, by namespace; journals of earlier releases do not say. */
+  marks?: Record<string, string>;
+}
+
+export interface Shard extends JournalHead {
+  shard: number;
+  entries: Entry[];
+}
+
+export const journalName = (namespace: string, shard: number): string =>
+  `tributary-journal-${namespace}-${shard}`;
+
+/** By the UID of the home pod, so that a pod stays where it is. */
+export const shardOf = (homeUid: string, shards: number): number =>
+  createHash('sha256').update(homeUid).digest().readUInt32BE(0) % shards;
+
+/** How many Secrets it takes, packed and unpacked; fixed when a journal begins. */
+export async function shardsFor(entries: readonly Entry[]): Promise<number> {
+  let bytes = 0;
+  for await (const text of textsOf(entries)) bytes += Buffer.byteLength(text);
+  const stride = Math.max(1, Math.ceil(bytes / SAMPLE_BYTES));
+  const sample = entries.filter((_, at) => at % stride === 0).map((entry) => JSON.stringify(entry));
+  const sampled = Buffer.from(sample.join(''));
+  const ratio = (await pack(sampled)).length / Math.max(1, sampled.length);
+  const wanted = Math.max((bytes * ratio) / FILL.packed, bytes / FILL.unpacked);
+  return Math.min(MAX_SHARDS, Math.max(1, Math.ceil(wanted)));
+}
+
+/** Throws Invalid where it would not fit, or where nobody could read it again. */
+export async function shardSecret(shard: Shard): Promise<Draft<Secret>> {
+  const { namespace, namespaceUid, peer, since, shards, marks, entries } = shard;
+  const name = journalName(namespace, shard.shard);
+  const head = { form: FORM, since, shards, marks, shard: shard.shard };
+  try {
+    contentAt({ ...head, entries });
+  } catch (error) {
+    refuseShard(name, `could not be read again (${errorMessage(error)})`);
+  }
+  const texts: string[] = [];
+  let bytes = 0;
+  for await (const text of textsOf(entries)) {
+    texts.push(text);
+    bytes += Buffer.byteLength(text);
+    if (bytes > MOST_WRITTEN)
+      refuseShard(
+        name,
+        `would have more than ${MOST_WRITTEN} bytes unpacked, which is the most that is written`,
+      );
+  }
+  const packed = await pack(`${JSON.stringify(head).slice(0, -1)},"entries":[${texts.join(',')}]}`);
+  if (packed.length > MAX_BYTES)
+    refuseShard(name, `would have ${packed.length} bytes, at most ${MAX_BYTES} are allowed`);
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: {
+      namespace: PEERS_NAMESPACE,
+      name,
+      labels: { [LABEL_APP_NAME]: APP_NAME, [LABEL_PEER]: peer, [LABEL_JOURNAL]: namespace },
+      // It goes with the tenant, also when nobody of us is there.
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: namespace, uid: namespaceUid }],
+    },
+    type: JOURNAL_TYPE,
+    data: { [KEY]: packed.toString('base64') },
+  };
+}
+
+function refuseShard(name: string, why: string): never {
+  const consequence = 'what becomes of its pods while their home is away is not written down any more';
+  throw new TributaryError('Invalid', `journal ${name} ${why}; ${consequence}`);
+}
+
+/** As JSON, one after another: all at once would hold the event loop for as long as that takes. */
+async function* textsOf(entries: readonly Entry[]): AsyncGenerator<string, void, undefined> {
+  let held = 0;
+  for (const entry of entries) {
+    const text = JSON.stringify(entry);
+    yield text;
+    held += text.length;
+    if (held < SLICE_BYTES) continue;
+    held = 0;
+    await nextTurn();
+  }
+}
+
+/** Throws Invalid, without a word of what is in it. */
+export async function readShard({ metadata, data }: Secret): Promise<Shard> {
+  const { labels = {}, ownerReferences = [], name } = metadata;
+  try {
+    const packed = Buffer.from(data?.[KEY] ?? '', 'base64');
+    const text = (await unpack(packed, { maxOutputLength: MAX_UNPACKED })).toString('utf8');
+    return {
+      namespace: labels[LABEL_JOURNAL] ?? '',
+      namespaceUid: ownerReferences[0]?.uid ?? '',
+      peer: labels[LABEL_PEER] ?? '',
+      ...contentAt(JSON.parse(text)),
+    };
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'not JSON' : errorMessage(error);
+    throw new TributaryError('Invalid', `Secret ${name} does not hold a journal (${why})`);
+  }
+}
+
+function contentAt(value: unknown): Pick<Shard, 'since' | 'shards' | 'marks' | 'shard' | 'entries'> {
+  const json = objectAt('journal', value);
+  integerAt('form', own(json, 'form'), { least: FORM, most: FORM });
+  const shards = integerAt('shards', own(json, 'shards'), { least: 1, most: MAX_SHARDS });
+  const marks = own(json, 'marks');
+  return {
+    since: timeAt('since', own(json, 'since')),
+    shards,
+    ...(marks !== undefined && { marks: marksAt(marks) }),
+    shard: integerAt('shard', own(json, 'shard'), { least: 0, most: shards - 1 }),
+    entries: listAt('entries', own(json, 'entries'), { most: MAX_ENTRIES, item: entryAt }),
+  };
+}
+
+function entryAt(field: string, value: unknown): Entry {
+  const entry = objectAt(field, value);
+  const text = (key: string): string => textAt(`${field}.${key}`, own(entry, key), MAX_TEXT);
+  const texts = (key: string): Record<string, string> =>
+    mapAt(`${field}.${key}`, own(entry, key), {
+      most: MAX_NAMES,
+      entry: (at, _key, item) => textAt(at, item, MAX_TEXT),
+    });
+  const spec = objectAt(`${field}.spec`, own(entry, 'spec'));
+  // The API server judges the rest when a pod is made of it.
+  listAt(`${field}.spec.containers`, own(spec, 'containers'), { most: MAX_NAMES, item: objectAt });
+  const result = own(entry, 'result');
+  return {
+    name: text('name'),
+    homeUid: text('homeUid'),
+    uid: text('uid'),
+    created: timeAt(`${field}.created`, own(entry, 'created')),
+    labels: texts('labels'),
+    annotations: texts('annotations'),
+    spec: spec as unknown as PodSpec,
+    restarts: mapAt(`${field}.restarts`, own(entry, 'restarts'), {
+      most: MAX_NAMES,
+      entry: (at, _key, item) => integerAt(at, item, { least: 0, most: 2 ** 31 }),
+    }),
+    ...(result !== undefined && { result: objectAt(`${field}.result`, result) }),
+    ...(own(entry, 'leaving') === true && { leaving: true as const }),
+  };
+}
+
+const marksAt = (value: unknown): Record<string, string> =>
+  mapAt('marks', value, { most: MAX_ENTRIES, entry: (at, _key, item) => textAt(at, item, MAX_TEXT) });
+
+function timeAt(field: string, value: unknown): string {
+  const text = textAt(field, value, 64);
+  if (Number.isNaN(Date.parse(text))) throw new TributaryError('Invalid', `${field} is not a time`);
+  return text;
+}
+
+/** Whether its home has renewed no Lease since: else it was there, and what went meanwhile it has seen, or removed itself. */
+export const isOfAbsence = ({ marks }: JournalHead, now: Readonly<Record<string, string>>): boolean =>
+  marks === undefined ||
+  Object.entries(now).every(
+    ([namespace, mark]) => Object.hasOwn(marks, namespace) && marks[namespace] === mark,
+  );
+
+/** Of the tenant namespace that is there today, not of an earlier one of its name. */
+export const isOf = ({ namespaceUid }: JournalHead, { metadata }: KubeObject): boolean =>
+  namespaceUid === metadata.uid;

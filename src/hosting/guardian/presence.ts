@@ -1,0 +1,197 @@
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { HOME_LEASE } from '../../api/names.ts';
+import { leases, namespaces } from '../../api/resources.ts';
+import type { KubeObject, Lease, Namespace } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import { Controller } from '../../kube/controller.ts';
+import { ignoring } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import { LABEL_PEER, LABEL_TENANCY, peerOf } from '../../api/tenant-labels.ts';
+import { LapseTimer, type Pulse } from './lapse.ts';
+import type { GuardianOptions, HomeState } from './options.ts';
+
+const BY_PEER = 'peer';
+/** What a home finds in a new Lease; it may write another duration. */
+const DURATION_SECONDS = 40;
+const CONCURRENCY = 4;
+
+export type PresenceOptions = Pick<
+  GuardianOptions,
+  'client' | 'caches' | 'clock' | 'log' | 'metrics' | 'random'
+>;
+
+/**
+ * Which homes are there. A home shows it by renewing the Lease `tributary-home` in at least one of its tenant namespaces; the
+ * newest counts. No clock but our own monotonic one is believed: a home is away when none of its Leases has moved for as long
+ * as they last, counted from when we first saw them. So a guardian that has just started waits for a full duration.
+ */
+export class Presence {
+  readonly #options: PresenceOptions;
+  readonly #namespaces: Cache<Namespace>;
+  readonly #leases: Cache<Lease>;
+  readonly #maker: Controller;
+  readonly #timers = new Map<string, LapseTimer>();
+  readonly #listeners = new Set<(peer: string) => void>();
+  #isStopped = false;
+
+  constructor(options: PresenceOptions) {
+    this.#options = options;
+    const { caches, clock, metrics, random } = options;
+    const log = options.log.named('presence');
+    this.#namespaces = caches.of(namespaces, {
+      only: ({ metadata }) => metadata.labels?.[LABEL_PEER] !== undefined,
+      indexes: { [BY_PEER]: (namespace) => [peerOf(namespace)] },
+      name: 'cache of guarded namespaces',
+    });
+    this.#leases = caches.of(leases, {
+      list: { fieldSelector: `metadata.name=${HOME_LEASE}` },
+      name: 'cache of Leases of homes',
+    });
+    this.#maker = new Controller({
+      clock,
+      log,
+      ...(random && { random }),
+      name: 'home leases',
+      concurrency: CONCURRENCY,
+      reconcile: async (key, { signal }) => this.#make(key, signal),
+      ...(metrics && { metrics }),
+    });
+  }
+
+  components(): Component[] {
+    return [this.#namespaces, this.#leases, this.#triggers(), this.#maker];
+  }
+
+  state(peer: string): HomeState {
+    return this.#timers.get(peer)?.state ?? 'Unknown';
+  }
+
+  /** What its Leases show; another at each renewal. */
+  marks(peer: string): Record<string, string> {
+    return this.#timers.get(peer)?.marks ?? {};
+  }
+
+  /** Not those on their way out. */
+  namespacesOf(peer: string): KubeObject[] {
+    return this.#namespaces
+      .byIndex(BY_PEER, peer)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  namespace(name: string): KubeObject | undefined {
+    return this.#namespaces.get(name);
+  }
+
+  /** Calls back when the state of a home, or the namespaces of its peer, have changed. A renewal alone is no news. */
+  onChange(listener: (peer: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Whether the home is away, by a live read of its Leases: a watch may have gone silent. Asked before anything is done that
+   * a home that is there would not want.
+   */
+  async isStillAway(peer: string, signal: AbortSignal): Promise<boolean> {
+    return (await this.#liveState(peer, signal)) === 'Away';
+  }
+
+  /** The same of one that is late. */
+  async isStillSilent(peer: string, signal: AbortSignal): Promise<boolean> {
+    const state = await this.#liveState(peer, signal);
+    return state === 'Late' || state === 'Away';
+  }
+
+  async #liveState(peer: string, signal: AbortSignal): Promise<HomeState> {
+    for (const { metadata } of this.namespacesOf(peer)) {
+      const list = { namespace: metadata.name, fieldSelector: `metadata.name=${HOME_LEASE}`, signal };
+      const { items } = await this.#options.client.list(leases, list);
+      for (const lease of items) this.#timer(peer).heard(metadata.name, pulseOf(lease));
+    }
+    return this.state(peer);
+  }
+
+  #triggers(): Component {
+    const ends: (() => void)[] = [];
+    return {
+      name: 'presence of homes',
+      start: async () => {
+        ends.push(
+          this.#namespaces.onChange((key, current, previous) => {
+            if (current !== undefined) this.#maker.add(key);
+            const peers = new Set([current, previous].flatMap((it) => (it ? [peerOf(it)] : [])));
+            for (const peer of peers) this.#onNamespace(peer, key);
+          }),
+          this.#leases.onChange((key, current) => this.#onLease(key.split('/')[0] ?? '', current)),
+        );
+        for (const { metadata } of this.#namespaces.list()) this.#maker.add(metadata.name);
+        for (const lease of this.#leases.list()) this.#onLease(lease.metadata.namespace ?? '', lease);
+        await Promise.resolve();
+      },
+      stop: async () => {
+        this.#isStopped = true;
+        for (const end of ends) end();
+        for (const timer of this.#timers.values()) timer.stop();
+        await Promise.resolve();
+      },
+    };
+  }
+
+  #onNamespace(peer: string, name: string): void {
+    if (this.namespacesOf(peer).length === 0) {
+      this.#timers.get(peer)?.stop();
+      this.#timers.delete(peer);
+    } else {
+      const lease = this.#leases.get(`${name}/${HOME_LEASE}`);
+      // It may have been seen before the namespace was.
+      if (lease !== undefined && this.#namespaces.get(name) !== undefined) this.#onLease(name, lease);
+    }
+    this.#tell(peer);
+  }
+
+  /** In constant time, and without a write: each peer renews every few seconds. */
+  #onLease(namespace: string, lease: Lease | undefined): void {
+    const tenant = this.#namespaces.get(namespace);
+    if (tenant === undefined) return;
+    if (lease === undefined) this.#maker.add(namespace);
+    else this.#timer(peerOf(tenant)).heard(namespace, pulseOf(lease));
+  }
+
+  #timer(peer: string): LapseTimer {
+    const known = this.#timers.get(peer);
+    if (known !== undefined) return known;
+    const made = new LapseTimer(this.#options.clock, () => this.#tell(peer));
+    if (!this.#isStopped) this.#timers.set(peer, made);
+    return made;
+  }
+
+  #tell(peer: string): void {
+    for (const listener of this.#listeners) listener(peer);
+  }
+
+  async #make(namespace: string, signal: AbortSignal): Promise<void> {
+    const tenant = this.#namespaces.get(namespace);
+    if (tenant === undefined || tenant.metadata.deletionTimestamp !== undefined) return;
+    if (this.#leases.get(`${namespace}/${HOME_LEASE}`) !== undefined) return;
+    const { labels = {} } = tenant.metadata;
+    const tenancy = labels[LABEL_TENANCY];
+    const metadata = {
+      namespace,
+      name: HOME_LEASE,
+      labels: {
+        [LABEL_APP_NAME]: APP_NAME,
+        [LABEL_PEER]: peerOf(tenant),
+        ...(tenancy !== undefined && { [LABEL_TENANCY]: tenancy }),
+      },
+    };
+    const spec = { leaseDurationSeconds: DURATION_SECONDS };
+    // NotFound: the namespace ends.
+    const making = this.#options.client.create(leases, { metadata, spec }, { signal });
+    await making.catch(ignoring('AlreadyExists', 'NotFound'));
+  }
+}
+
+const pulseOf = ({ spec = {} }: Lease): Pulse => ({
+  mark: spec.renewTime === undefined ? undefined : `${spec.renewTime} ${spec.holderIdentity ?? ''}`,
+  seconds: spec.leaseDurationSeconds ?? DURATION_SECONDS,
+});

@@ -1,0 +1,55 @@
+/** A ValidatingAdmissionPolicy (KEP-3488) over every namespace that belongs to a peer, and what puts it in force. */
+import { type PolicyPair, type PolicySpec, forgePolicy, isAccountOf, writes } from '../../api/fence.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
+
+export interface TenantAdmission extends Pick<PolicySpec, 'matchConditions' | 'variables'> {
+  resourceRules: ReturnType<typeof writes>[];
+  validations: NonNullable<PolicySpec['validations']>;
+}
+
+export type Validations = TenantAdmission['validations'];
+
+/** Namespace of peers' accounts; tenant.ts imports what imports this file. */
+const PEERS = 'tributary-peers';
+
+/** CEL: whether a peer asks. */
+export const BY_PEER: string = isAccountOf(PEERS);
+
+/** What peers themselves do: our own controllers write in the same namespaces and are not bound. */
+export const ofPeers = (
+  group: string,
+  resource: string,
+  operations: readonly string[] = ['CREATE', 'UPDATE'],
+): Pick<TenantAdmission, 'resourceRules' | 'matchConditions'> => ({
+  resourceRules: [writes(group, [resource], ...operations)],
+  matchConditions: [{ name: 'peers', expression: BY_PEER }],
+});
+
+/** What anybody does with pods there: whoever makes a pod for a peer is bound as the peer is. */
+export const ofPods = (
+  operations: readonly string[] = ['CREATE'],
+): Pick<TenantAdmission, 'resourceRules'> => ({ resourceRules: [writes('', ['pods'], ...operations)] });
+
+/** CEL: an annotation of the tenant namespace; empty without it. */
+export const saidOn = (annotation: string): string =>
+  `namespaceObject.metadata.?annotations[?'${annotation}'].orValue('')`;
+
+/** CEL: the parts of an annotation of the tenant namespace; none without it. */
+export const listedOn = (annotation: string): string =>
+  `${saidOn(annotation)}.split(',').filter(it, it != '')`;
+
+/** CEL: a list of texts. */
+export const celList = (texts: readonly string[]): string => `[${texts.map((it) => `'${it}'`).join(', ')}]`;
+
+export const forgeTenantAdmission = (
+  name: string,
+  { resourceRules, validations, ...conditions }: TenantAdmission,
+): PolicyPair =>
+  forgePolicy(name, {
+    matchConstraints: {
+      namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }] },
+      resourceRules,
+    },
+    ...conditions,
+    validations,
+  });

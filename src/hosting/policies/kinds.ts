@@ -1,0 +1,99 @@
+/**
+ * Kinds that a SharingPolicy lets peers bring into their tenants. The policy of a provider decides, but not about
+ * kinds by which a cluster governs itself: those are refused whatever it says.
+ */
+import type { ReflectableKind } from '../../api/reflection.ts';
+import { LABEL_AGGREGATE_LENDING, type PolicyRule, type Right } from '../../api/rbac.ts';
+
+/** What a mirror of objects needs; as for the kinds that every tenant may have. */
+export const KIND_VERBS: Right['verbs'] = ['list', 'watch', 'create', 'update', 'delete'];
+
+/**
+ * Groups that are refused, with all groups below them. Kubernetes' own have `k8s.io` or no dot at all: roles, admission,
+ * certificates, API services, nodes, storage, workloads, network policies. The others extend a cluster's authorisation
+ * or admission in the same way.
+ */
+const REFUSED = [
+  'k8s.io',
+  'tributary.dev',
+  'openshift.io',
+  'cattle.io',
+  'kyverno.io',
+  'gatekeeper.sh',
+] as const;
+/** Of Kubernetes, but custom resources like any other. */
+const EXCEPTIONS = ['gateway.networking.k8s.io'] as const;
+
+const RESOURCE = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** Why no peer may bring this kind; undefined where the policy may decide. */
+export function refusalOfKind({ group, resource }: ReflectableKind): string | undefined {
+  if (!RESOURCE.test(resource)) return 'is not the plural name of a kind';
+  if (EXCEPTIONS.some((it) => it === group)) return undefined;
+  if (!group.includes('.')) return "is one of Kubernetes' own kinds";
+  const refused = REFUSED.find((it) => group === it || group.endsWith(`.${it}`));
+  return refused && `is of group ${refused}, by which a cluster governs itself`;
+}
+
+/** CEL: whether `group`, an expression, may be in the Role of a tenant; says the same as `refusalOfKind`. */
+export const isReflectableGroup = (group: string): string => {
+  const refused = REFUSED.map((it) => `${group} == '${it}' || ${group}.endsWith('.${it}')`).join(' || ');
+  const exceptions = EXCEPTIONS.map((it) => `'${it}'`).join(', ');
+  return `(${group} in [${exceptions}] || (${group}.contains('.') && !(${refused})))`;
+};
+
+export const nameOfKind = ({ group, resource }: ReflectableKind): string => `${resource}.${group}`;
+
+/** What a policy asks for, as far as it can be had. */
+export interface KindsStanding {
+  granted: readonly ReflectableKind[];
+  /** Never. */
+  refused: readonly ReflectableKind[];
+  /** We do not hold the rights that would be passed on. */
+  missing: readonly ReflectableKind[];
+}
+
+export const NO_KINDS: KindsStanding = { granted: [], refused: [], missing: [] };
+
+/** `held`: rules of our own account. */
+export function judgeKinds(
+  wanted: readonly ReflectableKind[],
+  held: readonly PolicyRule[] = [],
+): KindsStanding {
+  const fate = (kind: ReflectableKind): keyof KindsStanding => {
+    if (refusalOfKind(kind) !== undefined) return 'refused';
+    return KIND_VERBS.every((verb) => held.some((rule) => allows(rule, kind, verb))) ? 'granted' : 'missing';
+  };
+  const {
+    granted = [],
+    refused = [],
+    missing = [],
+  } = Object.groupBy(
+    wanted.toSorted((a, b) => (nameOfKind(a) < nameOfKind(b) ? -1 : 1)),
+    fate,
+  );
+  return { granted, refused, missing };
+}
+
+function allows(
+  { apiGroups = [], resources = [], resourceNames = [], verbs }: PolicyRule,
+  { group, resource }: ReflectableKind,
+  verb: string,
+): boolean {
+  const has = (list: readonly string[], what: string): boolean => list.includes(what) || list.includes('*');
+  return resourceNames.length === 0 && has(apiGroups, group) && has(resources, resource) && has(verbs, verb);
+}
+
+/** What is wrong, for people; undefined when all kinds are granted. */
+export function complaintOf({ refused, missing }: KindsStanding): string | undefined {
+  const parts = [
+    ...refused.map((kind) => `${nameOfKind(kind)} ${refusalOfKind(kind) ?? ''} and can never be reflected`),
+    ...(missing.length === 0
+      ? []
+      : [
+          `Tributary itself does not hold ${KIND_VERBS.join(', ')} on ${missing.map(nameOfKind).join(', ')} and ` +
+            `cannot pass it on; give it a ClusterRole with the label ${LABEL_AGGREGATE_LENDING}: "true"`,
+        ]),
+  ];
+  return parts.length === 0 ? undefined : parts.join('; ');
+}

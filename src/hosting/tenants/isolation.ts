@@ -1,0 +1,177 @@
+/**
+ * The NetworkPolicy of a tenant namespace: pods of a peer talk to each other, to their home, to DNS and to the outside,
+ * but to no pod, Service or node of this cluster and to no pod of other peers; and who is a guest here reaches none of
+ * another peer's. Pure. In force only where the network plug-in enforces NetworkPolicies.
+ */
+import type { Manifest } from '../../api/manifest.ts';
+import type { OwnNetwork } from '../../api/own-network.ts';
+import { LABEL_PEER } from '../../api/names.ts';
+import {
+  WIDTHS,
+  formatPrefix,
+  mergePrefixes,
+  overlaps,
+  parseAddress,
+  prefixOf,
+  tryPrefix,
+  type IpFamily,
+  type Prefix,
+} from '../../lib/prefix.ts';
+
+export type Isolation = 'Tenant' | 'None';
+
+interface Side {
+  namespaceSelector?: object;
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+/** Not client-node's type: that one renames `from`, which on the wire is `from`. */
+export interface NetworkPolicyManifest extends Manifest {
+  spec: {
+    podSelector: Record<string, never>;
+    policyTypes: ('Ingress' | 'Egress')[];
+    ingress: { from: Side[] }[];
+    egress: { to: Side[]; ports?: { protocol: string; port: number }[] }[];
+  };
+}
+
+/** Of the NetworkPolicy in each tenant namespace. */
+export const ISOLATION_NAME = 'tributary';
+
+/** Addresses of this cluster, CIDRs. */
+export interface OwnRanges {
+  /** Of pods, Services, and whatever else guests are kept out of. */
+  inside: readonly string[];
+  /** Of nodes, one address each; from there come our own ingress controllers that use a node's network. */
+  nodes: readonly string[];
+}
+
+export interface IsolationFacts {
+  /** Value of LABEL_PEER of all its namespaces here. */
+  peer: string;
+  /** Where the peer's own addresses are, as seen here; what is no CIDR is passed over. */
+  prefixes: readonly string[];
+  /** Undefined where nobody knows: then every private range may be ours. */
+  own: OwnRanges | undefined;
+}
+
+/** RFC 1918, RFC 6598, RFC 4193. */
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'];
+/** Link-local, and where clouds tell a node who it is, with its credentials, on other addresses than those. */
+const METADATA = [
+  '169.254.0.0/16',
+  'fe80::/10',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  '192.0.0.192/32',
+  'fd00:ec2::254/128',
+  'fd20:ce::254/128',
+];
+const EVERYWHERE: Readonly<Record<IpFamily, string>> = { 4: '0.0.0.0/0', 6: '::/0' };
+
+/** Where cluster DNS runs; OpenShift has a namespace for it, and its pods listen on 5353. */
+const DNS_NAMESPACES = ['kube-system', 'openshift-dns'];
+const DNS_PORTS = [53, 5353];
+/** NodeLocal DNSCache answers on this address of each node. */
+const NODE_LOCAL_DNS = '169.254.20.10/32';
+
+/** Prefixes of a peer that are let through; a peer chooses how many it has. */
+const MAX_PREFIXES = 256;
+/** Of our nodes that are let in. */
+const MAX_NODES = 1024;
+/** Ranges of one family that guests are kept out of; more are widened, which keeps out more and never less. */
+const MAX_EXCEPT = 256;
+
+export function forgeIsolation(
+  namespace: string,
+  labels: Record<string, string>,
+  { peer, prefixes, own }: IsolationFacts,
+): NetworkPolicyManifest {
+  const samePeer = { namespaceSelector: { matchLabels: { [LABEL_PEER]: peer } } };
+  const noPeer = { namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'DoesNotExist' }] } };
+  const home = formatted(homes(prefixes, own).slice(0, MAX_PREFIXES)).map(block);
+  const nodes = formatted(merged(own?.nodes ?? []).slice(0, MAX_NODES)).map(block);
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: ISOLATION_NAME, namespace, labels },
+    spec: {
+      podSelector: {},
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [samePeer, noPeer, ...home, ...nodes] }],
+      egress: [
+        { to: [samePeer, ...home] },
+        {
+          to: [
+            {
+              namespaceSelector: {
+                matchExpressions: [
+                  { key: 'kubernetes.io/metadata.name', operator: 'In', values: DNS_NAMESPACES },
+                ],
+              },
+            },
+            block(NODE_LOCAL_DNS),
+          ],
+          ports: DNS_PORTS.flatMap((port) => ['UDP', 'TCP'].map((protocol) => ({ protocol, port }))),
+        },
+        { to: outside(own) },
+      ],
+    },
+  };
+}
+
+/** What the network lets a peer be seen as never overlaps us; nothing here depends on that. */
+function homes(prefixes: readonly string[], own: OwnRanges | undefined): Prefix[] {
+  const ours = merged([...(own?.inside ?? []), ...(own?.nodes ?? [])]);
+  return merged(prefixes).filter((prefix) => !ours.some((other) => overlaps(prefix, other)));
+}
+
+const block = (cidr: string): Side => ({ ipBlock: { cidr } });
+
+/** Everywhere but here. */
+const outside = (own: OwnRanges | undefined): Side[] => {
+  const ours = own === undefined ? PRIVATE : [...own.inside, ...own.nodes];
+  const closed = bounded([...METADATA, ...ours]);
+  return ([4, 6] as const).map((family) => ({
+    ipBlock: {
+      cidr: EVERYWHERE[family],
+      except: formatted(closed.filter((prefix) => prefix.family === family)),
+    },
+  }));
+};
+
+const merged = (texts: readonly string[]): Prefix[] =>
+  // Everywhere is nobody's: as an exception it is refused, and as a peer's prefix it would undo all of this.
+  mergePrefixes(texts.flatMap((text) => tryPrefix(text) ?? []).filter(({ length }) => length > 0));
+
+const formatted = (prefixes: readonly Prefix[]): string[] => prefixes.map(formatPrefix);
+
+/** In at most MAX_EXCEPT prefixes of each family; wider ones where there are more. */
+function bounded(texts: readonly string[]): Prefix[] {
+  const all = merged(texts);
+  return ([4, 6] as const).flatMap((family) => {
+    let own = all.filter((prefix) => prefix.family === family);
+    for (let length = WIDTHS[family]; own.length > MAX_EXCEPT && length > 1; length--) {
+      own = mergePrefixes(own.map((prefix) => widened(prefix, length - 1)));
+    }
+    return own;
+  });
+}
+
+const widened = ({ family, base, length }: Prefix, most: number): Prefix =>
+  prefixOf({ family, value: base }, Math.min(length, most));
+
+/** Undefined where it does not tell the ranges of pods. */
+export function ownRangesOf(network: Partial<OwnNetwork> | undefined): OwnRanges | undefined {
+  const { pods = [], services = [], external, nodes = [] } = network ?? {};
+  if (pods.length === 0) return undefined;
+  return {
+    inside: [...pods, ...services, ...(external === undefined ? [] : [external])],
+    nodes: nodes.flatMap(({ address }) => hostPrefix(address) ?? []),
+  };
+}
+
+function hostPrefix(text: string): string | undefined {
+  const address = parseAddress(text);
+  return address && formatPrefix(prefixOf(address, WIDTHS[address.family]));
+}

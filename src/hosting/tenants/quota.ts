@@ -1,0 +1,139 @@
+import type { Manifest, ManifestOf } from '../../api/manifest.ts';
+import type { ReflectableKind } from '../../api/reflection.ts';
+import type { ResourceList, Stored } from '../../api/wire.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { parseQuantity } from '../../lib/quantity.ts';
+import type * as models from '@kubernetes/client-node';
+
+type ResourceQuota = Stored<models.V1ResourceQuota>;
+
+/** Not client-node's type: that one renames `default`, which on the wire is `default`. */
+interface LimitRange extends Manifest {
+  spec: { limits: { type: 'Container'; defaultRequest: ResourceList; default?: ResourceList }[] };
+}
+
+/** What a tenant gets where nobody says otherwise. */
+export const DEFAULT_QUOTA: Readonly<ResourceList> = { cpu: '4', memory: '8Gi', pods: '100' };
+
+/**
+ * Besides what was agreed. A peer has no right to make most of these; the zeros still stand should somebody bind
+ * it to a wider role one day.
+ */
+const BOUNDS: Readonly<ResourceList> = {
+  configmaps: '500',
+  secrets: '500',
+  services: '250',
+  // Those of our own controller count, too.
+  'count/endpointslices.discovery.k8s.io': '1000',
+  'count/ingresses.networking.k8s.io': '100',
+  'services.loadbalancers': '0',
+  'services.nodeports': '0',
+  persistentvolumeclaims: '0',
+  'requests.storage': '0',
+};
+
+/** Where storage is lent at all. */
+const MOST_CLAIMS = '100';
+
+/** Requests of a container that names none, else a quota on requests would refuse its pod. */
+const DEFAULT_REQUESTS: Readonly<ResourceList> = {
+  cpu: '100m',
+  memory: '128Mi',
+  'ephemeral-storage': '256Mi',
+};
+
+/** Limits of a container that names none, where the quota bounds limits. */
+const DEFAULT_LIMITS: Readonly<ResourceList> = { cpu: '1', memory: '512Mi', 'ephemeral-storage': '1Gi' };
+
+/** Finished pods count too, up to this many times the pods that may run: they are kept until home deletes them. */
+const FINISHED_POD_FACTOR = 10;
+
+const QUANTITY = /^([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]+))?$/;
+const KEY = /^[a-z0-9]([-a-zA-Z0-9_./]*[a-zA-Z0-9])?$/;
+
+/** Reads `cpu=4,memory=8Gi,pods=100`; what it does not name keeps its default. */
+export function parseQuota(text: string): ResourceList {
+  const quota: ResourceList = { ...DEFAULT_QUOTA };
+  for (const part of text.split(',').filter((piece) => piece !== '')) {
+    const [key = '', amount = '', ...rest] = part.split('=').map((piece) => piece.trim());
+    if (rest.length > 0 || !KEY.test(key) || !QUANTITY.test(amount)) {
+      throw new TributaryError(
+        'Invalid',
+        `quota "${part}" is not of the form resource=quantity, as in memory=8Gi`,
+      );
+    }
+    quota[key] = amount;
+  }
+  if (!/^[1-9][0-9]{0,5}$/.test(quota['pods'] ?? '')) {
+    throw new TributaryError('Invalid', `quota pods=${quota['pods']} is not a number from 1 to 999999`);
+  }
+  return quota;
+}
+
+/** The quota's own keys: `cpu` means requests of CPU, and an extended resource can be bounded no other way. */
+function quotaKey(resource: string): string {
+  const isRequest = ['cpu', 'memory', 'ephemeral-storage'].includes(resource);
+  const isExtended = resource.includes('/') && !/^(requests\.|limits\.|count\/)/.test(resource);
+  return isRequest || isExtended ? `requests.${resource}` : resource;
+}
+
+/** Objects of a kind that only the SharingPolicy lets in. */
+export const FURTHER_OBJECTS = '500';
+
+/** So many objects of each further kind. */
+export const boundsOfKinds = (kinds: readonly ReflectableKind[]): ResourceList =>
+  Object.fromEntries(kinds.map(({ group, resource }) => [`count/${resource}.${group}`, FURTHER_OBJECTS]));
+
+/** Of the ResourceQuota in each tenant namespace. */
+export const QUOTA_NAME = 'tributary';
+
+export function forgeQuota(
+  namespace: string,
+  labels: Record<string, string>,
+  quota: ResourceList,
+): ManifestOf<ResourceQuota> {
+  const agreed = Object.fromEntries(Object.entries(quota).map(([key, amount]) => [quotaKey(key), amount]));
+  const claims = 'requests.storage' in agreed ? { persistentvolumeclaims: MOST_CLAIMS } : {};
+  return {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: QUOTA_NAME, namespace, labels },
+    spec: {
+      hard: {
+        ...BOUNDS,
+        'count/pods': String(Math.floor(parseQuantity(quota['pods'] ?? '0')) * FINISHED_POD_FACTOR),
+        ...claims,
+        ...agreed,
+      },
+    },
+  };
+}
+
+/**
+ * Defaults for whatever the quota counts. No default limits unless the quota bounds limits: a limit that nobody
+ * wrote would end pods here that run at home, and under pressure a node evicts first what exceeds its requests.
+ */
+export function forgeLimits(
+  namespace: string,
+  labels: Record<string, string>,
+  quota: ResourceList,
+): LimitRange {
+  const counted = new Set(Object.keys(quota).map(quotaKey));
+  const pick = (section: 'requests' | 'limits', amounts: Readonly<ResourceList>): ResourceList =>
+    Object.fromEntries(Object.entries(amounts).filter(([key]) => counted.has(`${section}.${key}`)));
+  const limits = pick('limits', DEFAULT_LIMITS);
+  return {
+    apiVersion: 'v1',
+    kind: 'LimitRange',
+    metadata: { name: 'tributary', namespace, labels },
+    spec: {
+      limits: [
+        {
+          type: 'Container',
+          defaultRequest: pick('requests', DEFAULT_REQUESTS),
+          ...(Object.keys(limits).length > 0 && { default: limits }),
+        },
+      ],
+    },
+  };
+}

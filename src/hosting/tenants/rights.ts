@@ -1,0 +1,132 @@
+import type { Right } from '../../api/rbac.ts';
+
+/**
+ * Everything that a peer may do in this cluster: these lines, in each of its tenant namespaces, and nothing else
+ * anywhere. What is not here was left out on purpose:
+ *
+ * - `pods/status`: the kubelets here say what a pod does; a peer that could write it could lie to our own Services;
+ * - `pods/eviction`, `pods/binding`, `deletecollection`: `delete`, one pod at a time, is all that a home needs, and
+ *   our own scheduler places pods;
+ * - `serviceaccounts` and `serviceaccounts/token`: offloaded pods run as nobody here, their tokens come from home;
+ * - `ingresses/status`: our ingress controllers say where an Ingress is reached;
+ * - `endpoints`: an older way to say the same as EndpointSlices, which the tenant policy could be bypassed by;
+ * - events in `events.k8s.io`: the same objects as in the core group, and nothing more;
+ * - `resourcequotas`, `namespaces`, `nodes`: a refusal comes back as the answer to the write.
+ *
+ * Further kinds, which a SharingPolicy names, are in a Role of their own (tenant-kinds.ts).
+ */
+export const PEER_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'pods',
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    why:
+      'create, delete: run and end its pods; patch: image, labels and tolerations of a running pod; list, watch: ' +
+      'follow their status; get: a pod is believed lost only after a read of its own',
+  },
+  {
+    group: '',
+    resource: 'pods/log',
+    verbs: ['get'],
+    why: '`kubectl logs` at home reads them here',
+  },
+  {
+    group: '',
+    resource: 'pods/exec',
+    verbs: ['get', 'create'],
+    why: '`kubectl exec` and `cp`; get opens the WebSocket, and since 1.35 create is asked for as well',
+  },
+  {
+    group: '',
+    resource: 'pods/attach',
+    verbs: ['get', 'create'],
+    why: '`kubectl attach` and `run -it`; both verbs as for exec',
+  },
+  {
+    group: '',
+    resource: 'pods/portforward',
+    verbs: ['get', 'create'],
+    why: '`kubectl port-forward`; both verbs as for exec',
+  },
+  {
+    group: '',
+    resource: 'pods/ephemeralcontainers',
+    verbs: ['patch'],
+    why: '`kubectl debug` adds a container to a running pod (KEP-277); only through this subresource',
+  },
+  {
+    group: '',
+    resource: 'pods/resize',
+    verbs: ['patch'],
+    why: 'CPU and memory of a running pod (KEP-1287); only through this subresource, and within the quota',
+  },
+  {
+    group: '',
+    resource: 'configmaps',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'copies of what its pods mount: made, kept up to date and removed; update, not patch, so that a copy is ' +
+      'replaced only if nobody wrote in between; list, watch: whose a name is, by metadata alone',
+  },
+  {
+    group: '',
+    resource: 'secrets',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'as ConfigMaps, and tokens of home service accounts; who may list can read, so keep no Secret of your own in ' +
+      'a tenant namespace',
+  },
+  {
+    group: '',
+    resource: 'services',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'its Services, so that its pods here find each other and those at home by name; the tenant policy holds them to ' +
+      'ClusterIP and ExternalName, without addresses of their own choice',
+  },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'endpoints of its Services outside this cluster; the tenant policy holds them to the prefixes under which this ' +
+      'cluster sees the peer, so that none can name an address of ours',
+  },
+  {
+    group: 'networking.k8s.io',
+    resource: 'ingresses',
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why:
+      'its Ingresses, of the classes that the SharingPolicy offers; the tenant policy holds them to the hosts of that ' +
+      'policy and to annotations that steer nothing but themselves',
+  },
+  {
+    group: '',
+    resource: 'persistentvolumeclaims',
+    verbs: ['get', 'list', 'watch', 'create', 'delete'],
+    why:
+      'its volumes, of the classes and up to the storage that the SharingPolicy lends; the tenant policy holds them to ' +
+      'that; none can be changed once made; get: a claim is believed gone only after a read',
+  },
+  {
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    names: ['tributary-home'],
+    verbs: ['get', 'update'],
+    why: 'shows that the home is there, by one Lease that we make; while it is not renewed, our guardian keeps its pods',
+  },
+  {
+    group: '',
+    resource: 'events',
+    verbs: ['list', 'watch'],
+    why:
+      'why a pod of its does not start, said by our scheduler and kubelets, is shown at home; of tenant namespaces ' +
+      'only, and none can be made',
+  },
+  {
+    group: 'metrics.k8s.io',
+    resource: 'pods',
+    verbs: ['list'],
+    why: 'usage of its pods, for `kubectl top` and autoscalers at home; where no metrics server runs, this line grants nothing',
+  },
+];

@@ -1,0 +1,136 @@
+import { nodeNameOf } from '../../api/node-labels.ts';
+import { claimVolumes } from '../../api/pod.ts';
+import { pods } from '../../api/resources.ts';
+import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
+import type { Pod } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+
+export interface BoundPodsOptions {
+  client: KubeClient;
+  caches: Caches;
+  clock: Clock;
+  log: Logger;
+}
+
+/** A pod that waits on a virtual node; of its spec only the volumes that are claims are kept. */
+export interface BoundPod {
+  pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
+  virtualNode: string;
+}
+
+/**
+ * Pods on virtual nodes that have not started: one watch for each virtual node, by the name of its Node, and of each
+ * pod as little as a decision needs. What runs is not held.
+ */
+export class BoundPods implements Component {
+  readonly name = 'pods on virtual nodes';
+  readonly #options: BoundPodsOptions;
+  readonly #virtualNodes: Cache<VirtualNode>;
+  readonly #caches = new Map<string, { nodeName: string; informer: Informer<Pod> }>();
+  readonly #ending = new Set<Promise<unknown>>();
+  readonly #listeners = new Set<(key: string) => void>();
+  readonly #abort = new AbortController();
+
+  constructor(options: BoundPodsOptions) {
+    this.#options = options;
+    this.#virtualNodes = options.caches.of(virtualNodes);
+    this.#virtualNodes.onChange((name) => this.#follow(name));
+  }
+
+  /** Does not wait for the pods: nothing is concluded from one that is absent. */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.#virtualNodes.start(signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await this.#virtualNodes.stop();
+    for (const name of this.#caches.keys()) this.#close(name);
+    await Promise.allSettled(this.#ending);
+  }
+
+  /** By the key of the pod. */
+  get(key: string): BoundPod | undefined {
+    for (const [virtualNode, { informer }] of this.#caches) {
+      const pod = informer.get(key);
+      if (pod !== undefined) return { pod, virtualNode };
+    }
+    return undefined;
+  }
+
+  *keys(): Iterable<string> {
+    for (const { informer } of this.#caches.values()) {
+      for (const { metadata } of informer.list()) yield `${metadata.namespace}/${metadata.name}`;
+    }
+  }
+
+  /** Calls back with the key of a pod that came, changed or went. */
+  onChange(listener: (key: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #follow(name: string): void {
+    const virtualNode = this.#virtualNodes.get(name);
+    const nodeName = virtualNode && nodeNameOf(virtualNode);
+    if (this.#caches.get(name)?.nodeName === nodeName) return;
+    this.#close(name);
+    if (nodeName !== undefined && !this.#abort.signal.aborted) this.#open(name, nodeName);
+  }
+
+  #open(name: string, nodeName: string): void {
+    const { client, clock, log } = this.#options;
+    const informer = new Informer<Pod>({
+      client,
+      clock,
+      log,
+      type: pods,
+      list: { fieldSelector: `spec.nodeName=${nodeName}` },
+      name: `pods on ${nodeName}`,
+      transform: waiting,
+    });
+    informer.onChange((key) => {
+      for (const listener of this.#listeners) listener(key);
+    });
+    this.#caches.set(name, { nodeName, informer });
+    // It rejects when it is stopped before its first list.
+    informer.start(this.#abort.signal).catch(() => undefined);
+  }
+
+  #close(name: string): void {
+    const informer = this.#caches.get(name)?.informer;
+    this.#caches.delete(name);
+    if (informer === undefined) return;
+    const ending = informer.stop().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
+function waiting(pod: Pod): Pod | undefined {
+  const { phase = 'Pending', startTime, conditions = [] } = pod.status ?? {};
+  if (startTime !== undefined || phase !== 'Pending') return undefined;
+  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences } =
+    pod.metadata;
+  const volumes = claimVolumes(pod);
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    ...(volumes.length > 0 && { spec: { containers: [], volumes } }),
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      uid,
+      resourceVersion,
+      creationTimestamp,
+      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      ...(ownerReferences && { ownerReferences }),
+    },
+    status: { phase, conditions },
+  };
+}

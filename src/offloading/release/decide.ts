@@ -1,0 +1,180 @@
+import { CONDITION_OFFLOADED, isPlacingReason, OFFLOADED_REASONS } from '../../api/names.ts';
+import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloading.ts';
+import { claimVolumes, controllerOf, isFinished } from '../../api/pod.ts';
+import type { Pod, PodCondition } from '../../api/wire.ts';
+import { heldUntil, withHeldOff } from './held-off.ts';
+import { ownerKey } from './owner.ts';
+
+/** What the API server has defaulted, unless the object is older than its definition. */
+const RELEASE_AFTER_SECONDS = 60;
+const HOLD_OFF_SECONDS = 600;
+/** So long after a hold began, a pod may have been let in by a webhook that had not heard of it, or by another clock. */
+const HOLD_SETTLE_MS = 30_000;
+/** How often it is looked whether a pod that has nowhere to go has a place now, at the latest. */
+const STAY_MS = 60_000;
+
+/** As a pod is told that it was disrupted, and not at fault (podFailurePolicy of Jobs). */
+const DISRUPTION_REASON = 'ReleasedFromVirtualNode';
+
+export interface ReleaseSituation {
+  /** Bound to the virtual node; of its spec, the volumes that are claims at least. */
+  pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
+  /** Name of the VirtualNode. */
+  virtualNode: string;
+  /** Undefined: pods of that namespace are nobody's to release. */
+  offloading: NamespaceOffloading | undefined;
+  /** Wall clock. */
+  nowMs: number;
+  /** For how long this process itself has seen the pod refused; makes up for clocks that are apart. */
+  watchedMs?: number;
+}
+
+/** Exactly one step; the next decision follows from what it returns. */
+export type ReleaseAction =
+  | { do: 'nothing' }
+  /** Refused, but not for long enough. */
+  | { do: 'wait'; ms: number }
+  /** There is no other place, or the owner brings its pods here all the same: say so. */
+  | { do: 'stay'; ms: number; message: string }
+  /** Written to `status.heldOff` of the offloading. */
+  | { do: 'holdOff'; heldOff: HeldOff[] }
+  /** DisruptionTarget, written to the pod's status. */
+  | { do: 'mark'; condition: PodCondition }
+  /** Deleted; its controller makes another. */
+  | { do: 'release'; message: string }
+  /** Deleted, and made anew. */
+  | { do: 'remake'; message: string };
+
+const NOTHING: ReleaseAction = { do: 'nothing' };
+
+/** Pure. A pod that ever ran, or whose trouble is not its place, is left alone. */
+export function decideRelease(situation: ReleaseSituation): ReleaseAction {
+  const { pod, offloading } = situation;
+  const refused = refusalOf(pod);
+  if (refused === undefined || offloading === undefined) return NOTHING;
+  // Its pods are brought home, or ended, by whoever removes it.
+  if (offloading.metadata.deletionTimestamp !== undefined) return NOTHING;
+  const { releaseAfterSeconds = RELEASE_AFTER_SECONDS } = offloading.spec;
+  if (releaseAfterSeconds === 0) return NOTHING;
+  const leftMs = releaseAfterSeconds * 1000 - refusedForMs(refused, situation);
+  if (leftMs > 0) return { do: 'wait', ms: leftMs };
+  return isWithItsData(pod, refused)
+    ? stayWithData(situation, refused)
+    : goElsewhere(situation, offloading, refused);
+}
+
+/** Said before anybody has looked at the claims, or of claims that are elsewhere. */
+const ABOUT_OTHER_PLACES = new Set<string | undefined>([
+  OFFLOADED_REASONS.volumeNotHere,
+  OFFLOADED_REASONS.namespaceNotOffloaded,
+]);
+
+/** Claims are looked at before a pod is asked for over there: with any other reason, their volumes are there. */
+const isWithItsData = (pod: ReleaseSituation['pod'], { reason }: PodCondition): boolean =>
+  claimVolumes(pod).length > 0 && !ABOUT_OTHER_PLACES.has(reason);
+
+/** Its successor would be kept off the only node from which the volumes are reached, by an affinity, and so for good. */
+function stayWithData({ virtualNode }: ReleaseSituation, refused: PodCondition): ReleaseAction {
+  const message = `virtual node "${virtualNode}" cannot place the pod, and its volumes are over there, so it waits for a place there: ${reasonOf(refused)}`;
+  return { do: 'stay', ms: STAY_MS, message };
+}
+
+function goElsewhere(
+  situation: ReleaseSituation,
+  offloading: NamespaceOffloading,
+  refused: PodCondition,
+): ReleaseAction {
+  const { pod, virtualNode, nowMs } = situation;
+  const holdOffMs = (offloading.spec.holdOffSeconds ?? HOLD_OFF_SECONDS) * 1000;
+  const heldOff = offloading.status?.heldOff ?? [];
+  const owner = ownerKey(pod);
+  const until = heldUntil(heldOff, { owner, virtualNode }, nowMs);
+  if (until !== undefined && cameBack(pod, until - holdOffMs)) {
+    const message = `${owner} is to be kept off virtual node "${virtualNode}" until ${timeOf(until)}, but its pods are placed there all the same: look for a nodeName or a node affinity that asks for it`;
+    return { do: 'stay', ms: until - nowMs, message };
+  }
+  const places = placesFor(situation, offloading, owner);
+  if (places.names.length === 0) {
+    const message = `virtual node "${virtualNode}" cannot place the pod, and there is no other one for it now (podStrategy Remote): ${reasonOf(refused)}`;
+    return { do: 'stay', ms: Math.max(1000, places.waitMs), message };
+  }
+  if (until === undefined && holdOffMs > 0) {
+    const held = { owner, virtualNode, until: timeOf(nowMs + holdOffMs) };
+    return { do: 'holdOff', heldOff: withHeldOff(heldOff, held, nowMs) };
+  }
+  return leave(situation, refused, places.names);
+}
+
+const reasonOf = ({ message, reason }: PodCondition): string => message ?? reason ?? 'no reason given';
+
+function leave(
+  { pod, virtualNode, nowMs }: ReleaseSituation,
+  refused: PodCondition,
+  places: readonly string[],
+): ReleaseAction {
+  const why = reasonOf(refused);
+  if (!isMarked(pod)) {
+    const message = `virtual node "${virtualNode}" could not place the pod: ${why}`;
+    const lastTransitionTime = timeOf(nowMs);
+    const condition = { type: 'DisruptionTarget', status: 'True', reason: DISRUPTION_REASON, message };
+    return { do: 'mark', condition: { ...condition, lastTransitionTime } };
+  }
+  const message = `released from virtual node "${virtualNode}", which could not place it: ${why}. It may go to ${places.join(', ')}`;
+  return { do: controllerOf(pod) === undefined ? 'remake' : 'release', message };
+}
+
+/** The condition that says so; undefined where the pod is no candidate. */
+export function refusalOf(pod: Pick<Pod, 'metadata' | 'status'>): PodCondition | undefined {
+  const { metadata, status } = pod;
+  if (metadata.deletionTimestamp !== undefined || status?.startTime !== undefined) return undefined;
+  if (isFinished(pod)) return undefined;
+  const condition = status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
+  return condition?.status === 'False' && isPlacingReason(condition.reason) ? condition : undefined;
+}
+
+/**
+ * The agent's clock wrote the condition, the API server's the creation, and ours may differ from both: never longer
+ * than the pod is old, and at least as long as we have watched it.
+ */
+function refusedForMs(refused: PodCondition, { pod, nowMs, watchedMs = 0 }: ReleaseSituation): number {
+  const since = [refused.lastTransitionTime, pod.metadata.creationTimestamp].map((time) =>
+    Date.parse(time ?? ''),
+  );
+  const latest = Math.max(...since.filter((time) => !Number.isNaN(time)));
+  return Math.max(watchedMs, Number.isFinite(latest) ? nowMs - latest : 0);
+}
+
+/** The pod was made after its owner had been held off: releasing it again would go round in a circle. */
+const cameBack = (pod: Pick<Pod, 'metadata'>, holdBeganMs: number): boolean =>
+  Date.parse(pod.metadata.creationTimestamp) > holdBeganMs + HOLD_SETTLE_MS;
+
+/** Where pods of the owner may go; where nowhere, when that may change. */
+function placesFor(
+  { virtualNode, nowMs }: ReleaseSituation,
+  { spec, status }: NamespaceOffloading,
+  owner: string,
+): { names: string[]; waitMs: number } {
+  const { podStrategy = 'LocalAndRemote' } = spec;
+  const real = podStrategy === 'Remote' ? [] : ['a real node'];
+  if (podStrategy === 'Local') return { names: real, waitMs: STAY_MS };
+  const others = (status?.clusters ?? [])
+    .filter(({ phase }) => phase === 'Ready')
+    .flatMap(({ virtualNodes }) => virtualNodes)
+    .filter((name) => name !== virtualNode);
+  const held = status?.heldOff ?? [];
+  const waits = others.map((name) => heldUntil(held, { owner, virtualNode: name }, nowMs) ?? nowMs);
+  const free = others.filter((_name, index) => waits[index] === nowMs);
+  return {
+    names: [...real, ...free.map((name) => `virtual node "${name}"`)],
+    waitMs: Math.min(STAY_MS, ...waits.map((until) => until - nowMs)),
+  };
+}
+
+const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
+  status?.conditions?.some(
+    ({ type, status: value, reason }) =>
+      type === 'DisruptionTarget' && value === 'True' && reason === DISRUPTION_REASON,
+  ) === true;
+
+/** Seconds are all that a metav1.Time keeps. */
+const timeOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

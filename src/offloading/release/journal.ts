@@ -1,0 +1,97 @@
+import { ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR } from '../../api/names.ts';
+import type { LabelSelector } from '../../api/label-selector.ts';
+import type { Draft, ObjectMeta, Pod, Secret } from '../../api/wire.ts';
+import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { remadePod } from './remade-pod.ts';
+
+/** Selects journals among the Secrets of the system namespace. */
+export const LABEL_REMAKE = 'tributary.dev/remake';
+const KEY = 'journal';
+
+/** A pod that is about to be deleted and made anew; stored before the deletion, removed after the creation. */
+export interface Journal {
+  /** UID of the pod that goes. */
+  uid: string;
+  /** The pod to make. */
+  pod: Draft<Pod> & { metadata: { name: string; namespace: string } };
+  /** Nothing is done to a pod that has started meanwhile. */
+  unlessStarted: boolean;
+  /** Until then it is evicted, as its budget allows, and from then on deleted; milliseconds since the epoch. */
+  budgetsUntil?: number;
+  /** Of its namespace; in another one of that name nothing is made. Undefined: not known. */
+  namespaceUid?: string;
+}
+
+export interface RemakeOptions {
+  /** The VirtualNode that the pod leaves. */
+  from: string;
+  /** False: also a pod that runs is ended, and made anew. */
+  unlessStarted: boolean;
+  /** Of its NamespaceOffloading: the webhook has required it of the pod's nodes. */
+  clusterSelector?: LabelSelector;
+  /** See Journal; absent: no budget is regarded. */
+  budgetsUntil?: number;
+}
+
+export function journalOf(
+  pod: Pod,
+  { from, unlessStarted, clusterSelector, budgetsUntil }: RemakeOptions,
+  namespaceUid?: string,
+): Journal {
+  const { uid, name, namespace = '' } = pod.metadata;
+  const made = remadePod(pod, clusterSelector);
+  const annotations = {
+    ...made.metadata.annotations,
+    [ANNOTATION_RELEASED_FROM]: from,
+    [ANNOTATION_REMADE_FOR]: uid,
+  };
+  return {
+    uid,
+    pod: { ...made, metadata: { ...made.metadata, name, namespace, annotations } },
+    unlessStarted,
+    ...(budgetsUntil !== undefined && { budgetsUntil }),
+    ...(namespaceUid !== undefined && { namespaceUid }),
+  };
+}
+
+const journalName = (uid: string): string => `tributary-remake-${uid}`;
+
+export function journalSecret(journal: Journal, namespace: string): Draft<Secret> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: journalName(journal.uid), namespace, labels: { [LABEL_REMAKE]: 'pod' } },
+    type: 'Opaque',
+    data: { [KEY]: Buffer.from(JSON.stringify(journal)).toString('base64') },
+  };
+}
+
+const withBudgets = (until: unknown): Pick<Journal, 'budgetsUntil'> =>
+  typeof until === 'number' ? { budgetsUntil: until } : {};
+
+/** Throws Invalid, without a word of what is in it. */
+export function readJournal({ metadata, data }: Pick<Secret, 'data'> & { metadata: ObjectMeta }): Journal {
+  try {
+    const journal = JSON.parse(Buffer.from(data?.[KEY] ?? '', 'base64').toString('utf8')) as Partial<Journal>;
+    const { uid, pod, unlessStarted = true, budgetsUntil, namespaceUid } = journal;
+    const { name, namespace } = pod?.metadata ?? {};
+    if (typeof uid !== 'string' || journalName(uid) !== metadata.name) throw new Error('another UID');
+    if (pod === undefined || typeof name !== 'string' || typeof namespace !== 'string') {
+      throw new Error('no pod');
+    }
+    return {
+      uid,
+      pod,
+      unlessStarted,
+      // One that was written before there was such a field says nothing of budgets.
+      ...withBudgets(budgetsUntil),
+      ...(typeof namespaceUid === 'string' && { namespaceUid }),
+    };
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'not JSON' : errorMessage(error);
+    throw new TributaryError(
+      'Invalid',
+      `Secret "${metadata.name}" does not hold a pod to make anew (${why}); delete it`,
+    );
+  }
+}

@@ -1,0 +1,129 @@
+import {
+  ANNOTATION_RELEASED_FROM,
+  ANNOTATION_REMADE_FOR,
+  ANNOTATION_STRATEGY,
+  LABEL_VIRTUAL_NODE,
+  TAINT_VIRTUAL_NODE,
+} from '../../api/names.ts';
+import type { LabelSelector } from '../../api/label-selector.ts';
+import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
+import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/wire.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
+import { termsOf } from '../admission/strategy-terms.ts';
+
+const OUR_ANNOTATIONS = [ANNOTATION_STRATEGY, ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR];
+/** Finalizers of a deletion that was under way; those of people and their controllers stay. */
+const DELETION_FINALIZERS = new Set(['foregroundDeletion', 'orphan']);
+
+/**
+ * The manifest of the pod as it was before admission: what a person would apply again. Pure. `clusterSelector` as the
+ * webhook has required it of the pod's nodes.
+ */
+export function remadePod(
+  pod: Pod,
+  clusterSelector: LabelSelector = {},
+): Draft<Pod> & { metadata: { name: string } } {
+  const { name, namespace, labels, annotations = {}, ownerReferences, finalizers } = pod.metadata;
+  const kept = finalizers?.filter((finalizer) => !DELETION_FINALIZERS.has(finalizer)) ?? [];
+  const isAdded = annotations[ANNOTATION_STRATEGY] === undefined ? NOT_OURS : addedTo(pod, clusterSelector);
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(labels && { labels: labelsBeforeBinding(labels) }),
+      annotations: withoutKeys(annotations, OUR_ANNOTATIONS),
+      ...(ownerReferences && { ownerReferences: ownerReferences.map(unblocking) }),
+      ...(kept.length > 0 && { finalizers: kept }),
+    },
+    ...(pod.spec && { spec: remadeSpec(pod.spec, isAdded) }),
+  };
+}
+
+/** Whether the webhook has added it. */
+interface Added {
+  toleration: (toleration: Toleration) => boolean;
+  requirement: (requirement: Requirement) => boolean;
+}
+
+/** To set it asks for a right over the owner, where the cluster enforces that; it matters to controllers only. */
+const unblocking = ({ blockOwnerDeletion: _blocks, ...owner }: OwnerReference): OwnerReference => owner;
+
+const NOT_OURS: Added = { toleration: () => false, requirement: () => false };
+
+function addedTo({ metadata }: Pod, selector: LabelSelector): Added {
+  const always = [...termsOf('Local', {}, []), ...termsOf('Remote', selector, [])].flat();
+  const from = metadata.annotations?.[ANNOTATION_RELEASED_FROM];
+  return {
+    toleration: ({ key }) => key === TAINT_VIRTUAL_NODE,
+    // Held off where it was released from before; a virtual node that the pod itself does not want stays unwanted.
+    requirement: ({ key, operator, values = [] }) =>
+      (key === LABEL_VIRTUAL_NODE && operator === 'NotIn' && from !== undefined && values.includes(from)) ||
+      always.some((one) => deepEqual(normal(one), normal({ key, operator, values }))),
+  };
+}
+
+const normal = ({ key, operator, values = [] }: Requirement): Requirement => ({
+  key,
+  operator,
+  values: values.toSorted(),
+});
+
+function remadeSpec(spec: PodSpec, isAdded: Added): PodSpec {
+  const { affinity, ...plain } = specBeforeAdmission(spec);
+  const own = withoutAdded(affinity, isAdded);
+  return {
+    ...plain,
+    ...(spec.tolerations && {
+      tolerations: spec.tolerations.filter(
+        (toleration) => !isDefault(toleration) && !isAdded.toleration(toleration),
+      ),
+    }),
+    ...(own && { affinity: own }),
+  };
+}
+
+/** Put in by the DefaultTolerationSeconds admission, and put in again where it is wanted. */
+const isDefault = ({ key = '', operator, effect, tolerationSeconds, value }: Toleration): boolean =>
+  /^node\.kubernetes\.io\/(?:not-ready|unreachable)$/.test(key) &&
+  operator === 'Exists' &&
+  effect === 'NoExecute' &&
+  tolerationSeconds === 300 &&
+  (value ?? '') === '';
+
+type Affinity = NonNullable<PodSpec['affinity']>;
+type NodeAffinity = NonNullable<Affinity['nodeAffinity']>;
+type Term = NonNullable<
+  NodeAffinity['requiredDuringSchedulingIgnoredDuringExecution']
+>['nodeSelectorTerms'][number];
+type Requirement = NonNullable<Term['matchExpressions']>[number];
+
+/**
+ * The webhook adds to each of the pod's own terms, and makes one where there is none. A term that holds nothing else
+ * then permitted all nodes before; without a term that is left, so does the whole.
+ */
+function withoutAdded(affinity: Affinity | undefined, isAdded: Added): Affinity | undefined {
+  const { nodeAffinity, ...rest } = affinity ?? {};
+  const { requiredDuringSchedulingIgnoredDuringExecution: required, ...preferred } = nodeAffinity ?? {};
+  const terms = (required?.nodeSelectorTerms ?? []).map((term) => withoutRequirements(term, isAdded));
+  const nodeSelectorTerms = [...new Map(terms.map((term) => [JSON.stringify(term), term])).values()];
+  const isAll = terms.some((term) => Object.keys(term).length === 0);
+  const node: NodeAffinity = {
+    ...preferred,
+    ...(!isAll && terms.length > 0
+      ? { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } }
+      : {}),
+  };
+  const whole: Affinity = { ...rest, ...(Object.keys(node).length > 0 && { nodeAffinity: node }) };
+  return Object.keys(whole).length === 0 ? undefined : whole;
+}
+
+function withoutRequirements({ matchExpressions = [], matchFields = [] }: Term, isAdded: Added): Term {
+  const own = matchExpressions.filter((requirement) => !isAdded.requirement(requirement));
+  return {
+    ...(own.length > 0 && { matchExpressions: own }),
+    ...(matchFields.length > 0 && { matchFields }),
+  };
+}

@@ -1,0 +1,208 @@
+import { ANNOTATION_REMADE_FOR } from '../../api/names.ts';
+import { pods, secrets } from '../../api/resources.ts';
+import type { Pod, Secret } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+import { Controller } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { Evictions } from '../../kube/evictions.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Journal, RemakeOptions } from './journal.ts';
+import { journalOf, journalSecret, LABEL_REMAKE, readJournal } from './journal.ts';
+
+export interface RemakerOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  metrics?: ControllerMetrics;
+  events: EventRecorder;
+  systemNamespace: string;
+  /** UID of the namespace of that name, from a cache that is filled before this starts; undefined: there is none. */
+  namespaceUid?: (name: string) => string | undefined;
+}
+
+/** How often it is looked whether the old pod is gone. Its end is the agent's, or a kubelet's, to tell. */
+const ENDING_POLL_MS = 1_000;
+/** At most: of a pod that nobody ends, since its provider does not answer, each look is a read of the API server. */
+const MAX_POLL_MS = 30_000;
+
+/**
+ * Makes pods without an owner anew. Killed at any moment, it goes on where it was, as each step is seen in the
+ * cluster itself:
+ *
+ *     journal stored ─▶ old pod evicted or deleted, by UID ─▶ gone ─▶ new pod created ─▶ journal deleted
+ *
+ * What cannot be told apart: somebody else's deletion of the old pod between the first two steps, or of the new one
+ * between the last two, is undone. Both are milliseconds, unless the process was killed there.
+ */
+export class Remake {
+  readonly #options: RemakerOptions;
+  readonly #journals: Informer<Secret>;
+  readonly #controller: Controller;
+  readonly #evictions: Evictions;
+
+  constructor(options: RemakerOptions) {
+    const { client, clock, log, metrics, systemNamespace: namespace } = options;
+    this.#options = { ...options, log: log.named('remake') };
+    this.#evictions = new Evictions(options);
+    this.#journals = new Informer<Secret>({
+      client,
+      type: secrets,
+      list: { namespace, labelSelector: `${LABEL_REMAKE}=pod` },
+      clock,
+      log: this.#options.log,
+      name: 'remake journals',
+    });
+    this.#controller = new Controller({
+      name: 'remake',
+      concurrency: 4,
+      reconcile: async (key, { signal }) => this.#reconcile(key, signal),
+      clock,
+      log: this.#options.log,
+      ...(metrics && { metrics }),
+    });
+    this.#journals.onChange((key) => this.#controller.add(key));
+  }
+
+  components(): Component[] {
+    return [this.#journals, this.#controller];
+  }
+
+  /**
+   * Resolves when it is certain that the pod will be made anew; what is left to do is done in the background. False: it
+   * was certain before.
+   */
+  async begin(pod: Pod, { signal, ...options }: RemakeOptions & { signal: AbortSignal }): Promise<boolean> {
+    const { client, systemNamespace, namespaceUid } = this.#options;
+    const journal = journalOf(pod, options, namespaceUid?.(pod.metadata.namespace ?? ''));
+    const secret = journalSecret(journal, systemNamespace);
+    const storing = client.create(secrets, secret, { signal });
+    return (await storing.then(() => true).catch(ignoring('AlreadyExists'))) ?? false;
+  }
+
+  /** Whether pods of that namespace are still to be made anew. */
+  pending(namespace: string): boolean {
+    return this.count(namespace) > 0;
+  }
+
+  /** How many. */
+  count(namespace: string): number {
+    return [...this.#journals.list()].filter((secret) => namespaceOf(secret) === namespace).length;
+  }
+
+  /** Calls back when `pending` may answer otherwise; the returned function ends that. */
+  onChange(listener: () => void): () => void {
+    return this.#journals.onChange(listener);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const secret = this.#journals.get(key);
+    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return {};
+    const journal = readJournal(secret);
+    const { client } = this.#options;
+    const { name, namespace } = journal.pod.metadata;
+    const there = await client.get(pods, { name, namespace }, { signal }).catch(ignoring('NotFound'));
+    if (there?.metadata.uid === journal.uid) return this.#end(secret, journal, there, signal);
+    if (there === undefined) {
+      const isMade = await this.#make(journal, signal);
+      if (!isMade) return { requeueAfterMs: ENDING_POLL_MS };
+    } else if (there.metadata.annotations?.[ANNOTATION_REMADE_FOR] !== journal.uid) {
+      this.#tell(
+        there,
+        'Warning',
+        'RemakeDropped',
+        'a pod that was to be made anew is not: its name is taken by this one',
+      );
+    }
+    return this.#drop(secret, signal);
+  }
+
+  async #end(secret: Secret, journal: Journal, pod: Pod, signal: AbortSignal): Promise<ReconcileResult> {
+    const { metadata, status } = pod;
+    if (metadata.deletionTimestamp !== undefined) {
+      return { requeueAfterMs: this.#pollMs(metadata.deletionTimestamp) };
+    }
+    if (journal.unlessStarted && status?.startTime !== undefined) return this.#drop(secret, signal);
+    const { uid, resourceVersion } = metadata;
+    const { budgetsUntil = 0 } = journal;
+    if (this.#options.clock.now() < budgetsUntil) {
+      await this.#evictions.one(pod, signal);
+      return { requeueAfterMs: ENDING_POLL_MS };
+    }
+    // With the version: what has started since that read is not ended.
+    const precondition = journal.unlessStarted ? { uid, resourceVersion } : { uid };
+    const deleting = this.#options.client.delete(pods, refOf(pod), { ...precondition, signal });
+    await deleting.catch(ignoring('NotFound'));
+    return { requeueAfterMs: ENDING_POLL_MS };
+  }
+
+  /** The longer it takes, the less a moment more matters. */
+  #pollMs(deletionTimestamp: string): number {
+    const sinceMs = this.#options.clock.now() - Date.parse(deletionTimestamp);
+    return Math.min(MAX_POLL_MS, Math.max(ENDING_POLL_MS, sinceMs / 10));
+  }
+
+  /** The namespace was deleted; one that bears its name now is somebody's new one. */
+  #isElsewhere({ pod, namespaceUid: uid }: Journal): boolean {
+    const { namespaceUid } = this.#options;
+    return uid !== undefined && namespaceUid !== undefined && namespaceUid(pod.metadata.namespace) !== uid;
+  }
+
+  /** False: the name has been taken since the look, and has to be looked at again. */
+  async #make(journal: Journal, signal: AbortSignal): Promise<boolean> {
+    const { client, log } = this.#options;
+    const { pod } = journal;
+    const where = `${pod.metadata.namespace}/${pod.metadata.name}`;
+    if (this.#isElsewhere(journal)) {
+      log.warn('the namespace of a pod that was to be made anew is another one by now', { pod: where });
+      return true;
+    }
+    try {
+      const made = await client.create(pods, pod, { signal });
+      this.#tell(made, 'Normal', 'Remade', 'made anew: it had no owner that would have replaced it');
+      return true;
+    } catch (error) {
+      if (hasCode(error, 'AlreadyExists')) return false;
+      if (hasCode(error, 'NotFound')) {
+        log.warn('the namespace of a pod that was to be made anew is gone', { pod: where });
+        return true;
+      }
+      const message = `cannot be made anew, and is tried again: ${errorMessage(error)}`;
+      this.#tell(
+        { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata },
+        'Warning',
+        'RemakeFailed',
+        message,
+      );
+      throw error;
+    }
+  }
+
+  #tell(pod: Parameters<EventRecorder['event']>[0], ...what: ['Normal' | 'Warning', string, string]): void {
+    this.#options.events.event({ ...pod, apiVersion: 'v1', kind: 'Pod' }, ...what);
+  }
+
+  async #drop(secret: Secret, signal: AbortSignal): Promise<ReconcileResult> {
+    const { uid } = secret.metadata;
+    const deleting = this.#options.client.delete(secrets, refOf(secret), { uid, signal });
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    return {};
+  }
+}
+
+function namespaceOf(secret: Secret): string | undefined {
+  try {
+    return readJournal(secret).pod.metadata.namespace;
+  } catch {
+    return undefined;
+  }
+}
+
+const refOf = ({ metadata: { name, namespace } }: Pod | Secret): { name: string; namespace?: string } => ({
+  name,
+  ...(namespace !== undefined && { namespace }),
+});

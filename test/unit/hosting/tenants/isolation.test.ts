@@ -1,0 +1,130 @@
+import { expect, test } from '@jest/globals';
+import {
+  forgeIsolation,
+  ownRangesOf,
+  type IsolationFacts,
+  type NetworkPolicyManifest,
+} from '../../../../src/hosting/tenants/isolation.ts';
+import { contains, parseAddress, parsePrefix } from '../../../../src/lib/prefix.ts';
+
+const own = { inside: ['10.1.0.0/16', '10.96.0.0/12', 'fd00:1::/48'], nodes: ['192.168.7.4/32'] };
+const forge = (facts: Partial<IsolationFacts> = {}): NetworkPolicyManifest =>
+  forgeIsolation('rome-shop', { a: 'b' }, { peer: 'rome', prefixes: ['100.99.0.0/16'], own, ...facts });
+
+/** Whether a packet to that address is let out, by the last egress rule alone. */
+function isOutside(policy: NetworkPolicyManifest, text: string): boolean {
+  const address = parseAddress(text);
+  if (address === undefined) throw new Error(text);
+  const { to } = policy.spec.egress.at(-1) ?? { to: [] };
+  return to.some(
+    ({ ipBlock }) =>
+      ipBlock !== undefined &&
+      contains(parsePrefix(ipBlock.cidr), address) &&
+      !(ipBlock.except ?? []).some((except) => contains(parsePrefix(except), address)),
+  );
+}
+
+test('all pods, both ways, the object of one name', () => {
+  const { metadata, spec } = forge();
+  expect(metadata).toEqual({ name: 'tributary', namespace: 'rome-shop', labels: { a: 'b' } });
+  expect(spec).toMatchObject({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+});
+
+test('in come the same peer, namespaces of nobody, the home and our nodes', () => {
+  expect(forge().spec.ingress).toEqual([
+    {
+      from: [
+        { namespaceSelector: { matchLabels: { 'tributary.dev/peer': 'rome' } } },
+        {
+          namespaceSelector: { matchExpressions: [{ key: 'tributary.dev/peer', operator: 'DoesNotExist' }] },
+        },
+        { ipBlock: { cidr: '100.99.0.0/16' } },
+        { ipBlock: { cidr: '192.168.7.4/32' } },
+      ],
+    },
+  ]);
+});
+
+test('out go the same peer and the home, DNS by its ports, and the outside', () => {
+  const { egress } = forge().spec;
+  expect(egress).toHaveLength(3);
+  expect(egress[0]).toEqual({
+    to: [
+      { namespaceSelector: { matchLabels: { 'tributary.dev/peer': 'rome' } } },
+      { ipBlock: { cidr: '100.99.0.0/16' } },
+    ],
+  });
+  expect(egress[1]?.ports).toEqual(
+    [53, 5353].flatMap((port) => [
+      { protocol: 'UDP', port },
+      { protocol: 'TCP', port },
+    ]),
+  );
+});
+
+test.each([
+  ['8.8.8.8', true],
+  ['2001:db8::1', true],
+  ['10.200.0.1', true],
+  ['10.1.2.3', false],
+  ['10.96.0.1', false],
+  ['192.168.7.4', false],
+  ['192.168.7.5', true],
+  ['fd00:1::7', false],
+  ['fd00:2::7', true],
+  ['169.254.169.254', false],
+  ['168.63.129.16', false],
+  ['100.100.100.200', false],
+  ['fe80::1', false],
+  ['fd00:ec2::254', false],
+])('%s counts as outside: %s', (address, is) => {
+  expect(isOutside(forge(), address)).toBe(is);
+});
+
+test.each(['10.200.0.1', '192.168.7.5', '172.20.1.1', '100.65.0.1', 'fd12::1', '169.254.169.254'])(
+  'where our own ranges are not known, %s may be ours',
+  (address) => {
+    const policy = forge({ own: undefined });
+    expect(isOutside(policy, address)).toBe(false);
+    expect(isOutside(policy, '8.8.8.8')).toBe(true);
+  },
+);
+
+test('what is no prefix is passed over, and nobody is everywhere', () => {
+  const prefixes = ['', 'x', '0.0.0.0/0', '::/0', '10.9.0.1/16', '__proto__', '100.98.0.0/16'];
+  const { ingress } = forge({ prefixes, own: { inside: ['0.0.0.0/0', 'NaN'], nodes: ['no'] } }).spec;
+  expect(ingress[0]?.from.slice(2)).toEqual([{ ipBlock: { cidr: '100.98.0.0/16' } }]);
+});
+
+test('a peer that is seen where we are is not let through to us', () => {
+  const prefixes = ['10.0.0.0/8', '192.168.7.4/31', '100.98.0.0/16'];
+  expect(forge({ prefixes }).spec.egress[0]?.to.slice(1)).toEqual([{ ipBlock: { cidr: '100.98.0.0/16' } }]);
+});
+
+test('a thousand prefixes of a peer are not all let through; a thousand nodes are all kept out of reach', () => {
+  const thousand = Array.from({ length: 1000 }, (_, index) => [index >> 7, (index % 128) * 2] as const);
+  const policy = forge({
+    prefixes: thousand.map(([a, b]) => `100.${64 + a}.${b}.0/24`),
+    own: { inside: [], nodes: thousand.map(([a, b]) => `10.3.${a}.${b}/32`) },
+  });
+  expect(policy.spec.ingress[0]?.from.length).toBeLessThan(2 + 256 + 1024);
+  expect(policy.spec.egress.at(-1)?.to[0]?.ipBlock?.except?.length).toBeLessThanOrEqual(256);
+  expect(thousand.filter(([a, b]) => isOutside(policy, `10.3.${a}.${b}`))).toEqual([]);
+  expect(isOutside(policy, '10.4.0.1')).toBe(true);
+});
+
+test('our own ranges are told by the network, or not known', () => {
+  expect(ownRangesOf(undefined)).toBeUndefined();
+  expect(ownRangesOf({ pods: [], services: ['10.96.0.0/12'] })).toBeUndefined();
+  const node = { name: 'n', external: '10.9.0.2', pods: [] };
+  const nodes = [
+    { ...node, address: '192.168.7.4' },
+    { ...node, address: 'not an address' },
+  ];
+  expect(
+    ownRangesOf({ pods: ['10.1.0.0/16'], services: ['10.96.0.0/12'], external: '10.9.0.0/16', nodes }),
+  ).toEqual({
+    inside: ['10.1.0.0/16', '10.96.0.0/12', '10.9.0.0/16'],
+    nodes: ['192.168.7.4/32'],
+  });
+});

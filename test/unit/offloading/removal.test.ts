@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { namespaceOffloadings } from '../../../src/api/namespace-offloading.ts';
+import { pods } from '../../../src/api/resources.ts';
+import { deepEqual } from '../../../src/lib/equality.ts';
+import { OffloadWorld } from './support/offload-world.ts';
+
+/** What a namespace leaves, and what it waits for, against an API server in memory. */
+
+const TIMEOUT_MS = 60_000;
+jest.setTimeout(TIMEOUT_MS);
+const OWNED = {
+  ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true }],
+};
+const LET_IN = { annotations: { 'tributary.dev/strategy': 'LocalAndRemote' } };
+const hasEvent = (world: OffloadWorld, text: string): boolean =>
+  world.events.some((line) => line.includes(text));
+
+let world: OffloadWorld;
+
+beforeEach(async () => {
+  world = await new OffloadWorld().up();
+}, TIMEOUT_MS);
+afterEach(async () => world.down(), TIMEOUT_MS);
+
+describe('removal', () => {
+  test('the object goes when the last pod has been made anew, and not before', async () => {
+    await world.virtualNode('milan', 'milan', { nodeName: 'node-of-milan' });
+    await world.start();
+    await world.offload();
+    await world.untilReady('AsExpected');
+    await world.pod('bare', 'node-of-milan', LET_IN);
+    let isRefused = true;
+    world.api.fault({
+      match: ({ method, path }) => isRefused && method === 'POST' && path.endsWith('/shop/pods'),
+      status: 403,
+      times: Infinity,
+    });
+    await world.remove();
+    // As the agent does.
+    await world.until('the pod is ended', async () => {
+      const pod = await world.client.get(pods, { name: 'bare', namespace: 'shop' });
+      return pod.metadata.deletionTimestamp !== undefined;
+    });
+    await world.client.delete(pods, { name: 'bare', namespace: 'shop' }, { gracePeriodSeconds: 0 });
+    await world.until('refused', () => hasEvent(world, 'RemakeFailed'));
+    await world.until('nothing mapped', async () => (await world.mappings('milan')).length === 0);
+    await world.clock.advance(5000);
+    expect(await world.get()).toBeDefined();
+    isRefused = false;
+    await world.untilGone();
+    const made = await world.client.get(pods, { name: 'bare', namespace: 'shop' });
+    expect(made.metadata.annotations?.['tributary.dev/released-from']).toBe('milan');
+    expect(hasEvent(world, 'LeftBehind')).toBe(false);
+  });
+});
+
+describe('two virtual nodes of one provider', () => {
+  const zone = (name: string): { labels: Record<string, string> } => ({ labels: { zone: name } });
+  const ONLY_A = { clusterSelector: { matchLabels: { zone: 'a' } } };
+  const shown = async (): Promise<string[]> => (await world.clusters()).flatMap((one) => one.virtualNodes);
+
+  beforeEach(async () => {
+    await world.virtualNode('milan-1', 'milan', zone('a'));
+    await world.virtualNode('milan-2', 'milan', zone('b'));
+    await world.start();
+  });
+
+  test('only those that are selected are shown, though the mapping is of both', async () => {
+    await world.offload(ONLY_A);
+    await world.untilReady('AsExpected');
+    await world.until('mapped', async () => (await world.mappings('milan-2')).includes('shop'));
+    expect(await shown()).toEqual(['milan-1']);
+    await world.pod('by-its-own-wish', 'milan-2', OWNED);
+    await world.clock.advance(10_000);
+    expect(await shown()).toEqual(['milan-1']);
+    expect(await world.podNames()).toEqual(['by-its-own-wish@milan-2']);
+  });
+
+  test('another selector: pods end on the one that it leaves, and nothing else changes', async () => {
+    const { metadata } = await world.offload();
+    await world.untilReady('AsExpected');
+    await world.until('mapped', async () => (await world.mappings('milan-2')).includes('shop'));
+    await world.pod('stays', 'milan-1', { ...OWNED, ...LET_IN });
+    await world.pod('goes', 'milan-2', { ...OWNED, ...LET_IN });
+    await world.pod('returns', 'milan-2', LET_IN);
+    await world.pod('slow', 'milan-2', { ...OWNED, finalizers: ['test/wait'] });
+    await world.client.patch(namespaceOffloadings, metadata, { type: 'merge', body: { spec: ONLY_A } });
+    await world.until('ended', async () => !(await world.podNames()).includes('goes@milan-2'));
+    expect(await shown()).toEqual(['milan-1', 'milan-2']);
+    expect(await world.phases()).toEqual(['milan Ready AsExpected']);
+    expect((await world.clusters())[0]?.message).toBe('no longer selected: pods on milan-2 end');
+    // The next process goes on with it.
+    await world.replace();
+    const freed = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+    await world.client.patch(pods, { name: 'slow', namespace: 'shop' }, freed);
+    await world.until('done', async () => (await shown()).length === 1);
+    await world.until('made anew', async () => (await world.podNames()).includes('returns@'));
+    expect(await world.podNames()).toEqual(['returns@', 'stays@milan-1']);
+    expect(await world.mappings('milan-1')).toEqual(['shop']);
+    expect(await world.mappings('milan-2')).toEqual(['shop']);
+  });
+});
+
+describe('a namespace that a policy names, too', () => {
+  const isOver = async (): Promise<boolean> => (await world.get()) === undefined;
+
+  beforeEach(async () => {
+    world.named.add('milan/shop');
+    await world.virtualNode('milan', 'milan');
+    await world.start();
+    await world.offload();
+    await world.untilReady('AsExpected');
+    await world.until('mapped', async () => (await world.mappings('milan')).includes('shop'));
+    await world.pod('let-in', 'milan', { ...OWNED, ...LET_IN });
+    await world.pod('by-policy', 'milan', OWNED);
+  });
+
+  test('removal ends what the webhook has let in, and does not wait for the mapping', async () => {
+    await world.remove();
+    await world.until('gone', isOver);
+    expect(await world.podNames()).toEqual(['by-policy@milan']);
+    expect(await world.mappings('milan')).toEqual(['shop']);
+    expect(hasEvent(world, 'LeftBehind')).toBe(false);
+  });
+
+  test('a selector that leaves the cluster does not wait for it, either', async () => {
+    await world.virtualNode('paris', 'paris');
+    const ref = { name: 'offloading', namespace: 'shop' };
+    const spec = { clusterSelector: { matchLabels: { 'tributary.dev/cluster': 'paris' } } };
+    await world.client.patch(namespaceOffloadings, ref, { type: 'merge', body: { spec } });
+    await world.until('left', async () =>
+      deepEqual(
+        (await world.clusters()).map(({ cluster }) => cluster),
+        ['paris'],
+      ),
+    );
+    expect(await world.podNames()).toEqual(['by-policy@milan']);
+    expect(await world.mappings('milan')).toEqual(['shop']);
+  });
+});
