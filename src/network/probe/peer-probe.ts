@@ -25,8 +25,8 @@ export interface PeerProbeOptions {
 const DEAD_AFTER = 5;
 /** Copies of a probe whose loss means that the size in use is wrong. */
 const COPIES = 3;
-/** How long an answer is waited for where it is about size: so many round-trip times, within these bounds. */
-const PATIENCE = { roundTrips: 4, leastMs: 250, mostMs: 1000 };
+/** After the answer to what was sent last, those to packets before it are waited for so long. */
+const GRACE = { leastMs: 50, ofRoundTrip: 0.5 };
 /** A path that has become narrower is tried again so soon, and then ever more rarely. */
 const WIDER = { firstMs: 10_000, lastMs: 5 * 60_000 };
 
@@ -113,16 +113,13 @@ export class PeerProbe {
    * agent is being restarted; and one of full size, since a path may swallow large packets only.
    */
   readonly #beat = async (): Promise<void> => {
-    const { asker, intervalMs } = this.#options;
-    const question = this.#question(intervalMs);
-    const full = this.#mtu === undefined ? undefined : this.#fits(this.#mtu, 1);
-    const knock = this.#unanswered > 0 ? asker.knock(question) : Promise.resolve(false);
-    const rttMs = await asker.ask(question);
+    const knock = this.#unanswered > 0 ? this.#options.asker.knock(this.#question()) : Promise.resolve(false);
+    const { rttMs, passing } = await this.#send(this.#mtu === undefined ? [] : [this.#mtu], 1);
     if (this.#stop.signal.aborted) return;
     if (rttMs !== undefined) {
       this.#unanswered = 0;
       this.#answered(rttMs);
-      await this.#judgeSize(await full);
+      await this.#judgeSize(passing);
       return;
     }
     this.#unanswered += 1;
@@ -148,12 +145,14 @@ export class PeerProbe {
     this.#options.changed();
   }
 
-  /** After the peer has answered: whether the size in use is right. */
-  async #judgeSize(full: boolean | undefined): Promise<void> {
-    if (this.#stop.signal.aborted) return;
+  /** After the peer has answered, and packets of these sizes have passed: whether the size in use is right. */
+  async #judgeSize(passing: ReadonlySet<number>): Promise<void> {
     const mtu = this.#mtu;
     if (mtu === undefined) return this.#search();
-    if (full === false && !(await this.#fits(mtu, COPIES))) return this.#search();
+    if (!passing.has(mtu)) {
+      const again = await this.#send([mtu], COPIES);
+      if (again.rttMs !== undefined && !again.passing.has(mtu)) return this.#search();
+    }
     if (mtu < this.#room && this.#options.clock.monotonic() >= this.#widenAt) return this.#search();
   }
 
@@ -172,24 +171,26 @@ export class PeerProbe {
     this.#room = outer === undefined ? mtu : Math.min(mtu, innerMtu(outer, endpoint ?? ''));
   }
 
+  /** Ends without a result when the peer falls silent meanwhile: that is for the beats to judge. */
   async #search(): Promise<void> {
     const top = this.#room;
+    const first = await this.#send([top], COPIES);
     // Mostly it is as large as it can be.
-    let state: SearchState = (await this.#fits(top, COPIES))
+    let state: SearchState = first.passing.has(top)
       ? { fits: top, over: top + 1 }
-      : { fits: SMALLEST_MTU - 1, over: top };
-    for (let sizes = nextSizes(state); sizes.length > 0; sizes = nextSizes(state)) {
-      const fits = await Promise.all(sizes.map(async (size) => this.#fits(size, 2)));
-      if (this.#stop.signal.aborted) return;
-      const answered = sizes.filter((_, i) => fits[i] === true);
-      state = narrowed(state, sizes, answered);
+      : { fits: SMALLEST_MTU, over: top };
+    let isAnswered = first.rttMs !== undefined;
+    for (let sizes = nextSizes(state); isAnswered && sizes.length > 0; sizes = nextSizes(state)) {
+      const { rttMs, passing } = await this.#send(sizes, 2);
+      isAnswered = rttMs !== undefined;
+      state = narrowed(state, sizes, [...passing]);
     }
+    if (!isAnswered || this.#stop.signal.aborted) return;
     // The first large probe may have taught the kernel; the second went in fragments, which the batches of wireguard-go
     // cannot.
     await this.#readRoom();
     this.#widenLater();
-    // Nothing at all came back: that is for the beats to judge.
-    if (state.fits >= SMALLEST_MTU) this.#setMtu(Math.min(state.fits, this.#room));
+    this.#setMtu(Math.min(state.fits, this.#room));
   }
 
   #widenLater(): void {
@@ -208,20 +209,33 @@ export class PeerProbe {
     this.#options.changed();
   }
 
-  /** Whether one of so many copies of that size is answered. */
-  async #fits(size: number, copies: number): Promise<boolean> {
-    const question = { ...this.#question(this.#patienceMs), size };
-    const answers = Array.from({ length: copies }, async () => this.#options.asker.ask(question));
-    return (await Promise.all(answers)).some((rttMs) => rttMs !== undefined);
+  /**
+   * Sends so many copies of each size, and a small packet after them. A tunnel keeps the order of packets, so the answer to
+   * the small one (`rttMs`) says that answers to all others would have come: what is not `passing` was lost for its size. A
+   * wait of fixed length would take a machine that was busy for a moment for a path that swallows large packets.
+   */
+  async #send(
+    sizes: readonly number[],
+    copies: number,
+  ): Promise<{ rttMs: number | undefined; passing: ReadonlySet<number> }> {
+    const { asker, clock } = this.#options;
+    const passing = new Set<number>();
+    const send = async (size: number): Promise<void> => {
+      if ((await asker.ask({ ...this.#question(), size })) !== undefined) passing.add(size);
+    };
+    const all = sizes.flatMap((size) => Array.from({ length: copies }, async () => send(size)));
+    const rttMs = await asker.ask(this.#question());
+    if (rttMs === undefined) return { rttMs, passing };
+    const rest = new AbortController();
+    const graceMs = Math.max(GRACE.leastMs, GRACE.ofRoundTrip * rttMs);
+    const grace = clock.sleep(graceMs, rest.signal).catch(() => undefined);
+    await Promise.race([grace, Promise.all(all)]);
+    rest.abort();
+    return { rttMs, passing };
   }
 
-  get #patienceMs(): number {
-    const { roundTrips, leastMs, mostMs } = PATIENCE;
-    return Math.min(mostMs, Math.max(leastMs, roundTrips * (this.#samples.rttMs ?? mostMs)));
-  }
-
-  #question(timeoutMs: number): Question {
+  #question(): Question {
     const { source, address } = this.#target;
-    return { source, address, timeoutMs };
+    return { source, address, timeoutMs: this.#options.intervalMs };
   }
 }

@@ -42,7 +42,7 @@ afterEach(async () => {
   await responder.stop();
   expect(network.open).toEqual([]);
   // What is under way ends by its own time.
-  await clock.advance(1000);
+  await clock.advance(2000);
   expect(clock.pending).toBe(0);
 });
 
@@ -150,6 +150,30 @@ test('a path that swallows large packets is noticed and measured within three se
   network.mtu = 1220;
   await clock.advance(3000);
   expect(result()).toMatchObject({ alive: true, mtu: 1216 });
+});
+
+test.each([200, 450, 900])(
+  'a path that is slow for a while, as on a busy machine, by %i ms each way, is not taken for a narrow one',
+  async (delayMs) => {
+    await peered();
+    for (let i = 0; i < 20; i++) {
+      network.delayMs = i % 3 === 2 ? 1 : delayMs;
+      await clock.advance(700);
+      expect(result()?.mtu).toBe(1420);
+    }
+  },
+);
+
+test('a search while all packets are lost for a moment begins again, with the size that passes', async () => {
+  await peered();
+  network.mtu = 1300;
+  for (let i = 0; i < 30; i++) {
+    network.loses = () => i % 2 === 0;
+    await clock.advance(170);
+  }
+  network.loses = () => false;
+  await clock.advance(3000);
+  expect(result()).toMatchObject({ alive: true, mtu: 1296 });
 });
 
 test('one that has become wider again is noticed soon after it was lowered, then ever more rarely', async () => {
