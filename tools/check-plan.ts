@@ -23,20 +23,23 @@ const generated: CheckPart = {
   args: ['--check'],
 };
 
+const rooms: CheckPart = { name: 'rooms', script: 'tools/rooms.ts', args: ['--check'] };
+
 /** Nothing is taken from an earlier run: what passes here is right. */
 export const WHOLE: readonly CheckPart[] = [
   { name: 'format', script: bin('prettier'), args: ['--check', '--log-level', 'warn', '.'] },
   { name: 'lint', script: bin('oxlint'), args: ['--type-aware', '--deny-warnings'] },
   { name: 'types', script: bin('tsc'), args: ['-p', '.'] },
   generated,
+  rooms,
 ];
 
 /** tsc compares contents with those of the run that wrote it, and checks again what they concern. */
 const BUILD_INFO = 'node_modules/.cache/tributary/check.tsbuildinfo';
 
 /**
- * The parts for these changed files, or the whole where the rules have changed. Types and generated files are looked at
- * everywhere, since a change here can break what is elsewhere; a new cycle of imports goes through a file that has changed.
+ * The parts for these changed files, or the whole where the rules have changed. Types, generated files and the imports
+ * between rooms are looked at everywhere, since a change here can break what is elsewhere.
  */
 export function partsFor(changed: readonly string[]): readonly CheckPart[] {
   if (changed.some((path) => RULES.test(path))) return WHOLE;
@@ -48,6 +51,7 @@ export function partsFor(changed: readonly string[]): readonly CheckPart[] {
       args: ['-p', '.', '--incremental', '--tsBuildInfoFile', BUILD_INFO],
     },
     generated,
+    rooms,
   ];
   if (code.length > 0) {
     const args = ['--type-aware', '--deny-warnings', '--no-error-on-unmatched-pattern', '--', ...code];

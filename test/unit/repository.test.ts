@@ -18,7 +18,7 @@ const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root
 
 const sources = find('src/**/*.ts');
 const allCode = [...sources, ...find('{test,lab,tools,bench}/**/*.{ts,mjs,sh}', 'Makefile', 'Dockerfile')];
-const documents = find('*.md', 'docs/**/*.md');
+const documents = find('*.md', 'docs/**/*.md', 'src/*/README.md');
 
 /** The lines, as `path:number`, that match. */
 const linesWith = (paths: readonly string[], pattern: RegExp): string[] =>
