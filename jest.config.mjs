@@ -10,17 +10,17 @@ export default {
     ...common,
     displayName: name,
     testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
-    ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/unit-timeout.ts'] }),
+    ...(name === 'unit' && { setupFilesAfterEnv: ['<rootDir>/test/support/jest/unit-timeout.ts'] }),
     // Files use control planes one after another.
     ...(name === 'integration' && {
-      globalTeardown: '<rootDir>/test/support/integration-teardown.ts',
-      setupFilesAfterEnv: ['<rootDir>/test/support/integration-timeout.ts'],
+      globalTeardown: '<rootDir>/test/support/jest/integration-teardown.ts',
+      setupFilesAfterEnv: ['<rootDir>/test/support/jest/integration-timeout.ts'],
     }),
     // One lab for each folder of end-to-end tests.
     ...(name === 'e2e' && {
-      globalSetup: '<rootDir>/test/support/e2e-setup.ts',
-      globalTeardown: '<rootDir>/test/support/e2e-teardown.ts',
-      setupFilesAfterEnv: ['<rootDir>/test/support/e2e-timeout.ts'],
+      globalSetup: '<rootDir>/test/support/jest/e2e-setup.ts',
+      globalTeardown: '<rootDir>/test/support/jest/e2e-teardown.ts',
+      setupFilesAfterEnv: ['<rootDir>/test/support/jest/e2e-timeout.ts'],
     }),
   })),
   testSequencer: '<rootDir>/tools/jest/sequencer.mjs',

@@ -8,9 +8,9 @@
 import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 
-import { PlaneLab, planeLabProblem, type PlaneCluster } from '../test/support/plane-lab.ts';
-import type { PlanePod } from '../test/support/plane-node.ts';
-import { join, offload, PlaneSide } from '../test/support/plane-tunnels.ts';
+import { PlaneLab, planeLabProblem, type PlaneCluster } from '../test/support/network/plane-lab.ts';
+import type { PlanePod } from '../test/support/network/plane-node.ts';
+import { join, offload, PlaneSide } from '../test/support/network/plane-tunnels.ts';
 import { shown, slope, spread, table } from './statistics.ts';
 
 const { values } = parseArgs({

@@ -10,7 +10,7 @@ import { connect as tlsConnect, createServer as createTlsServer } from 'node:tls
 import type { Duplex } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { selfSigned } from '../test/support/certificate.ts';
-import { reachPair } from '../test/support/reach-pair.ts';
+import { reachPair } from '../test/support/peering/reach-pair.ts';
 import { shown, spread, table } from './statistics.ts';
 
 const { values } = parseArgs({

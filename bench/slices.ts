@@ -9,7 +9,7 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
 
-import { SlicesLab } from '../test/support/slices-lab.ts';
+import { SlicesLab } from '../test/support/labs/slices-lab.ts';
 import { difference, requestCounts, writes } from './api-requests.ts';
 import { shown, spread, table } from './statistics.ts';
 

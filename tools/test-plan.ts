@@ -88,7 +88,7 @@ const integration = (files: readonly string[], kind: Kind): Part => ({
   ...KINDS[kind],
 });
 
-/** A part for each folder: its files share clusters (test/support/e2e-lab.ts). */
+/** A part for each folder: its files share clusters (test/support/e2e/lab.ts). */
 function endToEnd(files: readonly string[], isWanted: (folder: string) => boolean): Part[] {
   const folderOf = (path: string): string => basename(dirname(path));
   return [...new Set(files.map(folderOf))].filter(isWanted).map((folder) => ({

@@ -11,10 +11,10 @@ import {
   BORROWING_LEASE_RIGHTS,
   BORROWING_SYSTEM_RIGHTS,
 } from '../../src/peering/borrowing/rights.ts';
-import { BorrowingWorld } from '../support/borrowing-world.ts';
+import { BorrowingWorld } from '../support/peering/borrowing-world.ts';
 import { eventually } from '../support/eventually.ts';
-import { SYSTEM, rightsAccount } from '../support/rights-account.ts';
-import { RightsCluster } from '../support/rights-cluster.ts';
+import { SYSTEM, rightsAccount } from '../support/labs/rights-account.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /**
  * Borrowing on a real API server, under an account that has the rights of its tables and no others: what the kinds'

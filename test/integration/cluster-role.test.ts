@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { AGENTS, LauncherLab, RBAC, SYSTEM, account } from '../support/launcher-lab.ts';
+import { AGENTS, LauncherLab, RBAC, SYSTEM, account } from '../support/labs/launcher-lab.ts';
 
 /** What the `cluster` role is refused by a real API server, where its rights alone would permit it. */
 

@@ -10,7 +10,7 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** The commands for people as people run them, on a real API server; the cluster role is played by the test. */
 

@@ -20,10 +20,10 @@ import {
 } from '../../src/peering/borrowing/rights.ts';
 import { Teardown } from '../../src/peering/borrowing/teardown.ts';
 import { forgeReleaseFence } from '../../src/offloading/release/fence.ts';
-import { BorrowingWorld } from '../support/borrowing-world.ts';
+import { BorrowingWorld } from '../support/peering/borrowing-world.ts';
 import { eventually } from '../support/eventually.ts';
-import { ACCOUNT, SYSTEM, rightsAccount } from '../support/rights-account.ts';
-import { RightsCluster } from '../support/rights-cluster.ts';
+import { ACCOUNT, SYSTEM, rightsAccount } from '../support/labs/rights-account.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /**
  * Drains under PodDisruptionBudgets, with a real API server, its disruption controller and our own rights: that pods

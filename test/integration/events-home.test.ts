@@ -5,7 +5,7 @@ import { configMaps, events, pods, secrets, serviceAccounts } from '../../src/ap
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeEvent, Pod, PodSpec } from '../../src/api/wire.ts';
 import { liveOrUndefined } from '../../src/provider/pods/remote-pods.ts';
-import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** Events of remote pods, and rules over ConfigMaps and Secrets, with real API servers and the rights that are printed. */

@@ -3,7 +3,7 @@ import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../sr
 import { nodes } from '../../src/api/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { KubeObject } from '../../lab/kube-api.ts';
-import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 import { short } from '../support/long.ts';
 import { seeded, type Chance } from '../support/seed.ts';

@@ -16,8 +16,8 @@ import { Guardian } from '../../src/hosting/guardian/guardian.ts';
 import { eventually as within } from '../support/eventually.ts';
 import { fastClock } from '../support/fast-clock.ts';
 import { mortal } from '../support/mortal.ts';
-import { AbsentHome, DONE } from '../support/absent-home.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { AbsentHome, DONE } from './support/absent-home.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /**
  * The guardian on a real API server, under the account, rights and fences that people apply. There is no kubelet: the test

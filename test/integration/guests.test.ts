@@ -20,8 +20,8 @@ import { RESULT_GATE } from '../../src/hosting/guardian/result.ts';
 import { parseMilli } from '../../src/lib/quantity.ts';
 import { refusalOf } from '../../src/provider/pods/refusal.ts';
 import { eventually } from '../support/eventually.ts';
-import { printed } from '../support/rights-cluster.ts';
-import { SYSTEM, WebhookLab } from '../support/webhook-lab.ts';
+import { printed } from '../support/labs/rights-cluster.ts';
+import { SYSTEM, WebhookLab } from '../support/labs/webhook-lab.ts';
 
 /** A peer with its own credential, two tenant namespaces and four CPUs over both, before a real API server. */
 

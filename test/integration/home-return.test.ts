@@ -11,9 +11,9 @@ import {
 } from '../../src/api/names.ts';
 import { leases, pods } from '../../src/api/resources.ts';
 import type { Pod, PodSpec, PodStatus } from '../../src/api/wire.ts';
-import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 
 /** The home shows that it is there, goes away, and comes back to what a guardian, played here, has made of its pods. */
 

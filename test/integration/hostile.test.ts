@@ -21,9 +21,9 @@ import {
   HOSTILE_OBJECTS,
   requestOf,
   type HostileRow,
-} from '../support/hostile-objects.ts';
-import { MARKS, OURS, THEIRS, aPod, objectOf, pathOf } from '../support/hostile-row.ts';
-import { RightsCluster, type Answer, type Caller } from '../support/rights-cluster.ts';
+} from '../support/hostile/objects.ts';
+import { MARKS, OURS, THEIRS, aPod, objectOf, pathOf } from '../support/hostile/row.ts';
+import { RightsCluster, type Answer, type Caller } from '../support/labs/rights-cluster.ts';
 import { CONTEXT, homePod } from '../unit/provider/support/pods.ts';
 
 /**

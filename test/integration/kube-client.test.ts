@@ -12,7 +12,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import type { Cluster } from '../../lab/cluster.ts';
 import { describeKubeClient } from '../contract/kube-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster } from '../support/rights-cluster.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** The client, the informer and what stands on them, against a real API server. */
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { announcementData } from '../../src/api/own-announcement.ts';
-import type { LanAgentLine, LanAgentOptions } from '../support/lan-agent.ts';
+import type { LanAgentLine, LanAgentOptions } from '../support/network/lan-agent.ts';
 import { eventually as eventuallyWithin } from '../support/eventually.ts';
-import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/lan-lab.ts';
+import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
 
 /** LAN discovery over real multicast, and against avahi. */
 

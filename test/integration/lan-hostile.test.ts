@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually as eventuallyWithin } from '../support/eventually.ts';
-import type { LanAgentOptions } from '../support/lan-agent.ts';
-import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/lan-lab.ts';
-import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/lan-packets.ts';
+import type { LanAgentOptions } from '../support/network/lan-agent.ts';
+import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
+import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/network/lan-packets.ts';
 
 /** LAN discovery over real multicast, with somebody on the segment who means harm. */
 

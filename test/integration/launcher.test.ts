@@ -12,8 +12,8 @@ import { parseConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { AGENTS, LauncherLab, RBAC, SYSTEM, account, wanted } from '../support/launcher-lab.ts';
-import { printed, type Caller } from '../support/rights-cluster.ts';
+import { AGENTS, LauncherLab, RBAC, SYSTEM, account, wanted } from '../support/labs/launcher-lab.ts';
+import { printed, type Caller } from '../support/labs/rights-cluster.ts';
 
 /** Agents started under the rights of the `cluster` role on a real API server, and what they may then do. */
 

@@ -19,8 +19,8 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
-import { LendingWorld, type Peer } from '../support/lending-world.ts';
-import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+import { LendingWorld, type Peer } from '../support/peering/lending-world.ts';
+import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
 
 /**
  * Lending on a real API server, under the account and the rights that people apply for the `cluster` role: what

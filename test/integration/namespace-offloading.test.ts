@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { namespaceOffloadingDefinition } from '../../src/api/crd/namespace-offloading.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What a real API server makes of NamespaceOffloadings: their rules, their defaults, their words. */
 

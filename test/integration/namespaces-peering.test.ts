@@ -12,7 +12,7 @@ import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { virtualNodes, type NamespaceMapping } from '../../src/api/virtual-node.ts';
 import type { Namespace } from '../../src/api/wire.ts';
 import { hasCode } from '../../src/lib/errors.ts';
-import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
+import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** Namespaces that stretch to a cluster and back, as whole processes over real API servers. */
 

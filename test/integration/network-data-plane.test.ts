@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { NetworkAccess } from '../../src/api/tunnel.ts';
-import { expectTalk, lend, type Party, party, refusedBy, settled } from '../support/plane-checks.ts';
-import { PlaneLab, planeLabProblem } from '../support/plane-lab.ts';
-import { type PlanePod, TCP_PORT } from '../support/plane-node.ts';
-import { join, joinThrough } from '../support/plane-tunnels.ts';
+import { expectTalk, lend, type Party, party, refusedBy, settled } from '../support/network/plane-checks.ts';
+import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
+import { type PlanePod, TCP_PORT } from '../support/network/plane-node.ts';
+import { join, joinThrough } from '../support/network/plane-tunnels.ts';
 
 /** The plans of gateway and node in real network namespaces, without Kubernetes. */
 

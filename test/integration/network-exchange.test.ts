@@ -9,7 +9,7 @@ import type { OwnNetwork } from '../../src/api/own-network.ts';
 import { configMaps } from '../../src/api/resources.ts';
 import { tunnels } from '../../src/api/tunnel.ts';
 import type { Tunnel } from '../../src/api/tunnel.ts';
-import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
+import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** What two whole processes, against real API servers, agree on for a network that a pretended gateway would carry. */
 

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { run } from '../../lab/run.ts';
 import type { HostConfig, RouteConfig } from '../../src/network/host/host-config.ts';
 import { eventually } from '../support/eventually.ts';
-import { gateway, manyRoutes, node, none } from '../support/host-configs.ts';
-import { HostLab, hostLabProblem, type HostProcess } from '../support/host-lab.ts';
+import { gateway, manyRoutes, node, none } from './support/host-configs.ts';
+import { HostLab, hostLabProblem, type HostProcess } from './support/host-lab.ts';
 
 /** The network of a host as one value, on real network namespaces. */
 

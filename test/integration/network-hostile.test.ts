@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { peerName } from '../../src/network/plan/names.ts';
 import { eventually } from '../support/eventually.ts';
-import { attack, expectTalk, lend, party, refusedBy } from '../support/plane-checks.ts';
-import { PlaneLab, planeLabProblem } from '../support/plane-lab.ts';
-import { UDP_PORT } from '../support/plane-node.ts';
-import { join } from '../support/plane-tunnels.ts';
+import { attack, expectTalk, lend, party, refusedBy } from '../support/network/plane-checks.ts';
+import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
+import { UDP_PORT } from '../support/network/plane-node.ts';
+import { join } from '../support/network/plane-tunnels.ts';
 
 /** A peer that sends through its tunnel whatever it likes. */
 

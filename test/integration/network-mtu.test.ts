@@ -1,8 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { binaries } from '../../lab/binaries.ts';
-import { MtuBed, mtuBedProblem, type Middle } from '../support/mtu-bed.ts';
-import type { LinePrinter } from '../support/lan-lab.ts';
-import type { MtuStreamLine } from '../support/mtu-stream.ts';
+import { MtuBed, mtuBedProblem, type Middle } from './support/mtu-bed.ts';
+import type { LinePrinter } from '../support/network/lan-lab.ts';
+import type { MtuStreamLine } from './support/mtu-stream.ts';
 
 const problem = mtuBedProblem();
 const MEGABYTE = 2 ** 20;

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 
 import type { TableConfig } from '../../src/network/host/host-config.ts';
-import { Netns, netnsProblem } from '../support/in-netns.ts';
-import { peersTable, tableConfig } from '../support/table-configs.ts';
+import { Netns, netnsProblem } from '../support/network/in-netns.ts';
+import { peersTable, tableConfig } from '../support/network/table-configs.ts';
 import { fc } from '../support/property.ts';
 
 const MODULE = 'network/host/nftables/table.ts';

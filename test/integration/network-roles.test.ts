@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { eventually as eventuallyWithin } from '../support/eventually.ts';
-import { planeLabProblem } from '../support/plane-lab.ts';
-import {
-  FAR_GATEWAY,
-  longestGap,
-  ping,
-  RolesLab,
-  rolesSoonMs,
-  type RolesSide,
-} from '../support/roles-lab.ts';
+import { planeLabProblem } from '../support/network/plane-lab.ts';
+import { FAR_GATEWAY, longestGap, ping, RolesLab, rolesSoonMs, type RolesSide } from './support/roles-lab.ts';
 
 /** The roles `gateway` and `node` as programs in network namespaces, with real API servers and wireguard-go. */
 

@@ -12,7 +12,7 @@ import type {
 } from '../../src/network/host/host-config.ts';
 import { generateKey, type KeyPair } from '../../src/network/host/wireguard/keys.ts';
 import { eventually } from '../support/eventually.ts';
-import { Netns, netnsProblem } from '../support/in-netns.ts';
+import { Netns, netnsProblem } from '../support/network/in-netns.ts';
 
 const MODULE = 'network/host/wireguard/wireguard.ts';
 const TIMEOUT_MS = 240_000;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { AddressPort } from '../../src/api/tunnel.ts';
 import { eventually } from '../support/eventually.ts';
-import { expectTalk, lend, party } from '../support/plane-checks.ts';
-import { PlaneLab, planeLabProblem } from '../support/plane-lab.ts';
-import { TCP_PORT, UDP_PORT, type PlanePod } from '../support/plane-node.ts';
-import { join, joinThrough } from '../support/plane-tunnels.ts';
+import { expectTalk, lend, party } from '../support/network/plane-checks.ts';
+import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
+import { TCP_PORT, UDP_PORT, type PlanePod } from '../support/network/plane-node.ts';
+import { join, joinThrough } from '../support/network/plane-tunnels.ts';
 
 /** What packets of a peer reach of Services that it is offered. */
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
 
 /** What the account of the `cluster` role may do to Services and EndpointSlices, on a real API server. */
 

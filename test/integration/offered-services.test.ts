@@ -7,7 +7,7 @@ import { tunnels, type Tunnel } from '../../src/api/tunnel.ts';
 import type { EndpointSlice, KubeObject, Service } from '../../src/api/wire.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import { translate } from '../../src/network/views.ts';
-import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
+import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** A database of Milan that is used in Rome, as two whole processes and real API servers see it. */
 

@@ -20,7 +20,7 @@ import { ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** Controller, release and webhook on a real API server, with the rights of the `cluster` role and no others. */
 

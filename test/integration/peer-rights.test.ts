@@ -7,8 +7,8 @@ import { printYaml } from '../../src/cli/manifests-output.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
 import { draftContract } from '../../src/peering/contract/contract.ts';
 import { forgeTenancy } from '../../src/hosting/tenants/tenancy.ts';
-import { allowed, servedResources, serviceAccount } from '../support/access-reviews.ts';
-import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+import { allowed, servedResources, serviceAccount } from '../support/labs/access-reviews.ts';
+import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
 import { NOW_MS, anOffer } from '../unit/peering/support/offers.ts';
 
 /**

@@ -14,7 +14,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { clusterIndexes, Clusters } from '../../src/peering/clusters/clusters.ts';
 import { CLUSTERS_RIGHTS, CLUSTERS_SYSTEM_RIGHTS } from '../../src/peering/clusters/rights.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 import { linked, MILAN, OWN, ROME } from '../unit/peering/clusters/support/objects.ts';
 import { FakeLinks, FakeReports } from '../unit/peering/clusters/support/world.ts';
 

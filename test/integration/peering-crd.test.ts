@@ -7,7 +7,7 @@ import { DEFINITIONS } from '../../src/api/crd/index.ts';
 import type { Schema } from '../../src/api/crd/schema.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What a real API server makes of the kinds of peering: their rules, their defaults, their words. */
 

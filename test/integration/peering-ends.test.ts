@@ -3,10 +3,10 @@ import { advertisements } from '../../src/api/advertisement.ts';
 import { type PeeringPhase, foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
-import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
+import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 import { short } from '../support/long.ts';
 import { chanceOf, testSeed } from '../support/seed.ts';
-import { type Write, WriteWatch } from '../support/write-watch.ts';
+import { type Write, WriteWatch } from './support/write-watch.ts';
 
 /** Peerings between whole processes that are killed on the way in, and ended in every way. */
 

@@ -7,8 +7,8 @@ import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../sr
 import { pods, secrets } from '../../src/api/resources.ts';
 import { searchDomains } from '../../src/api/search-domain.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
-import { zoneLines } from '../support/core-dns.ts';
-import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
+import { zoneLines } from '../support/network/core-dns.ts';
+import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** Clusters that find each other in every way there is, as whole processes on networks of their own. */
 

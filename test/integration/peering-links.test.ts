@@ -6,9 +6,9 @@ import { nodes, pods } from '../../src/api/resources.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KeyPair } from '../../src/lib/source.ts';
-import { announcementPacket } from '../support/lan-packets.ts';
+import { announcementPacket } from '../support/network/lan-packets.ts';
 import { short } from '../support/long.ts';
-import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/peering-lab.ts';
+import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
 /** Links between whole processes: who can dial whom, addresses that change, and those who mean harm. */
 
@@ -203,7 +203,7 @@ describeInLab('two clusters that use each other', () => {
 
       // As milan, at mallory's endpoint.
       const packet = announcementPacket({ id: milan.id, address: mallory.address, name: 'milan' });
-      const script = new URL('../support/udp-send.ts', import.meta.url).pathname;
+      const script = new URL('../support/network/udp-send.ts', import.meta.url).pathname;
       const send = async (): Promise<string> =>
         mallory.cluster.node().exec([process.execPath, script], {
           stdin: JSON.stringify({
@@ -244,7 +244,7 @@ describeInLab('two clusters that use each other', () => {
     test(`${ATTACKS} malformed and oversized attempts are refused, and cost nothing`, async () => {
       const { Identity } = await import('../../src/peering/identity/identity.ts');
       const { issueLeaf } = await import('../../src/peering/identity/certificate.ts');
-      const { attack } = await import('../support/peering-attack.ts');
+      const { attack } = await import('./support/peering-attack.ts');
       const leaf = async (): Promise<KeyPair> =>
         issueLeaf(Identity.generate(), { nowMs: Date.now(), lifeMs: 3_600_000 });
       const [stranger, other, third] = [await leaf(), await leaf(), await leaf()];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
 import type { Pod, PodSpec } from '../../src/api/wire.ts';
-import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** Pods that the foreign cluster does not take, and changes that it refuses, on real API servers. */

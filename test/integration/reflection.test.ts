@@ -3,10 +3,10 @@ import type { ReflectionRule } from '../../src/api/reflection.ts';
 import { defineResource, events, ingresses, secrets, type ResourceType } from '../../src/api/resources.ts';
 import { virtualNodes, type VirtualNodeSpec } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
-import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
-import { applyYaml } from '../support/rights-cluster.ts';
-import { orNone } from '../support/services-lab.ts';
+import { applyYaml } from '../support/labs/rights-cluster.ts';
+import { orNone } from '../support/labs/services-lab.ts';
 
 /**
  * Objects of a kind that nobody here knows, and Ingresses, between two real API servers: by configuration alone, within the

@@ -23,8 +23,8 @@ import {
   RELEASE_SYSTEM_RIGHTS,
 } from '../../src/offloading/release/rights.ts';
 import { eventually } from '../support/eventually.ts';
-import { ACCOUNT, SYSTEM, rightsAccount } from '../support/rights-account.ts';
-import { RightsCluster } from '../support/rights-cluster.ts';
+import { ACCOUNT, SYSTEM, rightsAccount } from '../support/labs/rights-account.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /**
  * Release on a real API server with its real controllers, under an account that has the rights of its tables and, to read

@@ -24,10 +24,10 @@ import {
   servedResources,
   serviceAccount,
   type Account,
-} from '../support/access-reviews.ts';
+} from '../support/labs/access-reviews.ts';
 import { short } from '../support/long.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed, type AccountRef, type Caller } from '../support/rights-cluster.ts';
+import { RightsCluster, printed, type AccountRef, type Caller } from '../support/labs/rights-cluster.ts';
 
 /**
  * The rights that are written down, compared with what a real API server allows. One cluster plays both sides:

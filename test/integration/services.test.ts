@@ -4,7 +4,7 @@ import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { endpointSlices, nodes, pods, services } from '../../src/api/resources.ts';
 import { tunnels } from '../../src/api/tunnel.ts';
 import type { EndpointSlice, Service } from '../../src/api/wire.ts';
-import { NODE, type AgentLab } from '../support/agent-lab.ts';
+import { NODE, type AgentLab } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   addTunnel,
@@ -18,7 +18,7 @@ import {
   theirService,
   theirSlice,
   WAIT_MS,
-} from '../support/services-lab.ts';
+} from '../support/labs/services-lab.ts';
 
 /**
  * Services and their endpoints between two real API servers, while the test plays the tunnel: what appears over there,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { difference, requestCounts } from '../../bench/api-requests.ts';
 import { short } from '../support/long.ts';
-import { ENDPOINTS, SlicesLab } from '../support/slices-lab.ts';
+import { ENDPOINTS, SlicesLab } from '../support/labs/slices-lab.ts';
 
 /** Thousands of endpoints between two real API servers: how many writes that takes. How long is measured by bench/slices.ts. */
 

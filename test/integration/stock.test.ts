@@ -9,7 +9,7 @@ import { STOCK_RIGHTS } from '../../src/peering/offer/rights.ts';
 import { StockOffers } from '../../src/peering/offer/stock-offers.ts';
 import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster } from '../support/rights-cluster.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import { lendingPolicy } from '../unit/peering/support/stock.ts';
 
 /** What is free on a real API server, with the rights that the table gives and no others. */

@@ -25,9 +25,9 @@ import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { liveOrUndefined } from '../../src/provider/pods/remote-pods.ts';
 import type { Claim, Volume } from '../../src/provider/storage/claims.ts';
-import { AgentLab, NODE } from '../support/agent-lab.ts';
+import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
-import { applyYaml, printed } from '../support/rights-cluster.ts';
+import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
 
 /** Claims here and their volumes over there, with real schedulers, volume controllers, and the rights that are printed. */
 

@@ -19,9 +19,17 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually as within } from '../support/eventually.ts';
-import { LendingWorld, type Peer } from '../support/lending-world.ts';
-import { RightsCluster, printed, type Answer, type Caller } from '../support/rights-cluster.ts';
-import { RULE, aggregated, annotated, crd, ingress, withHost, withPath } from '../support/tenant-objects.ts';
+import { LendingWorld, type Peer } from '../support/peering/lending-world.ts';
+import { RightsCluster, printed, type Answer, type Caller } from '../support/labs/rights-cluster.ts';
+import {
+  RULE,
+  aggregated,
+  annotated,
+  crd,
+  ingress,
+  withHost,
+  withPath,
+} from '../support/hostile/tenant-objects.ts';
 
 /**
  * What a peer may bring into its tenant beside pods, on a real API server: Ingresses of the offered class, and kinds that

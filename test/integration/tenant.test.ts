@@ -8,7 +8,7 @@ import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed, type Caller } from '../support/rights-cluster.ts';
+import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
 
 /** What a peer meets on a real API server when it tries more than it was given. */
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { binaries } from '../../lab/binaries.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What a real API server makes of Tunnels: their rules, their defaults, their two writers. */
 

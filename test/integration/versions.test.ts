@@ -14,8 +14,8 @@ import {
   type PeerProgram,
   say,
   until,
-} from '../support/peering-lab.ts';
-import { type Checkout, previousCheckout } from '../support/previous.ts';
+} from '../support/labs/peering-lab.ts';
+import { type Checkout, previousCheckout } from '../support/labs/previous.ts';
 
 const { PeerProcess } = await import('../../lab/peer-process.ts');
 
@@ -35,7 +35,7 @@ else say(`the previous version is ${previous.commit}`);
 const describePrevious = typeof previous === 'string' ? describe.skip : describe;
 
 type Version = 'previous' | 'today' | 'future';
-const futureModule = new URL('../support/future-peer.ts', import.meta.url).pathname;
+const futureModule = new URL('./support/future-peer.ts', import.meta.url).pathname;
 
 function programOf(version: Version): PeerProgram {
   if (version === 'future') return { imports: [futureModule] };

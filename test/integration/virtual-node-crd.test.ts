@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { binaries } from '../../lab/binaries.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What the API server makes of the CustomResourceDefinition: its rules, its defaults, its words. */
 

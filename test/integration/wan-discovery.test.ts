@@ -14,9 +14,9 @@ import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Component } from '../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { CoreDns, type ZoneCluster, zoneLines } from '../support/core-dns.ts';
+import { CoreDns, type ZoneCluster, zoneLines } from '../support/network/core-dns.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/rights-cluster.ts';
+import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** DNS-SD over unicast DNS: CoreDNS on one side, ForeignClusters of a real API server on the other. */
 

@@ -8,7 +8,7 @@ import { AUTHORITY_LIFE_MS, BACKDATED_MS, makeAuthority } from '../../src/certif
 import { renewed } from '../../src/certificates/webhook/chain.ts';
 import { dataOf } from '../../src/certificates/webhook/stored-chain.ts';
 import { eventually } from '../support/eventually.ts';
-import { SYSTEM, WebhookLab } from '../support/webhook-lab.ts';
+import { SYSTEM, WebhookLab } from '../support/labs/webhook-lab.ts';
 
 /** A real API server asks the webhook of this process, which has the rights of the printed manifests and no others. */
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { aPod, statusOf } from '../../support/e2e-pods.ts';
-import { resize, untilAnswer } from '../../support/e2e-terminal.ts';
-import { TRANSPORTS, World } from '../../support/e2e-world.ts';
+import { aPod, statusOf } from '../../support/e2e/pods.ts';
+import { resize, untilAnswer } from './support/terminal.ts';
+import { TRANSPORTS, World } from './support/world.ts';
 
 const ECHO =
   'echo ready; while read -r line; do echo "heard $line"; echo "err $line" >&2; done; echo end of input';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { podPath } from '../../support/e2e-api.ts';
-import { aPod, statusOf } from '../../support/e2e-pods.ts';
-import { World } from '../../support/e2e-world.ts';
+import { podPath } from '../../support/e2e/api.ts';
+import { aPod, statusOf } from '../../support/e2e/pods.ts';
+import { World } from './support/world.ts';
 
 let world: World;
 

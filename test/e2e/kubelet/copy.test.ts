@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { aPod } from '../../support/e2e-pods.ts';
-import { TRANSPORTS, World } from '../../support/e2e-world.ts';
+import { aPod } from '../../support/e2e/pods.ts';
+import { TRANSPORTS, World } from './support/world.ts';
 
 const BYTES = 20 * 1024 * 1024;
 

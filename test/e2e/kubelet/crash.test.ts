@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Daemon } from '../../../lab/daemon.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { deploymentPath } from '../../support/e2e-api.ts';
-import { endOutside, startOutside } from '../../support/e2e-agent.ts';
-import { aDeployment, isReady, statusOf } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { deploymentPath } from '../../support/e2e/api.ts';
+import { endOutside, startOutside } from './support/agent.ts';
+import { aDeployment, isReady, statusOf } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 import { short } from '../../support/long.ts';
 import { seeded, type Chance } from '../../support/seed.ts';
 

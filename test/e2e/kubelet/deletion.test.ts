@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { deploymentPath, podPath } from '../../support/e2e-api.ts';
-import { aDeployment, aPod, conditionOf, isReady } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { deploymentPath, podPath } from '../../support/e2e/api.ts';
+import { aDeployment, aPod, conditionOf, isReady } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 /** Ignores SIGTERM. */
 const STUBBORN = 'trap "echo no" TERM; while :; do sleep 1 & wait $!; done';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { aPod } from '../../support/e2e-pods.ts';
-import { streamsOf } from '../../support/e2e-stream-metric.ts';
-import { resize, untilAnswer } from '../../support/e2e-terminal.ts';
-import { TRANSPORTS, World } from '../../support/e2e-world.ts';
+import { aPod } from '../../support/e2e/pods.ts';
+import { streamsOf } from './support/stream-metric.ts';
+import { resize, untilAnswer } from './support/terminal.ts';
+import { TRANSPORTS, World } from './support/world.ts';
 
 let world: World;
 

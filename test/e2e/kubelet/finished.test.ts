@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { podPath } from '../../support/e2e-api.ts';
-import { aPod, podSpec, statusOf } from '../../support/e2e-pods.ts';
-import { during } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { podPath } from '../../support/e2e/api.ts';
+import { aPod, podSpec, statusOf } from '../../support/e2e/pods.ts';
+import { during } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 const NAMESPACE = 'finished';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { aPod, BUSYBOX, statusOf } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { aPod, BUSYBOX, statusOf } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 /** Three old lines, then one each time the file /tmp/more grows. */
 const TALKER = 'echo one; echo two; echo three; touch /tmp/more; exec tail -n +1 -f /tmp/more';

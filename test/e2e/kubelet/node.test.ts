@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Node, Pod } from '../../../src/api/wire.ts';
-import { aPod, conditionOf, podSpec, statusOf } from '../../support/e2e-pods.ts';
-import { during, until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { aPod, conditionOf, podSpec, statusOf } from '../../support/e2e/pods.ts';
+import { during, until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 const NODE_PATH = '/api/v1/nodes/foreign';
 

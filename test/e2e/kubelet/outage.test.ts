@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 
 import type { VirtualNode } from '../../../src/api/virtual-node.ts';
 import type { Condition, Node, Pod } from '../../../src/api/wire.ts';
-import { aPod, isReady, statusOf } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { aPod, isReady, statusOf } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 const SECRET = '/api/v1/namespaces/tributary-system/secrets/foreign-kubeconfig';
 const ACCOUNT = '/api/v1/namespaces/tributary-peers/serviceaccounts';

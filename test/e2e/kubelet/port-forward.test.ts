@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { aPod } from '../../support/e2e-pods.ts';
-import { TRANSPORTS, World } from '../../support/e2e-world.ts';
+import { aPod } from '../../support/e2e/pods.ts';
+import { TRANSPORTS, World } from './support/world.ts';
 
 const SERVER =
   'mkdir -p /www; echo hello > /www/index.html; head -c 5000000 /dev/zero > /www/large;' +

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { corePath, podPath } from '../../support/e2e-api.ts';
-import { aPod, environment, isReady, statusOf } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { corePath, podPath } from '../../support/e2e/api.ts';
+import { aPod, environment, isReady, statusOf } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 const NAMESPACE = 'references';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { agentImageName } from '../../../lab/images-agent.ts';
-import { corePath } from '../../support/e2e-api.ts';
-import { aPod } from '../../support/e2e-pods.ts';
-import { World } from '../../support/e2e-world.ts';
+import { corePath } from '../../support/e2e/api.ts';
+import { aPod } from '../../support/e2e/pods.ts';
+import { World } from './support/world.ts';
 
 const NAMESPACE = 'tokens';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';

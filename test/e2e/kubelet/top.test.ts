@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { aPod } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { World } from '../../support/e2e-world.ts';
+import { aPod } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { World } from './support/world.ts';
 
 let world: World;
 

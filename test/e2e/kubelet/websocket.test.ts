@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { podPath } from '../../support/e2e-api.ts';
-import { aPod } from '../../support/e2e-pods.ts';
-import { ChannelSocket } from '../../support/e2e-web-socket.ts';
-import { World } from '../../support/e2e-world.ts';
+import { podPath } from '../../support/e2e/api.ts';
+import { aPod } from '../../support/e2e/pods.ts';
+import { ChannelSocket } from '../../support/e2e/web-socket.ts';
+import { World } from './support/world.ts';
 
 let world: World;
 

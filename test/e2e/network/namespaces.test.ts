@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { ABROAD, container, DONGLE, SERVE, spread, Stretched } from '../../support/e2e-namespaces.ts';
-import { CITIES, PROVIDERS, type City } from '../../support/e2e-network.ts';
-import { until } from '../../support/e2e-until.ts';
+import { ABROAD, container, DONGLE, SERVE, spread, Stretched } from './support/namespaces.ts';
+import { CITIES, PROVIDERS, type City } from './support/network.ts';
+import { until } from '../../support/e2e/until.ts';
 
 const NS = 'stretch';
 const NODES = ['milan', 'rome-1', 'turin'];

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { killIn } from '../../../lab/node-processes.ts';
 import type { Node } from '../../../lab/node.ts';
 import { translate } from '../../../src/network/views.ts';
-import { App, PORT } from '../../support/e2e-network-app.ts';
-import { difference, ofPeer, ours, snapshot, state } from '../../support/e2e-network-host.ts';
-import { Load, refusals, WatchedPorts } from '../../support/e2e-network-load.ts';
+import { App, PORT } from './support/app.ts';
+import { difference, ofPeer, ours, snapshot, state } from './support/host.ts';
+import { Load, refusals, WatchedPorts } from './support/load.ts';
 import {
   CITIES,
   conditionOf,
@@ -15,9 +15,9 @@ import {
   SHOP,
   type City,
   type Provider,
-} from '../../support/e2e-network.ts';
-import type { Place } from '../../support/e2e-network-pods.ts';
-import { until } from '../../support/e2e-until.ts';
+} from './support/network.ts';
+import type { Place } from './support/pods.ts';
+import { until } from '../../support/e2e/until.ts';
 
 /** Two cores run three clusters here: deadlines that the issue names are multiplied by this, and what was measured is printed. */
 const LOADED = 5;

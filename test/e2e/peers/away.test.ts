@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { HOME_LEASE } from '../../../src/api/names.ts';
 import type { PeeringRequest } from '../../../src/api/peering-request.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { corePath, podPath } from '../../support/e2e-api.ts';
-import { isNodeReady, Peers } from '../../support/e2e-peers.ts';
-import { aDeployment, aPod, isReady, SLEEP, statusOf } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
+import { corePath, podPath } from '../../support/e2e/api.ts';
+import { isNodeReady, Peers } from '../../support/e2e/peers.ts';
+import { aDeployment, aPod, isReady, SLEEP, statusOf } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
 
 /**
  * The home loses its power, all of it, and the node over there that runs its pods as well. The demonstration does the same for ten

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 
 import type { Program } from '../../../lab/demo/program.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { deploymentPath } from '../../support/e2e-api.ts';
-import { Peers } from '../../support/e2e-peers.ts';
-import { aDeployment, isReady, SLEEP } from '../../support/e2e-pods.ts';
-import { during, until } from '../../support/e2e-until.ts';
+import { deploymentPath } from '../../support/e2e/api.ts';
+import { Peers } from '../../support/e2e/peers.ts';
+import { aDeployment, isReady, SLEEP } from '../../support/e2e/pods.ts';
+import { during, until } from '../../support/e2e/until.ts';
 
 /** Emptying the virtual node as any other, with a budget, with a peer that is dead, and while the peering itself ends. */
 const NAMESPACE = 'drained';

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Pod } from '../../../src/api/wire.ts';
 import { parseQuantity } from '../../../src/lib/quantity.ts';
-import { deploymentPath, podPath } from '../../support/e2e-api.ts';
-import { containersOf, isNodeReady, isPending, Peers } from '../../support/e2e-peers.ts';
-import { aDeployment, aPod, isReady } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
+import { deploymentPath, podPath } from '../../support/e2e/api.ts';
+import { containersOf, isNodeReady, isPending, Peers } from '../../support/e2e/peers.ts';
+import { aDeployment, aPod, isReady } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
 
 const NAMESPACE = 'terms';
 const GROUP = '/apis/tributary.dev/v1alpha1';

@@ -3,11 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { deploymentPath } from '../../support/e2e-api.ts';
-import { BorrowLoad } from '../../support/e2e-peers-load.ts';
-import { containersOf, isNodeReady, Peers, type City } from '../../support/e2e-peers.ts';
-import { aDeployment, aPod, conditionOf, isReady } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
+import { deploymentPath } from '../../support/e2e/api.ts';
+import { BorrowLoad } from './support/load.ts';
+import { containersOf, isNodeReady, Peers, type City } from '../../support/e2e/peers.ts';
+import { aDeployment, aPod, conditionOf, isReady } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
 import { short } from '../../support/long.ts';
 
 const NAMESPACE = 'nat';

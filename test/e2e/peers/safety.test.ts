@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { CONDITION_OFFLOADED, STORAGE_PROVISIONER } from '../../../src/api/names.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { podPath } from '../../support/e2e-api.ts';
-import { Peers } from '../../support/e2e-peers.ts';
-import { aDeployment, aPod, BUSYBOX, conditionOf, isReady, SERVE, SLEEP } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { HOSTILE_HOME_PODS } from '../../support/hostile-objects.ts';
+import { podPath } from '../../support/e2e/api.ts';
+import { Peers } from '../../support/e2e/peers.ts';
+import { aDeployment, aPod, BUSYBOX, conditionOf, isReady, SERVE, SLEEP } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { HOSTILE_HOME_PODS } from '../../support/hostile/objects.ts';
 
 const NAMESPACE = 'guests';
 const APPS = `/apis/apps/v1/namespaces/${NAMESPACE}`;

@@ -4,11 +4,11 @@ import type { Program } from '../../../lab/demo/program.ts';
 import { agentImage, agentImageName } from '../../../lab/images-agent.ts';
 import { run } from '../../../lab/run.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { deploymentPath } from '../../support/e2e-api.ts';
-import { isNodeReady, Peers } from '../../support/e2e-peers.ts';
-import { aDeployment, isReady } from '../../support/e2e-pods.ts';
-import { until } from '../../support/e2e-until.ts';
-import { previousCheckout } from '../../support/previous.ts';
+import { deploymentPath } from '../../support/e2e/api.ts';
+import { isNodeReady, Peers } from '../../support/e2e/peers.ts';
+import { aDeployment, isReady } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
+import { previousCheckout } from '../../support/labs/previous.ts';
 
 /** The agent of live pods is replaced by that of another version, and nothing happens to the pods. */
 

@@ -3,19 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Program } from '../../../lab/demo/program.ts';
 import { GATEWAY_CONFIG_MAP, PRESHARED_SECRET } from '../../../src/api/own-network.ts';
 import { ANNOTATION_ROTATE } from '../../../src/api/names.ts';
-import { corePath } from '../../support/e2e-api.ts';
-import type { DatagramsReport } from '../../support/e2e-datagrams.ts';
-import {
-  mbits,
-  resumedAfter,
-  type Datagrams,
-  type Interval,
-  type PodPlace,
-} from '../../support/e2e-pod-place.ts';
-import type { City } from '../../support/e2e-peers.ts';
-import { SLEEP } from '../../support/e2e-pods.ts';
-import { Underlay } from '../../support/e2e-underlay.ts';
-import { during, until } from '../../support/e2e-until.ts';
+import { corePath } from '../../support/e2e/api.ts';
+import type { DatagramsReport } from './support/datagrams.ts';
+import { mbits, resumedAfter, type Datagrams, type Interval, type PodPlace } from './support/pod-place.ts';
+import type { City } from '../../support/e2e/peers.ts';
+import { SLEEP } from '../../support/e2e/pods.ts';
+import { Underlay } from './support/underlay.ts';
+import { during, until } from '../../support/e2e/until.ts';
 
 const NAMESPACE = 'under';
 const SYSTEM = 'tributary-system';

@@ -7,7 +7,7 @@ import { sharingPolicies, type SharingPolicy } from '../../../src/api/sharing-po
 import { virtualNodes } from '../../../src/api/virtual-node.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { aNode, aPod } from '../peering/support/stock.ts';
-import { ClusterRole } from '../../support/cluster-role.ts';
+import { ClusterRole } from './support/cluster-role.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /** One more is a cost for every API server: is its kind watched already, and only selected otherwise? */

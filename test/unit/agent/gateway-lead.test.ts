@@ -4,7 +4,7 @@ import { parseConfig } from '../../../src/config.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { RecordingHost } from '../../support/recording-host.ts';
+import { RecordingHost } from '../../support/network/recording-host.ts';
 
 const configOf = (options: Record<string, string>): ReturnType<typeof parseConfig> =>
   parseConfig({ options, env: {}, hostname: 'host' });

@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../../../lab/free-ports.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
 import { fastClock } from '../../support/fast-clock.ts';
 
 const ID = 'a'.repeat(26);

@@ -4,7 +4,7 @@ import { namespaces, pods } from '../../../src/api/resources.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import type { WantedAgent } from '../../../src/peering/ports.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const ID = 'a'.repeat(26);

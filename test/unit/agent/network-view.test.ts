@@ -4,7 +4,7 @@ import { tunnels } from '../../../src/api/tunnel.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const PEER = 'a'.repeat(26);

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { configMaps } from '../../../src/api/resources.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
-import { reachPair, type ReachPair } from '../../support/reach-pair.ts';
+import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
+import { reachPair, type ReachPair } from '../../support/peering/reach-pair.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {

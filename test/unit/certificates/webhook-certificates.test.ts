@@ -11,7 +11,7 @@ import { bundleOf, renewed, restMs, type Chain } from '../../../src/certificates
 import { WebhookCertificates } from '../../../src/certificates/webhook/certificates.ts';
 import { WebhookMetrics } from '../../../src/server/webhook/metrics.ts';
 import { chainOf, dataOf } from '../../../src/certificates/webhook/stored-chain.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -4,7 +4,7 @@ import { ManualSource } from '../../../src/discovery/manual.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { describeCandidateSource } from '../../contract/candidate-source.ts';
 import type { CandidateSourceWorld } from '../../contract/candidate-source.ts';
-import { FakeCollection } from '../../support/fake-collection.ts';
+import { FakeCollection } from '../../support/fake-api/fake-collection.ts';
 
 const OWN = 'own'.padEnd(26, 'z');
 

@@ -10,7 +10,7 @@ import type { Candidate, CandidateSource } from '../../../src/discovery/source.t
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');

@@ -6,7 +6,7 @@ import { type CacheOptions, Caches } from '../../../src/kube/caches.ts';
 import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
 import { fastClock } from '../../support/fast-clock.ts';
 
 const TEAM = 'team';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ClientEventRecorder } from '../../../src/kube/events.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 let server: FakeApi;

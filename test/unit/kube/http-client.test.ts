@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe } from '@jest/globals';
 import { namespaces } from '../../../src/api/resources.ts';
 import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
 import { describeKubeClient } from '../../contract/kube-client.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { fastClock } from '../../support/fast-clock.ts';
-import { FakeApiServer } from '../../support/fake-api-server.ts';
+import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
 
 describe('the contract within the process', () => {
   const api = new FakeApi({ clock: fastClock(100) });

@@ -5,9 +5,9 @@ import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer, type InformerOptions } from '../../../src/kube/informer.ts';
 import { keyOf } from '../../../src/kube/store.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import type { AnyObject } from '../../support/fake-storage.ts';
+import type { AnyObject } from '../../support/fake-api/storage.ts';
 
 let clock: FakeClock;
 let server: FakeApi;

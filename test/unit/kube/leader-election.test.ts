@@ -6,7 +6,7 @@ import { LeaseKeeper } from '../../../src/kube/lease-keeper.ts';
 import { LeaseRecord } from '../../../src/kube/lease.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const DURATION_MS = 15_000;

@@ -6,9 +6,9 @@ import { rereadToken } from '../../../src/kube/credentials.ts';
 import { type ClientOptions, type HttpClient, createClient } from '../../../src/kube/http-client.ts';
 import { selfSigned } from '../../support/certificate.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeApiServer, type FakeApiServerOptions } from '../../support/fake-api-server.ts';
+import { FakeApiServer, type FakeApiServerOptions } from '../../support/fake-api/fake-api-server.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { type TcpProxy, startTcpProxy } from '../../support/tcp-proxy.ts';
+import { type TcpProxy, startTcpProxy } from '../../support/network/tcp-proxy.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 

@@ -4,7 +4,7 @@ import type { ConfigMap, Pod } from '../../../src/api/wire.ts';
 import { addFinalizer, removeFinalizer } from '../../../src/kube/finalizers.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { patchMetadataIfDiffers, replaceIfDiffers, replaceStatusIfDiffers } from '../../../src/kube/write.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 let clock: FakeClock;

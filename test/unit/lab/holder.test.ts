@@ -12,7 +12,7 @@ import { describeLabs } from '../../../lab/status.ts';
 import { eventually } from '../../support/eventually.ts';
 
 jest.setTimeout(60_000);
-const SCRIPT = 'test/support/lab-holder.ts';
+const SCRIPT = 'test/unit/lab/support/lab-holder.ts';
 const RUN = 'TRIBUTARY_LAB_RUN';
 
 let root: string;
@@ -86,7 +86,7 @@ test('who waits says for whom, and goes on at the end of the other', async () =>
   const first = await another('demo');
   const second = await another('demo', 'wait');
   expect(second.stdout).toContain(
-    'progress: waiting for lab demo: held by node test/support/lab-holder.ts demo',
+    'progress: waiting for lab demo: held by node test/unit/lab/support/lab-holder.ts demo',
   );
   expect(second.stdout).not.toMatch(/^held/m);
   first.closeInput();

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { deepEqual } from '../../../src/lib/equality.ts';
 import { mergePatchOf } from '../../../src/lib/merge-patch.ts';
-import { mergePatch } from '../../support/patch.ts';
+import { mergePatch } from '../../support/fake-api/patch.ts';
 import { fc } from '../../support/property.ts';
 
 test.each([

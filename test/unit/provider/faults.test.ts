@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configMaps, pods } from '../../../src/api/resources.ts';
-import type { FakeApi } from '../../support/fake-api.ts';
+import type { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { World } from './support/world.ts';
 
 /** What must hold whatever goes wrong between the agent and its two API servers. */

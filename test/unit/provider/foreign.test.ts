@@ -4,7 +4,7 @@ import { namespaces, secrets } from '../../../src/api/resources.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { ForeignCluster } from '../../../src/provider/foreign.ts';
-import { FakeApi } from '../../support/fake-api.ts';
+import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const where = { namespace: 'tributary-system', name: 'milan' };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT, HOME_LEASE } from '../../../src/api/names.ts';
 import { leases } from '../../../src/api/resources.ts';
-import type { AnyObject } from '../../support/fake-storage.ts';
+import type { AnyObject } from '../../support/fake-api/storage.ts';
 import { World } from './support/world.ts';
 
 /** The home comes back to what the provider's guardian, played by the tests, has made of its pods. */

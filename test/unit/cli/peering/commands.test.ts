@@ -18,7 +18,7 @@ import { unpeerCommand } from '../../../../src/cli/peering/unpeer.ts';
 import { checkNetworkKey } from '../../../../src/peering/join/network-key.ts';
 import { parseJoinToken } from '../../../../src/peering/join/token.ts';
 import { LABEL_PEER } from '../../../../src/api/tenant-labels.ts';
-import { CliWorld } from '../../../support/cli-world.ts';
+import { CliWorld } from '../support/cli-world.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');
 const HOME = 'home'.padEnd(26, 'c');

@@ -4,8 +4,8 @@ import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { ANNOTATION_FORCE } from '../../../../src/api/names.ts';
 import { configMaps } from '../../../../src/api/resources.ts';
 import { peerCommand } from '../../../../src/cli/peering/peer.ts';
-import type { AnyObject } from '../../../support/fake-storage.ts';
-import { CliWorld } from '../../../support/cli-world.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
+import { CliWorld } from '../support/cli-world.ts';
 import { soon } from '../../../support/settle.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');

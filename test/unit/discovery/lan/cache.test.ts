@@ -5,8 +5,8 @@ import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
 import { Quota } from '../../../../src/discovery/lan/quota.ts';
 import type { LanRecord } from '../../../../src/discovery/lan/wire.ts';
 import { readPacket } from '../../../../src/discovery/lan/wire.ts';
-import type { AnnouncedCluster } from '../../../support/lan-packets.ts';
-import { announcementRecords } from '../../../support/lan-packets.ts';
+import type { AnnouncedCluster } from '../../../support/network/lan-packets.ts';
+import { announcementRecords } from '../../../support/network/lan-packets.ts';
 
 const ID = 'milan'.padEnd(26, 'a');
 const ROME = 'rome'.padEnd(26, 'b');

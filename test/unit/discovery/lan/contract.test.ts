@@ -5,7 +5,7 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import type { CandidateSourceWorld } from '../../../contract/candidate-source.ts';
 import { describeCandidateSource } from '../../../contract/candidate-source.ts';
 import { fastClock } from '../../../support/fast-clock.ts';
-import { LanWire, onlyInterface } from '../../../support/lan-wire.ts';
+import { LanWire, onlyInterface } from './support/lan-wire.ts';
 
 const OWN_ID = 'us'.padEnd(26, 'a');
 const TIMES = 20;

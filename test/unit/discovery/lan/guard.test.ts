@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { Guard } from '../../../../src/discovery/lan/guard.ts';
 import { RateLimit } from '../../../../src/discovery/lan/rate.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { announcementPacket } from '../../../support/lan-packets.ts';
-import { onlyInterface } from '../../../support/lan-wire.ts';
+import { announcementPacket } from '../../../support/network/lan-packets.ts';
+import { onlyInterface } from './support/lan-wire.ts';
 
 const from = (address: string, port = 5353): { address: string; port: number } => ({ address, port });
 const packet = announcementPacket({ id: 'milan'.padEnd(26, 'a'), address: '10.0.0.2' });

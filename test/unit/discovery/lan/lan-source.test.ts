@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { announcementPacket } from '../../../support/lan-packets.ts';
-import { onlyInterface } from '../../../support/lan-wire.ts';
-import { HOST, INSTANCE, LanRig, MILAN, named, OTHER, SERVICE } from '../../../support/lan-rig.ts';
+import { announcementPacket } from '../../../support/network/lan-packets.ts';
+import { onlyInterface } from './support/lan-wire.ts';
+import { HOST, INSTANCE, LanRig, MILAN, named, OTHER, SERVICE } from './support/lan-rig.ts';
 
 const ROME = 'rome'.padEnd(26, 'b');
 

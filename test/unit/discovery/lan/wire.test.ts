@@ -3,7 +3,7 @@ import { decode, encode } from 'dns-packet';
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
 import { Quota } from '../../../../src/discovery/lan/quota.ts';
 import { queryPackets, readPacket } from '../../../../src/discovery/lan/wire.ts';
-import { announcementPacket, loopPacket } from '../../../support/lan-packets.ts';
+import { announcementPacket, loopPacket } from '../../../support/network/lan-packets.ts';
 import { fc } from '../../../support/property.ts';
 
 const whole = announcementPacket(

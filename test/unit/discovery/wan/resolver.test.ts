@@ -7,8 +7,8 @@ import { Resolver } from '../../../../src/discovery/wan/resolver.ts';
 import { parseServers, serverText } from '../../../../src/discovery/wan/servers.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { errorMessage } from '../../../../src/lib/errors.ts';
-import type { Asked } from '../../../support/dns-server.ts';
-import { DnsServer } from '../../../support/dns-server.ts';
+import type { Asked } from './support/dns-server.ts';
+import { DnsServer } from './support/dns-server.ts';
 import { fc } from '../../../support/property.ts';
 
 const NAME = 'milan.example.org';

@@ -6,16 +6,16 @@ import { BrowsedDomain, type Pace } from '../../../../src/discovery/wan/domain.t
 import type { DomainLook } from '../../../../src/discovery/wan/look.ts';
 import type { Candidate } from '../../../../src/discovery/source.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import type { Asked } from '../../../support/dns-server.ts';
+import type { Asked } from './support/dns-server.ts';
 import { WanSource } from '../../../../src/discovery/wan/wan-source.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { describeCandidateSource } from '../../../contract/candidate-source.ts';
 import type { CandidateSourceWorld } from '../../../contract/candidate-source.ts';
-import { DnsServer, announced } from '../../../support/dns-server.ts';
+import { DnsServer, announced } from './support/dns-server.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 
 const OWN = 'own'.padEnd(26, 'z');
 const DOMAIN = 'clusters.example.org';

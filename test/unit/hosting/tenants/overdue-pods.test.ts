@@ -3,7 +3,7 @@ import { namespaces, pods } from '../../../../src/api/resources.ts';
 import type { Namespace } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { endOverduePods, lookAtEndingMs } from '../../../../src/hosting/tenants/overdue-pods.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const DAY = 24 * 3600;

@@ -6,7 +6,7 @@ import * as rights from '../../../../src/peering/lending/rights.ts';
 import { forgeLendingStatics } from '../../../../src/peering/lending/statics.ts';
 import { forgeTenancy, type Tenancy } from '../../../../src/hosting/tenants/tenancy.ts';
 import { NOW_MS, anOffer } from '../../peering/support/offers.ts';
-import { tenantPolicyLines } from '../../../support/tenant-policy-names.ts';
+import { tenantPolicyLines } from './support/tenant-policy-names.ts';
 
 const consumer = 'a'.repeat(26);
 const amounts = { cpu: '2', memory: '4Gi', pods: '10', storage: '10Gi', 'example.com/gpu': '1' };

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { forgeTenant } from '../../../../src/hosting/tenants/tenant.ts';
 import { PEER_RIGHTS } from '../../../../src/hosting/tenants/rights.ts';
-import { tenantPolicyLines } from '../../../support/tenant-policy-names.ts';
+import { tenantPolicyLines } from './support/tenant-policy-names.ts';
 
 const objects = forgeTenant({ peer: 'rome', namespaces: ['a', 'b'] });
 const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);

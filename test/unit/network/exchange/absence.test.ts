@@ -11,9 +11,9 @@ import { Informer } from '../../../../src/kube/informer.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { ABSENT_MS, GatewayAbsence } from '../../../../src/network/exchange/absence.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { tunnelOf } from '../../../support/tunnels.ts';
+import { tunnelOf } from '../../../support/network/tunnels.ts';
 
 const NAMESPACE = 'tributary-system';
 const LEASE = { name: GATEWAY_LEASE, namespace: NAMESPACE };

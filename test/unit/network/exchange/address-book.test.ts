@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { PeerView } from '../../../../src/api/tunnel.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { AddressBook } from '../../../../src/network/exchange/address-book.ts';
-import { tunnelOf } from '../../../support/tunnels.ts';
+import { tunnelOf } from '../../../support/network/tunnels.ts';
 
 const pods = (prefix: string): { prefix: string; use: 'Pods' }[] => [{ prefix, use: 'Pods' }];
 

@@ -5,7 +5,7 @@ import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { ExchangeOptions } from '../../../../src/network/exchange/exchange.ts';
 import { presharedKey } from '../../../../src/network/exchange/preshared.ts';
 import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
-import type { AnyObject } from '../../../support/fake-storage.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
 import { World, joined, keyOf, link, peered, unpeered, clock } from './support/world.ts';
 
 /** Two and three whole exchanges, joined back to back, against API servers in memory. */

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import { blamed } from '../../../../src/network/gateway/blame.ts';
 import type { HostProblem } from '../../../../src/network/host/host-config.ts';
-import { tunnelOf } from '../../../support/tunnels.ts';
+import { tunnelOf } from '../../../support/network/tunnels.ts';
 
 const seenAs = (name: string, pods: string, external: string): Tunnel =>
   tunnelOf(name, {

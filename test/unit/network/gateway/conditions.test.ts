@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import { tunnelConditions, type TunnelObservation } from '../../../../src/network/gateway/conditions.ts';
-import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
+import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const SEEN: TunnelObservation = {

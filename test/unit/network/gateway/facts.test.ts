@@ -9,7 +9,7 @@ import {
   tenantsByPeer,
   type PeersInput,
 } from '../../../../src/network/gateway/facts.ts';
-import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
+import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
 const pod = (namespace: string, ip: string, more: { spec?: object; status?: object } = {}): Pod =>
   ({

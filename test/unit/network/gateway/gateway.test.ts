@@ -14,10 +14,10 @@ import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/ga
 import type { TunnelSample } from '../../../../src/network/gateway/ports.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
 import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/prober.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { RecordingHost } from '../../../support/recording-host.ts';
-import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
+import { RecordingHost } from '../../../support/network/recording-host.ts';
+import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
 const NAMESPACE = 'tributary-system';
 const TYPES = [tunnels, virtualNodes] as ResourceType<KubeObject>[];

@@ -9,7 +9,7 @@ import { ignoring } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { KeyKeeper } from '../../../../src/network/gateway/key.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const NAMESPACE = 'tributary-system';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { collisions, LocalRoutes, localRoutes } from '../../../../src/network/gateway/local-routes.ts';
-import { RecordingHost } from '../../../support/recording-host.ts';
-import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
+import { RecordingHost } from '../../../support/network/recording-host.ts';
+import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
 test('networks beside ours, in the fewest prefixes and in order', () => {
   const destinations = [

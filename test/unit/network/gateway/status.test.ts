@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { TunnelConnection } from '../../../../src/api/tunnel.ts';
 import type { WantedCondition } from '../../../../src/api/conditions.ts';
 import { connectionOf, statusPatch, type StatusPatch } from '../../../../src/network/gateway/status.ts';
-import { tunnelOf } from '../../../support/tunnels.ts';
+import { tunnelOf } from '../../../support/network/tunnels.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const KNOWN: TunnelConnection = {

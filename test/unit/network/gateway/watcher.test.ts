@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { PeerWatch } from '../../../../src/network/gateway/watcher.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { tunnelOf } from '../../../support/tunnels.ts';
+import { tunnelOf } from '../../../support/network/tunnels.ts';
 
 test('when bytes last came is told by their count, not by what it was at the first look', async () => {
   const clock = new FakeClock();

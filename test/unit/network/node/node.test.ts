@@ -10,10 +10,10 @@ import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { FENCE_MS, fenceIn, gatewayNodeOf } from '../../../../src/network/node/facts.ts';
 import { NodeNetwork } from '../../../../src/network/node/node.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { RecordingHost } from '../../../support/recording-host.ts';
-import { NETWORK, tunnelOf } from '../../../support/tunnels.ts';
+import { RecordingHost } from '../../../support/network/recording-host.ts';
+import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
 const NAMESPACE = 'tributary-system';
 

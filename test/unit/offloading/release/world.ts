@@ -12,7 +12,7 @@ import type { Clock } from '../../../../src/lib/clock.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Release } from '../../../../src/offloading/release/release.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { cluster, refused, REPLICA_SET } from './support.ts';
 

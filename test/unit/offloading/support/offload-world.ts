@@ -19,7 +19,7 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import { Offloading } from '../../../../src/offloading/offloading.ts';
 import type { NamespaceStanding } from '../../../../src/offloading/ports.ts';
 import { Remake } from '../../../../src/offloading/release/remake.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 /** In which the controller has come to an end with whatever it was given to do. */

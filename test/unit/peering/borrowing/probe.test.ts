@@ -4,7 +4,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { checkedAccess, probe, type ProbeOptions } from '../../../../src/peering/borrowing/probe.ts';
 import { selfSigned } from '../../../support/certificate.ts';
-import { FakeApiServer } from '../../../support/fake-api-server.ts';
+import { FakeApiServer } from '../../../support/fake-api/fake-api-server.ts';
 
 // Two busy cores are enough.
 jest.setTimeout(30_000);

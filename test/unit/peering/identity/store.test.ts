@@ -6,7 +6,7 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import { ClusterIdentity } from '../../../../src/peering/identity/cluster-identity.ts';
 import { verifySignature } from '../../../../src/peering/identity/identity.ts';
 import { IDENTITY_NAME, loadIdentity, readClusterID } from '../../../../src/peering/identity/store.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const namespace = 'tributary-system';

@@ -3,7 +3,7 @@ import { secrets } from '../../../../src/api/resources.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { JoinTokens } from '../../../../src/peering/join/tokens.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const OWN = 'o'.repeat(26);

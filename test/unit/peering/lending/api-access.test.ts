@@ -3,7 +3,7 @@ import { configMaps, endpointSlices } from '../../../../src/api/resources.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { ApiAccessFinder, type ApiAccessOptions } from '../../../../src/peering/lending/api-access.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 let api: FakeApi;

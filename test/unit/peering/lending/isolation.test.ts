@@ -4,9 +4,9 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { configMaps, namespaces, networkPolicies, runtimeClasses } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
+import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 
 /** The NetworkPolicy of a tenant follows what the network says, and stands whoever touches it. */
 

@@ -3,9 +3,9 @@ import { flowSchemas, namespaces, roleBindings, serviceAccounts } from '../../..
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
+import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 import { mortal } from '../../../support/mortal.ts';
 
 /** Killed after each write that there is, and started again: always the same end. */

@@ -11,9 +11,9 @@ import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { Condition } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
+import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 
 /** Further kinds of a SharingPolicy: what of them a peer gets, and that nothing else hangs on them. */
 

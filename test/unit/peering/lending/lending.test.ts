@@ -4,9 +4,9 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { checkOffer } from '../../../../src/peering/offer/check.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld } from '../../../support/lending-world.ts';
+import { LendingWorld } from '../../../support/peering/lending-world.ts';
 
 jest.setTimeout(30_000);
 

@@ -3,9 +3,9 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { namespaces } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld, type Peer } from '../../../support/lending-world.ts';
+import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 
 jest.setTimeout(30_000);
 

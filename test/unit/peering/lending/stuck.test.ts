@@ -3,9 +3,9 @@ import { namespaces } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { LendingWorld } from '../../../support/lending-world.ts';
+import { LendingWorld } from '../../../support/peering/lending-world.ts';
 
 /** Time is the test's own here: what waits, for how long, and what happens then. */
 

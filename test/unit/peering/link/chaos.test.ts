@@ -3,10 +3,10 @@ import { expect, test } from '@jest/globals';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode } from '../../../support/peering-node.ts';
+import { PeeringNode } from '../../../support/peering/peering-node.ts';
 import { seeded, type Chance } from '../../../support/seed.ts';
-import { startTcpProxy } from '../../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../../support/tcp-proxy.ts';
+import { startTcpProxy } from '../../../support/network/tcp-proxy.ts';
+import type { TcpProxy } from '../../../support/network/tcp-proxy.ts';
 
 const times = { heartbeatMs: 40, heartbeatMisses: 3, baseMs: 20, capMs: 200, stableMs: 300, connectMs: 500 };
 

@@ -7,10 +7,10 @@ import { issueLeaf } from '../../../../src/peering/identity/certificate.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { Dialer } from '../../../../src/peering/link/dialer.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode, linked } from '../../../support/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering-node.ts';
-import { startTcpProxy } from '../../../support/tcp-proxy.ts';
-import type { TcpProxy } from '../../../support/tcp-proxy.ts';
+import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
+import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
+import { startTcpProxy } from '../../../support/network/tcp-proxy.ts';
+import type { TcpProxy } from '../../../support/network/tcp-proxy.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
 async function start(options: PeeringNodeOptions = {}): Promise<PeeringNode> {

@@ -12,9 +12,9 @@ import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { Dialer } from '../../../../src/peering/link/dialer.ts';
 import { Variable } from '../../../../src/lib/source.ts';
 import type { KeyPair } from '../../../../src/lib/source.ts';
-import { badMessage } from '../../../support/bad-message.ts';
+import { badMessage } from '../../../support/peering/bad-message.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode, linked } from '../../../support/peering-node.ts';
+import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
 import { fc } from '../../../support/property.ts';
 import { seeded } from '../../../support/seed.ts';
 

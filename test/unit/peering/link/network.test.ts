@@ -11,8 +11,8 @@ import type {
 } from '../../../../src/peering/protocol/documents.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
-import { PeeringNode, linked } from '../../../support/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering-node.ts';
+import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
+import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 
 /** The network's document on a link: a third side, which neither makes nor keeps a peering. */

@@ -7,8 +7,8 @@ import { TributaryError } from '../../../../src/lib/errors.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { issueLeaf } from '../../../../src/peering/identity/certificate.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode, linked } from '../../../support/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering-node.ts';
+import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
+import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 
 let nodes: PeeringNode[] = [];
 async function start(options: PeeringNodeOptions = {}): Promise<PeeringNode> {

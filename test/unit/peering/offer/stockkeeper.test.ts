@@ -9,9 +9,9 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import { keepPod } from '../../../../src/peering/offer/stock-objects.ts';
 import { StockOffers } from '../../../../src/peering/offer/stock-offers.ts';
 import { counts, Stockkeeper } from '../../../../src/peering/offer/stockkeeper.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import type { AnyObject } from '../../../support/fake-storage.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
 import { aNode, aPod, lendingPolicy } from '../support/stock.ts';
 
 const PEER = 'c'.repeat(26);

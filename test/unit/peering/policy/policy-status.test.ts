@@ -10,9 +10,9 @@ import {
   type PolicyEffect,
   PolicyStatusKeeper,
 } from '../../../../src/peering/policy/policy-status.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { FakeCollection } from '../../../support/fake-collection.ts';
+import { FakeCollection } from '../../../support/fake-api/fake-collection.ts';
 import { soon } from '../../../support/settle.ts';
 
 let clock: FakeClock;

@@ -4,7 +4,7 @@ import { decode, encode } from '../../../../src/peering/link/message.ts';
 import type { Message } from '../../../../src/peering/link/message.ts';
 import { checkDocuments } from '../../../../src/peering/protocol/forms.ts';
 import { parseUntrusted, plainText } from '../../../../src/peering/protocol/validate.ts';
-import { badMessage } from '../../../support/bad-message.ts';
+import { badMessage } from '../../../support/peering/bad-message.ts';
 import { fc } from '../../../support/property.ts';
 
 /** What it threw, where that is anything but a refusal in one line. */

@@ -15,7 +15,7 @@ import { TributaryError } from '../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger as log } from '../../../../src/lib/log.ts';
 import { UsedServices } from '../../../../src/peering/services/used.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 /** Home Services of a provider over a simulated API server. */

@@ -1,6 +1,6 @@
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
-import type { FakeApi } from '../../../support/fake-api.ts';
-import type { AnyObject, Change } from '../../../support/fake-storage.ts';
+import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
+import type { AnyObject, Change } from '../../../support/fake-api/storage.ts';
 import type { ForeignKubelet } from './foreign-kubelet.ts';
 
 const TERMINAL = new Set(['Succeeded', 'Failed']);

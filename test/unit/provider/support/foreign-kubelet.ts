@@ -1,6 +1,6 @@
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
-import type { FakeApi } from '../../../support/fake-api.ts';
-import { type AnyObject, timestamp } from '../../../support/fake-storage.ts';
+import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
+import { type AnyObject, timestamp } from '../../../support/fake-api/storage.ts';
 
 /**
  * Scheduler and kubelet of the foreign cluster, in memory: places what is created, runs it, ends what is deleted. It

@@ -7,7 +7,7 @@ import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import type { NetworkView } from '../../../../src/provider/network-view.ts';
 import { Provider } from '../../../../src/provider/provider.ts';
-import { FakeApi } from '../../../support/fake-api.ts';
+import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { Auditor } from './auditor.ts';
 import { ForeignKubelet } from './foreign-kubelet.ts';

@@ -9,8 +9,8 @@ import { presentedChain, verifyChain } from '../../../../src/peering/identity/ve
 import { routeOf } from '../../../../src/server/peering/route.ts';
 import { Places } from '../../../../src/server/peering/places.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode } from '../../../support/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering-node.ts';
+import { PeeringNode } from '../../../support/peering/peering-node.ts';
+import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 
 let nodes: PeeringNode[] = [];
 async function start(options: PeeringNodeOptions = {}): Promise<PeeringNode> {

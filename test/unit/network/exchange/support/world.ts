@@ -13,9 +13,9 @@ import { silentLogger } from '../../../../../src/lib/log.ts';
 import type { NetworkDocument } from '../../../../../src/network/exchange/document.ts';
 import { Exchange } from '../../../../../src/network/exchange/exchange.ts';
 import type { ExchangeOptions } from '../../../../../src/network/exchange/exchange.ts';
-import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../../support/fake-clock.ts';
-import type { AnyObject } from '../../../../support/fake-storage.ts';
+import type { AnyObject } from '../../../../support/fake-api/storage.ts';
 
 /** Of all clusters of a test file. */
 export const clock: FakeClock = new FakeClock();

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { SetConfig } from '../../../../../src/network/host/host-config.ts';
 import { changesTo, stateWith, wishFor } from '../../../../../src/network/host/nftables/changes.ts';
 import { elementsOf } from '../../../../../src/network/host/nftables/element.ts';
-import { peersTable, tableConfig } from '../../../../support/table-configs.ts';
+import { peersTable, tableConfig } from '../../../../support/network/table-configs.ts';
 import { fc } from '../../../../support/property.ts';
 
 const set = (keys: readonly string[], more: Partial<SetConfig> = {}): SetConfig => ({

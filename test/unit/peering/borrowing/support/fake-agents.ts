@@ -3,8 +3,8 @@ import { leases, nodes } from '../../../../../src/api/resources.ts';
 import type { VirtualNode } from '../../../../../src/api/virtual-node.ts';
 import { TributaryError } from '../../../../../src/lib/errors.ts';
 import type { AgentLauncher, WantedAgent } from '../../../../../src/peering/ports.ts';
-import type { FakeApi } from '../../../../support/fake-api.ts';
-import type { AnyObject } from '../../../../support/fake-storage.ts';
+import type { FakeApi } from '../../../../support/fake-api/fake-api.ts';
+import type { AnyObject } from '../../../../support/fake-api/storage.ts';
 
 export const VIRTUAL_NODES = 'virtualnodes.tributary.dev';
 export const LEASES = 'leases.coordination.k8s.io';

@@ -12,9 +12,9 @@ import { Borrowing } from '../../../../../src/peering/borrowing/borrowing.ts';
 import type { BorrowingOptions, BorrowingWish } from '../../../../../src/peering/borrowing/ports.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
-import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../../support/fake-clock.ts';
-import type { AnyObject } from '../../../../support/fake-storage.ts';
+import type { AnyObject } from '../../../../support/fake-api/storage.ts';
 import { FakeAgents, LEASES, VIRTUAL_NODES } from './fake-agents.ts';
 import { ScriptedProvider } from './scripted-provider.ts';
 

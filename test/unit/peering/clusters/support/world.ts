@@ -19,7 +19,7 @@ import type {
   PeeringReport,
   PeerLinks,
 } from '../../../../../src/peering/ports.ts';
-import { FakeApi } from '../../../../support/fake-api.ts';
+import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../../support/fake-clock.ts';
 import { NOW, OWN } from './objects.ts';
 

@@ -1,0 +1,87 @@
+/** What a host's network looks like: to wait for what is ours, and to compare what is others'. */
+import type { Node } from '../../../../lab/node.ts';
+
+/** Sorted lines; what comes and goes with pods, and what counts, is left out. */
+export type Snapshot = readonly string[];
+
+const SYSCTLS = ['forwarding', 'rp_filter', 'send_redirects', 'accept_redirects', 'arp_ignore'] as const;
+const OF_PODS = /\b(?:veth\w+|cni0)\b/;
+/** kube-proxy keeps the empty chain of a Service that has gone until another Service changes. */
+const OF_SERVICE = /^\s*chain service-\w+-tributary-system\//;
+
+/** Of this node only: `wg show` lists those of other network namespaces, too, whose sockets lie in one folder. */
+const TUNNELS =
+  'for link in $(ip -o link | sed "s/^[0-9]*: \\([^:@]*\\).*/\\1/"); do wg show "$link" 2>/dev/null; done; true';
+
+export async function snapshot(node: Node): Promise<Snapshot> {
+  const sysctls = SYSCTLS.flatMap((name) =>
+    ['all', 'default', 'eth0'].map((link) => `net.ipv4.conf.${link}.${name}`),
+  ).join(' ');
+  const parts: Record<string, string> = {
+    link: 'ip -o -d link',
+    address: 'ip -o address',
+    rule: 'ip rule; ip -6 rule',
+    route: 'ip route show table all; ip -6 route show table all',
+    neighbour: 'bridge fdb show',
+    tables: 'nft list ruleset',
+    wireguard: TUNNELS,
+    sysctl: `sysctl ${sysctls}`,
+  };
+  const lines = await Promise.all(
+    Object.entries(parts).map(async ([part, command]) => {
+      const text = await node.exec(['sh', '-c', command]);
+      return text
+        .split('\n')
+        .map((line) => masked(line))
+        .filter((line) => line !== '' && !OF_PODS.test(line) && !OF_SERVICE.test(line))
+        .map((line) => `${part}: ${line}`);
+    }),
+  );
+  return lines.flat().toSorted();
+}
+
+/** Without counters, times, and numbers that the kernel gives in passing. */
+const masked = (line: string): string =>
+  line
+    .replaceAll(/packets \d+ bytes \d+/g, 'packets N bytes N')
+    .replaceAll(/\bexpires \S+/g, 'expires T')
+    .replaceAll(/\b(?:valid|preferred)_lft \S+/g, '')
+    .replace(/^\d+: /, '')
+    .trim();
+
+/** What is ours by any mark of it: name, alias, table, protocol number. The lab has a table of its own. */
+const OURS = /tributary(?!-lab)|proto 11[67]\b|\b7480\b/;
+
+/** Lines of `ip`, `nft` and `wg` on that host that are ours. */
+export async function ours(node: Node): Promise<string[]> {
+  const look = 'ip -o -d link; ip rule; ip -6 rule; ip route show table all; nft list ruleset';
+  const text = await node.exec(['sh', '-c', `${look}; ${TUNNELS}`]);
+  return text.split('\n').filter((line) => OURS.test(line) && !OF_SERVICE.test(line));
+}
+
+/** All of it, without counters. */
+export async function state(node: Node): Promise<Snapshot> {
+  const look =
+    'ip -o -d link; ip rule; ip -6 rule; ip route show table all; bridge fdb show; ip neigh show nud permanent';
+  const tables = ['nft list table inet tributary_gateway', 'nft list table inet tributary_node'];
+  const [network, ...listed] = await Promise.all([
+    node.exec(['sh', '-c', look]),
+    ...tables.map(async (list) => node.exec(['sh', '-c', `${list} 2>&1 || true`])),
+  ]);
+  return [...network.split('\n').filter((line) => OURS.test(line)), ...listed.join('\n').split('\n')].map(
+    masked,
+  );
+}
+
+/** What is there of a peer: by name in nftables, by its views in routes. */
+export async function ofPeer(node: Node, clusterID: string, views: readonly string[]): Promise<string[]> {
+  const text = await node.exec(['sh', '-c', 'ip route show table all; nft list ruleset']);
+  const marks = [clusterID.replaceAll(/[^A-Za-z0-9]/g, '_'), ...views];
+  return text.split('\n').filter((line) => marks.some((mark) => line.includes(mark)));
+}
+
+/** How two snapshots differ. */
+export const difference = (before: Snapshot, after: Snapshot): string[] => [
+  ...before.filter((line) => !after.includes(line)).map((line) => `- ${line}`),
+  ...after.filter((line) => !before.includes(line)).map((line) => `+ ${line}`),
+];

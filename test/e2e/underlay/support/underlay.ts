@@ -1,0 +1,274 @@
+/**
+ * The lab of the end-to-end tests of what happens to the network below: rome has one node, milan two, on another
+ * segment, with a gateway on each. The tunnels end where packets of pods on the other node come by VXLAN.
+ */
+import { NODE_LINK } from '../../../../lab/underlay.ts';
+import type { Node } from '../../../../lab/node.ts';
+import { processesIn } from '../../../../lab/node-processes.ts';
+import { bridgeAddress, segmentCidr } from '../../../../lab/network.ts';
+import { signalProcess } from '../../../../lab/process.ts';
+import { agentImageName } from '../../../../lab/images-agent.ts';
+import type { Tunnel } from '../../../../src/api/tunnel.ts';
+import type { Lease, Pod } from '../../../../src/api/wire.ts';
+import { corePath, podPath } from '../../../support/e2e/api.ts';
+import { ECHO_PORT, PodPlace } from './pod-place.ts';
+import { Peers, type City } from '../../../support/e2e/peers.ts';
+import { aPod, conditionOf, isReady } from '../../../support/e2e/pods.ts';
+import { until } from '../../../support/e2e/until.ts';
+
+const NETWORK = 'tributary-network';
+const SYSTEM = 'tributary-system';
+const GATEWAYS = 'app.kubernetes.io/instance=tributary-gateway';
+const TUNNELS = '/apis/tributary.dev/v1alpha1/tunnels';
+const TABLE = 'inet under-test';
+/** Of the gateway. */
+const OPS_PORT = 7480;
+const ROUTER_SEGMENT: Readonly<Record<City, number>> = { rome: 0, milan: 1 };
+/** Ports of the router, in the order of the lab's nodes. */
+const ROUTER_PORTS = ['rome-1', 'milan-1', 'milan-2'];
+
+export class Underlay {
+  readonly peers: Peers;
+  readonly #namespace: string;
+
+  private constructor(peers: Peers, namespace: string) {
+    this.peers = peers;
+    this.#namespace = namespace;
+  }
+
+  /** Peered for a namespace, the tunnel Ready on both sides. */
+  static async open(namespace: string): Promise<Underlay> {
+    const peers = await Peers.open('--preshared-keys on');
+    const underlay = new Underlay(peers, namespace);
+    await underlay.setRouter('');
+    for (const city of ['rome', 'milan'] as const) await underlay.#install(city);
+    await peers.peer(namespace);
+    for (const city of ['rome', 'milan'] as const) await underlay.untilReady(city);
+    return underlay;
+  }
+
+  async close(): Promise<void> {
+    await this.setRouter('');
+    await this.peers.close();
+  }
+
+  async #install(city: City): Promise<void> {
+    const image = `--image ${agentImageName}`;
+    const gateway = `gateway ${image} --replicas ${city === 'milan' ? 2 : 1} --lease-seconds 2`;
+    for (const what of [gateway, `node ${image}`]) {
+      await this.peers.ask(
+        `tributary manifests ${what} | kubectl --context ${city} apply --server-side --force-conflicts -f -`,
+      );
+    }
+    for (const what of ['deployment/tributary-gateway', 'daemonset/tributary-node']) {
+      const rollout = `kubectl --context ${city} -n ${NETWORK} rollout status ${what} --timeout=120s`;
+      await this.peers.ask(rollout, { timeoutMs: 130_000 });
+    }
+  }
+
+  node(name: string): Node {
+    return this.peers.lab.cluster(name.replace(/-\d+$/, '')).node(name);
+  }
+
+  /** The other one of milan. */
+  other(name: string): string {
+    return name === 'milan-1' ? 'milan-2' : 'milan-1';
+  }
+
+  /** Name of the node whose gateway is active. */
+  async gateway(city: City = 'milan'): Promise<string> {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${SYSTEM}/leases/tributary-gateway`;
+    return (await this.peers.api(city).get<Lease>(path))?.spec?.holderIdentity ?? '';
+  }
+
+  async gatewayPod(node: string): Promise<Pod> {
+    const pods = await this.peers.milan.pods(NETWORK, GATEWAYS);
+    const found = pods.find(({ spec, metadata }) => spec?.nodeName === node && !metadata.deletionTimestamp);
+    if (found === undefined) throw new Error(`no gateway on ${node}`);
+    return found;
+  }
+
+  async removePod({ metadata }: Pod): Promise<void> {
+    await this.peers.milan.remove(podPath(metadata.namespace ?? '', metadata.name));
+  }
+
+  /** One of milan's acts, the other one is ready to: asked by themselves, since the kubelet is late to know. */
+  async gatewaysReady(): Promise<void> {
+    await this.#withoutBackOff();
+    const readiness = async (): Promise<string[]> =>
+      Promise.all(
+        this.peers.lab.cluster('milan').nodes.map(async ({ address }) => {
+          const response = await fetch(`http://${address}:${OPS_PORT}/readyz`, {
+            signal: AbortSignal.timeout(2_000),
+          });
+          return response.text();
+        }),
+      );
+    await until(
+      'both gateways of milan are ready',
+      async () => (await readiness()).every((text) => text === 'ok\n'),
+      { seconds: 90, seen: readiness },
+    );
+  }
+
+  /** A leader that has lost ends, and after many such ends the kubelet takes its time: another pod need not wait. */
+  async #withoutBackOff(): Promise<void> {
+    const pods = await this.peers.milan.pods(NETWORK, GATEWAYS);
+    const waits = ({ status }: Pod): boolean =>
+      status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff') ?? false;
+    await Promise.all(pods.filter(waits).map(async (pod) => this.removePod(pod)));
+  }
+
+  /** Halts the program of the gateway elsewhere until this node's leads. */
+  async makeActive(node: string): Promise<void> {
+    await this.gatewaysReady();
+    if ((await this.gateway()) === node) return;
+    const halted = processesIn(this.node(this.other(node)).netns, /main\.js gateway/);
+    for (const id of halted) signalProcess(id, 'SIGSTOP');
+    try {
+      await until(`${node} leads`, async () => (await this.gateway()) === node, { seconds: 30 });
+    } finally {
+      for (const id of halted) signalProcess(id, 'SIGCONT');
+    }
+    await this.untilFenced(this.other(node));
+    await this.untilReady('milan');
+    await this.gatewaysReady();
+  }
+
+  /** Nothing of a gateway is left in the node's kernel. */
+  async untilFenced(node: string): Promise<void> {
+    const left = async (): Promise<string> => {
+      const routes = await this.node(node).exec(['ip', 'route', 'show', 'metric', '50']);
+      const rules = await this.node(node).exec(['nft', 'list', 'tables']);
+      return [...routes.split('\n'), ...rules.split('\n')]
+        .filter((line) => /dev tributary\b|tributary.*gateway|gateway.*tributary/.test(line))
+        .join('; ');
+    };
+    await until(`${node} is fenced`, async () => (await left()) === '', { seconds: 60, seen: left });
+  }
+
+  async tunnel(city: City): Promise<Tunnel> {
+    const { id } = this.peers;
+    const found = await this.peers
+      .api(city)
+      .get<Tunnel>(`${TUNNELS}/${id[city === 'rome' ? 'milan' : 'rome']}`);
+    if (found === undefined) throw new Error(`${city} has no tunnel`);
+    return found;
+  }
+
+  async untilTunnel(
+    city: City,
+    what: string,
+    isSo: (tunnel: Tunnel) => boolean,
+    seconds = 60,
+  ): Promise<Tunnel> {
+    return until(
+      `tunnel of ${city} ${what}`,
+      async () => {
+        const tunnel = await this.tunnel(city);
+        return isSo(tunnel) && tunnel;
+      },
+      { seconds, seen: async () => this.tunnel(city) },
+    );
+  }
+
+  async untilReady(city: City): Promise<Tunnel> {
+    const isReadyNow = ({ status }: Tunnel): boolean =>
+      status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+    return this.untilTunnel(city, 'is Ready', isReadyNow, 90);
+  }
+
+  /** A pod in rome. */
+  async atHome(name: string, script: string): Promise<PodPlace> {
+    const { peers } = this;
+    const pod = aPod(name, script, {
+      labels: { app: name },
+      spec: { nodeSelector: {}, tolerations: [], nodeName: 'rome-1' },
+    });
+    const made = await peers.runPod(this.#namespace, pod, isReady);
+    return PodPlace.find(made, peers.lab.cluster('rome').nodes);
+  }
+
+  /** A pod of rome's on that node of milan. */
+  async offloaded(name: string, script: string, node: string): Promise<PodPlace> {
+    const { peers } = this;
+    const away = `/api/v1/nodes/${this.other(node)}`;
+    await peers.milan.patch(away, { spec: { unschedulable: true } });
+    try {
+      const placed = aPod(name, script, {
+        labels: { app: name },
+        spec: { nodeSelector: { 'tributary.dev/virtual-node': 'milan' } },
+      });
+      await peers.runPod(this.#namespace, placed, isReady);
+    } finally {
+      await peers.milan.patch(away, { spec: { unschedulable: null } });
+    }
+    const tenant = await peers.tenant(this.#namespace);
+    const made = await peers.milan.pod(tenant, name);
+    if (made === undefined || conditionOf(made, 'Ready') === undefined)
+      throw new Error(`${name} is not in milan`);
+    return PodPlace.find(made, peers.lab.cluster('milan').nodes);
+  }
+
+  /** A Service of that pod at home, which milan gets to see, too. */
+  async service(name: string): Promise<void> {
+    const spec = { selector: { app: name }, ports: [{ port: ECHO_PORT, protocol: 'UDP' }] };
+    await this.peers.rome.create(corePath(this.#namespace, 'services'), { metadata: { name }, spec });
+  }
+
+  async serviceAddress(city: City, name: string): Promise<string> {
+    const namespace = city === 'rome' ? this.#namespace : await this.peers.tenant(this.#namespace);
+    return until(`Service ${name} in ${city}`, async () => {
+      const service = await this.peers.api(city).get(corePath(namespace, 'services', name));
+      return service?.spec?.['clusterIP'] as string | undefined;
+    });
+  }
+
+  /** Puts chains into the router between the segments; what it remembers of connections goes. */
+  async setRouter(chains: string): Promise<void> {
+    const stdin = `table ${TABLE}\ndelete table ${TABLE}\n${chains === '' ? '' : `table ${TABLE} {\n${chains}\n}\n`}`;
+    await this.peers.lab.onRouter(['nft', '-f', '-'], { stdin });
+    await this.forget();
+  }
+
+  /** Packets that the router's own rules have counted since they were set. */
+  async counted(): Promise<number> {
+    const listed = await this.peers.lab.onRouter(['nft', 'list', 'table', ...TABLE.split(' ')]);
+    return [...listed.matchAll(/counter packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
+  /** Takes its connections from the router. */
+  async forget(): Promise<void> {
+    await this.peers.lab.onRouter(['conntrack', '-F']);
+  }
+
+  segment(city: City): { cidr: string; router: string } {
+    const segment = { ...this.peers.lab.spec.underlay, segment: ROUTER_SEGMENT[city] };
+    return { cidr: segmentCidr(segment), router: bridgeAddress(segment) };
+  }
+
+  /** Of the router's own interfaces; larger packets are answered with "fragmentation needed". */
+  async setRouterMtu(mtu: number): Promise<void> {
+    for (const bridge of ['br0', 'br1'])
+      await this.peers.lab.onRouter(['ip', 'link', 'set', bridge, 'mtu', String(mtu)]);
+  }
+
+  /** Takes from all nodes what they have learnt about paths. */
+  async forgetPathMtu(): Promise<void> {
+    for (const node of this.#nodes()) await node.exec(['ip', 'route', 'flush', 'cache']);
+  }
+
+  /** Pulls a node's cable, or puts it back. */
+  async setCable(node: string, state: 'up' | 'down'): Promise<void> {
+    await this.peers.lab.onRouter(['ip', 'link', 'set', `node${ROUTER_PORTS.indexOf(node)}`, state]);
+  }
+
+  /** Nodes put single packets on the wire: a rule of the router cannot tell the size of what is in a batch. */
+  async withoutBatches(): Promise<void> {
+    for (const node of this.#nodes()) await node.exec(['ip', 'link', 'set', NODE_LINK, 'gso_max_segs', '1']);
+  }
+
+  #nodes(): Node[] {
+    return this.peers.lab.clusters.flatMap(({ nodes }) => nodes);
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * Roles of the network as programs: nodes are network namespaces on one underlay, each cluster has a real API server. The
+ * test plays role `cluster` and writes the Tunnels.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { binaries } from '../../../lab/binaries.ts';
+import type { Cluster } from '../../../lab/cluster.ts';
+import type { Lab } from '../../../lab/lab.ts';
+import { run } from '../../../lab/run.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  GATEWAY_LEASE,
+  NETWORK_CONFIG_MAP,
+  ownNetworkData,
+  readGatewayFacts,
+  type GatewayFacts,
+  type OwnNetwork,
+} from '../../../src/api/own-network.ts';
+import { configMaps, leases, namespaces } from '../../../src/api/resources.ts';
+import { tunnels, type Tunnel } from '../../../src/api/tunnel.ts';
+import { manifestsCommand } from '../../../src/cli/manifests.ts';
+import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
+import { ignoring } from '../../../src/lib/errors.ts';
+import { eventually } from '../../support/eventually.ts';
+import { applyYaml, printed } from '../../support/labs/rights-cluster.ts';
+
+const NAMESPACE = 'tributary-system';
+const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const SOON_MS = 40_000;
+/** Both sides write the same ranges, so that everything is translated. */
+const PODS = '10.1.0.0/16';
+const EXTERNAL = '10.70.0.0/20';
+const VIEWS = [
+  { prefix: PODS, as: '100.64.0.0/16', use: 'Pods' as const },
+  { prefix: EXTERNAL, as: '100.65.0.0/20', use: 'External' as const },
+];
+/** The active gateway of the other side. */
+export const FAR_GATEWAY = '100.65.0.1';
+
+export class RolesLab {
+  readonly underlay: string;
+  readonly directory: string = mkdtempSync(join(tmpdir(), 'roles-'));
+  readonly wireguardGo: string;
+  readonly #lab: Lab;
+  readonly #sides: RolesSide[] = [];
+  readonly #prefix: string;
+
+  private constructor(lab: Lab, wireguardGo: string, prefix: string) {
+    this.#lab = lab;
+    this.wireguardGo = wireguardGo;
+    this.#prefix = prefix;
+    this.underlay = `${prefix}ul`;
+  }
+
+  static async up(name: string): Promise<RolesLab> {
+    // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
+    await import('reflect-metadata');
+    const { Lab } = await import('../../../lab/lab.ts');
+    const programs = await binaries(undefined, ['wireguard-go']);
+    const clusters = [{ name: 'home' }, { name: 'away' }];
+    const lab = new RolesLab(
+      await Lab.fresh({ name, workload: 'kwok', clusters }),
+      programs['wireguard-go'],
+      `rl${process.pid}`,
+    );
+    await run(['ip', 'netns', 'add', lab.underlay]);
+    await run(['ip', '-n', lab.underlay, '-batch', '-'], {
+      stdin: 'link add br0 type bridge\nlink set br0 up\naddr add 172.31.0.1/16 dev br0\n',
+    });
+    return lab;
+  }
+
+  /** One cluster with so many nodes, named by its letter and a number. */
+  async side(cluster: 'home' | 'away', letter: string, count: number): Promise<RolesSide> {
+    const side = new RolesSide(this, this.#lab.cluster(cluster), await this.#open(cluster));
+    this.#sides.push(side);
+    for (let number = 1; number <= count; number++) {
+      const octet = `${this.#sides.length}${number}`;
+      side.nodes.push(
+        await RolesNode.up(side, `${letter}${number}`, `${this.#prefix}${letter}${number}`, octet),
+      );
+    }
+    await side.furnish();
+    return side;
+  }
+
+  async #open(cluster: string): Promise<HttpClient> {
+    return createClient(await parseKubeconfig(readFileSync(this.#lab.cluster(cluster).kubeconfig, 'utf8')));
+  }
+
+  async down(): Promise<void> {
+    for (const side of this.#sides) await side.down();
+    await run(['ip', 'netns', 'del', this.underlay]).catch(() => undefined);
+    await this.#lab.down();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+export class RolesSide {
+  readonly lab: RolesLab;
+  readonly cluster: Cluster;
+  readonly client: HttpClient;
+  readonly nodes: RolesNode[] = [];
+  readonly socket: string;
+  readonly port: number;
+  readonly #relay: Server;
+
+  constructor(lab: RolesLab, cluster: Cluster, client: HttpClient) {
+    this.lab = lab;
+    this.cluster = cluster;
+    this.client = client;
+    this.port = Number(new URL(cluster.server).port);
+    this.socket = join(lab.directory, `${cluster.name}.sock`);
+    // A path in the file system leads out of a network namespace.
+    this.#relay = createServer((inner) => {
+      const outer = connect(this.port, '127.0.0.1');
+      inner.on('error', () => outer.destroy()).pipe(outer);
+      outer.on('error', () => inner.destroy()).pipe(inner);
+    }).listen(this.socket);
+  }
+
+  node(index: number): RolesNode {
+    const node = this.nodes[index];
+    if (node === undefined) throw new Error(`no node ${index}`);
+    return node;
+  }
+
+  /** What role `cluster` writes. */
+  async furnish(): Promise<void> {
+    await applyYaml(this.cluster.kubeconfig, await printed(manifestsCommand, ['crds']));
+    await eventually('the kind is served', async () => {
+      const { status } = await this.cluster.api.call('GET', '/apis/tributary.dev/v1alpha1/tunnels');
+      return status === 200;
+    });
+    await this.client.create(namespaces, { metadata: { name: NAMESPACE } });
+    const network: OwnNetwork = {
+      pods: [PODS],
+      external: EXTERNAL,
+      gatewayAddress: '10.70.0.1',
+      pools: ['100.64.0.0/10'],
+      nodes: this.nodes.map(({ name, address }, index) => ({
+        name,
+        address,
+        external: `10.70.0.${index + 2}`,
+        pods: [`10.1.${index}.0/24`],
+      })),
+      vxlan: { vni: 7480, port: 7482 },
+    };
+    const metadata = { namespace: NAMESPACE, name: NETWORK_CONFIG_MAP };
+    await this.client.create(configMaps, { metadata, data: ownNetworkData(network) });
+  }
+
+  async facts(): Promise<GatewayFacts | undefined> {
+    const ref = { namespace: NAMESPACE, name: GATEWAY_CONFIG_MAP };
+    const read = this.client.get(configMaps, ref).catch(ignoring('NotFound'));
+    return readGatewayFacts((await read)?.data);
+  }
+
+  async leader(): Promise<string | undefined> {
+    const ref = { namespace: NAMESPACE, name: GATEWAY_LEASE };
+    const lease = await this.client.get(leases, ref).catch(ignoring('NotFound'));
+    return lease?.spec?.holderIdentity;
+  }
+
+  /** The Tunnel to a peer of that name, with what its gateway has told. */
+  async tunnelTo(name: string, { publicKey, endpoints }: GatewayFacts): Promise<void> {
+    const peer = { publicKey, endpoints, pods: [PODS], external: [EXTERNAL] };
+    const seenAs = VIEWS.map(({ prefix, as }) => ({ prefix, as }));
+    const spec: Tunnel['spec'] = {
+      clusterID: name,
+      peer,
+      seenAs,
+      access: 'AllPods',
+      transit: 'None',
+    };
+    const kind = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Tunnel' };
+    await this.client.create(tunnels, { ...kind, metadata: { name }, spec });
+    const body = { status: { views: VIEWS } };
+    await this.client.patch(tunnels, { name }, { type: 'merge', body }, { subresource: 'status' });
+  }
+
+  tunnel = async (name: string): Promise<Tunnel> => this.client.get(tunnels, { name });
+
+  async isReady(name: string): Promise<boolean> {
+    const { status } = await this.tunnel(name);
+    return status?.conditions?.some((it) => it.type === 'Ready' && it.status === 'True') === true;
+  }
+
+  async down(): Promise<void> {
+    for (const node of this.nodes) await node.down();
+    await this.client.close();
+    this.cluster.api.close();
+    this.#relay.close();
+  }
+}
+
+type Program = 'gateway' | 'node' | 'wireguard' | 'relay';
+
+export class RolesNode {
+  readonly name: string;
+  readonly address: string;
+  readonly link: string;
+  readonly netns: string;
+  readonly #side: RolesSide;
+  readonly #programs = new Map<Program, ChildProcess>();
+  readonly #log: number;
+  #wantsWireguard = false;
+
+  private constructor(side: RolesSide, name: string, netns: string, octet: string) {
+    this.#side = side;
+    this.name = name;
+    this.netns = netns;
+    this.link = `w${netns}`;
+    this.address = `172.31.0.${octet}`;
+    this.#log = openSync(join(side.lab.directory, `${name}.log`), 'a');
+  }
+
+  static async up(side: RolesSide, name: string, netns: string, octet: string): Promise<RolesNode> {
+    const node = new RolesNode(side, name, netns, octet);
+    const { underlay } = side.lab;
+    await run(['ip', 'netns', 'add', netns]);
+    await run(['ip', '-n', netns, '-batch', '-'], {
+      stdin: [
+        'link set lo up',
+        `link add eth0 type veth peer name ${name} netns ${underlay}`,
+        `addr add ${node.address}/16 dev eth0`,
+        'link set eth0 up',
+        'route add default via 172.31.0.1',
+        '',
+      ].join('\n'),
+    });
+    await run(['ip', '-n', underlay, 'link', 'set', name, 'master', 'br0', 'up']);
+    await node.run(['sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+    const { port, socket } = side;
+    const from = `TCP-LISTEN:${port},bind=127.0.0.1,fork,reuseaddr`;
+    node.#spawn('relay', ['socat', from, `UNIX-CONNECT:${socket}`]);
+    node.startWireguard();
+    return node;
+  }
+
+  run = async (command: readonly [string, ...string[]]): Promise<string> =>
+    run(command, { netns: this.netns });
+
+  /** As the kubelet would, it is started again whenever it ends. */
+  startWireguard(): void {
+    this.#wantsWireguard = true;
+    const env = { WG_PROCESS_FOREGROUND: '1' };
+    const child = this.#spawn('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], env);
+    child.once('exit', () => {
+      if (this.#wantsWireguard) setTimeout(() => this.#wantsWireguard && this.startWireguard(), 200);
+    });
+  }
+
+  start(role: 'gateway' | 'node', ...more: string[]): void {
+    const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
+    const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
+    const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
+    this.#spawn(role, [process.execPath, MAIN, role, ...args]);
+  }
+
+  #spawn(program: Program, command: readonly string[], env: Record<string, string> = {}): ChildProcess {
+    const child = spawn('nsenter', [`--net=/run/netns/${this.netns}`, '--', ...command], {
+      stdio: ['ignore', this.#log, this.#log],
+      env: { PATH: process.env['PATH'] ?? '', ...env },
+    });
+    this.#programs.set(program, child);
+    return child;
+  }
+
+  async kill(program: Program, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (program === 'wireguard') this.#wantsWireguard = false;
+    const child = this.#programs.get(program);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill(signal);
+    await exit;
+  }
+
+  log = (): string => readFileSync(join(this.#side.lab.directory, `${this.name}.log`), 'utf8');
+
+  /** All that the network's roles have set, without what counts. */
+  async state(): Promise<string> {
+    const rules = await this.run(['nft', '-s', 'list', 'ruleset']);
+    const routes = await this.run(['ip', 'route', 'show', 'table', 'all']);
+    const links = await this.run(['ip', '-o', 'addr', 'show']);
+    const wireguard = await this.run(['wg', 'show', this.link, 'allowed-ips']);
+    const keys = await this.run(['wg', 'show', this.link, 'endpoints']);
+    return [rules, routes, links, wireguard, keys].join('\n');
+  }
+
+  async down(): Promise<void> {
+    for (const program of ['gateway', 'node', 'wireguard', 'relay'] as const) await this.kill(program);
+    await run(['ip', 'netns', 'del', this.netns]).catch(() => undefined);
+    closeSync(this.#log);
+  }
+}
+
+export interface Pings {
+  /** Ends them: numbers of those that were answered, and of the last that was sent. */
+  end: () => Promise<{ answered: number[]; sent: number }>;
+}
+
+/** One every 50 ms. */
+export function ping(node: RolesNode, address: string): Pings {
+  const command = ['busybox', 'ping', '-i', '0.05', address];
+  const child = spawn('nsenter', [`--net=/run/netns/${node.netns}`, ...command], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const end = async (): Promise<{ answered: number[]; sent: number }> => {
+    const exit = once(child, 'close');
+    child.kill('SIGINT');
+    await exit;
+    const answered = [...output.matchAll(/ seq=(\d+) ttl/g)].map(([, number]) => Number(number) + 1);
+    return { answered, sent: Number(/(\d+) packets transmitted/.exec(output)?.[1] ?? 0) };
+  };
+  return { end };
+}
+
+/** The longest run of unanswered ones, in milliseconds. */
+export function longestGap({ answered, sent }: { answered: number[]; sent: number }): number {
+  let longest = 0;
+  let last = 0;
+  // The last two may be under way still.
+  for (const number of [...answered, Math.max(sent - 1, answered.at(-1) ?? 0)]) {
+    longest = Math.max(longest, number - last - 1);
+    last = Math.max(last, number);
+  }
+  return longest * 50;
+}
+
+export const rolesSoonMs: number = SOON_MS;

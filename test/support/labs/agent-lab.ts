@@ -1,0 +1,184 @@
+/** Two real control planes with pretended nodes, and agents as real processes that come and go between them. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Cluster } from '../../../lab/cluster.ts';
+import { freePorts } from '../../../lab/free-ports.ts';
+import { LABEL_PROVIDER } from '../../../src/api/names.ts';
+import { pods, secrets } from '../../../src/api/resources.ts';
+import { API_VERSION, type VirtualNode, virtualNodes } from '../../../src/api/virtual-node.ts';
+import type { Pod } from '../../../src/api/wire.ts';
+import { manifestsCommand } from '../../../src/cli/manifests.ts';
+import { tenantKubeconfigCommand } from '../../../src/cli/manifests-tenant-kubeconfig.ts';
+import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
+import { openTokenIssuer } from '../../../src/cli/manifests-token-issuer.ts';
+import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
+import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
+import { eventually } from '../eventually.ts';
+import { FaultProxy } from './fault-proxy.ts';
+import { applyYaml, printed } from './rights-cluster.ts';
+
+export const NODE = 'faulty';
+const SECRET = { namespace: 'shop', name: 'foreign' };
+const READY_TIMEOUT_MS = 60_000;
+
+export class AgentLab {
+  readonly home: HttpClient;
+  readonly foreign: HttpClient;
+  readonly homeCluster: Cluster;
+  readonly foreignCluster: Cluster;
+  /** Between the agents and the foreign API server. */
+  readonly proxy: FaultProxy;
+  /** The kubeconfig that works, through the proxy. */
+  readonly kubeconfig: string;
+  readonly #borrowed: BorrowedLab;
+  readonly #folder: string;
+  /** Of all agents, one after the other; in the lab's folder, and gone with it. */
+  readonly #log: number;
+  #agent: ChildProcess | undefined;
+
+  private constructor(parts: {
+    borrowed: BorrowedLab;
+    home: HttpClient;
+    foreign: HttpClient;
+    proxy: FaultProxy;
+    kubeconfig: string;
+  }) {
+    this.#borrowed = parts.borrowed;
+    this.home = parts.home;
+    this.foreign = parts.foreign;
+    this.homeCluster = parts.borrowed.lab.cluster('home');
+    this.foreignCluster = parts.borrowed.lab.cluster('foreign');
+    this.proxy = parts.proxy;
+    this.kubeconfig = parts.kubeconfig;
+    this.#folder = mkdtempSync(join(tmpdir(), 'tributary-agent-'));
+    this.#log = openSync(join(this.#folder, 'agent.log'), 'a');
+  }
+
+  /** `peer`: as what the provider knows home; `provider`: its ClusterID, where the two are peers. */
+  static async up({ peer = 'rome', provider }: { peer?: string; provider?: string } = {}): Promise<AgentLab> {
+    const borrowed = await borrowLab('pair');
+    const { lab } = borrowed;
+    const open = async (cluster: string): Promise<HttpClient> =>
+      createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
+    const foreign = lab.cluster('foreign');
+    const { authority } = foreign.pki;
+    const certificate = await authority.issue({ commonName: 'proxy', ips: ['127.0.0.1'] });
+    const proxy = await new FaultProxy({ server: foreign.server, ca: authority.cert, certificate }).start();
+    const tenant = ['--peer', peer, '--namespace', 'tenant'];
+    await applyYaml(
+      foreign.kubeconfig,
+      await printed(tenantCommand, [...tenant, '--quota', 'cpu=100,memory=100Gi,pods=60']),
+    );
+    const direct = await printed(
+      async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
+      [...tenant, '--kubeconfig', foreign.kubeconfig],
+    );
+    const kubeconfig = direct.replace(foreign.server, proxy.url);
+    const all = new AgentLab({
+      borrowed,
+      home: await open('home'),
+      foreign: await open('foreign'),
+      proxy,
+      kubeconfig,
+    });
+    try {
+      await all.#furnish(provider);
+    } catch (error) {
+      await all.down();
+      throw error;
+    }
+    return all;
+  }
+
+  async #furnish(provider: string | undefined): Promise<void> {
+    const { kubeconfig } = this.homeCluster;
+    await applyYaml(kubeconfig, await printed(manifestsCommand, ['crds']));
+    await this.homeCluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+    const account = '/api/v1/namespaces/shop/serviceaccounts/default';
+    await eventually('the account', async () => (await this.homeCluster.api.get(account)) !== undefined);
+    await this.home.create(secrets, { metadata: SECRET, data: { kubeconfig: base64(this.kubeconfig) } });
+    const spec: VirtualNode['spec'] = {
+      kubeconfigSecretRef: SECRET,
+      // More than the tenant's quota, so that the provider has something to refuse.
+      resources: { cpu: '1000', memory: '1000Gi', pods: '100' },
+      namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'tenant' }],
+    };
+    await eventually('the kind is served', async () => {
+      const { status } = await this.homeCluster.api.call('GET', '/apis/tributary.dev/v1alpha1/virtualnodes');
+      return status === 200;
+    });
+    const kind = { apiVersion: API_VERSION, kind: 'VirtualNode' };
+    const labels = provider === undefined ? {} : { [LABEL_PROVIDER]: provider };
+    await this.home.create(virtualNodes, { ...kind, metadata: { name: NODE, labels }, spec });
+    const keys = await this.homeCluster.pki.authority.issue({ commonName: 'agent', ips: ['127.0.0.1'] });
+    writeFileSync(join(this.#folder, 'tls.crt'), keys.cert);
+    writeFileSync(join(this.#folder, 'tls.key'), keys.key);
+  }
+
+  async down(): Promise<void> {
+    await this.kill();
+    await Promise.all([this.home.close(), this.foreign.close(), this.proxy.stop()]);
+    this.homeCluster.api.close();
+    this.foreignCluster.api.close();
+    await this.#borrowed.giveBack();
+    closeSync(this.#log);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** `kubeconfig`: a file, of the home cluster; default: of its administrator. */
+  async start({ kubeconfig = this.homeCluster.kubeconfig }: { kubeconfig?: string } = {}): Promise<void> {
+    const [kubelet = 0] = await freePorts(1);
+    const options = {
+      kubeconfig,
+      'virtual-node': NODE,
+      'node-address': '127.0.0.1',
+      'kubelet-port': kubelet,
+      'ops-port': 0,
+      'tls-cert-file': join(this.#folder, 'tls.crt'),
+      'tls-private-key-file': join(this.#folder, 'tls.key'),
+    };
+    const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    this.#agent = spawn(process.execPath, ['src/main.ts', 'peer', ...args], {
+      stdio: ['ignore', this.#log, this.#log],
+    });
+  }
+
+  /** kill -9. */
+  async kill(): Promise<void> {
+    const agent = this.#agent;
+    this.#agent = undefined;
+    if (agent === undefined || agent.exitCode !== null || agent.signalCode !== null) return;
+    const ended = once(agent, 'exit');
+    agent.kill('SIGKILL');
+    await ended;
+  }
+
+  async ready(): Promise<void> {
+    await eventually(
+      'the node is Ready',
+      async () => (await this.condition('Ready'))?.status === 'True',
+      READY_TIMEOUT_MS,
+    );
+  }
+
+  async condition(type: string): Promise<{ status: string; reason: string; message: string } | undefined> {
+    const { status } = await this.home.get(virtualNodes, { name: NODE });
+    return status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  async use(kubeconfig: string): Promise<void> {
+    const body = { data: { kubeconfig: base64(kubeconfig) } };
+    await this.home.patch(secrets, SECRET, { type: 'merge', body });
+  }
+
+  async pods(side: 'home' | 'foreign'): Promise<Pod[]> {
+    const namespace = side === 'home' ? 'shop' : 'tenant';
+    return (await this[side].list(pods, { namespace })).items;
+  }
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');

@@ -1,0 +1,110 @@
+/** A real API server to which the manifests of both sides are applied as people would: printed, then kubectl. */
+import { spawnSync } from 'node:child_process';
+import { request } from 'node:https';
+import { binaries } from '../../../lab/binaries.ts';
+import type { Cluster } from '../../../lab/cluster.ts';
+import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
+
+type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
+
+/** What a command prints; throws what it complains about. */
+export async function printed(command: Command, args: string[]): Promise<string> {
+  let out = '';
+  let err = '';
+  const code = await command(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  if (code !== 0) throw new Error(err);
+  return out;
+}
+
+export interface AccountRef {
+  namespace: string;
+  name: string;
+}
+
+export interface Token {
+  token: string;
+  expirationTimestamp: string;
+}
+
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+export type PatchType = 'merge' | 'strategic-merge';
+
+/** One request with somebody's own token; `patch` (default: merge) counts where the method is PATCH. */
+export type Caller = (method: string, path: string, body?: object, patch?: PatchType) => Promise<Answer>;
+
+/** As a person would apply it. */
+export async function applyYaml(kubeconfig: string, yaml: string): Promise<void> {
+  const { kubectl } = await binaries(undefined, ['kubectl']);
+  const args = ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'];
+  const run = spawnSync(kubectl, args, { input: yaml, encoding: 'utf8' });
+  if (run.status !== 0) throw new Error(run.stderr);
+}
+
+export class RightsCluster {
+  readonly cluster: Cluster;
+  readonly #borrowed: BorrowedLab;
+
+  private constructor(borrowed: BorrowedLab) {
+    this.#borrowed = borrowed;
+    this.cluster = borrowed.lab.cluster('both');
+  }
+
+  static async up(): Promise<RightsCluster> {
+    return new RightsCluster(await borrowLab('one'));
+  }
+
+  async down(): Promise<void> {
+    await this.#borrowed.giveBack();
+  }
+
+  async apply(yaml: string): Promise<void> {
+    await applyYaml(this.cluster.kubeconfig, yaml);
+  }
+
+  async tokenOf(account: AccountRef, expirationSeconds = 3600): Promise<Token> {
+    const path = `/api/v1/namespaces/${account.namespace}/serviceaccounts/${account.name}/token`;
+    const { status, body } = await this.cluster.api.call('POST', path, {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds },
+    });
+    if (status !== 201) throw new Error(`${status} ${body}`);
+    return (JSON.parse(body) as { status: Token }).status;
+  }
+
+  async as(account: AccountRef): Promise<Caller> {
+    return this.with((await this.tokenOf(account)).token);
+  }
+
+  with(token: string): Caller {
+    return async (method, path, body, patch = 'merge') => {
+      const text = body === undefined ? '' : JSON.stringify(body);
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      const sent = request(
+        new URL(path, this.cluster.server),
+        {
+          method,
+          ca: this.cluster.pki.authority.cert,
+          headers: {
+            authorization: `Bearer ${token}`,
+            'content-type': method === 'PATCH' ? `application/${patch}-patch+json` : 'application/json',
+            // With DELETE, Node sends none itself, and what it sends is no request then.
+            ...(body !== undefined && { 'content-length': Buffer.byteLength(text) }),
+          },
+        },
+        (answer) => {
+          let got = '';
+          answer.setEncoding('utf8').on('data', (chunk: string) => (got += chunk));
+          answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body: got }));
+        },
+      );
+      sent.once('error', reject);
+      sent.end(text);
+      return promise;
+    };
+  }
+}

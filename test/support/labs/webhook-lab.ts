@@ -1,0 +1,226 @@
+/** A real API server with the manifests of the `cluster` role, and the admission webhook of this process under its account. */
+import { readFileSync } from 'node:fs';
+import { Registry } from 'prom-client';
+import { guests } from '../../../src/agent/guests.ts';
+import { webhook, type HookPart } from '../../../src/agent/webhook.ts';
+import type { AgentParts } from '../../../src/agent/parts.ts';
+import { controllerMetrics } from '../../../src/agent/parts.ts';
+import { WEBHOOK_CONFIGURATION, mutatingWebhookConfigurations } from '../../../src/api/admission.ts';
+import type { MutatingWebhookConfiguration } from '../../../src/api/admission.ts';
+import type { NamespaceOffloading, PodStrategy } from '../../../src/api/namespace-offloading.ts';
+import type { PeeringRequest } from '../../../src/api/peering-request.ts';
+import { namespaces as namespaceType, pods } from '../../../src/api/resources.ts';
+import type { Namespace, Pod, ResourceList } from '../../../src/api/wire.ts';
+import { manifestsCommand } from '../../../src/cli/manifests.ts';
+import { parseConfig } from '../../../src/config.ts';
+import { Caches } from '../../../src/kube/caches.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createClient } from '../../../src/kube/http-client.ts';
+import { Informer } from '../../../src/kube/informer.ts';
+import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
+import { type Clock, systemClock } from '../../../src/lib/clock.ts';
+import { ignoring } from '../../../src/lib/errors.ts';
+import { Lifecycle } from '../../../src/lib/lifecycle.ts';
+import { silentLogger } from '../../../src/lib/log.ts';
+import { TenantBook } from '../../../src/hosting/tenants/guest-tenants.ts';
+import { Stockkeeper } from '../../../src/peering/offer/stockkeeper.ts';
+import { eventually } from '../eventually.ts';
+import { RightsCluster, printed } from './rights-cluster.ts';
+
+export const SYSTEM = 'tributary-system';
+const CONFIGURATION = { name: WEBHOOK_CONFIGURATION };
+const LONG_MS = 60_000;
+
+/** The machine's clock, set forward at will; sleeps of more than a minute end when it is. */
+export class ShiftedClock implements Clock {
+  #offsetMs = 0;
+  readonly #sleepers = new Set<() => void>();
+
+  now = (): number => systemClock.now() + this.#offsetMs;
+  monotonic = (): number => systemClock.monotonic();
+  after = (delayMs: number, callback: () => void): (() => void) => systemClock.after(delayMs, callback);
+
+  async sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    if (delayMs < LONG_MS) return systemClock.sleep(delayMs, signal);
+    signal?.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#sleepers.add(resolve);
+    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    await promise.finally(() => this.#sleepers.delete(resolve));
+  }
+
+  forward(ms: number): void {
+    this.#offsetMs += ms;
+    for (const wake of this.#sleepers) wake();
+  }
+}
+
+export class WebhookLab {
+  readonly cluster: RightsCluster;
+  /** As the administrator. */
+  readonly admin: KubeClient;
+  readonly clock: ShiftedClock = new ShiftedClock();
+  readonly #role: KubeClient;
+  readonly #offloadings = new Map<string, NamespaceOffloading>();
+  readonly #listeners = new Set<() => void>();
+  /** By peer, as lending would have promised; changed at will. */
+  readonly grants: Map<string, ResourceList> = new Map();
+  #lifecycle: Lifecycle | undefined;
+
+  private constructor(cluster: RightsCluster, token: string, admin: KubeClient) {
+    const { server, pki } = cluster.cluster;
+    this.cluster = cluster;
+    const role = { server: new URL(server), ca: pki.authority.cert };
+    this.#role = createClient({ ...role, token: async () => Promise.resolve(token) });
+    this.admin = admin;
+  }
+
+  static async up(namespaces: readonly string[]): Promise<WebhookLab> {
+    const cluster = await RightsCluster.up();
+    await cluster.apply(await printed(manifestsCommand, ['crds']));
+    await cluster.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
+    const { token } = await cluster.tokenOf({ namespace: SYSTEM, name: 'tributary-cluster' });
+    const kubeconfig = readFileSync(cluster.cluster.kubeconfig, 'utf8');
+    const lab = new WebhookLab(cluster, token, createClient(await parseKubeconfig(kubeconfig)));
+    for (const name of namespaces) {
+      const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+      await cluster.cluster.api.call('POST', '/api/v1/namespaces', namespace);
+    }
+    await eventually('pods can be made', async () => {
+      const made = await Promise.allSettled(namespaces.map(async (namespace) => lab.tryPod(namespace)));
+      return made.every(({ status }) => status === 'fulfilled');
+    });
+    return lab;
+  }
+
+  async down(): Promise<void> {
+    await this.stop();
+    await this.#role.close();
+    await this.admin.close();
+    await this.cluster.down();
+  }
+
+  /** A process that starts. */
+  async start(): Promise<void> {
+    const config = parseConfig({
+      options: { 'node-address': '127.0.0.1', 'system-namespace': SYSTEM },
+      env: {},
+      hostname: 'lab',
+    });
+    const parts: AgentParts = { config, clock: this.clock, log: silentLogger };
+    const registry = new Registry();
+    const { components: caches, part } = this.#guests();
+    const components = webhook({
+      parts,
+      guests: part,
+      home: this.#role,
+      offloadings: {
+        offloadingOf: (namespace) => this.#offloadings.get(namespace),
+        all: () => [...this.#offloadings.values()],
+        selectedBy: () => [],
+        onChange: (listener) => {
+          this.#listeners.add(listener);
+          return () => this.#listeners.delete(listener);
+        },
+      },
+      inPod: false,
+      registry,
+      metrics: controllerMetrics(registry),
+    });
+    this.#lifecycle = new Lifecycle([...caches, ...components], {
+      clock: systemClock,
+      log: silentLogger,
+      stopDeadlineMs: 10_000,
+    });
+    await this.#lifecycle.start(new AbortController().signal);
+  }
+
+  /** The provider's side, with the stock and the tenants as they are on the server, and no lending. */
+  #guests(): { components: (Stockkeeper | Informer<Namespace>)[]; part: HookPart } {
+    const common = { client: this.#role, clock: this.clock, log: silentLogger };
+    const stock = new Stockkeeper({ caches: new Caches(common), clock: this.clock });
+    const cache = new Informer<Namespace>({ ...common, type: namespaceType, list: {} });
+    const tenants = new TenantBook({
+      tenants: {
+        namespaces: cache,
+        namespacesOf: (peer) =>
+          [...cache.list()].filter(({ metadata }) => metadata.labels?.['tributary.dev/peer'] === peer),
+      },
+      request: (peer) => {
+        const promised = this.grants.get(peer);
+        if (promised === undefined) return undefined;
+        const status = { promised, contract: { text: '' } };
+        return { status } as unknown as PeeringRequest;
+      },
+    });
+    const part = guests({ ...common, systemNamespace: SYSTEM, pods: stock.pods, tenants });
+    return { components: [stock, cache], part };
+  }
+
+  async stop(): Promise<void> {
+    await this.#lifecycle?.stop();
+    this.#lifecycle = undefined;
+  }
+
+  /** As the controller of NamespaceOffloadings would say; null: no longer. */
+  offload(namespace: string, podStrategy: PodStrategy | null): void {
+    if (podStrategy === null) this.#offloadings.delete(namespace);
+    else {
+      const metadata = {
+        name: 'offloading',
+        namespace,
+        uid: namespace,
+        resourceVersion: '1',
+        creationTimestamp: '',
+      };
+      const clusterSelector = { matchLabels: { region: 'eu' } };
+      this.#offloadings.set(namespace, { metadata, spec: { podStrategy, clusterSelector } });
+    }
+    for (const listener of this.#listeners) listener();
+  }
+
+  async configuration(): Promise<MutatingWebhookConfiguration | undefined> {
+    return this.admin.get(mutatingWebhookConfigurations, CONFIGURATION).catch(ignoring('NotFound'));
+  }
+
+  /** Namespaces by the first word of the webhook's name. */
+  async lists(): Promise<Record<string, string[]>> {
+    const found = (await this.configuration())?.webhooks ?? [];
+    return Object.fromEntries(
+      found.map(({ name, namespaceSelector }) => [
+        name.split('.')[0],
+        namespaceSelector?.matchExpressions?.[0]?.values ?? [],
+      ]),
+    );
+  }
+
+  /** All webhooks of the configuration are in force when each namespace answers as its strategy says. */
+  async untilInForce(namespace: string): Promise<void> {
+    await eventually(`the webhook is in force in ${namespace}`, async () => {
+      const pod = await this.tryPod(namespace).catch(() => undefined);
+      return pod?.metadata.annotations?.['tributary.dev/strategy'] !== undefined;
+    });
+  }
+
+  /** Goes through admission, and is not kept. */
+  async tryPod(namespace: string, spec: object = {}, metadata: object = {}): Promise<Pod> {
+    const path = `/api/v1/namespaces/${namespace}/pods?dryRun=All`;
+    const { status, body } = await this.cluster.cluster.api.call('POST', path, {
+      ...POD,
+      metadata: { name: 'web', ...metadata },
+      spec: { ...POD.spec, ...spec },
+    });
+    if (status !== 201) throw new Error(`${status} ${body}`);
+    return JSON.parse(body) as Pod;
+  }
+
+  async makePod(namespace: string, name: string): Promise<Pod> {
+    return this.admin.create(pods, { ...POD, metadata: { namespace, name } });
+  }
+}
+
+const POD = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  spec: { containers: [{ name: 'web', image: 'web:1' }] },
+};

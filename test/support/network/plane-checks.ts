@@ -1,0 +1,92 @@
+/** What the tests of the data plane do with clusters of PlaneLab. */
+import { expect } from '@jest/globals';
+
+import type { PlaneCluster, PlaneLab, PlaneOptions } from './plane-lab.ts';
+import { type PlanePod, TCP_PORT, UDP_PORT } from './plane-node.ts';
+import { eventually } from '../eventually.ts';
+import { offload } from './plane-tunnels.ts';
+
+const HANDSHAKE_MS = 20_000;
+
+/** A pod asks another one by its address as seen over there, and is seen under its own as seen by the other. */
+export async function expectTalk(from: Party, to: Party): Promise<void> {
+  const address = from.cluster.side.sees(to.cluster.side, to.pod.address);
+  const seen = to.cluster.side.sees(from.cluster.side, from.pod.address);
+  // Where the first handshakes of both sides have missed each other, WireGuard tries again after 5 s.
+  await eventually(
+    `${from.pod.address} reaches ${address}`,
+    async () => from.pod.ping(address),
+    HANDSHAKE_MS,
+  );
+  expect({
+    tcp: await from.pod.ask('tcp', address),
+    udp: await from.pod.ask('udp', address),
+    icmp: await from.pod.ping(address),
+  }).toEqual({ tcp: seen, udp: seen, icmp: true });
+}
+
+export interface Party {
+  cluster: PlaneCluster;
+  pod: PlanePod;
+}
+
+/** A cluster with a pod on its first node. */
+export async function party(lab: PlaneLab, name: string, options: PlaneOptions = {}): Promise<Party> {
+  const cluster = await lab.cluster(name, options);
+  return { cluster, pod: await cluster.pod() };
+}
+
+/** `provider`'s pod is one of the home's. */
+export const lend = (home: Party, provider: Party): void =>
+  offload(home.cluster.side, provider.cluster.side, provider.pod.address);
+
+export async function refusedBy({ gatewayNode }: PlaneCluster, label: string): Promise<number> {
+  const listed = await gatewayNode.run(['nft', 'list', 'table', 'inet', 'tributary_gateway']);
+  const counters = [...listed.matchAll(/counter packets (\d+) bytes \d+ drop comment "\S+ (\S+)"/g)];
+  return counters
+    .filter(([, , name]) => name === label)
+    .reduce((sum, [, packets]) => sum + Number(packets), 0);
+}
+
+export interface Attack {
+  sources: readonly string[];
+  targets: readonly string[];
+  ping?: boolean;
+}
+
+/** How many packets from the tunnel went on to a pod, a host or elsewhere at the other one's nodes. */
+export async function attack(foe: PlaneCluster, target: PlaneCluster, what: Attack): Promise<number> {
+  const { gatewayNode: node } = foe;
+  const { sources, targets, ping = true } = what;
+  await node.shell('nft flush ruleset');
+  await node.run(['wg', 'set', node.link, 'peer', target.side.publicKey, 'allowed-ips', '0.0.0.0/0']);
+  const captures = await Promise.all(
+    target.nodes.map(async (each) => each.captureTunnel(target.gatewayNode.link)),
+  );
+  const lines = sources.flatMap((source) =>
+    targets.flatMap((address) => [
+      `(echo x | socat -u - UDP-SENDTO:${address}:${UDP_PORT},bind=${source}) &`,
+      `(timeout 1 socat -u TCP:${address}:${TCP_PORT},bind=${source},connect-timeout=1 - || true) 2>/dev/null &`,
+      ...(ping ? [`(busybox ping -c1 -W1 -I ${source} ${address} || true) &`] : []),
+    ]),
+  );
+  const addresses = [...new Set(sources)].map((source) => `ip addr add ${source}/32 dev lo`);
+  const routes = [...new Set(targets)].map((address) => `ip route replace ${address}/32 dev ${node.link}`);
+  const undo = [
+    ...[...new Set(targets)].map((address) => `ip route del ${address}/32 dev ${node.link}`),
+    ...[...new Set(sources)].map((source) => `ip addr del ${source}/32 dev lo`),
+  ];
+  await node.shell([...addresses, ...routes, ...lines, 'wait', ...undo].join('\n'));
+  const counts = await Promise.all(captures.map(async (count) => count()));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Without the link that wireguard-go has made, which is not ours to remove, and what changes by itself. */
+export function settled(state: string): string {
+  return state
+    .split('\n')
+    .filter((line) => !/: wgpl\w+: <|link\/none|fe80::|anycast|multicast|forever/.test(line))
+    .join('\n')
+    .replaceAll(/^\d+: /gm, '')
+    .replaceAll(/ state \w+/g, '');
+}

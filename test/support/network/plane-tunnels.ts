@@ -1,0 +1,160 @@
+/** What IPAM, the exchange of documents and the role `gateway` would know of clusters of the data plane's tests. */
+import type { OwnNetwork } from '../../../src/api/own-network.ts';
+import type {
+  AddressPort,
+  NetworkAccess,
+  NetworkTransit,
+  PeerView,
+  PrefixUse,
+  Tunnel,
+} from '../../../src/api/tunnel.ts';
+import { overlaps, parsePrefix } from '../../../src/lib/prefix.ts';
+import type { GatewayPeer } from '../../../src/network/plan/gateway.ts';
+import { translate } from '../../../src/network/views.ts';
+
+/** One side of a peering. */
+export interface Relation {
+  views: PeerView[];
+  guests: Set<string>;
+  tenants: Set<string>;
+  access: NetworkAccess;
+  transit: NetworkTransit;
+  /** Services of the one that the other uses. */
+  offered?: AddressPort[];
+  used?: AddressPort[];
+  mtu?: number;
+}
+
+/** The network of one cluster, and how it sees others. */
+export class PlaneSide {
+  /** A ClusterID. */
+  readonly id: string;
+  readonly network: OwnNetwork;
+  readonly publicKey: string;
+  /** `host:port`. */
+  readonly endpoint: string;
+  readonly relations: Map<PlaneSide, Relation> = new Map();
+  /** The next view, in blocks of /18. All begin with the same, so that one address means many things. */
+  #next = 0;
+
+  constructor(id: string, network: OwnNetwork, publicKey: string, endpoint: string) {
+    this.id = id;
+    this.network = network;
+    this.publicKey = publicKey;
+    this.endpoint = endpoint;
+  }
+
+  /** The second byte of the next view, of 64 to 127. */
+  viewsFrom(byte: number): void {
+    this.#next = (byte - 64) * 4;
+  }
+
+  relation(peer: PlaneSide): Relation {
+    const relation = this.relations.get(peer);
+    if (relation === undefined) throw new Error(`${this.id} and ${peer.id} are not peered`);
+    return relation;
+  }
+
+  /** As what we see an address of the peer. */
+  sees(peer: PlaneSide, address: string): string {
+    const seen = translate(this.relation(peer).views, address);
+    if (seen === undefined) throw new Error(`${this.id} has no view of ${address} of ${peer.id}`);
+    return seen;
+  }
+
+  /** `as`: instead of what an allocator would choose. */
+  see(peer: PlaneSide, use: PrefixUse, prefix: string, as: string = this.#choose(prefix)): void {
+    this.relation(peer).views.push({ use, prefix, as });
+  }
+
+  #choose(prefix: string): string {
+    const taken = [
+      ...this.network.pods,
+      this.network.external,
+      ...(this.network.reserved ?? []),
+      ...[...this.relations.values()].flatMap(({ views }) => views.map(({ as }) => as)),
+    ].map(parsePrefix);
+    const wanted = parsePrefix(prefix);
+    if (!taken.some((range) => overlaps(range, wanted))) return prefix;
+    const blocks = wanted.length <= 16 ? 4 : 1;
+    const block = Math.ceil(this.#next / blocks) * blocks;
+    this.#next = block + blocks;
+    return `100.${64 + (block >> 2)}.${(block & 3) << 6}.0/${wanted.length}`;
+  }
+
+  peers(): GatewayPeer[] {
+    return [...this.relations].map(([peer, relation]) => ({
+      tunnel: tunnelOf(this, peer),
+      endpoint: peer.endpoint,
+      ...(relation.mtu !== undefined && { mtu: relation.mtu }),
+      guests: [...relation.guests],
+      tenants: [...relation.tenants],
+    }));
+  }
+}
+
+function tunnelOf(side: PlaneSide, peer: PlaneSide): Tunnel {
+  const { views, access, transit, offered, used } = side.relation(peer);
+  return {
+    apiVersion: 'tributary.dev/v1alpha1',
+    kind: 'Tunnel',
+    metadata: {
+      name: peer.id,
+      uid: peer.id,
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    },
+    spec: {
+      clusterID: peer.id,
+      peer: {
+        publicKey: peer.publicKey,
+        endpoints: [peer.endpoint],
+        pods: peer.network.pods,
+        external: [peer.network.external],
+      },
+      seenAs: peer.relation(side).views.map(({ prefix, as }) => ({ prefix, as })),
+      access,
+      transit,
+      ...(offered && { offered }),
+      ...(used && { used }),
+    },
+    status: { views },
+  };
+}
+
+/** Peers two clusters; each sees the other's pods and external range. */
+export function join(one: PlaneSide, other: PlaneSide): void {
+  const relation = (): Relation => ({
+    views: [],
+    guests: new Set(),
+    tenants: new Set(),
+    access: 'OffloadedPods',
+    transit: 'OffloadedPods',
+  });
+  one.relations.set(other, relation());
+  other.relations.set(one, relation());
+  for (const [viewer, owner] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    for (const prefix of owner.network.pods) viewer.see(owner, 'Pods', prefix);
+    viewer.see(owner, 'External', owner.network.external);
+  }
+}
+
+/** `home` exports to each of the two its view of the other one's pods. */
+export function joinThrough(home: PlaneSide, one: PlaneSide, other: PlaneSide): void {
+  for (const [viewer, owner] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const pods = home.relation(owner).views.filter(({ use }) => use === 'Pods');
+    for (const { as } of pods) viewer.see(home, 'Transit', as);
+  }
+}
+
+/** A pod of the home's runs at the provider under this address of the provider's. */
+export function offload(home: PlaneSide, provider: PlaneSide, address: string): void {
+  home.relation(provider).guests.add(home.sees(provider, address));
+  provider.relation(home).tenants.add(address);
+}

@@ -1,0 +1,60 @@
+/** A host whose network is a note: what was set last, and what was removed. */
+import type {
+  HostConfig,
+  HostReport,
+  Owner,
+  WireGuardPeerState,
+} from '../../../src/network/host/host-config.ts';
+import type { HostNetwork } from '../../../src/network/ports.ts';
+
+export class RecordingHost implements HostNetwork {
+  readonly sets: HostConfig[] = [];
+  readonly cleaned: Owner[] = [];
+  /** Of the links, as `wg show` would tell. */
+  peers: WireGuardPeerState[] = [];
+  problems: HostReport['problems'] = [];
+  /** Of others. */
+  routes: string[] = [];
+  closed = false;
+  readonly #listeners = new Set<() => void>();
+
+  async set(config: HostConfig): Promise<HostReport> {
+    this.sets.push(structuredClone(config));
+    return Promise.resolve({ changes: 0, problems: this.problems });
+  }
+
+  get last(): HostConfig | undefined {
+    return this.sets.at(-1);
+  }
+
+  async cleanUp(owner: Owner): Promise<void> {
+    this.cleaned.push(owner);
+    return Promise.resolve();
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Somebody has changed the host. */
+  changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  async wireguardPeers(): Promise<WireGuardPeerState[]> {
+    return Promise.resolve(this.peers);
+  }
+
+  async pathMtu(): Promise<number | undefined> {
+    return Promise.resolve(undefined);
+  }
+
+  async localRoutes(): Promise<string[]> {
+    return Promise.resolve(this.routes);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+}
