@@ -159,3 +159,31 @@ export const ANNOTATION_OUTGOING = 'tributary.dev/discovered-outgoing';
  * new WireGuard key. On a Tunnel: our half of its preshared key is made anew.
  */
 export const ANNOTATION_ROTATE = 'tributary.dev/rotate';
+
+/** On an Advertisement: the base of its VirtualNodes' names, chosen once. */
+export const ANNOTATION_NODE_NAME = 'tributary.dev/node-name';
+/** On a VirtualNode: since when its pods are being ended, RFC 3339. */
+export const ANNOTATION_ENDING = 'tributary.dev/ending-since';
+/** On a VirtualNode or a Node: keys (JSON) that this program has put there, so that it may take them off again. */
+export const ANNOTATION_OWNED = 'tributary.dev/owned';
+/** Taint `NoSchedule` of a VirtualNode that takes no new pods: its peering ends, or the offer no longer covers it. */
+export const TAINT_CLOSED = 'tributary.dev/closed';
+/** On the Secret with a provider's kubeconfig: from when to when its token is valid. */
+export const ANNOTATION_ISSUED = 'tributary.dev/credential-issued';
+export const ANNOTATION_EXPIRES = 'tributary.dev/credential-expires';
+/** On that Secret: the text of ANNOTATION_RENEW for which its token was asked. */
+export const ANNOTATION_RENEWED = 'tributary.dev/credential-renewed';
+/** On that Secret: how its server is reached. */
+export const ANNOTATION_ACCESS = 'tributary.dev/access';
+
+/** `true` on Services and EndpointSlices that stand here for a provider's Service. None without it is ever written. */
+export const LABEL_OFFERED_SERVICE = 'tributary.dev/offered-service';
+/** On these: `namespace/name` of the Service over there. */
+export const ANNOTATION_OFFERED_SERVICE = 'tributary.dev/offered-service';
+
+/** On the Secret with the cluster's identity: its ClusterID. */
+export const ANNOTATION_CLUSTER_ID = 'tributary.dev/cluster-id';
+/** Type of the Secrets of join tokens. */
+export const JOIN_TOKEN_TYPE = 'tributary.dev/join-token';
+/** On these Secrets: the name of the token. They are listed by it, so that no other Secret is read. */
+export const LABEL_JOIN_TOKEN = 'tributary.dev/join-token';

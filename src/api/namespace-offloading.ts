@@ -1,7 +1,7 @@
 import type { LabelSelector } from './label-selector.ts';
+import type { WithheldNamespace } from './offer.ts';
 import type { ReflectionRule } from './reflection.ts';
-import { defineResource } from './resources.ts';
-import type { ResourceType } from './resources.ts';
+import { defineResource, type ResourceType } from './resources.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /** The only name that a NamespaceOffloading may have: there is one for each namespace. */
@@ -71,6 +71,19 @@ export interface NamespaceOffloadingStatus {
   heldOff?: HeldOff[];
   conditions?: Condition[];
 }
+
+/** A home namespace that a NamespaceOffloading stretches to a provider: what offloading asks of peering. */
+export interface OffloadedNamespace {
+  homeNamespace: string;
+  /** The name that its tenant must have, else it is not used; undefined: any name that the provider chooses. */
+  remoteName?: string;
+  reflection: readonly ReflectionRule[];
+}
+
+/** Where that namespace stands with the provider: what peering answers. */
+export type NamespaceMappingState =
+  | { state: 'Mapped'; tenantNamespace: string }
+  | { state: 'Withheld'; reason: WithheldNamespace['reason']; message: string };
 
 /** The namespace that it is in stretches over foreign clusters. */
 export interface NamespaceOffloading extends KubeObject {

@@ -1,12 +1,13 @@
 import { isConditionTrue } from '../api/conditions.ts';
 import { MAX_MESSAGE_LENGTH } from '../api/limits.ts';
 import { LABEL_CLUSTER } from '../api/names.ts';
-import { NAMESPACE_OFFLOADING_REASONS as REASONS } from '../api/namespace-offloading.ts';
-import type { OffloadedCluster } from '../api/namespace-offloading.ts';
-import { VIRTUAL_NODE_CONDITIONS } from '../api/virtual-node.ts';
-import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
+import {
+  NAMESPACE_OFFLOADING_REASONS as REASONS,
+  type NamespaceMappingState,
+  type OffloadedCluster,
+} from '../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../api/node-labels.ts';
-import type { NamespaceStanding } from './ports.ts';
+import { type NamespaceMapping, VIRTUAL_NODE_CONDITIONS, type VirtualNode } from '../api/virtual-node.ts';
 
 /** What there is to know of one namespace in one foreign cluster. */
 export interface ClusterFacts {
@@ -22,7 +23,7 @@ export interface ClusterFacts {
   /** Names of those that were selected before, while pods of the namespace end there. */
   leaving: readonly string[];
   /** Undefined: no word from the provider. */
-  standing: NamespaceStanding | undefined;
+  standing: NamespaceMappingState | undefined;
 }
 
 type Verdict = Pick<OffloadedCluster, 'phase' | 'reason' | 'message' | 'remoteNamespace'>;
@@ -108,7 +109,7 @@ function readiness(virtualNodes: readonly VirtualNode[]): Verdict {
   return { phase: refusal === undefined ? 'Pending' : 'Failed', reason: REASONS.notReady, message };
 }
 
-function advised({ reason, message }: Extract<NamespaceStanding, { state: 'Withheld' }>): string {
+function advised({ reason, message }: Extract<NamespaceMappingState, { state: 'Withheld' }>): string {
   const advice =
     reason === 'NameTaken'
       ? 'make the NamespaceOffloading anew with another name or with naming: Suffixed, exclude the cluster with spec.clusterSelector, or wait: it is given as soon as it is free'

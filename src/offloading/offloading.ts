@@ -1,10 +1,12 @@
 import type { LabelSelector } from '../api/label-selector.ts';
 import { FINALIZER_OFFLOADING } from '../api/names.ts';
-import { namespaceOffloadings } from '../api/namespace-offloading.ts';
-import type { NamespaceOffloading } from '../api/namespace-offloading.ts';
+import {
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  type OffloadedNamespace,
+} from '../api/namespace-offloading.ts';
 import { namespaces } from '../api/resources.ts';
-import { virtualNodes } from '../api/virtual-node.ts';
-import type { VirtualNode } from '../api/virtual-node.ts';
+import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { KubeObject, Namespace } from '../api/wire.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
@@ -17,7 +19,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { Departures } from './departures.ts';
 import { NamespacePods, type Remaker } from './pods.ts';
-import type { OffloadedNamespace, Standing } from './ports.ts';
+import type { Standing } from './ports.ts';
 import { Reconciler } from './reconciler.ts';
 import { refusalOf } from './refusal.ts';
 import { isSelected, names, providerOf } from './selection.ts';

@@ -7,15 +7,8 @@
  *     clusters: ForeignCluster objects; whom to dial, what is wanted, what people see
  */
 import type { LinkState } from '../api/foreign-cluster.ts';
-import type { ReflectionRule } from '../api/reflection.ts';
-import type {
-  CallMethod,
-  Calls,
-  DocumentChanges,
-  Documents,
-  Credential,
-  WithheldNamespace,
-} from './protocol/documents.ts';
+import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
+import type { CallMethod, Calls, Credential, DocumentChanges, Documents } from './protocol/documents.ts';
 
 /** A cluster that has proved its identity by TLS. */
 export interface PeerIdentity {
@@ -117,14 +110,6 @@ export interface ServicesSide {
   received(peer: PeerIdentity, changes: Pick<DocumentChanges, 'services'>): Promise<void>;
 }
 
-/** A home namespace that a NamespaceOffloading stretches to a provider. */
-export interface OffloadedNamespace {
-  homeNamespace: string;
-  /** The name that its tenant must have, or there shall be none; undefined: as the provider likes. */
-  remoteName?: string;
-  reflection: readonly ReflectionRule[];
-}
-
 /** What NamespaceOffloadings want, towards borrowing. */
 export interface NamespaceOffloadings {
   /** False: what is missing is not absent yet; nothing is taken out on its account. Default true. */
@@ -134,18 +119,6 @@ export interface NamespaceOffloadings {
   /** Calls back after any answer may have changed; the returned function ends that. */
   onChange(listener: () => void): () => void;
 }
-
-/** What borrowing knows of the namespaces that it was asked to bring to a provider. */
-export interface OffloadedStanding {
-  /** Undefined: no word of it from the provider yet. */
-  standing(clusterID: string, homeNamespace: string): NamespaceStanding | undefined;
-  /** Whether an AcceptancePolicy or ForeignCluster names it, so that it is wanted there without a NamespaceOffloading, too. */
-  isNamed(clusterID: string, homeNamespace: string): boolean;
-  onChange(listener: () => void): () => void;
-}
-export type NamespaceStanding =
-  | { state: 'Mapped'; tenantNamespace: string }
-  | { state: 'Withheld'; reason: WithheldNamespace['reason']; message: string };
 
 /** Where borrowing stands with one provider, for the ForeignCluster. */
 export interface PeeringReport {

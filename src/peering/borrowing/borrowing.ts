@@ -1,22 +1,17 @@
-import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
-import type { SignedContract } from '../../api/offer.ts';
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
+import type { NamespaceMappingState } from '../../api/namespace-offloading.ts';
+import type { SignedContract } from '../../api/offer.ts';
 import { Controller } from '../../kube/controller.ts';
 import { systemRandom } from '../../lib/backoff.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract/contract.ts';
 import { checkOffer } from '../offer/check.ts';
 import type { PolicyEffect } from '../policy/policy-status.ts';
-import type {
-  BorrowingSide,
-  NamespaceStanding,
-  OffloadedStanding,
-  PeerIdentity,
-  PeeringReport,
-} from '../ports.ts';
+import type { BorrowingSide, PeerIdentity, PeeringReport } from '../ports.ts';
 import type { DocumentChanges, Documents, GrantDocument, OfferDocument } from '../protocol/documents.ts';
 import { AccessKeeper } from './access.ts';
 import { AgentSetup } from './agent-setup.ts';
@@ -42,7 +37,7 @@ const CONCURRENCY = 8;
 const DEFAULT_LIMITS = { evictMs: 300_000, endMs: 30_000 };
 
 /** We as consumer: from an offer to a virtual node, and back. */
-export class Borrowing implements BorrowingSide, OffloadedStanding {
+export class Borrowing implements BorrowingSide {
   readonly #options: BorrowingOptions;
   readonly #log: Logger;
   readonly #caches: BorrowingCaches;
@@ -150,7 +145,7 @@ export class Borrowing implements BorrowingSide, OffloadedStanding {
     return reportOf(facts, decide(facts), facts.wanted.leftOut);
   }
 
-  standing(clusterID: string, homeNamespace: string): NamespaceStanding | undefined {
+  standing(clusterID: string, homeNamespace: string): NamespaceMappingState | undefined {
     if (!this.#isRead) return undefined;
     return standingOf(this.#facts(clusterID), homeNamespace, this.#caches.virtualNodesOf(clusterID));
   }
@@ -342,7 +337,7 @@ export class Borrowing implements BorrowingSide, OffloadedStanding {
 
 interface Told {
   report: PeeringReport;
-  standings: Record<string, NamespaceStanding>;
+  standings: Record<string, NamespaceMappingState>;
 }
 
 const NOTHING = (): void => undefined;

@@ -1,10 +1,10 @@
 import { advertisements } from '../../api/advertisement.ts';
-import { LABEL_PROVIDER } from '../../api/names.ts';
+import { ANNOTATION_NODE_NAME, LABEL_PROVIDER } from '../../api/names.ts';
 import { nodes } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { TributaryError, ignoring } from '../../lib/errors.ts';
+import { ignoring, TributaryError } from '../../lib/errors.ts';
 import type { BorrowingCaches } from './caches.ts';
-import { ANNOTATION_NODE_NAME, baseNames } from './names.ts';
+import { baseNames } from './names.ts';
 import { isOf } from './virtual-node.ts';
 
 export interface Naming {

@@ -1,21 +1,24 @@
 import { isConditionTrue } from '../../api/conditions.ts';
-import { LABEL_CLUSTER } from '../../api/names.ts';
-import type { HomeApiServer, VirtualNode } from '../../api/virtual-node.ts';
-import { VIRTUAL_NODE_CONDITIONS, virtualNodes } from '../../api/virtual-node.ts';
+import { ANNOTATION_NODE_NAME, LABEL_CLUSTER } from '../../api/names.ts';
+import {
+  type HomeApiServer,
+  VIRTUAL_NODE_CONDITIONS,
+  type VirtualNode,
+  virtualNodes,
+} from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
+import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
 import type { BorrowingCaches } from './caches.ts';
-import { ANNOTATION_NODE_NAME, nodeNameOf, secretName } from './names.ts';
+import { ingressClassesOf, offeredStorageClassesOf, storageClassesOf } from './classes.ts';
+import { clusterLabel } from './cluster-label.ts';
+import { nodeNameOf, secretName } from './names.ts';
 import { recordName, whoHas } from './naming.ts';
 import type { NodesState } from './status.ts';
 import type { Teardown } from './teardown.ts';
-import { clusterLabel } from './cluster-label.ts';
-import { ingressClassesOf, offeredStorageClassesOf, storageClassesOf } from './classes.ts';
+import { draftVirtualNode, isOf, type WantedVirtualNode, wantedVirtualNode } from './virtual-node.ts';
 import { mappingsOf, usedNamespaces } from './wanted.ts';
-import type { WantedVirtualNode } from './virtual-node.ts';
-import { draftVirtualNode, isOf, wantedVirtualNode } from './virtual-node.ts';
 import type { Work } from './work.ts';
 
 export interface NodeSetupOptions {

@@ -1,16 +1,15 @@
 import { timestamp } from '../../api/conditions.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
-import { LABEL_PROVIDER } from '../../api/names.ts';
-import type { Draft, Secret } from '../../api/wire.ts';
-import type { Kubeconfig } from '../tenant-kubeconfig.ts';
-import { forgeKubeconfig } from '../tenant-kubeconfig.ts';
 import {
   ANNOTATION_ACCESS,
   ANNOTATION_EXPIRES,
   ANNOTATION_ISSUED,
   ANNOTATION_RENEWED,
-  secretName,
-} from './names.ts';
+  LABEL_PROVIDER,
+} from '../../api/names.ts';
+import type { Draft, Secret } from '../../api/wire.ts';
+import { forgeKubeconfig, type Kubeconfig } from '../tenant-kubeconfig.ts';
+import { secretName } from './names.ts';
 
 const KEY = 'kubeconfig';
 

@@ -1,5 +1,5 @@
+import type { NamespaceMappingState } from '../../api/namespace-offloading.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
-import type { NamespaceStanding } from '../ports.ts';
 import type { WithheldNamespace } from '../protocol/documents.ts';
 import { readContract } from './decide.ts';
 import type { Facts } from './facts.ts';
@@ -13,7 +13,7 @@ export function standingOf(
   facts: Facts,
   homeNamespace: string,
   virtualNodes: readonly VirtualNode[],
-): NamespaceStanding | undefined {
+): NamespaceMappingState | undefined {
   const { advertisement, wanted } = facts;
   const agreed = readContract(advertisement?.status?.contract)?.namespaces ?? [];
   const tenantNamespace = agreed.find((one) => one.homeNamespace === homeNamespace)?.tenantNamespace;
@@ -62,11 +62,11 @@ function misnamed(
 export function standingsOf(
   facts: Facts,
   virtualNodes: readonly VirtualNode[],
-): ReadonlyMap<string, NamespaceStanding> {
+): ReadonlyMap<string, NamespaceMappingState> {
   const agreed = readContract(facts.advertisement?.status?.contract)?.namespaces ?? [];
   const names = new Set([...facts.wanted.names, ...agreed.map(({ homeNamespace }) => homeNamespace)]);
   return new Map(
-    [...names].flatMap((name): [string, NamespaceStanding][] => {
+    [...names].flatMap((name): [string, NamespaceMappingState][] => {
       const standing = standingOf(facts, name, virtualNodes);
       return standing === undefined ? [] : [[name, standing]];
     }),

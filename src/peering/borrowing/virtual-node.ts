@@ -1,9 +1,12 @@
-import { LABEL_PROVIDER } from '../../api/names.ts';
-import type { NamespaceMapping, VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
-import { API_VERSION } from '../../api/virtual-node.ts';
+import { ANNOTATION_ENDING, ANNOTATION_OWNED, LABEL_PROVIDER, TAINT_CLOSED } from '../../api/names.ts';
+import {
+  API_VERSION,
+  type NamespaceMapping,
+  type VirtualNode,
+  type VirtualNodeSpec,
+} from '../../api/virtual-node.ts';
 import type { Draft, Taint } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { ANNOTATION_ENDING, ANNOTATION_OWNED, TAINT_CLOSED } from './names.ts';
 
 /** What peering wants of one VirtualNode; everything else in it belongs to people. */
 export interface WantedVirtualNode extends Pick<

@@ -1,7 +1,7 @@
 import { MAX_LENT_NAMESPACES } from '../../api/limits.ts';
+import type { OffloadedNamespace } from '../../api/namespace-offloading.ts';
 import type { NamespaceOffer } from '../../api/offer.ts';
 import type { NamespaceMapping, VirtualNode } from '../../api/virtual-node.ts';
-import type { OffloadedNamespace } from '../ports.ts';
 import { FORBIDDEN_KEYS } from '../protocol/validate.ts';
 import type { BorrowingWish } from './ports.ts';
 

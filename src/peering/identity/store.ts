@@ -1,14 +1,15 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+
+import { ANNOTATION_CLUSTER_ID } from '../../api/names.ts';
 import { configMaps, secrets } from '../../api/resources.ts';
 import type { ConfigMap, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { TributaryError, hasCode, ignoring } from '../../lib/errors.ts';
+import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { Identity } from './identity.ts';
 
 /** Name of the Secret that holds the key, and of the ConfigMap that says whose it is. */
 export const IDENTITY_NAME = 'tributary-identity';
-export const ANNOTATION_CLUSTER_ID = 'tributary.dev/cluster-id';
 const KEY = 'identity.key';
 /** In the ConfigMap: the ClusterID, for roles and people that must not read the key. */
 export const CLUSTER_ID_KEY = 'clusterID';

@@ -1,23 +1,23 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+import { timestamp } from '../../api/conditions.ts';
+import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { JOIN_TOKEN_TYPE, LABEL_JOIN_TOKEN } from '../../api/names.ts';
+import { secrets } from '../../api/resources.ts';
+import type { Secret } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import { checkedTokenName, formatJoinToken, parseJoinToken } from './token.ts';
+
 /**
  * Join tokens: one entry each, a Secret in our own namespace that holds the hash of the secret, never the secret.
  * The first consumer that shows a token owns it: its ClusterID is written by the Secret's version, so that of two
  * that come at once one loses. The same consumer may show it again, which makes a restart in between harmless.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { timestamp } from '../../api/conditions.ts';
-import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
-import { secrets } from '../../api/resources.ts';
-import type { Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
-import { checkedTokenName, formatJoinToken, parseJoinToken } from './token.ts';
 
-export const JOIN_TOKEN_TYPE = 'tributary.dev/join-token';
-/** On the Secrets of join tokens, so that they can be listed without reading any other. */
-const LABEL_JOIN_TOKEN = 'tributary.dev/join-token';
 const NAME_PREFIX = 'tributary-join-';
 
 /** Lives of a token, seconds. */

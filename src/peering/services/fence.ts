@@ -3,10 +3,15 @@
  * provider's Service, which nobody else's become, and only in namespaces of users.
  */
 import { isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
-import { type PolicyPair, type PolicySpec, forgePolicy, isAccount, writes } from '../../api/fence.ts';
-import { LABEL_PEER, LABEL_PROVIDER, LABEL_SLICE_MANAGED_BY, SLICE_MANAGER } from '../../api/names.ts';
+import { forgePolicy, isAccount, type PolicyPair, type PolicySpec, writes } from '../../api/fence.ts';
+import {
+  LABEL_OFFERED_SERVICE,
+  LABEL_PEER,
+  LABEL_PROVIDER,
+  LABEL_SLICE_MANAGED_BY,
+  SLICE_MANAGER,
+} from '../../api/names.ts';
 import type { AccountRef } from '../../api/rbac.ts';
-import { LABEL_OFFERED_SERVICE } from './labels.ts';
 
 const NAME = 'tributary-services';
 

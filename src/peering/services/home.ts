@@ -1,6 +1,8 @@
 /** What stands here for a provider's Service: a Service without a selector, and its EndpointSlices. Pure. */
 import { APP_NAME } from '../../api/manifest.ts';
 import {
+  ANNOTATION_OFFERED_SERVICE,
+  LABEL_OFFERED_SERVICE,
   LABEL_PROVIDER,
   LABEL_SERVICE_NAME,
   LABEL_SLICE_MANAGED_BY,
@@ -10,7 +12,6 @@ import type { AddressPort } from '../../api/tunnel.ts';
 import type { Draft, DraftMeta, EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { OfferedPort, OfferedService } from '../protocol/documents.ts';
-import { ANNOTATION_OFFERED_SERVICE, LABEL_OFFERED_SERVICE } from './labels.ts';
 
 /** One accepted Service that is on offer, and where it is to stand. */
 export interface HomeService {

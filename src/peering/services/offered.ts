@@ -1,7 +1,9 @@
 import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
-import type { KubeObject } from '../../api/wire.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
+import type { KubeObject } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -10,11 +12,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { Coalescer } from '../offer/coalescer.ts';
 import type { Documents } from '../protocol/documents.ts';
 import { NamespaceCaches } from './namespace-caches.ts';
-import { offeringOf, type Offering } from './offering.ts';
+import { type Offering, offeringOf } from './offering.ts';
 import type { Lent, OwnPods } from './ports.ts';
 
 export interface OfferedServicesOptions {
@@ -164,7 +165,7 @@ export class OfferedServices {
     }
     this.#complaints.set(name, text);
     log.warn('not all Services that a policy selects can be offered', { policy: name, problem: text });
-    const subject = { ...policy, apiVersion: 'tributary.dev/v1alpha1', kind: 'SharingPolicy' };
+    const subject = { ...policy, apiVersion: API_VERSION, kind: 'SharingPolicy' };
     events.event(subject, 'Warning', 'ServicesNotOffered', text);
   }
 }

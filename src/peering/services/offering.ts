@@ -1,13 +1,12 @@
 /** What of our Services one peer is offered, from the caches. Pure. */
-import { MAX_POLICY_ENTRIES, SERVICES_LIMITS, TUNNEL_LIMITS } from '../../api/limits.ts';
 import { matchesSelector } from '../../api/label-selector.ts';
-import { LABEL_MANAGED_BY } from '../../api/names.ts';
+import { MAX_POLICY_ENTRIES, SERVICES_LIMITS, TUNNEL_LIMITS } from '../../api/limits.ts';
+import { LABEL_MANAGED_BY, LABEL_OFFERED_SERVICE } from '../../api/names.ts';
 import type { OfferedServices } from '../../api/sharing-policy.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
 import type { EndpointSlice, Service } from '../../api/wire.ts';
-import { contains, formatAddress, parseAddress, tryPrefix, type Prefix } from '../../lib/prefix.ts';
+import { contains, formatAddress, parseAddress, type Prefix, tryPrefix } from '../../lib/prefix.ts';
 import type { OfferedPort, OfferedService } from '../protocol/documents.ts';
-import { LABEL_OFFERED_SERVICE } from './labels.ts';
 
 export interface OfferingFacts {
   entries: readonly OfferedServices[];

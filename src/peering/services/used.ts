@@ -1,13 +1,14 @@
 import {
+  type Advertisement,
   advertisements,
   SERVICE_REASONS,
-  type Advertisement,
   type ServiceStanding,
 } from '../../api/advertisement.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
-import { LABEL_PEER, LABEL_PROVIDER, LABEL_SERVICE_NAME } from '../../api/names.ts';
+import { LABEL_OFFERED_SERVICE, LABEL_PEER, LABEL_PROVIDER, LABEL_SERVICE_NAME } from '../../api/names.ts';
 import { endpointSlices, services } from '../../api/resources.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
 import type { EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
@@ -21,12 +22,11 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServicesDocument } from '../protocol/documents.ts';
 import { checkServices } from './check.ts';
-import { forgeEndpoints, silenced, type HomeService, type Unreachable } from './home.ts';
-import { LABEL_OFFERED_SERVICE } from './labels.ts';
+import { forgeEndpoints, type HomeService, silenced, type Unreachable } from './home.ts';
 import { LinkPatience } from './link-patience.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
 import { homeKey, planOf } from './standing.ts';
-import { Writer, type Refusal } from './writer.ts';
+import { type Refusal, Writer } from './writer.ts';
 
 export interface UsedServicesOptions {
   client: KubeClient;
@@ -351,7 +351,7 @@ export class UsedServices {
     before: readonly ServiceStanding[],
   ): void {
     const known = new Map(before.map((standing) => [keyOf(standing), standing]));
-    const subject = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Advertisement', metadata };
+    const subject = { apiVersion: API_VERSION, kind: 'Advertisement', metadata };
     for (const standing of told) {
       const { state, reason, message = '', namespace, name } = standing;
       const last = known.get(keyOf(standing));

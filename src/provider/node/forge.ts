@@ -1,13 +1,12 @@
-import { TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { ANNOTATION_OWNED, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
 import { TUNNEL_REASONS } from '../../api/tunnel.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { NetworkState } from '../network-view.ts';
 import type { ContactState } from './contact.ts';
-import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
-import { obstacleOf } from './obstacle.ts';
-import type { Obstacle } from './obstacle.ts';
+import { type Obstacle, obstacleOf } from './obstacle.ts';
 
 /** What the Node is made from; read fresh for every decision. */
 export interface NodeInputs {
@@ -23,9 +22,7 @@ export interface NodeInputs {
   now: string;
 }
 
-/** Keys of labels, annotations and taints that this program put on the Node, so that it may take them off again. */
-const ANNOTATION_OWNED = 'tributary.dev/owned';
-
+/** Keys of what this program put on the Node; see ANNOTATION_OWNED. */
 interface Owned {
   labels: string[];
   annotations: string[];

@@ -1,14 +1,14 @@
-import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
-import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.ts';
-import type {
-  NamespaceOffloading,
-  NamespaceOffloadingSpec,
-  OffloadedCluster,
-} from '../../../../src/api/namespace-offloading.ts';
 import type { LabelSelector } from '../../../../src/api/label-selector.ts';
+import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
+import {
+  type NamespaceMappingState,
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  type NamespaceOffloadingSpec,
+  type OffloadedCluster,
+} from '../../../../src/api/namespace-offloading.ts';
 import { namespaces, pods, secrets } from '../../../../src/api/resources.ts';
-import { virtualNodes } from '../../../../src/api/virtual-node.ts';
-import type { VirtualNode, VirtualNodeSpec } from '../../../../src/api/virtual-node.ts';
+import { type VirtualNode, virtualNodes, type VirtualNodeSpec } from '../../../../src/api/virtual-node.ts';
 import type { DraftMeta, Namespace, Pod } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
@@ -17,7 +17,6 @@ import { ignoring } from '../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Offloading } from '../../../../src/offloading/offloading.ts';
-import type { NamespaceStanding } from '../../../../src/offloading/ports.ts';
 import { Remake } from '../../../../src/offloading/release/remake.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -41,7 +40,7 @@ export class OffloadWorld {
   /** `Kind/name reason: message`. */
   readonly events: string[] = [];
   /** By `cluster/namespace`; else each provider gives `<namespace>-there`. */
-  readonly standings: Map<string, NamespaceStanding | undefined> = new Map();
+  readonly standings: Map<string, NamespaceMappingState | undefined> = new Map();
   /** `cluster/namespace` of what a policy names, too. */
   readonly named: Set<string> = new Set();
   /** ClusterIDs whose provider answers no more: no mapping changes, no pod ends. */
@@ -168,12 +167,12 @@ export class OffloadWorld {
     await this.start();
   }
 
-  answer(cluster: string, namespace: string, standing: NamespaceStanding | undefined): void {
+  answer(cluster: string, namespace: string, standing: NamespaceMappingState | undefined): void {
     this.standings.set(`${cluster}/${namespace}`, standing);
     for (const listener of this.#listeners) listener();
   }
 
-  #standing(cluster: string, namespace: string): NamespaceStanding | undefined {
+  #standing(cluster: string, namespace: string): NamespaceMappingState | undefined {
     const key = `${cluster}/${namespace}`;
     if (this.standings.has(key)) return this.standings.get(key);
     return { state: 'Mapped', tenantNamespace: `${namespace}-there` };

@@ -1,8 +1,9 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { ANNOTATION_NODE_NAME } from '../../../../src/peering/borrowing/names.ts';
-import { Identity } from '../../../../src/peering/identity/identity.ts';
+
+import { ANNOTATION_NODE_NAME } from '../../../../src/api/names.ts';
 import { canonicalText } from '../../../../src/lib/canonical-json.ts';
-import { World, policy } from './support/world.ts';
+import { Identity } from '../../../../src/peering/identity/identity.ts';
+import { policy, World } from './support/world.ts';
 
 // Two busy cores are enough.
 jest.setTimeout(30_000);

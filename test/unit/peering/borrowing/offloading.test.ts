@@ -1,8 +1,10 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+
+import type { OffloadedNamespace } from '../../../../src/api/namespace-offloading.ts';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
-import type { NamespaceOffloadings, OffloadedNamespace } from '../../../../src/peering/ports.ts';
+import type { NamespaceOffloadings } from '../../../../src/peering/ports.ts';
 import { VIRTUAL_NODES } from './support/fake-agents.ts';
-import { World, policy } from './support/world.ts';
+import { policy, World } from './support/world.ts';
 
 // Two busy cores are enough.
 jest.setTimeout(30_000);

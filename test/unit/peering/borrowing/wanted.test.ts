@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+
 import { MAX_LENT_NAMESPACES } from '../../../../src/api/limits.ts';
+import type { OffloadedNamespace } from '../../../../src/api/namespace-offloading.ts';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
 import {
   askedNamespaces,
@@ -9,7 +11,6 @@ import {
   wantedNamespaces,
   type WantedNamespaces,
 } from '../../../../src/peering/borrowing/wanted.ts';
-import type { OffloadedNamespace } from '../../../../src/peering/ports.ts';
 import { policy } from './support/world.ts';
 
 const there = (homeNamespace: string, tenantNamespace = `${homeNamespace}-t`): NamespaceMapping => ({
