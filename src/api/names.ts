@@ -1,5 +1,8 @@
 /** Labels, annotations, taints and condition types that the project writes on objects of others. */
 
+/** Of every such name. */
+export const NAME_PREFIX = 'tributary.dev/';
+
 /** On a Node: the VirtualNode that it comes from. Select on it for affinity. */
 export const LABEL_VIRTUAL_NODE = 'tributary.dev/virtual-node';
 /** On a Node: always `virtual-node`; tells real and virtual nodes apart. */
@@ -26,6 +29,9 @@ export const ANNOTATION_HOME_NAMESPACE = 'tributary.dev/home-namespace';
 export const ANNOTATION_APPLIED = 'tributary.dev/applied';
 /** On a reflected ConfigMap or Secret: `UID/resourceVersion` of the home object it is a copy of. */
 export const ANNOTATION_SOURCE = 'tributary.dev/source';
+
+/** On a copy of a service account's token: when the next token is asked for, RFC 3339. */
+export const ANNOTATION_REFRESH_AT = 'tributary.dev/refresh-at';
 
 /**
  * Of the Lease in each tenant namespace by which a home shows that it is there. Made by the provider, renewed by the home's
@@ -112,6 +118,8 @@ export const ANNOTATION_REFLECT = 'tributary.dev/reflect';
 export const LABEL_CLUSTER = 'tributary.dev/cluster';
 /** On a home pod that was made anew after its release: the virtual node that could not place it. */
 export const ANNOTATION_RELEASED_FROM = 'tributary.dev/released-from';
+/** On a Secret in the system namespace: it is the journal of what is to be made anew. Value: `pod`. */
+export const LABEL_REMAKE = 'tributary.dev/remake';
 /** On a home pod that was made anew: UID of the pod that it stands for. */
 export const ANNOTATION_REMADE_FOR = 'tributary.dev/remade-for';
 

@@ -46,7 +46,9 @@ export async function applyManifests(
   const applied: KubeObject[] = [];
   for (const manifest of manifests) {
     const patch = { type: 'apply', body: manifest, fieldManager: FIELD_MANAGER, force: true } as const;
-    applied.push(await client.patch(typeOf(manifest), refOf(manifest), patch, { ...(signal && { signal }) }));
+    applied.push(
+      await client.patch(typeOf(manifest), checkedRef(manifest), patch, { ...(signal && { signal }) }),
+    );
   }
   return applied;
 }
@@ -59,11 +61,11 @@ export async function deleteManifests(
 ): Promise<void> {
   for (const manifest of manifests.toReversed()) {
     const options = { propagationPolicy: 'Background', ...(signal && { signal }) } as const;
-    await client.delete(typeOf(manifest), refOf(manifest), options).catch(ignoring('NotFound'));
+    await client.delete(typeOf(manifest), checkedRef(manifest), options).catch(ignoring('NotFound'));
   }
 }
 
-function refOf({ kind, metadata: { name, namespace } }: Pick<Manifest, 'kind' | 'metadata'>): ObjectRef {
+function checkedRef({ kind, metadata: { name, namespace } }: Pick<Manifest, 'kind' | 'metadata'>): ObjectRef {
   if (name === undefined) throw new TributaryError('Invalid', `a ${kind} without a name cannot be applied`);
   return { name, ...(namespace !== undefined && { namespace }) };
 }

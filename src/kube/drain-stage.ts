@@ -1,3 +1,4 @@
+import { timestamp } from '../api/conditions.ts';
 import type { Node } from '../api/wire.ts';
 import { type Held, heldText } from './evictions.ts';
 
@@ -77,7 +78,7 @@ export function drainText({ stage, left, held, untilMs }: DrainState): string {
   }
   const shown = [...reasons].slice(0, MAX_REASONS).map(([reason, count]) => `${count} ${reason}`);
   const more = reasons.size > MAX_REASONS ? ['...'] : [];
-  const until = new Date(Math.ceil(untilMs / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+  const until = timestamp(Math.ceil(untilMs / 1000) * 1000);
   const then =
     stage === 'Evict' ? `deleted whatever budgets say from ${until} on` : `ended by force from ${until} on`;
   const pods = left === 1 ? '1 pod' : `${left} pods`;

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
+import { type Fields, isFields } from '../lib/fields.ts';
 import { type Credentials, rereadToken } from './credentials.ts';
 
 export interface KubeconfigOptions {
@@ -22,8 +23,6 @@ export interface KubeconfigOptions {
 
 /** A generous kubeconfig with ten clusters has 100 kB. */
 const MAX_BYTES = 256 * 1024;
-
-type Fields = Record<string, unknown>;
 
 /**
  * Reads one context of a kubeconfig, YAML or JSON. The text is untrusted: every mistake is an Invalid error of
@@ -208,10 +207,6 @@ function textOf(fields: Fields, key: string, where: string): string | undefined 
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value !== 'string') throw invalid(`${where}: ${key} must be a string`);
   return value;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const invalid = (message: string): TributaryError => new TributaryError('Invalid', `kubeconfig: ${message}`);

@@ -1,6 +1,7 @@
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject, ObjectMeta } from '../api/wire.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
+import { type Fields, isFields } from '../lib/fields.ts';
 
 /** One page as the API server sends it. */
 export interface Page<T> {
@@ -8,8 +9,6 @@ export interface Page<T> {
   continue: string | undefined;
   items: T[];
 }
-
-type Fields = Record<string, unknown>;
 
 /** The JSON object in an answer. */
 export function parseAnswer(body: Buffer, what: string): Fields {
@@ -73,8 +72,4 @@ export function isObject(value: unknown): value is Fields & { metadata: Fields }
   if (!isFields(value)) return false;
   const { metadata } = value;
   return isFields(metadata) && typeof metadata['name'] === 'string';
-}
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,9 +2,10 @@ import type { Readable } from 'node:stream';
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
+import { isFields } from '../lib/fields.ts';
 import { lines, readError } from './body.ts';
 import type { WatchEvent } from './client.ts';
-import { isFields, isObject, oneShape } from './objects.ts';
+import { isObject, oneShape } from './objects.ts';
 import { watchError } from './status-error.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { deepEqual } from './equality.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { type Fields, isFields, ownField } from './fields.ts';
 
 /**
  * The JSON merge patch (RFC 7386) that makes `after` of `before`; undefined where nothing differs. A field that is
@@ -10,7 +9,7 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
   const [from, to] = [before as Fields, after as Fields];
   const changes: [string, unknown][] = [];
   for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    const [old, wanted] = [own(from, key), own(to, key)];
+    const [old, wanted] = [ownField(from, key), ownField(to, key)];
     if (deepEqual(old, wanted)) continue;
     changes.push([
       key,
@@ -19,11 +18,6 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
   }
   return changes.length === 0 ? undefined : Object.fromEntries(changes);
 }
-
-const own = (fields: Fields, key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** What JSON makes of it; null inside would remove a field that is not there. */
 const withoutGaps = (value: unknown): unknown =>

@@ -1,4 +1,5 @@
 import { TributaryError } from './errors.ts';
+import { isFields } from './fields.ts';
 
 /**
  * Reads JSON that a peer has sent: every function returns what it has checked or throws Invalid with one line that
@@ -18,8 +19,7 @@ export const quoted = (text: string): string =>
   );
 
 export function objectAt(field: string, value: unknown): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(field, 'is not an object');
-  return value as Json;
+  return isFields(value) ? value : refuse(field, 'is not an object');
 }
 
 export const own = (object: Json, key: string): unknown =>

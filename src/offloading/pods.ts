@@ -142,7 +142,7 @@ export class NamespacePods {
     const { uid } = pod.metadata;
     // Another one under its name is looked at when it is listed.
     await this.#options.client
-      .delete(pods, refOf(pod), { uid, signal })
+      .delete(pods, pod.metadata, { uid, signal })
       .catch(ignoring('NotFound', 'Conflict'));
   }
 
@@ -179,8 +179,3 @@ const WHY = 'its namespace leaves the cluster that it runs in';
 
 /** Reason of the event on a pod that had to leave and could not be deleted, or not be kept to be made anew. */
 const NOT_BROUGHT_HOME = 'NotBroughtHome';
-
-const refOf = ({ metadata: { name, namespace = '' } }: Pod): { name: string; namespace: string } => ({
-  name,
-  namespace,
-});

@@ -1,3 +1,4 @@
+import { timestamp } from '../api/conditions.ts';
 import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodes } from '../api/resources.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
@@ -246,7 +247,7 @@ export class Provider {
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
-      now: new Date(clock.now()).toISOString().replace(/\.\d+Z$/u, 'Z'),
+      now: timestamp(clock.now()),
     };
   }
 

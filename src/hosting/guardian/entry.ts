@@ -7,6 +7,7 @@ import {
   type WhenLost,
 } from '../../api/names.ts';
 import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-admission.ts';
+import { boundedCount, parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { isDisrupted, isMarked, isOwnEnd } from './ends.ts';
@@ -31,13 +32,6 @@ export interface Entry {
   /** It was on its way out before its home went away, and by nobody's fault: nobody misses it. */
   leaving?: true;
 }
-
-export interface Recreated {
-  count: number;
-  restarts: Record<string, number>;
-}
-
-const MAX_COUNT = 1_000_000;
 
 /** `known`: what was written down of it before; `isNew`: the journal begins only now. Undefined: none of ours. */
 export function entryOf(pod: Pod, known: Entry | undefined, isNew: boolean): Entry | undefined {
@@ -101,46 +95,25 @@ export function whenLostOf({ annotations }: Pick<Entry, 'annotations'>): WhenLos
   return said === 'Replace' || said === 'WhenFenced' ? said : 'Leave';
 }
 
-/** How often the pod was made anew before, and what its predecessors' containers had been restarted. */
-export function recreatedOf({ annotations }: Pick<Entry, 'annotations'>): Recreated {
-  try {
-    const { count, restarts } = JSON.parse(annotations[ANNOTATION_RECREATED] ?? '{}') as Partial<Recreated>;
-    return { count: counted(count), restarts: countsOf(restarts) };
-  } catch {
-    // Home may write annotations, too.
-    return { count: 0, restarts: {} };
-  }
-}
+/** How often the pod was made anew before, and how often its predecessors' containers had been restarted. */
+export const recreatedOf = ({ annotations }: Pick<Entry, 'annotations'>): Recreated =>
+  parseRecreated(annotations[ANNOTATION_RECREATED] ?? '');
 
 /** With the pod that has been lost now. */
 export function recreatedNext(entry: Entry): Recreated {
   const { count, restarts } = recreatedOf(entry);
-  const names = new Set([...Object.keys(restarts), ...Object.keys(entry.restarts)]);
-  const sum = (name: string): number => counted(own(restarts, name) + own(entry.restarts, name));
-  return {
-    count: counted(count + 1),
-    restarts: Object.fromEntries([...names].map((name) => [name, sum(name)])),
-  };
+  const sums = new Map(restarts);
+  for (const [name, more] of Object.entries(entry.restarts)) {
+    sums.set(name, boundedCount((sums.get(name) ?? 0) + more) ?? 0);
+  }
+  return { count: boundedCount(count + 1) ?? 0, restarts: sums };
 }
-
-const own = (counts: Record<string, number>, name: string): number =>
-  Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0;
-
-const counted = (value: unknown): number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? Math.min(value, MAX_COUNT) : 0;
-
-const countsOf = (value: unknown): Record<string, number> =>
-  typeof value !== 'object' || value === null
-    ? {}
-    : Object.fromEntries(
-        Object.entries(value as Record<string, unknown>).flatMap(([name, count]) =>
-          counted(count) === 0 ? [] : [[name, counted(count)]],
-        ),
-      );
 
 function restartsOf(status: PodStatus | undefined): Record<string, number> {
   const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return Object.fromEntries(
-    all.flatMap(({ name, restartCount }) => (counted(restartCount) === 0 ? [] : [[name, restartCount]])),
+    all.flatMap(({ name, restartCount }) =>
+      (boundedCount(restartCount) ?? 0) === 0 ? [] : [[name, restartCount]],
+    ),
   );
 }

@@ -1,5 +1,6 @@
 /** Results of pods: what is kept of a status, and the pod that bears it when the one that ran is gone. Pure. */
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT, OFFLOADED_REASONS } from '../../api/names.ts';
+import { type Recreated, recreatedText } from '../../api/recreated.ts';
 import type { ContainerStatus, Draft, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import type { Entry } from './entry.ts';
 
@@ -47,9 +48,9 @@ export function lostResult(now: string): PodStatus {
   };
 }
 
-/** The lost pod anew. `recreated`: the value of its annotation. */
-export function recreatedPod(entry: Entry, namespace: string, recreated: object): Draft<Pod> {
-  return podOf(entry, namespace, { [ANNOTATION_RECREATED]: JSON.stringify(recreated) });
+/** The lost pod anew. */
+export function recreatedPod(entry: Entry, namespace: string, recreated: Recreated): Draft<Pod> {
+  return podOf(entry, namespace, { [ANNOTATION_RECREATED]: recreatedText(recreated) });
 }
 
 /** Bears a result and never runs. Its status is written after it. */

@@ -1,4 +1,5 @@
 import { type LabelRequirement, matchesSelector } from '../../api/label-selector.ts';
+import { NAME_PREFIX } from '../../api/names.ts';
 import type { PodStrategy } from '../../api/namespace-offloading.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { NodeExpression, NodeTerm } from './node-terms.ts';
@@ -12,8 +13,6 @@ export interface VirtualPlace {
 }
 
 const HOSTNAME = 'kubernetes.io/hostname';
-/** Of labels that real nodes do not bear. */
-const OUR_PREFIX = 'tributary.dev/';
 
 /**
  * Pure: those of the virtual nodes that the pod's own nodeSelector and required node affinity permit. None where it may
@@ -36,8 +35,8 @@ export function virtualOnly(
   const hosts = new Set(selected.map(({ labels }) => labels[HOSTNAME]));
   const isVirtual = ({ key, operator, values = [] }: NodeExpression): boolean =>
     operator === 'In'
-      ? key.startsWith(OUR_PREFIX) || (key === HOSTNAME && values.every((host) => hosts.has(host)))
-      : operator === 'Exists' && key.startsWith(OUR_PREFIX);
+      ? key.startsWith(NAME_PREFIX) || (key === HOSTNAME && values.every((host) => hosts.has(host)))
+      : operator === 'Exists' && key.startsWith(NAME_PREFIX);
   if (strategy === 'Local') return [];
   if (strategy !== 'Remote' && !wishes.every((wish) => wish.some(isVirtual))) return [];
   return selected

@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import { CONDITION_OFFLOADED, isPlacingReason, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { claimVolumes, controllerOf, isFinished } from '../../api/pod.ts';
@@ -90,7 +91,7 @@ function goElsewhere(
   const owner = ownerKey(pod);
   const until = heldUntil(heldOff, { owner, virtualNode }, nowMs);
   if (until !== undefined && cameBack(pod, until - holdOffMs)) {
-    const message = `${owner} is to be kept off virtual node "${virtualNode}" until ${timeOf(until)}, but its pods are placed there all the same: look for a nodeName or a node affinity that asks for it`;
+    const message = `${owner} is to be kept off virtual node "${virtualNode}" until ${timestamp(until)}, but its pods are placed there all the same: look for a nodeName or a node affinity that asks for it`;
     return { do: 'stay', ms: until - nowMs, message };
   }
   const places = placesFor(situation, offloading, owner);
@@ -99,7 +100,7 @@ function goElsewhere(
     return { do: 'stay', ms: Math.max(1000, places.waitMs), message };
   }
   if (until === undefined && holdOffMs > 0) {
-    const held = { owner, virtualNode, until: timeOf(nowMs + holdOffMs) };
+    const held = { owner, virtualNode, until: timestamp(nowMs + holdOffMs) };
     return { do: 'holdOff', heldOff: withHeldOff(heldOff, held, nowMs) };
   }
   return leave(situation, refused, places.names);
@@ -115,7 +116,7 @@ function leave(
   const why = reasonOf(refused);
   if (!isMarked(pod)) {
     const message = `virtual node "${virtualNode}" could not place the pod: ${why}`;
-    const lastTransitionTime = timeOf(nowMs);
+    const lastTransitionTime = timestamp(nowMs);
     const condition = { type: 'DisruptionTarget', status: 'True', reason: DISRUPTION_REASON, message };
     return { do: 'mark', condition: { ...condition, lastTransitionTime } };
   }
@@ -175,6 +176,3 @@ const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
     ({ type, status: value, reason }) =>
       type === 'DisruptionTarget' && value === 'True' && reason === DISRUPTION_REASON,
   ) === true;
-
-/** Seconds are all that a metav1.Time keeps. */
-const timeOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;

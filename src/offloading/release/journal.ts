@@ -1,11 +1,9 @@
-import { ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR } from '../../api/names.ts';
+import { ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR, LABEL_REMAKE } from '../../api/names.ts';
 import type { LabelSelector } from '../../api/label-selector.ts';
 import type { Draft, ObjectMeta, Pod, Secret } from '../../api/wire.ts';
 import { TributaryError, errorMessage } from '../../lib/errors.ts';
 import { remadePod } from './remade-pod.ts';
 
-/** Selects journals among the Secrets of the system namespace. */
-export const LABEL_REMAKE = 'tributary.dev/remake';
 const KEY = 'journal';
 
 /** A pod that is about to be deleted and made anew; stored before the deletion, removed after the creation. */

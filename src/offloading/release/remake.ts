@@ -1,4 +1,4 @@
-import { ANNOTATION_REMADE_FOR } from '../../api/names.ts';
+import { ANNOTATION_REMADE_FOR, LABEL_REMAKE } from '../../api/names.ts';
 import { pods, secrets } from '../../api/resources.ts';
 import type { Pod, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -12,7 +12,7 @@ import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Journal, RemakeOptions } from './journal.ts';
-import { journalOf, journalSecret, LABEL_REMAKE, readJournal } from './journal.ts';
+import { journalOf, journalSecret, readJournal } from './journal.ts';
 
 export interface RemakerOptions {
   client: KubeClient;
@@ -135,7 +135,7 @@ export class Remake {
     }
     // With the version: what has started since that read is not ended.
     const precondition = journal.unlessStarted ? { uid, resourceVersion } : { uid };
-    const deleting = this.#options.client.delete(pods, refOf(pod), { ...precondition, signal });
+    const deleting = this.#options.client.delete(pods, pod.metadata, { ...precondition, signal });
     await deleting.catch(ignoring('NotFound'));
     return { requeueAfterMs: ENDING_POLL_MS };
   }
@@ -188,7 +188,7 @@ export class Remake {
 
   async #drop(secret: Secret, signal: AbortSignal): Promise<ReconcileResult> {
     const { uid } = secret.metadata;
-    const deleting = this.#options.client.delete(secrets, refOf(secret), { uid, signal });
+    const deleting = this.#options.client.delete(secrets, secret.metadata, { uid, signal });
     await deleting.catch(ignoring('NotFound', 'Conflict'));
     return {};
   }
@@ -201,8 +201,3 @@ function namespaceOf(secret: Secret): string | undefined {
     return undefined;
   }
 }
-
-const refOf = ({ metadata: { name, namespace } }: Pod | Secret): { name: string; namespace?: string } => ({
-  name,
-  ...(namespace !== undefined && { namespace }),
-});

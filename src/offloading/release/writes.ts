@@ -3,7 +3,7 @@ import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloadin
 import { namespaceOffloadings } from '../../api/namespace-offloading.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
-import type { KubeClient, ObjectRef } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { ignoring } from '../../lib/errors.ts';
 import { refusalOf } from './decide.ts';
 import type { Remake } from './remake.ts';
@@ -29,7 +29,7 @@ export class ReleaseWrites {
     const { uid, resourceVersion } = metadata;
     const body = { metadata: { uid, resourceVersion }, status: { heldOff } };
     const options = { subresource: 'status', signal };
-    return this.#client.patch(namespaceOffloadings, refOf(metadata), { type: 'merge', body }, options);
+    return this.#client.patch(namespaceOffloadings, metadata, { type: 'merge', body }, options);
   }
 
   /** Conditions are merged by type. */
@@ -37,7 +37,7 @@ export class ReleaseWrites {
     const { uid, resourceVersion } = metadata;
     const body = { metadata: { uid, resourceVersion }, status: { conditions: [condition] } };
     const options = { subresource: 'status', signal };
-    return this.#client.patch(pods, refOf(metadata), { type: 'strategic', body }, options);
+    return this.#client.patch(pods, metadata, { type: 'strategic', body }, options);
   }
 
   /**
@@ -46,7 +46,7 @@ export class ReleaseWrites {
    */
   async delete({ metadata }: AnyPod, signal: AbortSignal): Promise<boolean> {
     const { uid, resourceVersion } = metadata;
-    const deleting = this.#client.delete(pods, refOf(metadata), { uid, resourceVersion, signal });
+    const deleting = this.#client.delete(pods, metadata, { uid, resourceVersion, signal });
     return (await deleting.then(() => true).catch(ignoring('NotFound'))) ?? false;
   }
 
@@ -57,14 +57,9 @@ export class ReleaseWrites {
   ): Promise<boolean> {
     const { virtualNode: from, clusterSelector, signal } = where;
     // The cache holds no specs.
-    const pod = await this.#client.get(pods, refOf(metadata), { signal }).catch(ignoring('NotFound'));
+    const pod = await this.#client.get(pods, metadata, { signal }).catch(ignoring('NotFound'));
     if (pod?.metadata.uid !== metadata.uid || refusalOf(pod) === undefined) return false;
     const selector = clusterSelector && { clusterSelector };
     return this.#remake.begin(pod, { from, unlessStarted: true, ...selector, signal });
   }
 }
-
-const refOf = ({ name, namespace }: Pod['metadata']): ObjectRef => ({
-  name,
-  ...(namespace !== undefined && { namespace }),
-});

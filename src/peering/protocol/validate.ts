@@ -1,4 +1,5 @@
 import { TributaryError } from '../../lib/errors.ts';
+import { isFields } from '../../lib/fields.ts';
 
 /**
  * Small checks of what came from a peer. Each takes a parsed value and returns it with its type, or throws Invalid
@@ -139,9 +140,7 @@ export const oneOf =
 
 /** An object of whatever form. */
 export const anyObject: Check<Record<string, unknown>> = (value, path) =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : invalid(path, 'not an object');
+  isFields(value) ? value : invalid(path, 'not an object');
 
 export const list =
   <T>(item: Check<T>, max: number): Check<T[]> =>

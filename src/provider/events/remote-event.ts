@@ -1,5 +1,6 @@
 /** Events of the foreign cluster, read with distrust and told as home's own. Pure. */
 import { createHash } from 'node:crypto';
+import { timestamp } from '../../api/conditions.ts';
 import { LABEL_VIRTUAL_NODE } from '../../api/names.ts';
 import type { Draft, KubeEvent, Pod } from '../../api/wire.ts';
 
@@ -79,7 +80,7 @@ export function homeEvent(event: RemoteEvent, places: EventPlaces): Draft<KubeEv
   const { home, virtualNode, nodeName, nowMs } = places;
   const { name, namespace = 'default', uid } = home.metadata;
   // Clocks of two clusters differ, and nothing may come from the future.
-  const at = (ms: number): string => new Date(Math.min(ms, nowMs)).toISOString().replace(/\.\d+Z$/u, 'Z');
+  const at = (ms: number): string => timestamp(Math.min(ms, nowMs));
   const component = `${event.component}, ${virtualNode}`;
   return {
     metadata: {

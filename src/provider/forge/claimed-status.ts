@@ -1,4 +1,5 @@
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { type Fields, isFields } from '../../lib/fields.ts';
 import { podAddressFamily } from '../pod-address.ts';
 
 /**
@@ -7,8 +8,6 @@ import { podAddressFamily } from '../pod-address.ts';
  * field that it looks at is brought into a form that it takes, or left out; fields that this program does not know
  * travel along, cut to a size that nobody honest reaches.
  */
-
-type Fields = Record<string, unknown>;
 
 /** The longest message that Kubernetes writes into a status (metav1.Condition). */
 const MAX_TEXT = 32_768;
@@ -132,8 +131,6 @@ function containerState(value: unknown): NonNullable<ContainerStatus['state']> {
   return { waiting: defined({ reason: text(waiting['reason']), message: text(waiting['message']) }) };
 }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const fields = (value: unknown): Fields => (isFields(value) ? value : {});
 const items = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, MAX_ITEMS) : []);
 

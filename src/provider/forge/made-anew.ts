@@ -1,12 +1,33 @@
-import { CONDITION_RECREATED, RECREATED_REASON } from '../../api/names.ts';
+import {
+  ANNOTATION_RECREATED,
+  ANNOTATION_RESULT,
+  CONDITION_RECREATED,
+  RECREATED_REASON,
+} from '../../api/names.ts';
+import { isFinished } from '../../api/pod.ts';
+import { parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { endedStatus } from './ended-status.ts';
-import { isResult, recreatedOf } from './recreated.ts';
 
 /**
  * A home pod may have had several bodies: while this cluster was away, the provider's guardian makes anew what it has
  * lost. The home pod is one pod all the while, so its status is that of one whose containers were restarted.
  */
+
+/** What the guardian says of the body; undefined for one that is still the one that we made. */
+export function recreatedOf(remote: Pod): Recreated | undefined {
+  const text = remote.metadata.annotations?.[ANNOTATION_RECREATED];
+  if (text === undefined) return undefined;
+  const recreated = parseRecreated(text);
+  // What cannot be read still says that it was made anew.
+  return { ...recreated, count: Math.max(1, recreated.count) };
+}
+
+/** It never runs, and only bears the result of the pod whose name it has. */
+export const isResult = (remote: Pod): boolean => remote.metadata.annotations?.[ANNOTATION_RESULT] === 'true';
+
+/** The guardian has made it, and has not written the result into it yet. */
+export const isUnfinishedResult = (remote: Pod): boolean => isResult(remote) && !isFinished(remote);
 
 type StatusList = 'containerStatuses' | 'initContainerStatuses';
 

@@ -9,9 +9,8 @@ import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wi
 import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
-import { recreatedCondition, withFormerBodies } from './made-anew.ts';
+import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
 import { obstacleToReach, viewsOf, withNetwork } from './reach.ts';
-import { isResult } from './recreated.ts';
 
 /** Condition types that the kubelet owns: what the remote pod says of them, absence included, is what home shows. */
 const KUBELET_CONDITIONS = new Set([

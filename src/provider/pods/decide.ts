@@ -8,7 +8,7 @@ import type { ForgeContext } from '../forge/context.ts';
 import { forgePod } from '../forge/pod.ts';
 import { cutOffStatus } from '../forge/reach.ts';
 import { newsOfRecreation } from '../forge/made-anew.ts';
-import { isResult, isUnfinishedResult, recreatedOf } from '../forge/recreated.ts';
+import { isResult, isUnfinishedResult, recreatedOf } from '../forge/made-anew.ts';
 import type { Reference } from '../forge/references.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus, stayHomeStatus } from '../forge/status.ts';

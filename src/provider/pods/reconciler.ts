@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import { isFinished } from '../../api/pod.ts';
 import { LABEL_HOME_UID, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
@@ -96,7 +97,7 @@ export class PodReconciler {
       contact: contact() && recorded(namespace) && (tenant === undefined || tenant.synced),
       references: home === undefined ? NO_REFERENCES : references(home),
       held,
-      now: timestamp(clock),
+      now: timestamp(clock.now()),
     };
   }
 
@@ -141,7 +142,7 @@ export class PodReconciler {
       if (refusal === undefined) throw error;
       const { requeueAfterMs } = slowRetry(home, clock);
       this.#patience.hold(podKey(home), requeueAfterMs);
-      const status = refusedStatus(home, refusal, timestamp(clock));
+      const status = refusedStatus(home, refusal, timestamp(clock.now()));
       return this.#refuse(home, { ...refusal, status }, signal);
     }
   }
@@ -169,7 +170,7 @@ export class PodReconciler {
     this.#patience.hold(podKey(home), slowRetry(home, clock).requeueAfterMs);
     const reason = OFFLOADED_REASONS.nameTaken;
     const message = `pod "${name}" exists in the tenant namespace and is not ours`;
-    const status = refusedStatus(home, { reason, message }, timestamp(clock));
+    const status = refusedStatus(home, { reason, message }, timestamp(clock.now()));
     return this.#refuse(home, { reason, message, status }, signal);
   }
 
@@ -216,7 +217,7 @@ export class PodReconciler {
     } catch (error) {
       if (!hasCode(error, 'Invalid')) throw error;
       const message = `what the foreign cluster reports cannot be shown: ${errorMessage(error)}`;
-      const instead = unshowableStatus(home, message, timestamp(clock));
+      const instead = unshowableStatus(home, message, timestamp(clock.now()));
       if (!sameStatus(instead, home.status ?? {})) {
         events.event(podReference(home), 'Warning', 'FailedStatusUpdate', message);
         await this.#putStatus(home, instead, signal);
@@ -264,7 +265,7 @@ export class PodReconciler {
     }
     const message = 'the pod was evicted or deleted in the foreign cluster';
     events.event(podReference(home), 'Warning', OFFLOADED_REASONS.lost, message);
-    return this.#writeStatus(home, lostStatus(home, message, timestamp(clock)), signal);
+    return this.#writeStatus(home, lostStatus(home, message, timestamp(clock.now())), signal);
   }
 
   async #deleteRemote(remote: Pod, grace: number | undefined, signal: AbortSignal): Outcome {
@@ -302,7 +303,7 @@ export class PodReconciler {
     }
     // Some controller counts on its end (`batch.kubernetes.io/job-tracking`): it has to be told first.
     if ((home.metadata.finalizers ?? []).length > 0 && !isFinished(home)) {
-      return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock)), signal);
+      return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock.now())), signal);
     }
     try {
       await this.#options.home.delete(
@@ -331,7 +332,6 @@ const unreachable = (action: never): never => {
 const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false };
 
 /** Seconds are all that Kubernetes keeps of a metav1.Time. */
-const timestamp = (clock: Clock): string => `${new Date(clock.now()).toISOString().slice(0, 19)}Z`;
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);

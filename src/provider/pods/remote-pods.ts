@@ -1,7 +1,7 @@
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
-import type { KubeClient, ObjectRef } from '../../kube/client.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { PodChange } from '../forge/change.ts';
 import type { Tenant } from '../tenant.ts';
@@ -37,7 +37,7 @@ export class RemotePods {
     const { uid } = remote.metadata;
     const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
     try {
-      await this.#foreign.delete(pods, refOf(remote), { uid, signal, ...grace });
+      await this.#foreign.delete(pods, remote.metadata, { uid, signal, ...grace });
     } catch (error) {
       // Gone already, or another pod by now: the watch tells the rest.
       if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
@@ -60,15 +60,11 @@ export class RemotePods {
     const body = { ...rest, metadata: { ...metadata, uid: remote.metadata.uid } };
     await this.#foreign.patch(
       pods,
-      refOf(remote),
+      remote.metadata,
       { type: 'strategic', body },
       { signal, ...(subresource === undefined ? {} : { subresource }) },
     );
   }
-}
-
-function refOf({ metadata: { name, namespace } }: Pod): ObjectRef {
-  return { name, ...(namespace === undefined ? {} : { namespace }) };
 }
 
 export async function liveOrUndefined<T>(read: Promise<T>): Promise<T | undefined> {

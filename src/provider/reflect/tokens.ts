@@ -1,6 +1,7 @@
 import { isFinished } from '../../api/pod.ts';
 import {
   ANNOTATION_HOME_NAMESPACE,
+  ANNOTATION_REFRESH_AT,
   LABEL_HOME_UID,
   LABEL_MANAGED_BY,
   OFFLOADED_REASONS,
@@ -21,8 +22,6 @@ import type { Tenant } from '../tenant.ts';
 import type { Tenants } from '../tenants.ts';
 import { KEEP_UNREFERENCED_MS } from './reflector.ts';
 
-/** RFC 3339 time at which the tokens in a Secret are to be fetched anew. */
-const ANNOTATION_REFRESH_AT = 'tributary.dev/refresh-at';
 /** Like the kubelet's token manager: at 80 % of the life, and once a day at the latest. */
 const REFRESH_AT_SHARE = 0.8;
 const LATEST_REFRESH_MS = 24 * 3600 * 1000;

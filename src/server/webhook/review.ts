@@ -2,6 +2,7 @@
 import type { Admission } from '../../api/admission.ts';
 import type { Pod } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { type Fields, isFields, ownField } from '../../lib/fields.ts';
 import type { ClaimQuestion, Question } from './hook.ts';
 
 const VERSION = 'admission.k8s.io/v1';
@@ -20,11 +21,11 @@ export interface ReviewRequest {
 /** Throws Invalid for what is no AdmissionReview that asks something. */
 export function parseReview(text: string): ReviewRequest {
   const review = record(parseJson(text), 'the body');
-  if (own(review, 'apiVersion') !== VERSION || own(review, 'kind') !== KIND) {
+  if (ownField(review, 'apiVersion') !== VERSION || ownField(review, 'kind') !== KIND) {
     throw new TributaryError('Invalid', `the body is no ${KIND} of ${VERSION}`);
   }
-  const request = record(own(review, 'request'), 'request');
-  const uid = own(request, 'uid');
+  const request = record(ownField(review, 'request'), 'request');
+  const uid = ownField(request, 'uid');
   if (typeof uid !== 'string' || uid === '' || uid.length > MAX_UID_LENGTH) {
     throw new TributaryError('Invalid', 'request.uid is no UID');
   }
@@ -32,36 +33,36 @@ export function parseReview(text: string): ReviewRequest {
   return { uid, question: questionOf(request) };
 }
 
-function questionOf(request: JsonObject): Question | undefined {
+function questionOf(request: Fields): Question | undefined {
   const about = aboutOf(request);
   if (about === undefined) return undefined;
   return {
     namespace: namespaceOf(request),
-    pod: podOf(own(request, 'object')),
+    pod: podOf(ownField(request, 'object')),
     about,
-    isDryRun: own(request, 'dryRun') === true,
+    isDryRun: ownField(request, 'dryRun') === true,
   };
 }
 
-const namespaceOf = (request: JsonObject): string => {
-  const namespace = own(request, 'namespace');
+const namespaceOf = (request: Fields): string => {
+  const namespace = ownField(request, 'namespace');
   return typeof namespace === 'string' ? namespace : '';
 };
 
-const isNewClaim = (request: JsonObject): boolean =>
+const isNewClaim = (request: Fields): boolean =>
   isKind(request, 'PersistentVolumeClaim') &&
-  own(request, 'operation') === 'CREATE' &&
-  (own(request, 'subResource') ?? '') === '';
+  ownField(request, 'operation') === 'CREATE' &&
+  (ownField(request, 'subResource') ?? '') === '';
 
-function claimOf(request: JsonObject): ClaimQuestion {
-  const claim = record(own(request, 'object'), 'request.object');
-  record(own(claim, 'metadata'), 'metadata');
-  const resources = own(record(own(claim, 'spec'), 'spec'), 'resources');
-  if (!isAbsent(resources)) amounts(own(record(resources, 'resources'), 'requests'), 'requests');
+function claimOf(request: Fields): ClaimQuestion {
+  const claim = record(ownField(request, 'object'), 'request.object');
+  record(ownField(claim, 'metadata'), 'metadata');
+  const resources = ownField(record(ownField(claim, 'spec'), 'spec'), 'resources');
+  if (!isAbsent(resources)) amounts(ownField(record(resources, 'resources'), 'requests'), 'requests');
   return {
     namespace: namespaceOf(request),
     claim: claim as unknown as ClaimQuestion['claim'],
-    isDryRun: own(request, 'dryRun') === true,
+    isDryRun: ownField(request, 'dryRun') === true,
   };
 }
 
@@ -85,73 +86,73 @@ export function answerOf(uid: string, { patch, warnings, refusal }: Admission): 
   };
 }
 
-function aboutOf(request: JsonObject): Question['about'] | undefined {
+function aboutOf(request: Fields): Question['about'] | undefined {
   if (!isKind(request, 'Pod')) return undefined;
-  const operation = own(request, 'operation');
-  const subresource = own(request, 'subResource') ?? '';
+  const operation = ownField(request, 'operation');
+  const subresource = ownField(request, 'subResource') ?? '';
   if (operation === 'CREATE' && subresource === '') return 'Create';
   if (operation !== 'UPDATE') return undefined;
   if (subresource === 'resize') return 'Resize';
   return subresource === 'ephemeralcontainers' ? 'Debug' : undefined;
 }
 
-function isKind(request: JsonObject, wanted: string): boolean {
-  const said = own(request, 'kind');
-  const { group, version, kind } = isObject(said) ? said : {};
+function isKind(request: Fields, wanted: string): boolean {
+  const said = ownField(request, 'kind');
+  const { group, version, kind } = isFields(said) ? said : {};
   return group === '' && version === 'v1' && kind === wanted;
 }
 
 /** What the decision reads has the right shape; the API server has checked the rest. */
 function podOf(object: unknown): Pod {
   const pod = record(object, 'request.object');
-  const metadata = record(own(pod, 'metadata'), 'metadata');
-  const spec = record(own(pod, 'spec'), 'spec');
-  texts(own(metadata, 'labels'), 'labels');
-  texts(own(metadata, 'annotations'), 'annotations');
-  objects(own(metadata, 'ownerReferences'), 'ownerReferences');
-  texts(own(spec, 'nodeSelector'), 'nodeSelector');
-  objects(own(spec, 'tolerations'), 'tolerations');
+  const metadata = record(ownField(pod, 'metadata'), 'metadata');
+  const spec = record(ownField(pod, 'spec'), 'spec');
+  texts(ownField(metadata, 'labels'), 'labels');
+  texts(ownField(metadata, 'annotations'), 'annotations');
+  objects(ownField(metadata, 'ownerReferences'), 'ownerReferences');
+  texts(ownField(spec, 'nodeSelector'), 'nodeSelector');
+  objects(ownField(spec, 'tolerations'), 'tolerations');
   checkResources(pod, spec);
-  checkAffinity(own(spec, 'affinity'));
+  checkAffinity(ownField(spec, 'affinity'));
   return pod as unknown as Pod;
 }
 
 /** Of these only the shapes; what cannot be read as a quantity is for whoever counts. */
-function checkResources(pod: JsonObject, spec: JsonObject): void {
-  const status = own(pod, 'status');
+function checkResources(pod: Fields, spec: Fields): void {
+  const status = ownField(pod, 'status');
   for (const holder of [spec, ...(isAbsent(status) ? [] : [record(status, 'status')])]) {
     for (const list of ['containers', 'initContainers', 'containerStatuses', 'initContainerStatuses']) {
-      for (const container of objects(own(holder, list), list)) checkAmounts(container);
+      for (const container of objects(ownField(holder, list), list)) checkAmounts(container);
     }
     checkAmounts(holder);
   }
 }
 
-function checkAmounts(holder: JsonObject): void {
-  const resources = own(holder, 'resources');
-  if (!isAbsent(resources)) amounts(own(record(resources, 'resources'), 'requests'), 'requests');
-  amounts(own(holder, 'allocatedResources'), 'allocatedResources');
-  amounts(own(holder, 'overhead'), 'overhead');
+function checkAmounts(holder: Fields): void {
+  const resources = ownField(holder, 'resources');
+  if (!isAbsent(resources)) amounts(ownField(record(resources, 'resources'), 'requests'), 'requests');
+  amounts(ownField(holder, 'allocatedResources'), 'allocatedResources');
+  amounts(ownField(holder, 'overhead'), 'overhead');
 }
 
 function amounts(value: unknown, what: string): void {
   if (isAbsent(value)) return;
   const isAmount = (item: unknown): boolean => typeof item === 'string' || typeof item === 'number';
-  if (isObject(value) && Object.values(value).every(isAmount)) return;
+  if (isFields(value) && Object.values(value).every(isAmount)) return;
   throw new TributaryError('Invalid', `${what} are no amounts`);
 }
 
 function checkAffinity(affinity: unknown): void {
   if (isAbsent(affinity)) return;
-  const node = own(record(affinity, 'affinity'), 'nodeAffinity');
+  const node = ownField(record(affinity, 'affinity'), 'nodeAffinity');
   if (isAbsent(node)) return;
-  const required = own(record(node, 'nodeAffinity'), 'requiredDuringSchedulingIgnoredDuringExecution');
+  const required = ownField(record(node, 'nodeAffinity'), 'requiredDuringSchedulingIgnoredDuringExecution');
   if (isAbsent(required)) return;
-  const terms = objects(own(record(required, 'required'), 'nodeSelectorTerms'), 'nodeSelectorTerms');
+  const terms = objects(ownField(record(required, 'required'), 'nodeSelectorTerms'), 'nodeSelectorTerms');
   if (terms.length > MAX_TERMS) throw new TributaryError('Invalid', 'too many nodeSelectorTerms');
   for (const term of terms) {
     for (const part of ['matchExpressions', 'matchFields']) {
-      for (const { values } of objects(own(term, part), part)) checkValues(values);
+      for (const { values } of objects(ownField(term, part), part)) checkValues(values);
     }
   }
 }
@@ -162,8 +163,6 @@ function checkValues(values: unknown): void {
   throw new TributaryError('Invalid', 'values are no list of texts');
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -172,28 +171,21 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Never what a prototype has. */
-const own = (object: JsonObject, key: string): unknown =>
-  Object.hasOwn(object, key) ? object[key] : undefined;
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null;
 
-function record(value: unknown, what: string): JsonObject {
-  if (isObject(value)) return value;
+function record(value: unknown, what: string): Fields {
+  if (isFields(value)) return value;
   throw new TributaryError('Invalid', `${what} is no object`);
 }
 
-function objects(value: unknown, what: string): readonly JsonObject[] {
+function objects(value: unknown, what: string): readonly Fields[] {
   if (isAbsent(value)) return [];
-  if (Array.isArray(value) && value.every((item) => isObject(item))) return value;
+  if (Array.isArray(value) && value.every((item) => isFields(item))) return value;
   throw new TributaryError('Invalid', `${what} is no list of objects`);
 }
 
 function texts(value: unknown, what: string): void {
   if (isAbsent(value)) return;
-  if (isObject(value) && Object.values(value).every((item) => typeof item === 'string')) return;
+  if (isFields(value) && Object.values(value).every((item) => typeof item === 'string')) return;
   throw new TributaryError('Invalid', `${what} is no map of texts`);
 }

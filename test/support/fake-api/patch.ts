@@ -1,4 +1,4 @@
-type Fields = Record<string, unknown>;
+import { type Fields, isFields } from '../../../src/lib/fields.ts';
 
 /** JSON merge patch, RFC 7386. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
@@ -84,8 +84,4 @@ function applyOperation(parent: Fields | unknown[], op: string, key: string, val
     else if (Array.isArray(parent)) parent.splice(Number(key), 1);
     else delete parent[key];
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -157,12 +157,16 @@ test('restarts add up over the pods before it, whatever the annotation says', ()
   const annotations = { [ANNOTATION_RECREATED]: '{"count":1,"restarts":{"app":2,"old":1,"__proto__":5}}' };
   expect(recreatedNext(entry({ status, annotations }))).toMatchObject({
     count: 2,
-    restarts: { app: 5, old: 1 },
+    restarts: new Map([
+      ['app', 5],
+      ['old', 1],
+      ['__proto__', 5],
+    ]),
   });
   for (const text of ['', 'null', '[]', '{"count":-1,"restarts":{"app":"x"}}', '{"count":1e99}']) {
     expect(recreatedOf({ annotations: { [ANNOTATION_RECREATED]: text } })).toEqual({
       count: 0,
-      restarts: {},
+      restarts: new Map(),
     });
   }
 });
