@@ -67,9 +67,19 @@ test('links between documents lead somewhere', () => {
 
 test('files that documents name exist', () => {
   const named = documents.flatMap((path) =>
-    [...read(path).matchAll(/`((?:src|lab|test|tools|docs|deploy)\/[\w./-]+)`/g)]
-      .map(([, target = '']) => target)
+    [...read(path).matchAll(/(?<![\w./-])(?:src|lab|bench|test|tools|docs|deploy)\/[\w./-]*[\w/]/g)]
+      .map(([target]) => target)
       .filter((target) => !existsSync(join(root, target)))
+      .map((target) => `${path}: ${target}`),
+  );
+  expect(named).toEqual([]);
+});
+
+test('files that the README of a room names are in that room, or named from the root', () => {
+  const named = find('{src,test,lab}/**/README.md').flatMap((path) =>
+    [...read(path).matchAll(/`([\w.-]+\/[\w./-]*|[\w.-]+\.ts)`/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => ![dirname(path), ''].some((folder) => existsSync(join(root, folder, target))))
       .map((target) => `${path}: ${target}`),
   );
   expect(named).toEqual([]);
