@@ -18,7 +18,7 @@ const find = (...patterns: string[]): string[] => globSync(patterns, { cwd: root
 
 const sources = find('src/**/*.ts');
 const allCode = [...sources, ...find('{test,lab,tools,bench}/**/*.{ts,mjs,sh}', 'Makefile', 'Dockerfile')];
-const documents = find('*.md', 'docs/**/*.md', 'src/*/README.md');
+const documents = find('*.md', '{docs,src,test,lab}/**/*.md');
 
 /** The lines, as `path:number`, that match. */
 const linesWith = (paths: readonly string[], pattern: RegExp): string[] =>
@@ -77,7 +77,7 @@ test('files that documents name exist', () => {
 
 test('files that the README of a room names are in that room, or named from the root', () => {
   const named = find('{src,test,lab}/**/README.md').flatMap((path) =>
-    [...read(path).matchAll(/`([\w.-]+\/[\w./-]*|[\w.-]+\.ts)`/g)]
+    [...read(path).matchAll(/`((?!tributary\.dev)[\w./-]+(?:\.ts|\.txt|\/))`/g)]
       .map(([, target = '']) => target)
       .filter((target) => ![dirname(path), ''].some((folder) => existsSync(join(root, folder, target))))
       .map((target) => `${path}: ${target}`),
