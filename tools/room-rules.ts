@@ -41,7 +41,7 @@ export const KNOWN_CIRCLES: readonly string[] = [
   'src/network/plan/gateway-table.ts',
   'src/network/plan/node-table.ts',
   'src/network/probe/peer-probe.ts',
-  'src/peering/reach/endpoints.ts',
+  'src/peering/reach/dialler.ts',
 ];
 
 /** `src/kube/informer.ts` is in `kube`, `src/main.ts` in `main`. */

@@ -1,22 +1,22 @@
 import type { Registry } from 'prom-client';
+
 import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
-import { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
+import { ClusterIdentity } from '../peering/identity/store.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { AgentApprover } from './approver.ts';
 import { homeCredentials } from './home.ts';
-import { InlineLauncher } from './launch-inline.ts';
 import { lanComponents } from './lan.ts';
-import { leading } from './leading.ts';
+import { InlineLauncher } from './launch-inline.ts';
 import { PodLauncher } from './launch-pods.ts';
-import { inlineNetwork } from './network-inline.ts';
-import type { Agent, AgentParts } from './parts.ts';
-import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { leading } from './leading.ts';
 import { networkExchangeMetrics } from './network-exchange.ts';
+import { inlineNetwork } from './network-inline.ts';
+import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 import { Peering } from './peering.ts';
 import { Registries } from './registries.ts';
 

@@ -4,15 +4,17 @@
  * missing would take back what was granted.
  */
 import type { Registry } from 'prom-client';
+
 import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
-import { foreignClusters, type ForeignCluster } from '../api/foreign-cluster.ts';
+import { type ForeignCluster, foreignClusters } from '../api/foreign-cluster.ts';
 import type { OwnAnnouncement } from '../api/own-announcement.ts';
-import { searchDomains, type SearchDomain } from '../api/search-domain.ts';
+import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import type { HomeApiServer } from '../api/virtual-node.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
 import { WanSource } from '../discovery/wan/wan-source.ts';
+import { TenantNetwork } from '../hosting/tenants/network.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -20,29 +22,28 @@ import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
 import { systemRandom } from '../lib/backoff.ts';
+import { parseEndpoint } from '../lib/endpoint.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
-import { Clusters, clusterIndexes } from '../peering/clusters/clusters.ts';
-import type { ClusterIdentity } from '../peering/identity/cluster-identity.ts';
-import { PeeringCertificate } from '../peering/identity/peering-certificate.ts';
+import { clusterIndexes, Clusters } from '../peering/clusters/clusters.ts';
+import { PeeringCertificate } from '../peering/identity/certificate.ts';
+import type { ClusterIdentity } from '../peering/identity/store.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
-import { TenantNetwork } from '../hosting/tenants/network.ts';
-import { parseEndpoint } from '../lib/endpoint.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
 import { Stockkeeper } from '../peering/offer/stockkeeper.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
-import { PROTOCOLS, type ApiAccess } from '../peering/protocol/documents.ts';
-import { REACH_PORTS } from '../peering/reach/limits.ts';
-import { Reach, type ReachPeers } from '../peering/reach/reach.ts';
+import { type ApiAccess, PROTOCOLS } from '../peering/protocol/documents.ts';
+import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
+import { Reach } from '../peering/reach/reach.ts';
 import { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
 import { AnnouncementWriter } from './announcement.ts';
 import { guardian } from './guardian.ts';
 import { guests } from './guests.ts';
-import { NamespaceStretch } from './offloading.ts';
-import { offeredServices } from './offered-services.ts';
 import { networkExchange, type NetworkExchangeOptions } from './network-exchange.ts';
+import { offeredServices } from './offered-services.ts';
+import { NamespaceStretch } from './offloading.ts';
 import type { AgentParts } from './parts.ts';
 import { policyStatus } from './policy-status.ts';
 

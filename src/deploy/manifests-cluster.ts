@@ -19,7 +19,7 @@ import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { forgeGuardianFence } from '../hosting/guardian/fence.ts';
-import { REACH_PORTS } from '../peering/reach/limits.ts';
+import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
 import { forgeLendingStatics } from '../peering/lending/statics.ts';
 import {

@@ -13,7 +13,7 @@ type Said = Omit<Sighting, 'firstSeen' | 'expires'>;
 
 /**
  * ForeignClusters that speak of a cluster, the one that bears its sightings first. The order is that in which peering
- * takes them (src/peering/clusters/same.ts): rather one that stays, rather a person's, then the oldest.
+ * takes them (src/peering/clusters/foreign-cluster.ts): rather one that stays, rather a person's, then the oldest.
  */
 export function inOrder(clusterID: string, objects: readonly ForeignCluster[]): ForeignCluster[] {
   return objects

@@ -1,3 +1,7 @@
+import type { LinkState } from '../api/foreign-cluster.ts';
+import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
+import type { CallMethod, Calls, Credential, DocumentChanges, Documents } from './protocol/documents.ts';
+
 /**
  * What the parts of peering know of each other. The composition is in src/agent/peering.ts:
  *
@@ -6,9 +10,6 @@
  *                        └── reach      (streams to API servers, dial-back)
  *     clusters: ForeignCluster objects; whom to dial, what is wanted, what people see
  */
-import type { LinkState } from '../api/foreign-cluster.ts';
-import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
-import type { CallMethod, Calls, Credential, DocumentChanges, Documents } from './protocol/documents.ts';
 
 /** A cluster that has proved its identity by TLS. */
 export interface PeerIdentity {
@@ -153,4 +154,11 @@ export interface WantedAgent {
   /** Home namespaces that are offloaded. */
   namespaces: readonly string[];
   kubeconfigSecret: { namespace: string; name: string };
+}
+
+/** Where one direction stands, by peer: lending or borrowing. */
+export interface PeeringReports {
+  report(clusterID: string): PeeringReport;
+  /** Calls back with the ClusterID of each report that may have changed; the returned function ends that. */
+  onChange(listener: (clusterID: string) => void): () => void;
 }

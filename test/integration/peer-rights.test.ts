@@ -5,7 +5,7 @@ import type { KubeApi } from '../../lab/kube-api.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { printYaml } from '../../src/cli/manifests-output.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
-import { draftContract } from '../../src/peering/contract/contract.ts';
+import { draftContract } from '../../src/peering/contract.ts';
 import { forgeTenancy } from '../../src/hosting/tenants/tenancy.ts';
 import { allowed, servedResources, serviceAccount } from '../support/labs/access-reviews.ts';
 import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';

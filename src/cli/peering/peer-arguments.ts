@@ -3,8 +3,8 @@ import type { PeeringWish } from '../../api/foreign-cluster.ts';
 import { ENDPOINT_PATTERN } from '../../api/limits.ts';
 import { AGENT_OPTIONS } from '../../config.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { isClusterID } from '../../peering/identity/identity.ts';
-import { parseJoinToken } from '../../peering/join/token.ts';
+import { isClusterID } from '../../api/forms.ts';
+import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import { listOf, type CommandIo, type CommandLine } from '../manifests-output.ts';
 import { parseSeconds, positionals } from './environment.ts';
 

@@ -1,7 +1,7 @@
 /** `tributary token`: one-time tokens with which other clusters may come in. */
 import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
-import { JoinTokens } from '../../peering/join/tokens.ts';
+import { JoinTokens } from '../../peering/identity/join-tokens.ts';
 import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import { EXIT, type CommandLine } from '../manifests-output.ts';
 import {

@@ -2,35 +2,84 @@ import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import type { NamespaceMappingState } from '../../api/namespace-offloading.ts';
 import type { SignedContract } from '../../api/offer.ts';
-import { Controller } from '../../kube/controller.ts';
-import { systemRandom } from '../../lib/backoff.ts';
+import type { HomeApiServer } from '../../api/virtual-node.ts';
+import type { Caches } from '../../kube/caches.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import type { DrainLimits } from '../../kube/drain-stage.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { type Random, systemRandom } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { isSignedBy } from '../contract/contract.ts';
+import { isSignedBy } from '../contract.ts';
 import { checkOffer } from '../offer/check.ts';
 import type { PolicyEffect } from '../policy/policy-status.ts';
-import type { BorrowingSide, PeerIdentity, PeeringReport } from '../ports.ts';
+import type {
+  AgentLauncher,
+  ApiReach,
+  BorrowingSide,
+  NamespaceOffloadings,
+  OwnIdentity,
+  PeerIdentity,
+  PeeringReport,
+  PeerLinks,
+} from '../ports.ts';
 import type { DocumentChanges, Documents, GrantDocument, OfferDocument } from '../protocol/documents.ts';
 import { AccessKeeper } from './access.ts';
-import { AgentSetup } from './agent-setup.ts';
 import { BorrowingCaches } from './caches.ts';
 import { CredentialKeeper } from './credentials.ts';
 import { decide, readContract } from './decide.ts';
-import type { Facts } from './facts.ts';
-import { Hearing } from './heard.ts';
-import { BORROWING_EVENTS } from './names.ts';
+import type { BorrowingWish, Facts } from './facts.ts';
+import { Hearing } from './inbox.ts';
+import { documentsOf, isNamed, standingOf, standingsOf, wantedNamespaces } from './namespaces.ts';
 import { NodeSetup } from './node-setup.ts';
-import type { BorrowingOptions } from './ports.ts';
 import { probe } from './probe.ts';
 import { Reconciler } from './reconciler.ts';
 import { reportOf } from './report.ts';
-import { documentsOf } from './request.ts';
-import { Setup } from './setup.ts';
-import { standingOf, standingsOf } from './standing.ts';
+import { AgentSetup, Setup } from './setup.ts';
+import { BORROWING_EVENTS } from './status.ts';
 import { Teardown } from './teardown.ts';
-import { isNamed, wantedNamespaces } from './wanted.ts';
+
+interface BorrowingWishes {
+  wish(clusterID: string): BorrowingWish;
+  /** Calls back with each ClusterID whose wish may have changed; the returned function ends that. */
+  onChange(listener: (clusterID: string) => void): () => void;
+}
+
+export interface BorrowingOptions {
+  client: KubeClient;
+  caches: Caches;
+  identity: OwnIdentity;
+  /** Of this cluster, for people over there. */
+  clusterName: string;
+  wishes: BorrowingWishes;
+  /** Namespaces that are wanted over there besides; default: none. */
+  offloadings?: NamespaceOffloadings;
+  /** Late bound: the registry of links needs us, too. */
+  links: () => Pick<PeerLinks, 'view' | 'publish' | 'call' | 'onChange'>;
+  reach: ApiReach;
+  /** How the last stream to that provider was made, for people. */
+  wayTo?: (clusterID: string) => 'Link' | 'DialBack' | undefined;
+  launcher: AgentLauncher;
+  /** Where the kubeconfig Secrets are. */
+  systemNamespace: string;
+  /** Where offloaded pods reach our API server, where they can. */
+  homeApiServer?: HomeApiServer;
+  /** `host:port`, or `host` where that is 443, of our own API server: no peer may send our agents there. */
+  ownApiServers?: readonly string[];
+  /** For development: a provider's API server on this machine's loopback may be dialled. Default false. */
+  allowLoopback?: boolean;
+  /** How long pods may take to leave when a peering ends. Default 300 000 as budgets allow, 30 000 to end then. */
+  drain?: Partial<DrainLimits>;
+  events: EventRecorder;
+  metrics?: ControllerMetrics;
+  clock: Clock;
+  random?: Random;
+  log: Logger;
+}
 
 /** Providers that are worked on at the same time. */
 const CONCURRENCY = 8;

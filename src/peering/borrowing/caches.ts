@@ -1,14 +1,12 @@
-import type { Advertisement } from '../../api/advertisement.ts';
-import { advertisements } from '../../api/advertisement.ts';
+import { type Advertisement, advertisements } from '../../api/advertisement.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { namespaces, secrets } from '../../api/resources.ts';
-import type { VirtualNode } from '../../api/virtual-node.ts';
-import { virtualNodes } from '../../api/virtual-node.ts';
+import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Namespace, Secret } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { secretName } from './names.ts';
+import { secretName } from './secret.ts';
 
 const BY_PROVIDER = 'provider';
 

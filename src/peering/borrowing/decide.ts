@@ -1,13 +1,18 @@
-import type { Advertisement } from '../../api/advertisement.ts';
+import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
+import {
+  type Advertisement,
+  ADVERTISEMENT_REASONS,
+  type AdvertisementSpec,
+} from '../../api/advertisement.ts';
+import { CLOCK_SKEW_MS } from '../../api/limits.ts';
 import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { draftContract } from '../contract/contract.ts';
-import type { Course } from './course.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import { draftContract } from '../contract.ts';
+import { judge } from '../policy/judge.ts';
+import type { Course, Facts, Heard, Verdict } from './facts.ts';
 import { ending, restReport, waitReport } from './report.ts';
-import type { Facts } from './facts.ts';
-import type { Heard } from './heard.ts';
-import { type Verdict, isExpired, verdictOf } from './verdict.ts';
 
 /**
  * The next step with one provider, from all that is known of it. An Advertisement that is deleted, or that nobody wants any
@@ -150,3 +155,69 @@ function readText(text: string): Contract | undefined {
     return undefined;
   }
 }
+
+interface OfferFacts {
+  nowMs: number;
+  /** The provider has taken it back. */
+  withdrawn: boolean;
+  policy: AcceptancePolicy | undefined;
+}
+
+const isExpired = (offer: Offer, nowMs: number): boolean =>
+  Date.parse(offer.expires) + CLOCK_SKEW_MS <= nowMs;
+
+/** By time, by a person's word, by policy, in this order. */
+function verdictOf(
+  { offer, approval }: Pick<AdvertisementSpec, 'offer' | 'approval'>,
+  { nowMs, withdrawn, policy }: OfferFacts,
+): Verdict {
+  if (approval === 'Denied') return refused('deniedHere', 'denied by a person here');
+  if (withdrawn) {
+    const message = 'the provider has withdrawn its offer';
+    return { decision: 'Expired', reason: ADVERTISEMENT_REASONS.withdrawn, message, closes: true };
+  }
+  if (isExpired(offer, nowMs)) {
+    const message = `the offer ended at ${offer.expires} and was not renewed`;
+    return { decision: 'Expired', reason: ADVERTISEMENT_REASONS.expired, message };
+  }
+  if (policy === undefined) return withoutPolicy(offer);
+  const by = { policy: policy.metadata.name };
+  let judged: ReturnType<typeof judge>;
+  try {
+    judged = judge(offer, policy);
+  } catch (error) {
+    return { ...pending('noPolicy', `policy ${by.policy}: ${errorMessage(error)}`), ...by };
+  }
+  if (!judged.accepted) {
+    const { reason, message } = judged;
+    return { decision: 'Refused', reason, message, ...by, closes: true };
+  }
+  if ((policy.spec.approval ?? 'Manual') === 'Manual' && approval !== 'Approved') {
+    const message = `policy ${by.policy} leaves it to a person: set spec.approval to Approved or Denied`;
+    return { ...pending('waitingForApproval', message), ...by };
+  }
+  return { ...accepted(judged.resources, `accepted by policy ${by.policy}`), ...by };
+}
+
+/** It was asked for all the same, so a person has said `outgoing: Enabled`: that is a decision, and sets no bounds. */
+const withoutPolicy = (offer: Offer): Verdict =>
+  accepted(offer.resources, 'a person wants this provider, and no AcceptancePolicy sets bounds');
+
+type ReasonKey = keyof typeof ADVERTISEMENT_REASONS;
+
+const accepted = (resources: ResourceList, message: string): Verdict => ({
+  decision: 'Accepted',
+  reason: ADVERTISEMENT_REASONS.ok,
+  message,
+  resources,
+});
+const refused = (reason: ReasonKey, message: string): Verdict => ({
+  decision: 'Refused',
+  reason: ADVERTISEMENT_REASONS[reason],
+  message,
+});
+const pending = (reason: ReasonKey, message: string): Verdict => ({
+  decision: 'Pending',
+  reason: ADVERTISEMENT_REASONS[reason],
+  message,
+});

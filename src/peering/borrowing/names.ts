@@ -1,6 +1,11 @@
+import { advertisements } from '../../api/advertisement.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../../api/manifest.ts';
-
-export const secretName = (clusterID: string): string => `tributary-kubeconfig-${clusterID}`;
+import { ANNOTATION_NODE_NAME, LABEL_PROVIDER } from '../../api/names.ts';
+import { nodes } from '../../api/resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { ignoring, TributaryError } from '../../lib/errors.ts';
+import type { BorrowingCaches } from './caches.ts';
+import { isOf } from './virtual-node.ts';
 
 /** What PerNode puts behind a name (offer/shapes.ts), with the dash before it. */
 const SUFFIX_LENGTH = 11;
@@ -24,13 +29,117 @@ export function baseNames(clusterName: string | undefined, clusterID: string): s
 export const nodeNameOf = (base: string, suffix: string): string =>
   suffix === '' ? base : `${base}-${suffix}`;
 
-/** Reasons of events of Advertisements; a closed list. */
-export const BORROWING_EVENTS = {
-  accepted: 'OfferAccepted',
-  pending: 'OfferPending',
-  refused: 'OfferRefused',
-  expired: 'OfferExpired',
-  invalid: 'OfferInvalid',
-  established: 'PeeringEstablished',
-  ending: 'PeeringEnding',
-} as const;
+interface Naming {
+  client: KubeClient;
+  caches: Pick<BorrowingCaches, 'virtualNodes'>;
+}
+
+/**
+ * What a provider's VirtualNodes are named after: the first name that nobody else has. Chosen once and kept on the
+ * Advertisement, since pods are bound to Nodes by name, and a cluster may call itself something else tomorrow.
+ */
+export async function chooseName(
+  naming: Naming,
+  { clusterID, clusterName }: { clusterID: string; clusterName: string | undefined },
+  signal: AbortSignal,
+): Promise<string> {
+  for (const name of baseNames(clusterName, clusterID)) {
+    if ((await whoHas(naming, { name, clusterID }, signal)) === undefined) return name;
+  }
+  throw new TributaryError(
+    'Invalid',
+    `every name for the virtual node of ${clusterID} is taken by another Node`,
+  );
+}
+
+/** Which kind of object that is not this provider's bears the name already. */
+export async function whoHas(
+  { client, caches }: Naming,
+  { name, clusterID }: { name: string; clusterID: string },
+  signal: AbortSignal,
+): Promise<'VirtualNode' | 'Node' | undefined> {
+  const virtualNode = caches.virtualNodes.get(name);
+  if (virtualNode !== undefined) return isOf(virtualNode, clusterID) ? undefined : 'VirtualNode';
+  const node = await client.get(nodes, { name }, { signal }).catch(ignoring('NotFound'));
+  return node === undefined || node.metadata.labels?.[LABEL_PROVIDER] === clusterID ? undefined : 'Node';
+}
+
+/** Null: a new one is chosen at the next look. */
+export async function recordName(
+  client: KubeClient,
+  clusterID: string,
+  name: string | null,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { metadata: { annotations: { [ANNOTATION_NODE_NAME]: name } } };
+  await client.patch(advertisements, { name: clusterID }, { type: 'merge', body }, { signal });
+}
+
+const MAX_LENGTH = 63;
+const ID_LENGTH = 8;
+
+/**
+ * What the provider calls itself, as a label value; else the first characters of its ID. Namespaces are sent to clusters by
+ * this label, and anybody may call itself what another is called: only for the one whose virtual nodes have that name
+ * here, which is given once, it stands without a part of the ID. Pure.
+ *
+ * @param nodeName what its virtual nodes are named after
+ */
+export function clusterLabel(
+  clusterName: string | undefined,
+  clusterID: string,
+  nodeName: string | undefined,
+): string {
+  const value = labelValue(clusterName ?? '', MAX_LENGTH);
+  const id = clusterID.slice(0, ID_LENGTH);
+  if (value === '') return id;
+  const isItsOwn = nodeName === baseNames(clusterName, clusterID)[0];
+  return isItsOwn ? value : `${labelValue(value, MAX_LENGTH - ID_LENGTH - 1)}-${id}`;
+}
+
+const labelValue = (text: string, length: number): string =>
+  text
+    .replaceAll(/[^-A-Za-z0-9_.]+/gu, '-')
+    .replace(/^[^A-Za-z0-9]+/u, '')
+    .slice(0, length)
+    .replace(/[^A-Za-z0-9]+$/u, '');
+
+const MAX_CLASSES = 64;
+/** As the kind VirtualNode takes it; one that it does not take must not hold up the rest. */
+const CLASS = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/u;
+
+/**
+ * Classes of Ingresses here, and what they become over there: as people say, then those of the same name. The empty
+ * one stands for Ingresses without a class, and only people can say what becomes of them. Pure.
+ */
+export function ingressClassesOf(
+  asked: Readonly<Record<string, string>> = {},
+  offered: readonly string[] = [],
+): Record<string, string> {
+  const classes = new Map(offered.map((name) => [name, name]));
+  for (const name of Object.keys(asked)) classes.delete(name);
+  const all = [...Object.entries(asked), ...[...classes].toSorted(([a], [b]) => (a < b ? -1 : 1))];
+  return Object.fromEntries(
+    all
+      .filter(([here, there]) => (here === '' || CLASS.test(here)) && CLASS.test(there))
+      .slice(0, MAX_CLASSES),
+  );
+}
+
+/**
+ * StorageClasses here, and what they become over there: only as people say. Data lie where they were put, so that a class
+ * of the same name is no answer, as it is for Ingresses.
+ */
+export function storageClassesOf(asked: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(asked)
+      .filter(([here, there]) => CLASS.test(here) && CLASS.test(there))
+      .slice(0, MAX_CLASSES),
+  );
+}
+
+/** Those that the provider lends, in the order of their names; an empty list says that it lends none. */
+export function offeredStorageClassesOf(offered: readonly { name: string }[] = []): string[] {
+  const names = new Set(offered.map(({ name }) => name).filter((name) => CLASS.test(name)));
+  return [...names].toSorted().slice(0, MAX_CLASSES);
+}

@@ -11,15 +11,21 @@ import { replaceIfDiffers } from '../../kube/write.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
 import type { BorrowingCaches } from './caches.ts';
-import { ingressClassesOf, offeredStorageClassesOf, storageClassesOf } from './classes.ts';
-import { clusterLabel } from './cluster-label.ts';
-import { nodeNameOf, secretName } from './names.ts';
-import { recordName, whoHas } from './naming.ts';
+import type { Work } from './facts.ts';
+import {
+  clusterLabel,
+  ingressClassesOf,
+  nodeNameOf,
+  offeredStorageClassesOf,
+  recordName,
+  storageClassesOf,
+  whoHas,
+} from './names.ts';
+import { mappingsOf, usedNamespaces } from './namespaces.ts';
+import { secretName } from './secret.ts';
 import type { NodesState } from './status.ts';
 import type { Teardown } from './teardown.ts';
 import { draftVirtualNode, isOf, type WantedVirtualNode, wantedVirtualNode } from './virtual-node.ts';
-import { mappingsOf, usedNamespaces } from './wanted.ts';
-import type { Work } from './work.ts';
 
 export interface NodeSetupOptions {
   client: KubeClient;

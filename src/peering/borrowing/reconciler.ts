@@ -10,22 +10,18 @@ import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
-import { contractText, signContract } from '../contract/contract.ts';
+import { contractText, signContract } from '../contract.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { AccessKeeper } from './access.ts';
-import type { AgentSetup } from './agent-setup.ts';
 import type { BorrowingCaches } from './caches.ts';
-import type { Course } from './course.ts';
 import type { CredentialKeeper } from './credentials.ts';
 import { decide } from './decide.ts';
-import type { Facts } from './facts.ts';
-import { chooseName, recordName } from './naming.ts';
-import { newsOf } from './news.ts';
-import type { Again, Setup } from './setup.ts';
-import { forgeStatus, type Progress, type StatusInputs } from './status.ts';
+import type { Course, Facts, Work } from './facts.ts';
+import { chooseName, recordName } from './names.ts';
+import type { Again, AgentSetup, Setup } from './setup.ts';
+import { forgeStatus, newsOf, type Progress, type StatusInputs } from './status.ts';
 import type { Draining, Teardown } from './teardown.ts';
 import { isOf } from './virtual-node.ts';
-import type { Work } from './work.ts';
 
 export interface ReconcilerOptions {
   client: KubeClient;

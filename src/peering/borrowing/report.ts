@@ -2,9 +2,7 @@ import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/adver
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
 import type { GrantDocument } from '../protocol/documents.ts';
-import type { Course } from './course.ts';
-import type { Facts } from './facts.ts';
-import type { Verdict } from './verdict.ts';
+import type { Course, Facts, Verdict } from './facts.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
 const KNOWN = new Set<string>(Object.values(REASONS));

@@ -9,7 +9,6 @@ import {
 } from '../../api/names.ts';
 import type { Draft, Secret } from '../../api/wire.ts';
 import { forgeKubeconfig, type Kubeconfig } from '../tenant-kubeconfig.ts';
-import { secretName } from './names.ts';
 
 const KEY = 'kubeconfig';
 
@@ -105,3 +104,5 @@ function accessOf(how: Access['how'], cluster: Record<string, string>): Access {
     ...(serverName !== undefined && { serverName }),
   };
 }
+
+export const secretName = (clusterID: string): string => `tributary-kubeconfig-${clusterID}`;

@@ -4,18 +4,22 @@ import { secrets } from '../../api/resources.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { startDeadline } from '../../lib/deadline.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { AgentLauncher, WantedAgent } from '../ports.ts';
 import type { AccessKeeper, AccessState } from './access.ts';
-import type { AgentSetup } from './agent-setup.ts';
 import type { BorrowingCaches } from './caches.ts';
 import type { CredentialKeeper, CredentialState } from './credentials.ts';
+import { hasReason, type Work } from './facts.ts';
+import { usedNamespaces } from './namespaces.ts';
 import type { NodeSetup } from './node-setup.ts';
-import { secretName } from './names.ts';
-import { usedNamespaces } from './wanted.ts';
-import { type Access, type StoredAccess, forgeSecret, readSecret } from './secret.ts';
+import { type Access, forgeSecret, readSecret, secretName, type StoredAccess } from './secret.ts';
 import type { Progress } from './status.ts';
-import { type Work, hasReason } from './work.ts';
 
-export interface SetupOptions {
+interface SetupOptions {
   client: KubeClient;
   caches: BorrowingCaches;
   access: AccessKeeper;
@@ -169,4 +173,59 @@ function told(
     ...(held && { credentialExpiresMs: held.expiresMs }),
     ...(obstacle && { obstacle }),
   };
+}
+
+interface AgentSetupOptions {
+  launcher: AgentLauncher;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The agent's objects are looked at so often where nothing else differs. */
+const ENSURE_INTERVAL_MS = 60_000;
+const LAUNCH_TIMEOUT_MS = 20_000;
+
+/** The agents, each started where it is wanted and not started. */
+export class AgentSetup {
+  readonly #options: AgentSetupOptions;
+  /** Only so as not to ask at every look. */
+  readonly #ensured = new Map<string, { agent: WantedAgent; at: number }>();
+
+  constructor(options: AgentSetupOptions) {
+    this.#options = options;
+  }
+
+  async ensure(agent: WantedAgent, signal: AbortSignal): Promise<void> {
+    const { launcher, clock } = this.#options;
+    const before = this.#ensured.get(agent.clusterID);
+    const isFresh = before !== undefined && clock.monotonic() - before.at < ENSURE_INTERVAL_MS;
+    if (isFresh && deepEqual(before.agent, agent)) return;
+    const deadline = startDeadline(
+      clock,
+      LAUNCH_TIMEOUT_MS,
+      `starting the agent of ${agent.clusterID}`,
+      signal,
+    );
+    try {
+      await launcher.ensure(agent, deadline.signal);
+    } finally {
+      deadline.dispose();
+    }
+    this.#ensured.set(agent.clusterID, { agent, at: clock.monotonic() });
+  }
+
+  /** An agent that does not go in time (its machine is dead, say) does not hold up the rest. */
+  async remove(clusterID: string, signal: AbortSignal): Promise<void> {
+    const { launcher, clock, log } = this.#options;
+    this.#ensured.delete(clusterID);
+    const deadline = startDeadline(clock, LAUNCH_TIMEOUT_MS, `ending the agent of ${clusterID}`, signal);
+    try {
+      await launcher.remove(clusterID, deadline.signal);
+    } catch (error) {
+      if (signal.aborted || !(deadline.signal.aborted || hasCode(error, 'Aborted'))) throw error;
+      log.warn('the agent did not end in time', { peer: clusterID, error: errorMessage(error) });
+    } finally {
+      deadline.dispose();
+    }
+  }
 }

@@ -1,20 +1,17 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { isClusterID } from '../../api/forms.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { isAcquainted } from './acquaintance.ts';
-import { isClusterID } from '../identity/identity.ts';
-import { ClusterKeeper } from './keeper.ts';
-import { NetworkKeys, networkKeyRefs } from './keys.ts';
-import { LIMITS, type ClustersOptions } from './options.ts';
-import type { ClusterWish, NamedKey } from './ports.ts';
-import { BY_IDENTITY, idOf, primaryOf } from './same.ts';
-import { joinTokenRef, NamedSecrets } from './secrets.ts';
-import { wishOf, type Policies } from './wish.ts';
+import { BY_IDENTITY, idOf, primaryOf } from './foreign-cluster.ts';
+import { type ClusterWish, isAcquainted, type Policies, wishOf } from './intent.ts';
+import { type ClustersOptions, LIMITS } from './options.ts';
+import { ClusterKeeper } from './reconciler.ts';
+import { joinTokenRef, type NamedKey, NamedSecrets, networkKeyRefs, NetworkKeys } from './secrets.ts';
 
 export type { ClustersLimits, ClustersOptions } from './options.ts';
-export { BY_IDENTITY, clusterIndexes } from './same.ts';
+export { BY_IDENTITY, clusterIndexes } from './foreign-cluster.ts';
 
 /**
  * ForeignClusters: what is wanted of each (`wish`), whom to dial, and what people see. `wish` answers from caches at

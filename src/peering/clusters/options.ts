@@ -1,15 +1,20 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import type { Cache } from '../../kube/cache.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Cache } from '../../kube/cache.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { PeerLinks } from '../ports.ts';
-import type { ClusterWish, Collection, PeeringReports } from './ports.ts';
-import type { Policies } from './wish.ts';
+import type { PeeringReports, PeerLinks } from '../ports.ts';
+import type { ClusterWish, Policies } from './intent.ts';
+
+/** All objects of one kind, as an Informer holds them. */
+interface Collection<T> {
+  list(): Iterable<T>;
+  onChange(listener: (key: string, current: T | undefined, previous: T | undefined) => void): () => void;
+}
 
 export interface ClustersOptions {
   client: KubeClient;

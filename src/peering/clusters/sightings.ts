@@ -5,7 +5,7 @@ import { MAX_ENDPOINTS } from '../../api/limits.ts';
 import { DISCOVERY_SOURCES, type DiscoverySource } from '../../api/peer-selector.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { LinkView } from '../ports.ts';
-import { isDiscovered } from './same.ts';
+import { isDiscovered } from './foreign-cluster.ts';
 
 /** A name that can be stored, or undefined: what is not fit for a terminal is not shown. */
 export const shownName = (name: string | undefined): string | undefined =>

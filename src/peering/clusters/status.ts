@@ -12,10 +12,8 @@ import { MAX_ENDPOINT_LENGTH } from '../../api/limits.ts';
 import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { LinkView } from '../ports.ts';
-import { forgeConditions } from './conditions.ts';
-import { isPeered } from './expiry.ts';
-import type { Observed } from './observed.ts';
-import { incomingState, outgoingState, type Stated } from './phases.ts';
+import { forgeConditions, incomingState, type Observed, outgoingState, type Stated } from './conditions.ts';
+import { isPeered } from './foreign-cluster.ts';
 import { clusterNameOf, foundBy, incomingSighting } from './sightings.ts';
 
 /** The fields of the status that are ours; the other sightings are discovery's. */

@@ -1,5 +1,12 @@
-import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
-import type { KeyObject, webcrypto } from 'node:crypto';
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+  type webcrypto,
+} from 'node:crypto';
 import { TributaryError } from '../../lib/errors.ts';
 import type { OwnIdentity, SignaturePurpose } from '../ports.ts';
 
@@ -24,8 +31,6 @@ export function clusterIDOf(publicKey: Uint8Array): string {
   }
   return id;
 }
-
-export { isClusterID } from '../../api/forms.ts';
 
 /** A ClusterID in groups, as people compare it. */
 export const fingerprintOf = (clusterID: string): string => clusterID.match(/.{1,4}/g)?.join('-') ?? '';

@@ -1,22 +1,23 @@
-import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-
+import { createPrivateKey, generateKeyPairSync, type webcrypto } from 'node:crypto';
 import { ANNOTATION_CLUSTER_ID } from '../../api/names.ts';
 import { configMaps, secrets } from '../../api/resources.ts';
 import type { ConfigMap, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { OwnIdentity, SignaturePurpose } from '../ports.ts';
 import { Identity } from './identity.ts';
 
 /** Name of the Secret that holds the key, and of the ConfigMap that says whose it is. */
 export const IDENTITY_NAME = 'tributary-identity';
 const KEY = 'identity.key';
 /** In the ConfigMap: the ClusterID, for roles and people that must not read the key. */
-export const CLUSTER_ID_KEY = 'clusterID';
+const CLUSTER_ID_KEY = 'clusterID';
 /** Ours has 119 characters. */
 const MAX_PEM_LENGTH = 4096;
 
-export interface IdentityStoreOptions {
+interface IdentityStoreOptions {
   client: KubeClient;
   /** The project's own namespace. */
   namespace: string;
@@ -146,3 +147,39 @@ const changed = (namespace: string, recorded: string, clusterID: string): Tribut
     `ConfigMap ${namespace}/${IDENTITY_NAME} says that this cluster is ${recorded}, but the Secret of the same ` +
       `name holds the key of ${clusterID}: restore the Secret from a backup, or delete the ConfigMap if the key is right`,
   );
+
+/** The identity of this cluster, for a composition that is written before anything has been read. */
+export class ClusterIdentity implements OwnIdentity, Component {
+  readonly name = 'identity';
+  readonly #options: IdentityStoreOptions;
+  #loaded: Identity | undefined;
+
+  constructor(options: IdentityStoreOptions) {
+    this.#options = options;
+  }
+
+  async start(signal: AbortSignal): Promise<void> {
+    this.#loaded = await loadIdentity(this.#options, signal);
+  }
+
+  get clusterID(): string {
+    return this.#identity.clusterID;
+  }
+
+  get publicKey(): Uint8Array {
+    return this.#identity.publicKey;
+  }
+
+  sign(purpose: SignaturePurpose, text: string): string {
+    return this.#identity.sign(purpose, text);
+  }
+
+  certificateKeys(): webcrypto.CryptoKeyPair {
+    return this.#identity.certificateKeys();
+  }
+
+  get #identity(): Identity {
+    if (this.#loaded === undefined) throw new Error('the identity is used before it was loaded');
+    return this.#loaded;
+  }
+}

@@ -1,7 +1,7 @@
 import type { Contract } from '../../api/offer.ts';
 import type { PeeringRequestStatus } from '../../api/peering-request.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { checkContract, isSignedBy } from '../contract/contract.ts';
+import { checkContract, isSignedBy } from '../contract.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument } from '../protocol/documents.ts';
 

@@ -1,11 +1,13 @@
-import { FOREIGN_CLUSTER_REASONS, type ForeignClusterReason } from '../../api/foreign-cluster.ts';
-import type { PeeringWish } from '../../api/foreign-cluster.ts';
-import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
-import type { PeerSelector } from '../../api/peer-selector.ts';
+import {
+  FOREIGN_CLUSTER_REASONS,
+  type ForeignClusterReason,
+  type PeeringWish,
+} from '../../api/foreign-cluster.ts';
+import { DISCOVERY_SOURCES, type PeerSelector } from '../../api/peer-selector.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
-import type { TokenVerdict } from '../join/tokens.ts';
-import { matches, networkKeyName, sharingPolicyFor, type PeerFacts } from '../policy/match.ts';
+import type { TokenVerdict } from '../identity/join-tokens.ts';
+import { matches, networkKeyName, type PeerFacts, sharingPolicyFor } from '../policy/match.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
 

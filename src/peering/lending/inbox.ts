@@ -1,4 +1,4 @@
-import type { TokenVerdict } from '../join/tokens.ts';
+import type { TokenVerdict } from '../identity/join-tokens.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
 

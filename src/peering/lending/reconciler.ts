@@ -23,7 +23,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { TokenVerdict } from '../join/tokens.ts';
+import type { TokenVerdict } from '../identity/join-tokens.ts';
 import type { PeerFacts } from '../policy/match.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';

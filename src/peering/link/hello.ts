@@ -1,4 +1,4 @@
-import { networkProof, provesNetworkKey } from '../join/network-key.ts';
+import { networkProof, provesNetworkKey } from '../identity/network-key.ts';
 import type { Hello } from '../protocol/documents.ts';
 import { PROTOCOLS } from '../protocol/documents.ts';
 

@@ -2,36 +2,16 @@ import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { ApiReach } from '../ports.ts';
-import { DEFAULT_LIMITS, type ReachLimits } from './limits.ts';
-import { PeerEndpoints } from './endpoints.ts';
-import { PeerListener, type ListenAt } from './listener.ts';
+import { PeerEndpoints, type Way, Ways } from './dialler.ts';
 import { isStreamID } from './pending.ts';
-import { connectTcp, hold, refuse } from './sockets.ts';
-import { StreamSet, type Seat } from './stream-set.ts';
-import { CLOSE } from './stream.ts';
-import { Ways, type Way } from './ways.ts';
-
-/** What is needed of the links. */
-export interface ReachPeers {
-  isLinked(clusterID: string): boolean;
-  /** `host:port` at which that peer was or may be reached, the most promising first. */
-  endpoints(clusterID: string): readonly string[];
-  /** The call `dial`: asks that peer to come to `/v1/streams/<id>`; resolves when it has tried. */
-  askDial(clusterID: string, stream: string, signal: AbortSignal): Promise<unknown>;
-  /**
-   * Opens a WebSocket there, mutual TLS, pinned to the ClusterID, without compression. It is paused in its `open`
-   * listener: the other side may speak at once, and a message before somebody listens would be lost.
-   */
-  dial(
-    target: { clusterID: string; endpoint: string; path: string },
-    signal: AbortSignal,
-  ): Promise<WebSocket>;
-}
+import { DEFAULT_LIMITS, type ReachLimits, type ReachPeers } from './ports.ts';
+import { connectTcp, hold, type ListenAt, PeerListener, refuse } from './sockets.ts';
+import { CLOSE, type Seat, StreamSet } from './streams.ts';
 
 export interface ReachOptions {
   peers: ReachPeers;

@@ -1,10 +1,10 @@
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
 import { abortError } from '../../lib/deadline.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 
 /** Idle time before TCP probes a silent peer; libuv then probes each second, ten times. Milliseconds. */
-export const TCP_KEEPALIVE_MS = 15_000;
+const TCP_KEEPALIVE_MS = 15_000;
 
 /** A TCP connection that is not read yet. */
 export async function connectTcp(
@@ -53,4 +53,88 @@ export function refuse(ws: WebSocket, code: number, why: string): void {
   // A paused socket never reads the answer to its close.
   ws.resume();
   ws.close(code, why);
+}
+
+export interface ListenAt {
+  host: string;
+  /** Inclusive; default: a free one. */
+  ports?: { first: number; last: number };
+}
+
+/** Accepts TCP connections for one peer; they are handed over paused. */
+export class PeerListener {
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  /**
+   * Takes the first free port of the range, beginning at one that depends on the peer: so a restart most often finds
+   * the same one, and nobody has to be told another.
+   */
+  static async open(
+    clusterID: string,
+    { host, ports }: ListenAt,
+    accepted: (socket: Socket) => void,
+  ): Promise<PeerListener> {
+    const server = createServer(
+      {
+        allowHalfOpen: true,
+        pauseOnConnect: true,
+        noDelay: true,
+        keepAlive: true,
+        keepAliveInitialDelay: TCP_KEEPALIVE_MS,
+      },
+      accepted,
+    );
+    let problem: unknown;
+    for (const port of candidates(clusterID, ports)) {
+      try {
+        await listen(server, host, port);
+        return new PeerListener(server);
+      } catch (error) {
+        problem = error;
+        if ((error as { code?: unknown }).code !== 'EADDRINUSE') break;
+      }
+    }
+    throw new Error(`cannot listen for cluster ${clusterID} at ${host}: ${errorMessage(problem)}`, {
+      cause: problem,
+    });
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Takes no more; connections are cut by whoever has them. */
+  async close(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#server.close(() => resolve());
+    await promise;
+  }
+}
+
+function* candidates(clusterID: string, ports: ListenAt['ports']): Iterable<number> {
+  if (ports === undefined) {
+    yield 0;
+    return;
+  }
+  const count = Math.max(1, ports.last - ports.first + 1);
+  let start = 0;
+  for (const letter of clusterID) start = (start * 31 + letter.charCodeAt(0)) % count;
+  for (let step = 0; step < count; step += 1) yield ports.first + ((start + step) % count);
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  // Without a host Node takes all addresses, of both families where there are both.
+  server.listen({ port, ...(host !== '::' && { host }) }, resolve);
+  try {
+    await promise;
+  } finally {
+    server.off('error', reject);
+    server.removeAllListeners('listening');
+  }
 }

@@ -21,12 +21,17 @@ import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/err
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServicesDocument } from '../protocol/documents.ts';
-import { checkServices } from './check.ts';
-import { forgeEndpoints, type HomeService, silenced, type Unreachable } from './home.ts';
+import {
+  forgeEndpoints,
+  type HomeService,
+  type Refusal,
+  silenced,
+  type Unreachable,
+  Writer,
+} from './home-services.ts';
 import { LinkPatience } from './link-patience.ts';
+import { checkServices, homeKey, planOf } from './plan.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
-import { homeKey, planOf } from './standing.ts';
-import { type Refusal, Writer } from './writer.ts';
 
 export interface UsedServicesOptions {
   client: KubeClient;

@@ -15,7 +15,7 @@ import { deepEqual } from '../../../src/lib/equality.ts';
 import { hasCode } from '../../../src/lib/errors.ts';
 import { type Component, Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { contractText, draftContract } from '../../../src/peering/contract/contract.ts';
+import { contractText, draftContract } from '../../../src/peering/contract.ts';
 import { Identity } from '../../../src/peering/identity/identity.ts';
 import { Lending, type LendingOptions } from '../../../src/peering/lending/lending.ts';
 import { Stockkeeper } from '../../../src/peering/offer/stockkeeper.ts';

@@ -1,9 +1,9 @@
 /** Two clusters with a link and the real endpoint between them, and `Reach` on both sides. */
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import type { ReachLimits } from '../../../src/peering/reach/limits.ts';
+import type { ReachLimits } from '../../../src/peering/reach/ports.ts';
 import { Reach } from '../../../src/peering/reach/reach.ts';
-import { PeeringNode, linked } from './peering-node.ts';
+import { linked, PeeringNode } from './peering-node.ts';
 
 export interface ReachNode {
   node: PeeringNode;

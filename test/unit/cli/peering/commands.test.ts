@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
 import { advertisements } from '../../../../src/api/advertisement.ts';
-import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
-import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
+import { type ForeignCluster, foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import { announcementData, readAnnouncementData } from '../../../../src/api/own-announcement.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { configMaps, namespaces, persistentVolumes } from '../../../../src/api/resources.ts';
+import { LABEL_PEER } from '../../../../src/api/tenant-labels.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { runCli } from '../../../../src/cli/cli.ts';
 import { approveCommand } from '../../../../src/cli/peering/approve.ts';
@@ -15,9 +16,8 @@ import { peeringsCommand } from '../../../../src/cli/peering/peerings.ts';
 import { renewCommand } from '../../../../src/cli/peering/renew.ts';
 import { tokenCommand } from '../../../../src/cli/peering/token.ts';
 import { unpeerCommand } from '../../../../src/cli/peering/unpeer.ts';
-import { checkNetworkKey } from '../../../../src/peering/join/network-key.ts';
-import { parseJoinToken } from '../../../../src/peering/join/token.ts';
-import { LABEL_PEER } from '../../../../src/api/tenant-labels.ts';
+import { parseJoinToken } from '../../../../src/peering/identity/join-tokens.ts';
+import { checkNetworkKey } from '../../../../src/peering/identity/network-key.ts';
 import { CliWorld } from '../support/cli-world.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Manifest } from '../../../../src/api/manifest.ts';
-import { draftContract } from '../../../../src/peering/contract/contract.ts';
+import { draftContract } from '../../../../src/peering/contract.ts';
 import { covers } from '../../../../src/api/covers.ts';
 import * as rights from '../../../../src/peering/lending/rights.ts';
 import { forgeLendingStatics } from '../../../../src/peering/lending/statics.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
+import type { Facts, Verdict } from '../../../../src/peering/borrowing/facts.ts';
 import { restReport } from '../../../../src/peering/borrowing/report.ts';
-import type { Facts } from '../../../../src/peering/borrowing/facts.ts';
-import type { Verdict } from '../../../../src/peering/borrowing/verdict.ts';
 import type { GrantDocument } from '../../../../src/peering/protocol/documents.ts';
 
 const asking = (grant?: GrantDocument): Facts =>

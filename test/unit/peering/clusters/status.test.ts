@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, REASON_PATTERN } from '../../../../src/api/limits.ts';
+import type { Observed } from '../../../../src/peering/clusters/conditions.ts';
+import type { ClusterWish } from '../../../../src/peering/clusters/intent.ts';
 import { forgeStatus, newsOf, ownPart } from '../../../../src/peering/clusters/status.ts';
-import type { Observed } from '../../../../src/peering/clusters/observed.ts';
-import type { ClusterWish } from '../../../../src/peering/clusters/ports.ts';
-import { byPerson, discovered, linked, MILAN, NOW, sharing, sighting } from './support/objects.ts';
 import { fc } from '../../../support/property.ts';
+import { byPerson, discovered, linked, MILAN, NOW, sharing, sighting } from './support/objects.ts';
 
 const wish: ClusterWish = {
   clusterID: MILAN,

@@ -1,10 +1,10 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
+import { isClusterID } from '../../../../src/api/forms.ts';
 import {
-  Identity,
   clusterIDOf,
   fingerprintOf,
-  isClusterID,
+  Identity,
   verifySignature,
 } from '../../../../src/peering/identity/identity.ts';
 

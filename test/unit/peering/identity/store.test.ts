@@ -3,9 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configMaps, secrets } from '../../../../src/api/resources.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { ClusterIdentity } from '../../../../src/peering/identity/cluster-identity.ts';
 import { verifySignature } from '../../../../src/peering/identity/identity.ts';
-import { IDENTITY_NAME, loadIdentity, readClusterID } from '../../../../src/peering/identity/store.ts';
+import {
+  ClusterIdentity,
+  IDENTITY_NAME,
+  loadIdentity,
+  readClusterID,
+} from '../../../../src/peering/identity/store.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 

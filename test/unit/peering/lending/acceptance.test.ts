@@ -4,7 +4,7 @@ import type { Contract } from '../../../../src/api/offer.ts';
 import type { PeeringRequestStatus } from '../../../../src/api/peering-request.ts';
 import { contractOf } from '../../../../src/api/signed-contract.ts';
 import { hasCode } from '../../../../src/lib/errors.ts';
-import { contractText, draftContract } from '../../../../src/peering/contract/contract.ts';
+import { contractText, draftContract } from '../../../../src/peering/contract.ts';
 import { type AcceptanceWorth, judgeAcceptance } from '../../../../src/peering/lending/acceptance.ts';
 import { fc } from '../../../support/property.ts';
 import { anOffer, consumer, NOW_MS, provider } from '../support/offers.ts';

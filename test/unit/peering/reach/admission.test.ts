@@ -1,20 +1,20 @@
-import { type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { createLogger } from '../../../../src/lib/log.ts';
-import { PeerEndpoints } from '../../../../src/peering/reach/endpoints.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
+import { PeerEndpoints } from '../../../../src/peering/reach/dialler.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import {
-  TcpApi,
   closed,
   collected,
   dialAs,
   opened,
-  pairUp,
-  size,
   type Pair,
   type PairOptions,
+  pairUp,
+  size,
+  TcpApi,
 } from './support.ts';
 
 /** Who may come in, and where is dialled. */

@@ -1,18 +1,18 @@
 /** Two clusters on loopback: endpoints that take WebSockets, and an API server behind one of them. */
-import 'reflect-metadata';
 import { createServer, type Server } from 'node:http';
 import {
+  type AddressInfo,
   connect,
   createServer as createTcpServer,
-  type AddressInfo,
   type Server as TcpServer,
   type Socket,
 } from 'node:net';
+import 'reflect-metadata';
 import { WebSocket, WebSocketServer } from 'ws';
-import { systemClock, type Clock } from '../../../../src/lib/clock.ts';
-import { silentLogger, type Logger } from '../../../../src/lib/log.ts';
-import type { ReachLimits } from '../../../../src/peering/reach/limits.ts';
-import { Reach, type ReachPeers } from '../../../../src/peering/reach/reach.ts';
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
+import { type Logger, silentLogger } from '../../../../src/lib/log.ts';
+import type { ReachLimits, ReachPeers } from '../../../../src/peering/reach/ports.ts';
+import { Reach } from '../../../../src/peering/reach/reach.ts';
 
 /** Where who dials says who it is; the real endpoint knows it from TLS. */
 const WHO = 'x-cluster';

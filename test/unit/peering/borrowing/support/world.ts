@@ -1,20 +1,18 @@
 import type { AcceptancePolicy } from '../../../../../src/api/acceptance-policy.ts';
-import type { Advertisement } from '../../../../../src/api/advertisement.ts';
-import { advertisements } from '../../../../../src/api/advertisement.ts';
+import { type Advertisement, advertisements } from '../../../../../src/api/advertisement.ts';
 import { namespaces, pods } from '../../../../../src/api/resources.ts';
-import type { VirtualNode } from '../../../../../src/api/virtual-node.ts';
-import { virtualNodes } from '../../../../../src/api/virtual-node.ts';
+import { type VirtualNode, virtualNodes } from '../../../../../src/api/virtual-node.ts';
 import { Caches } from '../../../../../src/kube/caches.ts';
-import { TributaryError, errorMessage } from '../../../../../src/lib/errors.ts';
+import { errorMessage, TributaryError } from '../../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
-import { Borrowing } from '../../../../../src/peering/borrowing/borrowing.ts';
-import type { BorrowingOptions, BorrowingWish } from '../../../../../src/peering/borrowing/ports.ts';
+import { Borrowing, type BorrowingOptions } from '../../../../../src/peering/borrowing/borrowing.ts';
+import type { BorrowingWish } from '../../../../../src/peering/borrowing/facts.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
 import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
-import { FakeClock } from '../../../../support/fake-clock.ts';
 import type { AnyObject } from '../../../../support/fake-api/storage.ts';
+import { FakeClock } from '../../../../support/fake-clock.ts';
 import { FakeAgents, LEASES, VIRTUAL_NODES } from './fake-agents.ts';
 import { ScriptedProvider } from './scripted-provider.ts';
 

@@ -1,0 +1,71 @@
+import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { isClusterID } from '../../api/forms.ts';
+import { LABEL_DISCOVERED } from '../../api/names.ts';
+import type { PeeringReport, PeeringReports, PeerLinks } from '../ports.ts';
+
+/**
+ * Several ForeignClusters may speak of one cluster: the one that discovery made, and those of people. One of them
+ * stands for it; the others are duplicates and change nothing, but what they have seen counts.
+ */
+
+/** The cluster that the object is about. Without an identity that somebody wants, an object is about none. */
+export function idOf({ metadata, spec }: ForeignCluster): string | undefined {
+  if (spec?.clusterID !== undefined) return spec.clusterID;
+  return isMarked({ metadata }) && isClusterID(metadata.name) ? metadata.name : undefined;
+}
+
+/** Made by discovery or an incoming link, and not given an endpoint by a person since. */
+export const isDiscovered = (cluster: ForeignCluster): boolean =>
+  isMarked(cluster) && cluster.spec?.endpoint === undefined;
+
+const isMarked = ({ metadata }: Pick<ForeignCluster, 'metadata'>): boolean =>
+  metadata.labels?.[LABEL_DISCOVERED] === 'true';
+
+export const isDeleting = ({ metadata }: ForeignCluster): boolean => metadata.deletionTimestamp !== undefined;
+
+/** The one that stands for the cluster: one that stays, rather a person's, then the oldest, then by name. */
+export function primaryOf(clusters: readonly ForeignCluster[]): ForeignCluster | undefined {
+  return clusters.toSorted(compare)[0];
+}
+
+function compare(a: ForeignCluster, b: ForeignCluster): number {
+  const byRank = rank(a) - rank(b);
+  if (byRank !== 0) return byRank;
+  const [aged, bAged] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
+  if (aged !== bAged) return aged < bAged ? -1 : 1;
+  return a.metadata.name < b.metadata.name ? -1 : 1;
+}
+
+const rank = (cluster: ForeignCluster): number =>
+  (isDeleting(cluster) ? 2 : 0) + (isDiscovered(cluster) ? 1 : 0);
+
+/** Index of ForeignClusters by the identity that is wanted of them. */
+export const BY_IDENTITY = 'identity';
+/** Give these to the informer of ForeignClusters. */
+export const clusterIndexes: Record<string, (cluster: ForeignCluster) => string[]> = {
+  [BY_IDENTITY]: (cluster) => {
+    const id = idOf(cluster);
+    return id === undefined ? [] : [id];
+  },
+};
+
+/** Whether anything is there that would have to be taken down. */
+export const isPeered = (...reports: readonly PeeringReport[]): boolean =>
+  reports.some(({ phase }) => phase !== 'None' && phase !== 'Denied');
+
+/** What tells whether a cluster is in use. */
+interface Relations {
+  links: () => Pick<PeerLinks, 'view'>;
+  outgoing: () => Pick<PeeringReports, 'report'>;
+  incoming: () => Pick<PeeringReports, 'report'>;
+}
+
+/** Whether there is a peering with it, in whatever state, either way. */
+export const hasPeering = ({ outgoing, incoming }: Relations, clusterID: string): boolean =>
+  isPeered(outgoing().report(clusterID), incoming().report(clusterID));
+
+/** Whether there is a link or a peering with the cluster that the object is about. */
+export function isInUse(relations: Relations, cluster: ForeignCluster): boolean {
+  const id = idOf(cluster);
+  return id !== undefined && (relations.links().view(id) !== undefined || hasPeering(relations, id));
+}

@@ -1,0 +1,122 @@
+import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
+import type { ForeignCluster, PeeringWish } from '../../api/foreign-cluster.ts';
+import { ANNOTATION_FORCE } from '../../api/names.ts';
+import { DISCOVERY_SOURCES, type PeerSelector } from '../../api/peer-selector.ts';
+import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import { acceptancePolicyFor, type PeerFacts, sharingPolicyFor } from '../policy/match.ts';
+import type { LinkView, PeeringReport } from '../ports.ts';
+import { isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
+import { foundBy } from './sightings.ts';
+
+export interface Policies {
+  acceptance: Iterable<AcceptancePolicy>;
+  sharing: Iterable<SharingPolicy>;
+}
+
+export interface WishInputs {
+  clusterID: string;
+  /** All ForeignClusters about it. */
+  clusters: readonly ForeignCluster[];
+  view: LinkView | undefined;
+  policies: Policies;
+  joinToken: string | undefined;
+  now: number;
+}
+
+/**
+ * What is wanted of a cluster. Without a ForeignCluster nothing is, and what there is comes down; only a peer that
+ * is linked to us this moment may ask, since its object is about to be made.
+ */
+export function wishOf(inputs: WishInputs): ClusterWish {
+  const { clusterID, clusters, view, policies, joinToken } = inputs;
+  const subject = primaryOf(clusters);
+  const facts = factsOf(inputs, subject);
+  const nothing = { clusterID, facts, wanted: false, namespaces: [], force: false };
+  if (subject === undefined)
+    return withSharing({ ...nothing, incoming: view ? 'Auto' : 'Disabled' }, policies);
+  const force = isForced(subject);
+  if (isDeleting(subject)) return { ...nothing, subject, incoming: 'Disabled', force };
+  const { outgoing = 'Auto', incoming = 'Auto', namespaces = [] } = subject.spec ?? {};
+  const policy = outgoing === 'Disabled' ? undefined : acceptancePolicyFor(policies.acceptance, facts);
+  const asks = outgoing === 'Auto' && policy?.spec.approval === 'Automatic';
+  return withSharing(
+    {
+      clusterID,
+      subject,
+      facts,
+      wanted: outgoing === 'Enabled' || asks,
+      ...(policy && { policy }),
+      namespaces,
+      ...(joinToken !== undefined && { joinToken }),
+      incoming,
+      force,
+    },
+    policies,
+  );
+}
+
+const isForced = ({ metadata }: ForeignCluster): boolean =>
+  metadata.annotations?.[ANNOTATION_FORCE] === 'true';
+
+function withSharing(wish: ClusterWish, { sharing }: Policies): ClusterWish {
+  const policy = wish.incoming === 'Disabled' ? undefined : sharingPolicyFor(sharing, wish.facts);
+  return { ...wish, ...(policy && { sharingPolicy: policy }) };
+}
+
+/**
+ * What policies look at. While a peering lasts, what it was agreed on counts beside what is seen now: neither a lost
+ * link nor a missed announcement may end it. On a link, the keys that are proved there are the whole truth.
+ */
+function factsOf({ clusterID, clusters, view, now }: WishInputs, subject?: ForeignCluster): PeerFacts {
+  // Of all objects about it: another one may just have become the one that counts.
+  const standings = clusters.flatMap(({ status }) => status?.standing ?? []);
+  const found = new Set([...foundBy(clusters, view, now), ...standings.flatMap((one) => one.foundBy ?? [])]);
+  const keys = standings.flatMap(({ networkKeys = [] }) => networkKeys);
+  return {
+    clusterID,
+    labels: subject?.metadata.labels ?? {},
+    foundBy: DISCOVERY_SOURCES.filter((source) => found.has(source)),
+    networkKeys: view?.networkKeys ?? [...new Set(keys)],
+  };
+}
+
+/** What people and policies here want of one cluster; for lending and borrowing alike. */
+export interface ClusterWish {
+  clusterID: string;
+  /** The object that stands for it; the subject of events. */
+  subject?: ForeignCluster;
+  /** What policies look at. */
+  facts: PeerFacts;
+  /** Whether we use it: Enabled, or Auto and a policy that asks by itself. */
+  wanted: boolean;
+  /** The AcceptancePolicy that decides about its offers. */
+  policy?: AcceptancePolicy;
+  /** Home namespaces that the ForeignCluster names. */
+  namespaces: readonly string[];
+  /** The other cluster's one-time token. */
+  joinToken?: string;
+  /** Whether it may use us; Disabled also while its ForeignCluster is being deleted. */
+  incoming: PeeringWish;
+  /** The SharingPolicy that decides about it; not looked at where `incoming` is Disabled. */
+  sharingPolicy?: SharingPolicy;
+  /** Take it down without waiting for anything over there. */
+  force: boolean;
+}
+
+const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established', 'Ending']);
+
+/**
+ * Whether we deal with a cluster: somebody here means just it, or something is agreed on. That it has come in, and so
+ * has an object, says nothing of a cluster, nor does a policy that means anyone: identities are free.
+ */
+export function isAcquainted(
+  { subject, incoming, policy, sharingPolicy }: ClusterWish,
+  reports: readonly PeeringReport[],
+): boolean {
+  if (reports.some(({ phase }) => AGREED.has(phase))) return true;
+  if (subject === undefined) return false;
+  const isMeant = !isDiscovered(subject) || subject.spec?.outgoing === 'Enabled' || incoming === 'Enabled';
+  return isMeant || [policy, sharingPolicy].some((one) => one !== undefined && isChosen(one.spec.peers));
+}
+
+const isChosen = ({ anyone }: PeerSelector): boolean => anyone !== true;

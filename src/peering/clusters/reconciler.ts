@@ -1,0 +1,236 @@
+import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
+import { FINALIZER_PEERING } from '../../api/names.ts';
+import { API_VERSION } from '../../api/virtual-node.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
+import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import { mergePatchOf } from '../../lib/merge-patch.ts';
+import type { Observed } from './conditions.ts';
+import { Dialler } from './dial-targets.ts';
+import { graceEndOf, isForgettable, Newcomers } from './discovered.ts';
+import { BY_IDENTITY, idOf, isDeleting, isInUse, isPeered, primaryOf } from './foreign-cluster.ts';
+import type { KeeperOptions } from './options.ts';
+import { endpointsOf, nextExpiryOf } from './sightings.ts';
+import { forgeStatus, isHandingOver, newsOf, ownPart } from './status.ts';
+
+const CONCURRENCY = 4;
+/** A key of this form is a peer by its ClusterID; the others are names of ForeignClusters. */
+const PEER = 'peer/';
+const LEAST_REQUEUE_MS = 250;
+const HAND_OVER_MS = 100;
+const NO_PEERING = { phase: 'None' } as const;
+
+/** Keeps ForeignClusters: status, finalizer, those that nobody sees any more, those that came by themselves. */
+export class ClusterKeeper {
+  readonly #options: KeeperOptions;
+  readonly #controller: Controller;
+  readonly #dialler: Dialler;
+  readonly #newcomers: Newcomers;
+  readonly #unsubscribes: (() => void)[] = [];
+  /** When this process first saw the deletion of an object (by UID), monotonic: no clock but ours is trusted alone. */
+  readonly #deletions = new Map<string, number>();
+
+  constructor(options: KeeperOptions) {
+    const { clock, log, metrics } = options;
+    this.#options = options;
+    this.#controller = new Controller({
+      name: 'foreignclusters',
+      concurrency: CONCURRENCY,
+      reconcile: async (key, { signal }) => this.#reconcile(key, signal),
+      clock,
+      log,
+      ...(metrics && { metrics }),
+    });
+    this.#dialler = new Dialler(options, (name) => this.#controller.add(name));
+    this.#newcomers = new Newcomers(options);
+  }
+
+  components(): Component[] {
+    const follow: Component = {
+      name: 'foreign clusters',
+      start: async (signal) => {
+        signal.throwIfAborted();
+        this.#follow();
+        await Promise.resolve();
+      },
+      stop: async () => {
+        for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
+        await Promise.resolve();
+      },
+    };
+    return [follow, ...this.#dialler.components(), this.#controller];
+  }
+
+  policiesChanged(): void {
+    for (const { metadata } of this.#options.clusters.list()) this.#controller.add(metadata.name);
+    this.#dialler.refresh();
+  }
+
+  #follow(): void {
+    const { clusters, links, outgoing, incoming } = this.#options;
+    const onPeer = (clusterID: string): void => {
+      this.#addPeer(clusterID);
+      this.#dialler.refresh();
+    };
+    this.#unsubscribes.push(
+      clusters.onChange((key, current, previous) => {
+        this.#controller.add(key);
+        for (const cluster of [current, previous]) {
+          const id = cluster && idOf(cluster);
+          if (id !== undefined) this.#addPeer(id);
+        }
+        this.#dialler.refresh();
+      }),
+      links().onChange(({ clusterID, target }) => {
+        if (clusterID !== undefined) onPeer(clusterID);
+        if (target !== undefined) this.#controller.add(target);
+      }),
+      outgoing().onChange(onPeer),
+      incoming().onChange(onPeer),
+    );
+    this.policiesChanged();
+    for (const { clusterID } of links().views()) this.#addPeer(clusterID);
+  }
+
+  /** All objects about a cluster; where there is none, the cluster itself. */
+  #addPeer(clusterID: string): void {
+    const known = this.#options.clusters.byIndex(BY_IDENTITY, clusterID);
+    for (const { metadata } of known) this.#controller.add(metadata.name);
+    if (known.length === 0) this.#controller.add(PEER + clusterID);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    if (key.startsWith(PEER)) return this.#newcomers.welcome(key.slice(PEER.length), signal);
+    const cluster = this.#options.clusters.get(key);
+    if (cluster === undefined) return {};
+    if (isDeleting(cluster)) return this.#release(cluster, signal);
+    const { client, clock } = this.#options;
+    if (isForgettable(cluster, { isInUse: isInUse(this.#options, cluster), now: clock.now() })) {
+      return this.#newcomers.forget(cluster, signal);
+    }
+    const seen = this.#observe(cluster);
+    const change = { finalizer: FINALIZER_PEERING, signal };
+    const holds = cluster.metadata.finalizers?.includes(FINALIZER_PEERING) ?? false;
+    if (holds !== mustHold(seen)) {
+      // The status follows when the cache shows this write: its version is the one that the next write is made from.
+      await (holds ? removeFinalizer : addFinalizer)(client, foreignClusters, cluster, change);
+      return {};
+    }
+    await this.#writeStatus(seen, signal);
+    return this.#again(seen);
+  }
+
+  #observe(cluster: ForeignCluster): Observed {
+    const { clusters, own, links, clock, wish, outgoing, incoming, limits } = this.#options;
+    const { name } = cluster.metadata;
+    const clusterID = idOf(cluster);
+    const siblings = clusterID === undefined ? [cluster] : clusters.byIndex(BY_IDENTITY, clusterID);
+    const primary = primaryOf(siblings)?.metadata.name ?? name;
+    const view = clusterID === undefined ? undefined : links().view(clusterID);
+    const reports = {
+      outgoing: clusterID === undefined ? NO_PEERING : outgoing().report(clusterID),
+      incoming: clusterID === undefined ? NO_PEERING : incoming().report(clusterID),
+    };
+    const keep = view !== undefined || isPeered(reports.outgoing, reports.incoming);
+    const now = clock.now();
+    return {
+      cluster,
+      clusterID,
+      siblings,
+      duplicateOf: primary === name ? undefined : primary,
+      isOurselves: clusterID === own,
+      view,
+      problem: links().problem(primary),
+      isDialled: this.#dialler.dials(primary),
+      hasEndpoint: endpointsOf(siblings, { view, now, keep }).length > 0,
+      wish: clusterID === undefined ? undefined : wish(clusterID),
+      ...reports,
+      now,
+      incomingTtlMs: limits.incomingTtlMs,
+    };
+  }
+
+  /**
+   * One patch of our own fields where any differs. By version, so that it is never made from an old state; discovery
+   * patches its fields without, so that we are the ones to try again.
+   */
+  async #writeStatus(seen: Observed, signal: AbortSignal): Promise<void> {
+    const { client, events } = this.#options;
+    const { cluster } = seen;
+    const after = forgeStatus(seen);
+    const status = mergePatchOf(ownPart(cluster.status), after);
+    if (status === undefined) return;
+    const { name, uid, resourceVersion } = cluster.metadata;
+    const patch = { type: 'merge', body: { metadata: { uid, resourceVersion }, status } } as const;
+    try {
+      await client.patch(foreignClusters, { name }, patch, { subresource: 'status', signal });
+    } catch (error) {
+      if (hasCode(error, 'NotFound')) return;
+      throw error;
+    }
+    const subject = {
+      apiVersion: API_VERSION,
+      kind: 'ForeignCluster',
+      metadata: cluster.metadata,
+    };
+    for (const { type, reason, message } of newsOf(cluster.status, after)) {
+      events.event(subject, type, reason, message);
+    }
+  }
+
+  /** When time alone changes something: a sighting ends, ours is to be renewed, a grace is over. */
+  #again({ cluster, view, now, incomingTtlMs }: Observed): ReconcileResult {
+    const incoming = cluster.status?.sightings?.Incoming;
+    const renewal =
+      view?.dialledBy === 'Them' && incoming !== undefined
+        ? Date.parse(incoming.expires) - incomingTtlMs / 2
+        : undefined;
+    const moments = [nextExpiryOf(cluster, now), renewal, graceEndOf(cluster)].filter(
+      (moment) => moment !== undefined && moment > now,
+    ) as number[];
+    if (moments.length === 0) return {};
+    return { requeueAfterMs: Math.max(LEAST_REQUEUE_MS, Math.min(...moments) - now) };
+  }
+
+  /** Deleted by somebody: both peerings come down, since nothing is wanted any more; then the object may go. */
+  async #release(cluster: ForeignCluster, signal: AbortSignal): Promise<ReconcileResult> {
+    const { client, log, limits } = this.#options;
+    const { name, uid, finalizers = [] } = cluster.metadata;
+    if (!finalizers.includes(FINALIZER_PEERING)) return {};
+    const seen = this.#observe(cluster);
+    const leftMs = this.#deletionLeftMs(cluster);
+    const isBusy = seen.duplicateOf === undefined && isPeered(seen.outgoing, seen.incoming);
+    if (leftMs > 0 && isHandingOver(seen)) return { requeueAfterMs: HAND_OVER_MS };
+    if (isBusy && leftMs > 0) {
+      await this.#writeStatus(seen, signal);
+      return { requeueAfterMs: leftMs };
+    }
+    if (isBusy) {
+      log.warn('a peering did not come down in time; its ForeignCluster goes all the same', {
+        name,
+        afterMs: limits.unpeerMs,
+        outgoing: seen.outgoing.phase,
+        incoming: seen.incoming.phase,
+      });
+    }
+    await removeFinalizer(client, foreignClusters, cluster, { finalizer: FINALIZER_PEERING, signal });
+    this.#deletions.delete(uid);
+    return {};
+  }
+
+  #deletionLeftMs({ metadata }: ForeignCluster): number {
+    const { clock, limits } = this.#options;
+    const { uid, deletionTimestamp = '' } = metadata;
+    const first = this.#deletions.get(uid) ?? clock.monotonic();
+    this.#deletions.set(uid, first);
+    const ageMs = Math.max(clock.monotonic() - first, clock.now() - Date.parse(deletionTimestamp));
+    return limits.unpeerMs - ageMs;
+  }
+}
+
+/** While something may have to be taken down, the deletion of the object waits for it. */
+function mustHold({ clusterID, duplicateOf, isOurselves, wish, outgoing, incoming }: Observed): boolean {
+  if (clusterID === undefined || duplicateOf !== undefined || isOurselves) return false;
+  return wish?.wanted === true || isPeered(outgoing, incoming);
+}

@@ -1,0 +1,250 @@
+import type { WebSocket } from 'ws';
+
+import type { Clock } from '../../lib/clock.ts';
+import { abortError, startDeadline } from '../../lib/deadline.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import { PendingStreams } from './pending.ts';
+import type { ReachLimits, ReachPeers } from './ports.ts';
+import { hold, refuse } from './sockets.ts';
+import { CLOSE } from './streams.ts';
+
+/** How a stream to a peer's API server came about. */
+export type Way = 'Direct' | 'DialBack';
+
+interface WaysOptions {
+  peers: Pick<ReachPeers, 'isLinked' | 'askDial'>;
+  endpoints: PeerEndpoints;
+  limits: ReachLimits;
+  clock: Clock;
+}
+
+/** Gets a WebSocket to a peer, whichever side can dial: ours is tried first, since it costs nobody an answer. */
+export class Ways {
+  readonly pending: PendingStreams;
+  readonly #peers: WaysOptions['peers'];
+  readonly #endpoints: PeerEndpoints;
+  readonly #limits: ReachLimits;
+  readonly #clock: Clock;
+  /** By ClusterID: until when dialling that peer is not tried first (monotonic). */
+  readonly #avoidDirect = new Map<string, number>();
+  readonly #last = new Map<string, Way>();
+  /** By ClusterID, while streams are being made. */
+  readonly #gates = new Map<string, Gate>();
+
+  constructor({ peers, endpoints, limits, clock }: WaysOptions) {
+    this.#peers = peers;
+    this.#endpoints = endpoints;
+    this.#limits = limits;
+    this.#clock = clock;
+    this.pending = new PendingStreams(clock);
+  }
+
+  /** How the last stream to that peer was made. */
+  last(clusterID: string): Way | undefined {
+    return this.#last.get(clusterID);
+  }
+
+  forget(clusterID: string): void {
+    this.#avoidDirect.delete(clusterID);
+    this.#last.delete(clusterID);
+  }
+
+  /** A WebSocket that is not read yet; Unreachable with what was tried. */
+  async connect(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
+    const { connectMs } = this.#limits;
+    const deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
+    const { signal } = deadline;
+    try {
+      return await this.#inTurn(clusterID, signal, async () => this.#anyWay(clusterID, signal));
+    } finally {
+      deadline.dispose();
+    }
+  }
+
+  /** A peer takes only so many handshakes from one address; an agent that starts may open many connections. */
+  async #inTurn<T>(clusterID: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const gate = this.#gates.get(clusterID) ?? new Gate(this.#limits.dialsPerPeer);
+    this.#gates.set(clusterID, gate);
+    const leave = await gate.enter(signal);
+    try {
+      return await work();
+    } finally {
+      leave();
+      if (gate.empty) this.#gates.delete(clusterID);
+    }
+  }
+
+  async #anyWay(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
+    const problems: string[] = [];
+    for (const way of this.#order(clusterID)) {
+      const ws = await this.#attempt(way, clusterID, signal).catch((error: unknown) => {
+        if (signal.aborted) throw abortError(signal);
+        problems.push(errorMessage(error));
+      });
+      if (ws !== undefined) {
+        this.#last.set(clusterID, way);
+        return ws;
+      }
+    }
+    const tried = problems.length > 0 ? problems.join('; ') : 'there is no link, and no endpoint is known';
+    throw new TributaryError(
+      'Unreachable',
+      `the API server of cluster ${clusterID} cannot be reached: ${tried}`,
+    );
+  }
+
+  #order(clusterID: string): Way[] {
+    const linked = this.#peers.isLinked(clusterID);
+    const direct = this.#endpoints.has(clusterID);
+    if (!linked) return direct ? ['Direct'] : [];
+    if (!direct) return ['DialBack'];
+    const avoid = (this.#avoidDirect.get(clusterID) ?? -Infinity) > this.#clock.monotonic();
+    return avoid ? ['DialBack', 'Direct'] : ['Direct', 'DialBack'];
+  }
+
+  async #attempt(way: Way, clusterID: string, signal: AbortSignal): Promise<WebSocket> {
+    return way === 'Direct' ? this.#direct(clusterID, signal) : this.#dialBack(clusterID, signal);
+  }
+
+  async #direct(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
+    const { connectMs, directMs, avoidDirectMs } = this.#limits;
+    // Else the time for dialling back would be spent.
+    const ms = this.#peers.isLinked(clusterID) ? directMs : connectMs;
+    try {
+      const ws = await this.#endpoints.dial({ clusterID, path: '/v1/api', ms }, signal);
+      this.#avoidDirect.delete(clusterID);
+      return ws;
+    } catch (error) {
+      this.#avoidDirect.set(clusterID, this.#clock.monotonic() + avoidDirectMs);
+      throw error;
+    }
+  }
+
+  async #dialBack(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
+    const given = new AbortController();
+    const giveUp = (): void => given.abort(parent.reason);
+    parent.addEventListener('abort', giveUp, { once: true });
+    const { id, socket } = this.pending.expect(clusterID, this.#limits.connectMs, given.signal);
+    try {
+      const asked = this.#peers.askDial(clusterID, id, given.signal).then(async () => socket);
+      // Whichever comes first: the stream may be here before the answer to the question is.
+      return hold(await Promise.race([socket, asked]));
+    } catch (error) {
+      given.abort();
+      // It may come all the same, between the two.
+      socket.then(
+        (late) => refuse(late, CLOSE.refused, 'too late'),
+        () => undefined,
+      );
+      throw error;
+    } finally {
+      parent.removeEventListener('abort', giveUp);
+    }
+  }
+}
+
+/** Endpoints of one peer that are tried for one stream. */
+const MOST_ENDPOINTS = 4;
+
+/** Dials peers at whichever of their endpoints answers; the one that did is tried first the next time. */
+export class PeerEndpoints {
+  readonly #peers: Pick<ReachPeers, 'endpoints' | 'dial'>;
+  readonly #clock: Clock;
+  /** By ClusterID. */
+  readonly #good = new Map<string, string>();
+
+  constructor(peers: Pick<ReachPeers, 'endpoints' | 'dial'>, clock: Clock) {
+    this.#peers = peers;
+    this.#clock = clock;
+  }
+
+  /** Whether there is any. */
+  has(clusterID: string): boolean {
+    return this.#peers.endpoints(clusterID).length > 0;
+  }
+
+  forget(clusterID: string): void {
+    this.#good.delete(clusterID);
+  }
+
+  /** A WebSocket that is not read yet. Each endpoint gets its share of the time; Unreachable with what was tried. */
+  async dial(
+    { clusterID, path, ms }: { clusterID: string; path: string; ms: number },
+    signal: AbortSignal,
+  ): Promise<WebSocket> {
+    const problems: string[] = [];
+    const endpoints = this.#inOrder(clusterID);
+    for (const endpoint of endpoints) {
+      const limit = startDeadline(this.#clock, ms / endpoints.length, `dialling ${endpoint}`, signal);
+      try {
+        const ws = hold(await this.#peers.dial({ clusterID, endpoint, path }, limit.signal));
+        this.#good.set(clusterID, endpoint);
+        return ws;
+      } catch (error) {
+        if (signal.aborted) throw abortError(signal);
+        problems.push(errorMessage(error));
+      } finally {
+        limit.dispose();
+      }
+    }
+    this.#good.delete(clusterID);
+    const tried = problems.length > 0 ? problems.join('; ') : 'no endpoint is known';
+    throw new TributaryError('Unreachable', tried);
+  }
+
+  #inOrder(clusterID: string): string[] {
+    const good = this.#good.get(clusterID);
+    const known = this.#peers.endpoints(clusterID);
+    const first = good !== undefined && known.includes(good) ? [good] : [];
+    return [...new Set([...first, ...known])].slice(0, MOST_ENDPOINTS);
+  }
+}
+
+/** Lets so many in at once; the others wait their turn. */
+class Gate {
+  readonly #places: number;
+  readonly #waiting = new Set<() => void>();
+  #inside = 0;
+
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  get empty(): boolean {
+    return this.#inside === 0 && this.#waiting.size === 0;
+  }
+
+  /** Resolves inside, with the way out; rejects when the signal fires first. */
+  async enter(signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) throw abortError(signal);
+    if (this.#inside >= this.#places) await this.#turn(signal);
+    else this.#inside += 1;
+    return () => this.#leave();
+  }
+
+  /** The place of one who leaves passes on, so nobody can slip in between. */
+  #leave(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#inside -= 1;
+    else next();
+  }
+
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const next = (): void => {
+      this.#waiting.delete(next);
+      resolve();
+    };
+    const onAbort = (): void => {
+      this.#waiting.delete(next);
+      reject(abortError(signal));
+    };
+    this.#waiting.add(next);
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await promise;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import type { WebSocket } from 'ws';
+
+/** How much streams may take, and how long things may last. */
+export interface ReachLimits {
+  /** Streams of one peer, in each direction of lending. */
+  streamsPerPeer: number;
+  /** Streams of all peers together, likewise. */
+  streams: number;
+  /** Streams to one peer that are being made at the same time; the others wait, within `connectMs`. */
+  dialsPerPeer: number;
+  /** Until a stream stands on both sides; an unused dial id is void after it. Milliseconds. */
+  connectMs: number;
+  /** For dialling a peer, at all its endpoints, that could be asked to dial back instead. Milliseconds. */
+  directMs: number;
+  /** For so long a peer that could not be dialled is asked to dial back first. Milliseconds. */
+  avoidDirectMs: number;
+  /** Between two signs of life on each stream. Milliseconds. */
+  beatMs: number;
+  /** A stream that was silent between so many beats is dead: at the latest one beat more after its last sign. */
+  silentBeats: number;
+}
+
+export const DEFAULT_LIMITS: ReachLimits = {
+  streamsPerPeer: 64,
+  streams: 512,
+  dialsPerPeer: 8,
+  connectMs: 10_000,
+  directMs: 4_000,
+  avoidDirectMs: 60_000,
+  beatMs: 7_000,
+  silentBeats: 3,
+};
+
+/** Where the local listeners are, so that a NetworkPolicy can speak of them: one port for each provider in use. */
+export const REACH_PORTS = { first: 17_600, last: 17_855 } as const;
+
+/** What is needed of the links. */
+export interface ReachPeers {
+  isLinked(clusterID: string): boolean;
+  /** `host:port` at which that peer was or may be reached, the most promising first. */
+  endpoints(clusterID: string): readonly string[];
+  /** The call `dial`: asks that peer to come to `/v1/streams/<id>`; resolves when it has tried. */
+  askDial(clusterID: string, stream: string, signal: AbortSignal): Promise<unknown>;
+  /**
+   * Opens a WebSocket there, mutual TLS, pinned to the ClusterID, without compression. It is paused in its `open`
+   * listener: the other side may speak at once, and a message before somebody listens would be lost.
+   */
+  dial(
+    target: { clusterID: string; endpoint: string; path: string },
+    signal: AbortSignal,
+  ): Promise<WebSocket>;
+}

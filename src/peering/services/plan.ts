@@ -1,0 +1,151 @@
+import type { AcceptedService } from '../../api/acceptance-policy.ts';
+import { SERVICE_REASONS, type ServiceStanding } from '../../api/advertisement.ts';
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
+import { MAX_POLICY_ENTRIES, TUNNEL_LIMITS } from '../../api/limits.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { formatAddress, parseAddress } from '../../lib/prefix.ts';
+import type { OfferedService, ServicesDocument } from '../protocol/documents.ts';
+import { type HomeService, sourceOf } from './home-services.ts';
+
+/** Where each Service that a provider offers, or a policy here accepts, stands. Pure. */
+
+interface Plan {
+  /** Accepted and on offer, with nothing against it that is known beforehand. */
+  wanted: HomeService[];
+  standings: ServiceStanding[];
+}
+
+interface PlanFacts {
+  provider: string;
+  offered: readonly OfferedService[];
+  accepted: readonly AcceptedService[];
+  /** Undefined: there is no such namespace. */
+  namespace: (name: string) => { isPeers: boolean } | undefined;
+}
+
+const { nameTaken, noNamespace, forbiddenNamespace } = SERVICE_REASONS;
+
+export const homeKey = ({
+  homeNamespace,
+  homeName,
+}: Pick<HomeService, 'homeNamespace' | 'homeName'>): string => `${homeNamespace}/${homeName}`;
+
+export function planOf(facts: PlanFacts): Plan {
+  const { provider, offered } = facts;
+  const byName = new Map(offered.map((service) => [sourceOf(service), service]));
+  const accepted = facts.accepted.slice(0, MAX_POLICY_ENTRIES);
+  const wanted: HomeService[] = [];
+  const standings: ServiceStanding[] = [];
+  const taken = new Map<string, string>();
+  for (const { namespace, name, homeNamespace, homeName = name } of accepted) {
+    const common = { namespace, name, homeNamespace, homeName };
+    const found = byName.get(sourceOf(common));
+    const ports = found && { ports: portsOf(found) };
+    const key = homeKey(common);
+    const obstacle = obstacleOf(facts, homeNamespace) ?? takenBy(taken.get(key), key);
+    if (found === undefined) {
+      standings.push({ ...common, state: 'NotOffered', message: 'the provider does not offer it' });
+    } else if (obstacle !== undefined) {
+      standings.push({ ...common, ...ports, state: 'Failed', ...obstacle });
+    } else {
+      taken.set(key, sourceOf(common));
+      wanted.push({ provider, offered: found, homeNamespace, homeName });
+      standings.push({ ...common, ...ports, state: 'Used' });
+    }
+  }
+  const named = new Set(accepted.map(sourceOf));
+  for (const service of offered) {
+    if (named.has(sourceOf(service))) continue;
+    const { namespace, name } = service;
+    standings.push({ namespace, name, ports: portsOf(service), state: 'Offered' });
+  }
+  return { wanted, standings: standings.toSorted((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1)) };
+}
+
+const orderOf = ({ namespace, name, homeNamespace = '', homeName = '' }: ServiceStanding): string =>
+  `${namespace}/${name} ${homeNamespace}/${homeName}`;
+
+const portsOf = ({ ports }: OfferedService): NonNullable<ServiceStanding['ports']> =>
+  ports.map(({ name, protocol, port }) => ({ ...(name !== undefined && { name }), protocol, port }));
+
+type Obstacle = Required<Pick<ServiceStanding, 'reason' | 'message'>>;
+
+function obstacleOf({ namespace }: PlanFacts, home: string): Obstacle | undefined {
+  if (isClusterNamespace(home)) {
+    return { reason: forbiddenNamespace, message: `${home} is one of the cluster's own namespaces` };
+  }
+  const found = namespace(home);
+  if (found === undefined) return { reason: noNamespace, message: `there is no namespace ${home} here` };
+  return found.isPeers
+    ? { reason: forbiddenNamespace, message: `${home} is the namespace of a peer` }
+    : undefined;
+}
+
+const takenBy = (other: string | undefined, key: string): Obstacle | undefined =>
+  other === undefined
+    ? undefined
+    : { reason: nameTaken, message: `${key} stands for ${other} of this provider already` };
+
+/** What a provider's word of its Services must be beyond its form, which src/peering/protocol/forms.ts checks. Pure. */
+
+const MAX_TOLD = 5;
+
+/**
+ * Addresses in one spelling; whether they are the provider's own pods is seen where they are translated. All or
+ * nothing: half of what was meant would be taken for all.
+ *
+ * @throws Invalid, for the provider to read.
+ */
+export function checkServices({ services }: ServicesDocument): ServicesDocument {
+  const problems: string[] = [];
+  const names = new Set<string>();
+  let places = 0;
+  const checked = services.map((service) => {
+    const name = `${service.namespace}/${service.name}`;
+    if (names.has(name)) problems.push(`${name} is there twice`);
+    names.add(name);
+    places += service.ports.length * service.endpoints.length;
+    problems.push(...portProblems(service).map((problem) => `${name}: ${problem}`));
+    return { ...service, endpoints: endpointsOf(service, (problem) => problems.push(`${name}: ${problem}`)) };
+  });
+  if (places > TUNNEL_LIMITS.offered) {
+    problems.push(`${places} addresses with ports in all, at most ${TUNNEL_LIMITS.offered} are taken`);
+  }
+  if (problems.length > 0) {
+    const more = problems.length > MAX_TOLD ? `; and ${problems.length - MAX_TOLD} more` : '';
+    throw new TributaryError('Invalid', `services: ${problems.slice(0, MAX_TOLD).join('; ')}${more}`);
+  }
+  return { services: checked };
+}
+
+/** As the API server has it of a Service, which would refuse the home Service later. */
+function portProblems({ ports }: OfferedService): string[] {
+  if (ports.length === 0) return ['it has no ports'];
+  const problems: string[] = [];
+  if (ports.length > 1 && ports.some(({ name }) => name === undefined)) {
+    problems.push('of several ports each must have a name');
+  }
+  if (new Set(ports.map(({ name }) => name)).size < ports.length) problems.push('two ports have one name');
+  if (new Set(ports.map(({ port, protocol }) => `${protocol}/${port}`)).size < ports.length) {
+    problems.push('two ports have one number');
+  }
+  return problems;
+}
+
+function endpointsOf(
+  { endpoints }: OfferedService,
+  complain: (problem: string) => void,
+): OfferedService['endpoints'] {
+  const seen = new Set<string>();
+  return endpoints.flatMap(({ address: text, ready }) => {
+    const parsed = parseAddress(text);
+    if (parsed === undefined) {
+      complain(`${text} is no address`);
+      return [];
+    }
+    const address = formatAddress(parsed);
+    if (seen.has(address)) complain(`${address} is there twice`);
+    seen.add(address);
+    return [{ address, ready }];
+  });
+}
