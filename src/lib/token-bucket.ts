@@ -47,3 +47,25 @@ export class TokenBucket {
     this.#at = now;
   }
 }
+
+/** A bucket for each key, in bounded memory. */
+export class TokenBuckets {
+  readonly #options: TokenBucketOptions & { maxKeys: number };
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  /** More than `maxKeys` are not remembered: the key that was quiet the longest is forgotten, and has its burst again. */
+  constructor(options: TokenBucketOptions & { maxKeys: number }) {
+    this.#options = options;
+  }
+
+  of(key: string): TokenBucket {
+    const bucket = this.#buckets.get(key) ?? new TokenBucket(this.#options);
+    // Put back at the end: a Map keeps the order in which keys were set.
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
+    if (this.#buckets.size > this.#options.maxKeys) {
+      this.#buckets.delete(this.#buckets.keys().next().value ?? key);
+    }
+    return bucket;
+  }
+}

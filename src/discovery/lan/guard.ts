@@ -1,8 +1,7 @@
 import type { Clock } from '../../lib/clock.ts';
-import { TokenBucket } from '../../lib/token-bucket.ts';
+import { TokenBucket, TokenBuckets } from '../../lib/token-bucket.ts';
 import type { LanInterface } from './interfaces.ts';
 import { onLinkTest } from './interfaces.ts';
-import { RateLimit } from './rate.ts';
 
 /** RFC 6762, section 17. */
 const MAX_PACKET_BYTES = 9000;
@@ -24,12 +23,12 @@ export interface PacketSource {
 /** Decides, before anything of it is parsed, whether a datagram is looked at. */
 export class Guard {
   readonly #onLink: (source: string) => boolean;
-  readonly #perSource: RateLimit;
+  readonly #perSource: TokenBuckets;
   readonly #perLink: TokenBucket;
 
   constructor(iface: LanInterface, clock: Clock) {
     this.#onLink = onLinkTest(iface);
-    this.#perSource = new RateLimit({ clock, ...PER_SOURCE });
+    this.#perSource = new TokenBuckets({ clock, ...PER_SOURCE });
     this.#perLink = new TokenBucket({ clock, ...PER_LINK });
   }
 
@@ -43,7 +42,7 @@ export class Guard {
     // RFC 6762, section 6: responses come from port 5353 alone.
     const response = (bytes.readUInt16BE(2) & 0x80_00) !== 0;
     if (response && source.port !== MDNS_PORT) return 'WrongPort';
-    return this.#perSource.take(source.address) && this.#perLink.tryTake(1) ? undefined : 'TooFast';
+    return this.#perSource.of(source.address).tryTake(1) && this.#perLink.tryTake(1) ? undefined : 'TooFast';
   }
 }
 

@@ -2,10 +2,11 @@ import { isIP } from 'node:net';
 
 import { TributaryError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { Debounce } from '../../lib/debounce.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { HostNetwork } from '../ports.ts';
 import { addressBytes } from './address.ts';
-import { ChangeSignal } from './change-signal.ts';
 import { cleanUpHost } from './clean-up.ts';
 import type { HostConfig, HostReport, Owner, WireGuardPeerState } from './host-config.ts';
 import { linkMtu } from './links.ts';
@@ -17,6 +18,9 @@ import { linkIndex } from './set-routes.ts';
 import { Watch } from './watch.ts';
 import { Work } from './work.ts';
 import { wireguardPeers } from './wireguard/wireguard.ts';
+
+/** As `HostNetwork.onChange` has it. */
+const QUIET_MS = 100;
 
 export interface HostOptions {
   clock: Clock;
@@ -33,7 +37,8 @@ export async function createHost(options: HostOptions): Promise<HostNetwork> {
 class Host implements HostNetwork {
   readonly #options: HostOptions;
   readonly #kernel: Rtnetlink;
-  readonly #signal: ChangeSignal;
+  readonly #listeners = new Listeners();
+  readonly #changes: Debounce;
   #watch: Watch | undefined;
   /** Indexes; two owners may share one host. */
   readonly #ourLinks = new Map<Owner, ReadonlySet<number>>();
@@ -42,7 +47,9 @@ class Host implements HostNetwork {
   constructor(options: HostOptions) {
     this.#options = options;
     this.#kernel = new Rtnetlink(options);
-    this.#signal = new ChangeSignal(options.clock);
+    this.#changes = new Debounce({ clock: options.clock, intervalMs: QUIET_MS, callsAtOnce: false }, () =>
+      this.#listeners.tell(),
+    );
   }
 
   async set(config: HostConfig, signal?: AbortSignal): Promise<HostReport> {
@@ -66,10 +73,10 @@ class Host implements HostNetwork {
   onChange(listener: () => void): () => void {
     this.#watch ??= new Watch({
       ...this.#options,
-      changed: () => this.#signal.mark(),
+      changed: () => this.#changes.trigger(),
       hasOurNeighbours: (index) => [...this.#ourLinks.values()].some((links) => links.has(index)),
     });
-    return this.#signal.add(listener);
+    return this.#listeners.add(listener);
   }
 
   async wireguardPeers(link: string): Promise<WireGuardPeerState[]> {
@@ -94,7 +101,7 @@ class Host implements HostNetwork {
   }
 
   close(): void {
-    this.#signal.clear();
+    this.#changes.stop();
     this.#watch?.close();
     this.#kernel.close();
   }
@@ -102,7 +109,7 @@ class Host implements HostNetwork {
   /** One at a time; what the kernel tells of our own writes comes after the last of them. */
   async #alone<T>(run: (work: Work) => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
-      const release = this.#signal.hold();
+      const release = this.#changes.hold();
       try {
         return await run(new Work(this.#options.removed));
       } finally {

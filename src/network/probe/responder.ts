@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { TokenBucket } from '../../lib/token-bucket.ts';
+import { TokenBucket, TokenBuckets } from '../../lib/token-bucket.ts';
 import { PROBE_PORT } from '../plan/names.ts';
 import { decodeProbe, encodeProbe } from './message.ts';
 import type { ProbeSocket, ProbeSockets } from './sockets.ts';
@@ -16,17 +16,15 @@ export interface ResponderOptions {
 /** The address comes and goes with the WireGuard link. */
 const RETRY_MS = 500;
 /** Of one address: a search for the path MTU at once, and beats. */
-const PEER_RATE = { burst: 128, perSecond: 40 };
+const PEER_RATE = { burst: 128, perSecond: 40, maxKeys: 4096 };
 /** Of all together: a peer has many addresses. */
 const WHOLE_RATE = { burst: 2000, perSecond: 2000 };
-/** Then all are forgotten, which gives each its burst again; the rate of all together still holds. */
-const MOST_SENDERS = 4096;
 
 /** Answers probes of peers, on the gateway's external address, UDP port PROBE_PORT; never with more than came. */
 export class Responder implements Component {
   readonly name = 'probe responder';
   readonly #options: ResponderOptions;
-  readonly #senders = new Map<string, TokenBucket>();
+  readonly #senders: TokenBuckets;
   readonly #whole: TokenBucket;
   #running = false;
   #address: string | undefined;
@@ -37,6 +35,7 @@ export class Responder implements Component {
 
   constructor(options: ResponderOptions) {
     this.#options = options;
+    this.#senders = new TokenBuckets({ clock: options.clock, ...PEER_RATE });
     this.#whole = new TokenBucket({ clock: options.clock, ...WHOLE_RATE });
   }
 
@@ -82,20 +81,14 @@ export class Responder implements Component {
 
   #answer(bytes: Uint8Array, from: { address: string; port: number }): void {
     const message = decodeProbe(bytes);
-    if (message?.type !== 'request' || !this.#admits(from.address)) return;
+    if (message?.type !== 'request' || !this.#isWithinRates(from.address)) return;
     // Not answered, it is a probe that was lost.
     this.#socket
       ?.send(encodeProbe({ ...message, type: 'answer' }), from.address, from.port)
       .catch(() => undefined);
   }
 
-  #admits(address: string): boolean {
-    let bucket = this.#senders.get(address);
-    if (bucket === undefined) {
-      if (this.#senders.size >= MOST_SENDERS) this.#senders.clear();
-      bucket = new TokenBucket({ clock: this.#options.clock, ...PEER_RATE });
-      this.#senders.set(address, bucket);
-    }
-    return bucket.tryTake(1) && this.#whole.tryTake(1);
+  #isWithinRates(address: string): boolean {
+    return this.#senders.of(address).tryTake(1) && this.#whole.tryTake(1);
   }
 }

@@ -9,7 +9,7 @@ import type { Caches } from '../../kube/caches.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Coalescer } from './coalescer.ts';
+import { Debounce } from '../../lib/debounce.ts';
 import { bareOf, keepPod, LIVE_PODS, livePods, storageClassOffer } from './stock-objects.ts';
 import { type Stock, takeStock } from './stock.ts';
 
@@ -37,12 +37,15 @@ export class Stockkeeper implements Component {
   readonly #storage: Cache<StorageClass>;
   readonly #ingress: Cache<IngressClass>;
   readonly #listeners = new Set<() => void>();
-  readonly #coalescer: Coalescer;
+  readonly #changes: Debounce;
   #stock: Stock | undefined;
 
   constructor(options: StockkeeperOptions) {
     this.#options = options;
-    this.#coalescer = new Coalescer(options.clock, TELL_INTERVAL_MS, () => this.#tell());
+    this.#changes = new Debounce(
+      { clock: options.clock, intervalMs: TELL_INTERVAL_MS, callsAtOnce: true },
+      () => this.#tell(),
+    );
     const { caches } = options;
     this.#nodes = this.#follow(caches.of(nodes, { transform: slimNode }));
     const live = { list: { fieldSelector: LIVE_PODS }, transform: keepPod, name: 'cache of live pods' };
@@ -70,7 +73,7 @@ export class Stockkeeper implements Component {
   }
 
   async stop(): Promise<void> {
-    this.#coalescer.stop();
+    this.#changes.stop();
     const caches = [this.#nodes, this.pods, this.#tenants, this.#storage, this.#ingress];
     await Promise.all(caches.map(async (cache) => cache.stop()));
   }
@@ -112,7 +115,7 @@ export class Stockkeeper implements Component {
 
   #changed(): void {
     this.#stock = undefined;
-    this.#coalescer.trigger();
+    this.#changes.trigger();
   }
 
   #tell(): void {

@@ -12,7 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { Coalescer } from '../offer/coalescer.ts';
+import { Debounce } from '../../lib/debounce.ts';
 import type { Documents } from '../protocol/documents.ts';
 import { NamespaceCaches } from './namespace-caches.ts';
 import { type Offering, offeringOf } from './offering.ts';
@@ -41,7 +41,7 @@ export class OfferedServices {
   readonly #options: OfferedServicesOptions;
   readonly #policies: Cache<SharingPolicy>;
   readonly #caches: NamespaceCaches;
-  readonly #coalescer: Coalescer;
+  readonly #changes: Debounce;
   readonly #offerings = new Map<string, Offering>();
   readonly #listeners = new Set<(clusterID: string) => void>();
   readonly #complaints = new Map<string, string>();
@@ -52,8 +52,10 @@ export class OfferedServices {
     const { client, caches, clock, log } = options;
     const common = { client, clock, log };
     this.#policies = caches.of(sharingPolicies);
-    this.#coalescer = new Coalescer(clock, INTERVAL_MS, () => this.#lookAtAll());
-    this.#caches = new NamespaceCaches({ ...common, changed: () => this.#coalescer.trigger() });
+    this.#changes = new Debounce({ clock, intervalMs: INTERVAL_MS, callsAtOnce: true }, () =>
+      this.#lookAtAll(),
+    );
+    this.#caches = new NamespaceCaches({ ...common, changed: () => this.#changes.trigger() });
   }
 
   /** In the order of their start; when they have, what is offered is known. */
@@ -86,12 +88,12 @@ export class OfferedServices {
         ends.push(
           this.#policies.onChange((_key, current, previous) => {
             if (!deepEqual(current?.spec.services, previous?.spec.services)) void this.#watch();
-            this.#coalescer.trigger();
+            this.#changes.trigger();
           }),
           lent.onChange((clusterID) => this.#look(clusterID)),
           ownPods.onChange((clusterID) => this.#look(clusterID)),
           namespaces.onChange((_key, current, previous) => {
-            if (peerOf(current) !== peerOf(previous)) this.#coalescer.trigger();
+            if (peerOf(current) !== peerOf(previous)) this.#changes.trigger();
           }),
         );
         // What is not known yet must not be taken back from peers; what may never be read must not hold up all else.
@@ -105,7 +107,7 @@ export class OfferedServices {
       },
       stop: async () => {
         for (const end of ends) end();
-        this.#coalescer.stop();
+        this.#changes.stop();
         await this.#caches.stop();
       },
     };

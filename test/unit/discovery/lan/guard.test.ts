@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import { Guard } from '../../../../src/discovery/lan/guard.ts';
-import { RateLimit } from '../../../../src/discovery/lan/rate.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { announcementPacket } from '../../../support/network/lan-packets.ts';
 import { onlyInterface } from './support/lan-wire.ts';
@@ -52,13 +51,4 @@ describe('before a packet is parsed', () => {
     ).filter((why) => why === undefined);
     expect(passed).toHaveLength(2000);
   });
-});
-
-test('rates of many keys are kept in bounded memory, those in use the longest', () => {
-  const limit = new RateLimit({ clock: new FakeClock(), burst: 1, perSecond: 1, maxKeys: 10 });
-  expect(limit.take('a')).toBe(true);
-  for (let other = 0; other < 9; other++) limit.take(`${other}`);
-  expect(limit.take('a')).toBe(false);
-  for (let other = 10; other < 20; other++) limit.take(`${other}`);
-  expect(limit.take('a')).toBe(true);
 });
