@@ -11,10 +11,11 @@ import type { StockPod } from '../api/pod-requests.ts';
 import type { AccountRef } from '../api/rbac.ts';
 import { STORAGE } from '../api/resource-names.ts';
 import { defineResource, type ResourceType } from '../api/resources.ts';
+import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
 import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
 import { RESULT_GATE } from '../hosting/guardian/result.ts';
-import { keepClaim } from '../hosting/guests/claim-cost.ts';
-import { GuestAdmission } from '../hosting/guests/guests.ts';
+import { GuestAdmission } from '../hosting/guests/admission.ts';
+import { keepClaim } from '../hosting/guests/cost.ts';
 import { Ledger } from '../hosting/guests/ledger.ts';
 import type { GuestTenants, LivePods } from '../hosting/guests/ports.ts';
 import {
@@ -22,7 +23,6 @@ import {
   forgeQuotaWebhooks,
   type GuestWebhookFacts,
 } from '../hosting/guests/webhook-configuration.ts';
-import { PEERS_NAMESPACE } from '../hosting/tenants/tenant.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';

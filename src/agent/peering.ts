@@ -14,7 +14,7 @@ import type { HomeApiServer } from '../api/virtual-node.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
 import { WanSource } from '../discovery/wan/wan-source.ts';
-import { TenantNetwork } from '../hosting/tenants/network.ts';
+import { TenantNetwork } from '../hosting/tenants/tenant-network.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';

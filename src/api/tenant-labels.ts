@@ -12,3 +12,9 @@ export const peerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LA
  */
 export const LABEL_TENANCY = 'tributary.dev/tenancy';
 export const TENANCY_CONTRACT = 'contract';
+
+/**
+ * Peers' accounts live here and not in a tenant namespace: there a peer may create pods and Secrets, and so could
+ * mount its own account or have a token made for it that never expires.
+ */
+export const PEERS_NAMESPACE = 'tributary-peers';

@@ -2,8 +2,12 @@
 import { TributaryError } from '../lib/errors.ts';
 import type { Isolation } from '../hosting/tenants/isolation.ts';
 import { parseQuota } from '../hosting/tenants/quota.ts';
-import type { TenantTerms } from '../hosting/tenants/terms.ts';
-import { forgeTenant, type PodSecurityLevel, type Tenant } from '../hosting/tenants/tenant.ts';
+import type { TenantTerms } from '../hosting/annotations.ts';
+import {
+  forgeManualTenant,
+  type PodSecurityLevel,
+  type ManualTenant,
+} from '../hosting/tenants/manual-tenant.ts';
 import {
   listOf,
   parseCommandLine,
@@ -50,11 +54,11 @@ export async function tenantCommand(args: string[], io: CommandIo): Promise<numb
     const line = parseCommandLine(args, OPTIONS);
     const [extra] = line.positionals;
     if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
-    return printYaml(forgeTenant({ ...tenantOf(line), ...termsOf(line) }));
+    return printYaml(forgeManualTenant({ ...tenantOf(line), ...termsOf(line) }));
   });
 }
 
-function tenantOf(line: CommandLine): Tenant {
+function tenantOf(line: CommandLine): ManualTenant {
   const { values } = line;
   const ownCidrs = parseCidrs(values['own-cidrs']);
   return {

@@ -18,10 +18,10 @@ import {
 import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { forgeGuardianFence } from '../hosting/guardian/fence.ts';
+import { forgeGuardianFence } from '../hosting/fences.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
-import { forgeLendingStatics } from '../peering/lending/statics.ts';
+import { forgeHostingBase } from '../hosting/base-objects.ts';
 import {
   AGENTS_NAMESPACE,
   IS_LAUNCHING,
@@ -59,7 +59,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
   const account = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
   return [
     forgeSystemNamespace(),
-    ...forgeLendingStatics(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
+    ...forgeHostingBase(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
     ...forgeServicesFence(account),
     ...forgeAgentStatics(),
     ...forgeLaunchFence(account),

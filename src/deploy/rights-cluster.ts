@@ -4,7 +4,14 @@
  */
 import { ANNOUNCEMENT_CONFIG_MAP } from '../api/own-announcement.ts';
 import type { Right } from '../api/rbac.ts';
+import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
 import { SIGHTING_RIGHTS, WAN_RIGHTS } from '../discovery/rights.ts';
+import {
+  GUARDIAN_EVENT_RIGHTS,
+  GUARDIAN_PEERS_RIGHTS,
+  GUARDIAN_RIGHTS,
+  GUESTS_RIGHTS,
+} from '../hosting/rights.ts';
 import { EXCHANGE_RIGHTS, EXCHANGE_SYSTEM_RIGHTS } from '../network/exchange/rights.ts';
 import {
   GATEWAY_EVENT_RIGHTS,
@@ -12,6 +19,8 @@ import {
   GATEWAY_SYSTEM_RIGHTS,
 } from '../network/gateway/rights.ts';
 import { NODE_RIGHTS, NODE_SYSTEM_RIGHTS } from '../network/node/rights.ts';
+import { RELEASE_EVENT_RIGHTS, RELEASE_RIGHTS, RELEASE_SYSTEM_RIGHTS } from '../offloading/release/rights.ts';
+import { OFFLOAD_EVENT_RIGHTS, OFFLOAD_RIGHTS } from '../offloading/rights.ts';
 import {
   BORROWING_CLUSTER_RIGHTS,
   BORROWING_EVENT_RIGHTS,
@@ -20,23 +29,18 @@ import {
 } from '../peering/borrowing/rights.ts';
 import { CLUSTERS_RIGHTS, CLUSTERS_SYSTEM_RIGHTS } from '../peering/clusters/rights.ts';
 import { IDENTITY_RIGHTS } from '../peering/identity/rights.ts';
-import { GUARDIAN_EVENT_RIGHTS, GUARDIAN_PEERS_RIGHTS, GUARDIAN_RIGHTS } from '../hosting/guardian/rights.ts';
-import { GUESTS_RIGHTS } from '../hosting/guests/rights.ts';
 import {
   LENDING_CLUSTER_RIGHTS,
   LENDING_DEFAULT_RIGHTS,
   LENDING_PEERS_RIGHTS,
   LENDING_SYSTEM_RIGHTS,
 } from '../peering/lending/rights.ts';
-import { SERVICES_RIGHTS } from '../peering/services/rights.ts';
 import { STOCK_RIGHTS } from '../peering/offer/rights.ts';
-import { PEERS_NAMESPACE } from '../hosting/tenants/tenant.ts';
-import { OFFLOAD_EVENT_RIGHTS, OFFLOAD_RIGHTS } from '../offloading/rights.ts';
-import { RELEASE_EVENT_RIGHTS, RELEASE_RIGHTS, RELEASE_SYSTEM_RIGHTS } from '../offloading/release/rights.ts';
+import { SERVICES_RIGHTS } from '../peering/services/rights.ts';
 import { AGENTS_NAMESPACE } from './manifests-agents.ts';
 import { SYSTEM_NAMESPACE } from './manifests.ts';
-import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './rights-webhook.ts';
 import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './rights-launch.ts';
+import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './rights-webhook.ts';
 
 export const CLUSTER_NAME = 'tributary-cluster';
 export const GATEWAY_NAME = 'tributary-gateway';

@@ -1,7 +1,7 @@
 /** The credential of a peer, as the kubeconfig that its virtual node reads. */
 import { checkedLabel } from '../api/manifest.ts';
+import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { PEERS_NAMESPACE } from '../hosting/tenants/tenant.ts';
 
 /** Asks this cluster for a token of an account; the TokenRequest API, nothing else. */
 export interface TokenIssuer {

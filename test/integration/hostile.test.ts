@@ -12,8 +12,8 @@ import {
 } from '../../src/api/names.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { RESULT_GATE } from '../../src/hosting/guardian/result.ts';
-import { forgeLendingStatics } from '../../src/peering/lending/statics.ts';
-import { forgeTenancy, type Tenancy } from '../../src/hosting/tenants/tenancy.ts';
+import { forgeHostingBase } from '../../src/hosting/base-objects.ts';
+import { forgeContractTenant, type ContractTenant } from '../../src/hosting/tenants/contract-tenant.ts';
 import { forgePod } from '../../src/provider/forge/pod.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -43,8 +43,8 @@ let peer: Caller;
 const tenancyOf = (
   consumer: string,
   namespace: string,
-  policy: Partial<Tenancy['policy']> = {},
-): Tenancy => ({
+  policy: Partial<ContractTenant['policy']> = {},
+): ContractTenant => ({
   consumer,
   contract: {
     provider: 'm'.repeat(26),
@@ -70,8 +70,8 @@ const tenancyOf = (
 const apply = async (objects: readonly object[]): Promise<void> =>
   lab.apply(objects.map((object) => stringify(object)).join('---\n'));
 
-const applyTenancy = async (tenancy: Tenancy): Promise<void> => {
-  const { shared, tenants, kinds, account } = forgeTenancy(tenancy);
+const applyTenancy = async (tenancy: ContractTenant): Promise<void> => {
+  const { shared, tenants, kinds, account } = forgeContractTenant(tenancy);
   await apply([...account, ...shared, ...tenants.flat(), ...kinds]);
 };
 
@@ -97,7 +97,7 @@ beforeAll(async () => {
       class_('storage.k8s.io/v1', 'StorageClass', name, { provisioner: 'example.com/none' }),
     ),
     ...['hardened', 'loose'].map((name) => class_('node.k8s.io/v1', 'RuntimeClass', name, { handler: name })),
-    ...forgeLendingStatics({ namespace: 'tributary-system', name: 'tributary-cluster' }),
+    ...forgeHostingBase({ namespace: 'tributary-system', name: 'tributary-cluster' }),
   ]);
   await applyTenancy(tenancyOf(ROME, STAGE.tenant));
   const forced = { runtimeClassName: 'hardened', nodeSelector: { 'example.com/lends': 'yes' } };

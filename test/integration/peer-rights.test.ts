@@ -6,7 +6,7 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { printYaml } from '../../src/cli/manifests-output.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
 import { draftContract } from '../../src/peering/contract.ts';
-import { forgeTenancy } from '../../src/hosting/tenants/tenancy.ts';
+import { forgeContractTenant } from '../../src/hosting/tenants/contract-tenant.ts';
 import { allowed, servedResources, serviceAccount } from '../support/labs/access-reviews.ts';
 import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
 import { NOW_MS, anOffer } from '../unit/peering/support/offers.ts';
@@ -30,7 +30,7 @@ let api: KubeApi;
 const negotiated = (): object[] => {
   const amounts = { cpu: '2', memory: '4Gi', pods: '10', storage: '10Gi' };
   const contract = draftContract(anOffer({ consumer: CONSUMER }), amounts, NOW_MS);
-  const { shared, tenants, kinds, account } = forgeTenancy({
+  const { shared, tenants, kinds, account } = forgeContractTenant({
     consumer: CONSUMER,
     contract,
     amounts,

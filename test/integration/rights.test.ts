@@ -9,7 +9,7 @@ import {
 import { rulesOf, type Right } from '../../src/api/rbac.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
-import { PEER_RIGHTS } from '../../src/hosting/tenants/rights.ts';
+import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,

@@ -5,7 +5,7 @@ import { forgeNode } from '../../src/deploy/manifests-node.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { API_VERSION, type VirtualNode } from '../../src/api/virtual-node.ts';
 import { printYaml } from '../../src/cli/manifests-output.ts';
-import { forgeTenant } from '../../src/hosting/tenants/tenant.ts';
+import { forgeManualTenant } from '../../src/hosting/tenants/manual-tenant.ts';
 import { SYSTEM_NAMESPACE, forgeAgent } from '../../src/deploy/manifests.ts';
 import { NAMESPACE_EXAMPLES } from './examples-namespaces.ts';
 import { PEERING_EXAMPLES } from './examples-peering.ts';
@@ -73,7 +73,7 @@ export function exampleFiles(): Record<string, string> {
     image: IMAGE,
     kubeconfigSecret: KUBECONFIG_SECRET,
   });
-  const tenant = forgeTenant({ peer: 'rome', namespaces: [TENANT_NAMESPACE] });
+  const tenant = forgeManualTenant({ peer: 'rome', namespaces: [TENANT_NAMESPACE] });
   return {
     'deploy/cluster.yaml': made(`manifests cluster --image ${IMAGE}`, forgeCluster({ image: IMAGE })),
     'deploy/gateway.yaml': made(`manifests gateway --image ${IMAGE}`, forgeGateway({ image: IMAGE })),

@@ -6,7 +6,7 @@ import {
   type PlaceRights,
 } from '../../src/deploy/rights-cluster.ts';
 import type { Right } from '../../src/api/rbac.ts';
-import { PEER_RIGHTS } from '../../src/hosting/tenants/rights.ts';
+import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,

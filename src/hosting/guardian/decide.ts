@@ -1,8 +1,9 @@
-/** What to do now for one pod of a peer whose home is away. Pure. */
 import { isFinished } from '../../api/pod.ts';
-import type { Pod } from '../../api/wire.ts';
-import { isDisrupted } from './ends.ts';
+import type { Node, Pod } from '../../api/wire.ts';
 import { type Entry, isResultPod, recreatedOf, whenLostOf } from './entry.ts';
+import { isDisrupted } from './result.ts';
+
+/** What to do now for one pod of a peer whose home is away. Pure. */
 
 /** `Fenced`: it is certain that nothing runs there any more. `Silent`: it does not answer, and may run all the same. */
 export type NodeState = 'Answers' | 'Silent' | 'Fenced';
@@ -99,3 +100,18 @@ function paced({ entry, nowMs }: Facts, decision: Decision): Decision {
 }
 
 const reasonOf = ({ status }: Pod): string => status?.reason ?? 'DisruptionTarget';
+
+/** Set by a person or a program that has made sure that nothing runs on the node any more (KEP-2268). */
+export const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+
+export const UNREACHABLE = 'node.kubernetes.io/unreachable';
+
+/** `undefined`: there is no such Node. A node that is not ready but says so itself ends its pods as any other. */
+export function nodeStateOf(node: Node | undefined): NodeState {
+  if (node === undefined) return 'Fenced';
+  const taints = node.spec?.taints ?? [];
+  if (taints.some(({ key }) => key === OUT_OF_SERVICE)) return 'Fenced';
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready?.status === 'Unknown' || taints.some(({ key }) => key === UNREACHABLE)) return 'Silent';
+  return 'Answers';
+}

@@ -10,8 +10,7 @@ import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-a
 import { boundedCount, parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
-import { isDisrupted, isMarked, isOwnEnd } from './ends.ts';
-import { RESULT_GATE, resultOf } from './result.ts';
+import { isDisrupted, isMarked, isOwnEnd, RESULT_GATE, resultOf } from './result.ts';
 
 export interface Entry {
   name: string;

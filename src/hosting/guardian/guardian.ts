@@ -1,19 +1,18 @@
 import { secrets } from '../../api/resources.ts';
+import { peerOf, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { KubeObject, Secret } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
-import { peerOf } from '../../api/tenant-labels.ts';
-import { PEERS_NAMESPACE } from '../tenants/tenant.ts';
-import { LABEL_JOURNAL } from './journal.ts';
 import { deleteJournals } from './journal-store.ts';
-import type { GuardianOptions } from './options.ts';
-import { Holdings } from './holdings.ts';
-import { Presence } from './presence.ts';
-import { Reporter, homeCondition } from './report.ts';
+import { LABEL_JOURNAL } from './journal.ts';
+import { Mutex } from './mutex.ts';
+import { PodMemory } from './pod-memory.ts';
+import { Presence, type PresenceOptions } from './presence.ts';
+import { homeCondition, Reporter } from './report.ts';
 import { TenantWatch } from './tenant-watch.ts';
-import { Turns } from './turns.ts';
 
 const BY_PEER = 'peer';
 const CONCURRENCY = 4;
@@ -26,11 +25,17 @@ const REPORT_MS = 2000;
  */
 const PACE = { burst: 20, perSecond: 0.5 };
 
+export interface GuardianOptions extends PresenceOptions {
+  events: EventRecorder;
+  /** What is kept of the pods of one peer takes so much at most. */
+  heldBytes?: number;
+}
+
 /** What the namespaces of one peer share. */
 interface Shared {
   budget: TokenBucket;
-  holdings: Holdings;
-  listTurns: Turns;
+  holdings: PodMemory;
+  listTurns: Mutex;
 }
 
 /**
@@ -44,7 +49,7 @@ export class Guardian {
   readonly #reporter: Reporter;
   readonly #controller: Controller;
   readonly #shared = new Map<string, Shared>();
-  readonly #bulkTurns = new Turns();
+  readonly #bulkTurns = new Mutex();
   /** By namespace. */
   readonly #watches = new Map<string, { peer: string; watch: TenantWatch }>();
 
@@ -151,8 +156,8 @@ export class Guardian {
     const { clock, heldBytes } = this.#options;
     const made = {
       budget: new TokenBucket({ clock, ...PACE }),
-      holdings: new Holdings(heldBytes),
-      listTurns: new Turns(),
+      holdings: new PodMemory(heldBytes),
+      listTurns: new Mutex(),
     };
     this.#shared.set(peer, made);
     return made;

@@ -1,24 +1,24 @@
 import { secrets } from '../../api/resources.ts';
+import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Draft, KubeObject, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { PEERS_NAMESPACE } from '../tenants/tenant.ts';
 import type { Entry } from './entry.ts';
-import type { Holdings } from './holdings.ts';
-import type { Turns } from './turns.ts';
 import {
-  LABEL_JOURNAL,
   isOf,
   isOfAbsence,
+  type JournalHead,
   journalName,
+  LABEL_JOURNAL,
   readShard,
+  type Shard,
   shardOf,
   shardSecret,
   shardsFor,
-  type JournalHead,
-  type Shard,
 } from './journal.ts';
+import type { Mutex } from './mutex.ts';
+import type { PodMemory } from './pod-memory.ts';
 
 export interface JournalStoreOptions {
   client: KubeClient;
@@ -29,9 +29,9 @@ export interface JournalStoreOptions {
   /** What the home's Leases show. */
   marks: () => Record<string, string>;
   /** Where each entry is counted. */
-  holdings: Pick<Holdings, 'hold' | 'letGo'>;
+  holdings: Pick<PodMemory, 'hold' | 'letGo'>;
   /** For what is in memory once more while it is packed or unpacked. */
-  turns: Turns;
+  turns: Mutex;
 }
 
 /** A Secret has a megabyte. */

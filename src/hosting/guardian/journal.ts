@@ -6,11 +6,11 @@ import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Draft, KubeObject, PodSpec, Secret } from '../../api/wire.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
-import { LABEL_PEER } from '../../api/tenant-labels.ts';
-import { PEERS_NAMESPACE } from '../tenants/tenant.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { integerAt, listAt, mapAt, objectAt, own, textAt } from '../../lib/untrusted.ts';
 import type { Entry } from './entry.ts';
 

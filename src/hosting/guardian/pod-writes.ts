@@ -1,14 +1,16 @@
 import { timestamp } from '../../api/conditions.ts';
+import { ANNOTATION_RECREATED, ANNOTATION_RESULT } from '../../api/names.ts';
+import { type Recreated, recreatedText } from '../../api/recreated.ts';
 import { pods } from '../../api/resources.ts';
-import type { Pod, PodStatus } from '../../api/wire.ts';
+import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Action } from './decide.ts';
 import { type Entry, recreatedNext } from './entry.ts';
-import { lostResult, recreatedPod, resultPod } from './result.ts';
+import { lostResult, RESULT_GATE } from './result.ts';
 
-export interface PodWritesOptions {
+interface PodWritesOptions {
   client: KubeClient;
   clock: Clock;
   namespace: string;
@@ -73,3 +75,25 @@ function isAsDecided(action: Action, { uid }: Entry, pod: Pod | undefined): bool
   if (action === 'ForceDelete') return pod.metadata.deletionTimestamp !== undefined;
   return action !== 'Clear' || pod.status?.phase === 'Failed';
 }
+
+/** The lost pod, to be created again. */
+function recreatedPod(entry: Entry, namespace: string, recreated: Recreated): Draft<Pod> {
+  return podOf(entry, namespace, { [ANNOTATION_RECREATED]: recreatedText(recreated) });
+}
+
+/** Bears a result and never runs. Its status is written after it. */
+function resultPod(entry: Entry, namespace: string): Draft<Pod> {
+  const pod = podOf(entry, namespace, { [ANNOTATION_RESULT]: 'true' });
+  return { ...pod, spec: { ...entry.spec, schedulingGates: [{ name: RESULT_GATE }] } };
+}
+
+const podOf = (
+  { name, labels, annotations, spec }: Entry,
+  namespace: string,
+  more: Record<string, string>,
+): Draft<Pod> => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace, labels, annotations: { ...annotations, ...more } },
+  spec,
+});

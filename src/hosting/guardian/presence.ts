@@ -1,24 +1,32 @@
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { HOME_LEASE } from '../../api/names.ts';
 import { leases, namespaces } from '../../api/resources.ts';
+import { LABEL_PEER, LABEL_TENANCY, peerOf } from '../../api/tenant-labels.ts';
 import type { KubeObject, Lease, Namespace } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
-import { Controller } from '../../kube/controller.ts';
+import type { Caches } from '../../kube/caches.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { LABEL_PEER, LABEL_TENANCY, peerOf } from '../../api/tenant-labels.ts';
-import { LapseTimer, type Pulse } from './lapse.ts';
-import type { GuardianOptions, HomeState } from './options.ts';
+import type { Logger } from '../../lib/log.ts';
+import { type HomeState, Heartbeat, type Pulse } from './heartbeat.ts';
 
 const BY_PEER = 'peer';
 /** What a home finds in a new Lease; it may write another duration. */
 const DURATION_SECONDS = 40;
 const CONCURRENCY = 4;
 
-export type PresenceOptions = Pick<
-  GuardianOptions,
-  'client' | 'caches' | 'clock' | 'log' | 'metrics' | 'random'
->;
+export interface PresenceOptions {
+  client: KubeClient;
+  caches: Caches;
+  clock: Clock;
+  log: Logger;
+  metrics?: ControllerMetrics;
+  random?: Random;
+}
 
 /**
  * Which homes are there. A home shows it by renewing the Lease `tributary-home` in at least one of its tenant namespaces; the
@@ -30,7 +38,7 @@ export class Presence {
   readonly #namespaces: Cache<Namespace>;
   readonly #leases: Cache<Lease>;
   readonly #maker: Controller;
-  readonly #timers = new Map<string, LapseTimer>();
+  readonly #timers = new Map<string, Heartbeat>();
   readonly #listeners = new Set<(peer: string) => void>();
   #isStopped = false;
 
@@ -157,10 +165,10 @@ export class Presence {
     else this.#timer(peerOf(tenant)).heard(namespace, pulseOf(lease));
   }
 
-  #timer(peer: string): LapseTimer {
+  #timer(peer: string): Heartbeat {
     const known = this.#timers.get(peer);
     if (known !== undefined) return known;
-    const made = new LapseTimer(this.#options.clock, () => this.#tell(peer));
+    const made = new Heartbeat(this.#options.clock, () => this.#tell(peer));
     if (!this.#isStopped) this.#timers.set(peer, made);
     return made;
   }

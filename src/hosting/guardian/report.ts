@@ -6,8 +6,11 @@ import {
   type PeeringRequest,
 } from '../../api/peering-request.ts';
 import type { KubeObject } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
-import type { GuardianOptions } from './options.ts';
+import type { Logger } from '../../lib/log.ts';
 import type { WatchSummary } from './tenant-watch.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
@@ -40,7 +43,12 @@ export function homeCondition(summaries: readonly WatchSummary[] | undefined): W
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-export type ReporterOptions = Pick<GuardianOptions, 'client' | 'clock' | 'events' | 'log'>;
+interface ReporterOptions {
+  client: KubeClient;
+  clock: Clock;
+  events: EventRecorder;
+  log: Logger;
+}
 
 /** Says whether a home is there: on its PeeringRequest; for a tenant that people made, in events of its namespaces. */
 export class Reporter {

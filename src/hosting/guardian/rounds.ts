@@ -1,18 +1,41 @@
+import { nodes } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
-import { type Action, type Decision, decide } from './decide.ts';
+import { type Action, decide, type Decision, type NodeState, nodeStateOf } from './decide.ts';
 import type { Entry } from './entry.ts';
 import type { JournalStore } from './journal-store.ts';
-import { NodeStates } from './node-state.ts';
 import { type Outcome, PodWrites } from './pod-writes.ts';
 
-export interface RoundsOptions {
+/** Live reads, each node once: nodes are asked about while a pod on one of them does not end, and else never. */
+class NodeStates {
+  readonly #client: KubeClient;
+  readonly #signal: AbortSignal;
+  readonly #known = new Map<string, NodeState>();
+
+  constructor(client: KubeClient, signal: AbortSignal) {
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  async of(pod: Pod | undefined): Promise<NodeState> {
+    const name = pod?.spec?.nodeName ?? '';
+    if (name === '' || pod?.metadata.deletionTimestamp === undefined) return 'Answers';
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const options = { signal: this.#signal };
+    const state = nodeStateOf(await this.#client.get(nodes, { name }, options).catch(ignoring('NotFound')));
+    this.#known.set(name, state);
+    return state;
+  }
+}
+
+interface RoundsOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

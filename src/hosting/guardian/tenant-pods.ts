@@ -2,9 +2,9 @@ import { pods } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { KubeClient, ListOptions, ObjectList, WatchEvent, WatchOptions } from '../../kube/client.ts';
-import type { Holdings } from './holdings.ts';
-import { outlineOf } from './outline.ts';
-import type { Turns } from './turns.ts';
+import type { PodMemory } from './pod-memory.ts';
+import { slimPod } from './slim-pod.ts';
+import type { Mutex } from './mutex.ts';
 
 /**
  * As JSON, a pod of a peer has 4 MiB at most: the API server takes requests of 3 MiB and adds defaults. A page of the
@@ -15,11 +15,11 @@ const PAGE = 10;
 export interface TenantPodsOptions {
   client: KubeClient;
   namespace: string;
-  holdings: Holdings;
+  holdings: PodMemory;
   /** Of all peers, one page at a time is in memory as it came. */
-  bulkTurns: Turns;
+  bulkTurns: Mutex;
   /** One list at a time of each peer: its others would only keep it from its end, before what it continues from has expired. */
-  listTurns: Turns;
+  listTurns: Mutex;
   /** Whether an Informer has it already. */
   isKnown: (name: string) => boolean;
   /** A list is complete, of these names; the Informer has it in a moment. */
@@ -30,7 +30,7 @@ export interface TenantPodsOptions {
  * For an Informer of a tenant's pods: it is given outlines; bodies go to the holdings, which may not keep them. An
  * Informer's own transform would come too late: it has all pages of a list in memory first.
  */
-export function outlining(options: TenantPodsOptions): KubeClient {
+export function slimPodsClient(options: TenantPodsOptions): KubeClient {
   const { client } = options;
   return {
     get: client.get.bind(client),
@@ -64,7 +64,7 @@ async function* pages(
       const items = value.items.map((pod) => {
         seen.add(pod.metadata.name);
         holdings.listed(pod);
-        return outlineOf(pod);
+        return slimPod(pod);
       });
       return { ...value, items };
     };
@@ -89,6 +89,6 @@ async function* events(
     const { type, object } = event;
     if (type === 'DELETED') holdings.ended(object);
     else holdings.changed(object);
-    yield { type, object: outlineOf(object) };
+    yield { type, object: slimPod(object) };
   }
 }

@@ -2,23 +2,25 @@ import { timestamp } from '../../api/conditions.ts';
 import { LABEL_HOME_UID } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
-import { Controller, type ReconcileResult } from '../../kube/controller.ts';
+import { keepForMs } from '../annotations.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import type { Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { Informer } from '../../kube/informer.ts';
 import { refOf } from '../../kube/store.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode, ignoring, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
-import { isOwnEnd } from './ends.ts';
 import { type Entry, entryOf, entryOfVanished, recreatedOf } from './entry.ts';
-import type { Holdings } from './holdings.ts';
 import { JournalStore } from './journal-store.ts';
-import { keepForMs } from './keep-for.ts';
-import type { GuardianOptions } from './options.ts';
-import { resultOf } from './result.ts';
+import type { Mutex } from './mutex.ts';
+import type { PodMemory } from './pod-memory.ts';
+import { isOwnEnd, resultOf } from './result.ts';
 import { Rounds } from './rounds.ts';
-import { outlining } from './tenant-pods.ts';
-import type { Turns } from './turns.ts';
+import { slimPodsClient } from './tenant-pods.ts';
 
 /** What the guardian has to say of one tenant namespace. */
 export interface WatchSummary {
@@ -34,7 +36,13 @@ export interface WatchSummary {
   gap?: string;
 }
 
-export interface TenantWatchOptions extends GuardianOptions {
+interface TenantWatchOptions {
+  client: KubeClient;
+  clock: Clock;
+  log: Logger;
+  events: EventRecorder;
+  metrics?: ControllerMetrics;
+  random?: Random;
   peer: string;
   /** As it was when the home went away. */
   namespace: KubeObject;
@@ -50,11 +58,11 @@ export interface TenantWatchOptions extends GuardianOptions {
   /** For all pods of the peer that are made anew. */
   budget: TokenBucket;
   /** All that is kept of the peer's pods. */
-  holdings: Holdings;
+  holdings: PodMemory;
   /** For lists and journals of the peer. */
-  listTurns: Turns;
+  listTurns: Mutex;
   /** For all peers: what is in memory as it travels. */
-  bulkTurns: Turns;
+  bulkTurns: Mutex;
   changed: () => void;
 }
 
@@ -102,7 +110,7 @@ export class TenantWatch {
     const common = { client, clock, log, ...(random && { random }) };
     this.#pods = new Informer({
       ...common,
-      client: outlining({
+      client: slimPodsClient({
         client,
         namespace: name,
         holdings,

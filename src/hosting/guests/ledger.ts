@@ -1,13 +1,103 @@
-import { addTo, amountOf, type Amounts, parseAmounts, raiseTo, type Sums } from '../../api/amounts.ts';
+import {
+  addTo,
+  amountOf,
+  type Amounts,
+  formatAmount,
+  parseAmounts,
+  raiseTo,
+  type Sums,
+} from '../../api/amounts.ts';
 import type { StockPod } from '../../api/pod-requests.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { GuestTenants, LivePods } from './ports.ts';
-import { refusalOf } from './refusal.ts';
-import { Reservations, RESERVED_MS } from './reservations.ts';
 
-export interface LedgerOptions {
+/** So long something admitted counts though nobody has seen it: creations may still fail after we let them in. */
+const RESERVED_MS = 15_000;
+
+interface Reservation {
+  namespace: string;
+  /** Of the pod that was let in last under this name. */
+  uid: string;
+  amounts: Amounts;
+  untilMs: number;
+}
+
+/**
+ * What was let in and is not seen yet. By name and not by UID: of two pods of one name only one can be there, so a creation
+ * that is tried again counts once.
+ */
+class Reservations {
+  readonly #byKey = new Map<string, Reservation>();
+
+  get(key: string): Reservation | undefined {
+    return this.#byKey.get(key);
+  }
+
+  all(): Iterable<[string, Reservation]> {
+    return this.#byKey;
+  }
+
+  /** The larger of what was reserved for that name and this: either may be what is stored in the end. */
+  reserve(key: string, reservation: Reservation): void {
+    const amounts: Sums = new Map(reservation.amounts);
+    raiseTo(amounts, this.#byKey.get(key)?.amounts ?? new Map());
+    this.#byKey.set(key, { ...reservation, amounts });
+  }
+
+  /** A pod has changed; `current` undefined: it is gone or has finished. */
+  seen(key: string, current: StockPod | undefined, previous: StockPod | undefined): void {
+    const reservation = this.#byKey.get(key);
+    if (reservation?.uid !== (current ?? previous)?.metadata.uid) return;
+    if (current === undefined || covers(new Map(current.requests), reservation?.amounts))
+      this.#byKey.delete(key);
+  }
+
+  /** `isBlind`: changes do not reach us, so that nothing can be told from not having been seen. */
+  sweep(nowMs: number, isBlind: boolean): void {
+    for (const [key, reservation] of this.#byKey) {
+      if (isBlind) reservation.untilMs = nowMs + RESERVED_MS;
+      else if (nowMs >= reservation.untilMs) this.#byKey.delete(key);
+    }
+  }
+}
+
+const covers = (held: Amounts, amounts: Amounts = new Map()): boolean =>
+  [...amounts].every(([resource, milli]) => amountOf(held, resource) >= milli);
+
+interface Account {
+  peer: string;
+  /** More than there is now. */
+  requested: Amounts;
+  used: Amounts;
+  granted: Amounts;
+}
+
+/**
+ * Pure: why it is too much, in the manner of a ResourceQuota: by the words "exceeded quota" the home side knows it. Undefined: it
+ * is not. What the grant does not name is bounded by the namespaces' own quotas, or by nothing.
+ */
+function refusalOf({ peer, requested, used, granted }: Account): string | undefined {
+  const exceeded = [...granted]
+    .filter(([resource, most]) => {
+      const more = amountOf(requested, resource);
+      return more > 0n && amountOf(used, resource) + more > most;
+    })
+    .map(([resource]) => resource)
+    .toSorted();
+  if (exceeded.length === 0) return undefined;
+  const told = (amounts: Amounts): string =>
+    exceeded
+      .map((resource) => `${resource}=${formatAmount(resource, amountOf(amounts, resource))}`)
+      .join(',');
+  return (
+    `exceeded quota of peer ${peer} over all its namespaces: ` +
+    `requested ${told(requested)}, used ${told(used)}, granted ${told(granted)}`
+  );
+}
+
+interface LedgerOptions {
   /** What is counted, for people; default pods. */
   what?: string;
   clock: Clock;

@@ -5,7 +5,7 @@ import {
   ANNOTATION_NODE_SELECTOR,
   ANNOTATION_RUNTIME_CLASS,
   ANNOTATION_TOLERATIONS,
-} from '../tenants/annotations.ts';
+} from '../annotations.ts';
 
 /** What every pod of a tenant namespace gets. */
 export interface Placement {

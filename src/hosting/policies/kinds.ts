@@ -1,9 +1,10 @@
+import { LABEL_AGGREGATE_LENDING, type PolicyRule, type Right } from '../../api/rbac.ts';
+import type { ReflectableKind } from '../../api/reflection.ts';
+
 /**
  * Kinds that a SharingPolicy lets peers bring into their tenants. The policy of a provider decides, but not about
  * kinds by which a cluster governs itself: those are refused whatever it says.
  */
-import type { ReflectableKind } from '../../api/reflection.ts';
-import { LABEL_AGGREGATE_LENDING, type PolicyRule, type Right } from '../../api/rbac.ts';
 
 /** What a mirror of objects needs; as for the kinds that every tenant may have. */
 export const KIND_VERBS: Right['verbs'] = ['list', 'watch', 'create', 'update', 'delete'];
@@ -42,7 +43,7 @@ export const isReflectableGroup = (group: string): string => {
   return `(${group} in [${exceptions}] || (${group}.contains('.') && !(${refused})))`;
 };
 
-export const nameOfKind = ({ group, resource }: ReflectableKind): string => `${resource}.${group}`;
+const nameOfKind = ({ group, resource }: ReflectableKind): string => `${resource}.${group}`;
 
 /** What a policy asks for, as far as it can be had. */
 export interface KindsStanding {
@@ -96,4 +97,31 @@ export function complaintOf({ refused, missing }: KindsStanding): string | undef
         ]),
   ];
   return parts.length === 0 ? undefined : parts.join('; ');
+}
+
+/** Whether a peer may bring all kinds that its policy names; undefined where it names none. */
+export interface KindsReport {
+  state: 'AsExpected' | 'KindRefused' | 'KindNotServed' | 'RightsMissing';
+  message: string;
+}
+
+/** `problem`: why the rights could not be given; `uncounted`: kinds that no quota counts. Pure. */
+export function kindsReport(
+  standing: KindsStanding,
+  problem: string | undefined,
+  uncounted: readonly ReflectableKind[],
+): KindsReport {
+  const complaint = complaintOf(standing);
+  const { granted, missing } = standing;
+  // A quota cannot count kinds that are not served or are not in namespaces; their objects are refused.
+  const unserved =
+    uncounted.length === 0
+      ? undefined
+      : `${uncounted.map(nameOfKind).join(', ')}: no namespaced kind of that name is served here, or only since a moment ago`;
+  if (complaint === undefined && problem === undefined && unserved === undefined) {
+    return { state: 'AsExpected', message: `may bring ${granted.map(nameOfKind).join(', ')}` };
+  }
+  const message = [complaint, problem, unserved].filter((it) => it !== undefined).join('; ');
+  if (problem !== undefined || missing.length > 0) return { state: 'RightsMissing', message };
+  return { state: complaint === undefined ? 'KindNotServed' : 'KindRefused', message };
 }

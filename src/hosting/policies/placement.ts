@@ -4,7 +4,7 @@
  * it is immutable, or can only become narrower, once a pod is there.
  */
 import type { PolicyPair } from '../../api/fence.ts';
-import { ANNOTATION_NODE_SELECTOR, ANNOTATION_RUNTIME_CLASS } from '../tenants/annotations.ts';
+import { ANNOTATION_NODE_SELECTOR, ANNOTATION_RUNTIME_CLASS } from '../annotations.ts';
 import { BY_PEER, type Validations, forgeTenantAdmission, listedOn, ofPods, saidOn } from './admission.ts';
 
 const affinity = (kind: 'podAffinity' | 'podAntiAffinity'): string => {

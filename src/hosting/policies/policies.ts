@@ -1,17 +1,14 @@
 import type { Manifest } from '../../api/manifest.ts';
-import { forgeTenantClaimsPolicy } from './claims.ts';
-import { forgeTenantDataPolicy } from './data.ts';
-import { forgeTenantIdentityPolicy } from './identity.ts';
-import { forgeTenantIngressPolicy } from './ingress.ts';
-import { forgeTenantLeasePolicy } from './lease.ts';
-import { forgeTenantLivesPolicy } from './lives.ts';
-import { forgeTenantMetadataPolicy } from './metadata.ts';
-import { forgeTenantOwnershipPolicy } from './ownership.ts';
+import { forgeTenantClaimsPolicy, forgeTenantDataPolicy, forgeTenantVolumesPolicy } from './data.ts';
+import { forgeTenantLeasePolicy, forgeTenantMetadataPolicy, forgeTenantOwnershipPolicy } from './objects.ts';
 import { forgeTenantPlacementPolicy } from './placement.ts';
-import { forgeTenantPolicy } from './policy.ts';
-import { forgeTenantServicesPolicy } from './services.ts';
-import { forgeTenantSizesPolicy } from './sizes.ts';
-import { forgeTenantVolumesPolicy } from './volumes.ts';
+import {
+  forgeTenantIdentityPolicy,
+  forgeTenantLivesPolicy,
+  forgeTenantPolicy,
+  forgeTenantSizesPolicy,
+} from './pods.ts';
+import { forgeTenantIngressPolicy, forgeTenantServicesPolicy } from './services.ts';
 
 /** All admission policies over what is done in tenants, in the order in which they are applied; one set serves all. */
 export const forgeTenantPolicies = (): Manifest[] => [

@@ -1,22 +1,28 @@
+import type { Manifest } from '../../api/manifest.ts';
+import { LABEL_PEER } from '../../api/names.ts';
+import { NETWORK_CONFIG_MAP, type OwnNetwork, readOwnNetwork } from '../../api/own-network.ts';
+import { configMaps } from '../../api/resources.ts';
+import type { ConfigMap } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import {
+  formatPrefix,
+  type IpFamily,
+  mergePrefixes,
+  overlaps,
+  parseAddress,
+  type Prefix,
+  prefixOf,
+  tryPrefix,
+  WIDTHS,
+} from '../../lib/prefix.ts';
+
 /**
  * The NetworkPolicy of a tenant namespace: pods of a peer talk to each other, to their home, to DNS and to the outside,
  * but to no pod, Service or node of this cluster and to no pod of other peers; and who is a guest here reaches none of
  * another peer's. Pure. In force only where the network plug-in enforces NetworkPolicies.
  */
-import type { Manifest } from '../../api/manifest.ts';
-import type { OwnNetwork } from '../../api/own-network.ts';
-import { LABEL_PEER } from '../../api/names.ts';
-import {
-  WIDTHS,
-  formatPrefix,
-  mergePrefixes,
-  overlaps,
-  parseAddress,
-  prefixOf,
-  tryPrefix,
-  type IpFamily,
-  type Prefix,
-} from '../../lib/prefix.ts';
 
 export type Isolation = 'Tenant' | 'None';
 
@@ -175,3 +181,31 @@ function hostPrefix(text: string): string | undefined {
   const address = parseAddress(text);
   return address && formatPrefix(prefixOf(address, WIDTHS[address.family]));
 }
+
+/** Addresses of this cluster as the network has published them: what guests are kept out of. */
+export class OwnRangesCache {
+  readonly cache: Cache<ConfigMap>;
+  readonly #key: string;
+
+  constructor(caches: Caches, namespace: string) {
+    this.#key = `${namespace}/${NETWORK_CONFIG_MAP}`;
+    this.cache = caches.of(configMaps, {
+      list: { namespace, fieldSelector: `metadata.name=${NETWORK_CONFIG_MAP}` },
+      name: 'cache of our own addresses',
+    });
+  }
+
+  /** Undefined while they are not known. */
+  get current(): OwnRanges | undefined {
+    return read(this.cache.get(this.#key));
+  }
+
+  /** Calls back when they are others; the returned function ends that. */
+  onChange(listener: () => void): () => void {
+    return this.cache.onChange((_key, current, previous) => {
+      if (!deepEqual(read(current), read(previous))) listener();
+    });
+  }
+}
+
+const read = (map: ConfigMap | undefined): OwnRanges | undefined => ownRangesOf(readOwnNetwork(map?.data));

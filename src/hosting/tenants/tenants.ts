@@ -1,4 +1,5 @@
 import { timestamp } from '../../api/conditions.ts';
+import { jsonContains } from '../../lib/equality.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { ANNOTATION_PEER_PREFIXES } from '../../api/names.ts';
 import {
@@ -7,12 +8,21 @@ import {
   namespaces,
   networkPolicies,
   resourceQuotas,
+  type ResourceType,
   roleBindings,
   roles,
   serviceAccounts,
-  type ResourceType,
 } from '../../api/resources.ts';
+import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
+import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, ANNOTATIONS_OF_POLICY } from '../annotations.ts';
+import {
+  judgeKinds,
+  kindsReport,
+  type KindsReport,
+  type KindsStanding,
+  NO_KINDS,
+} from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
@@ -21,25 +31,17 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
-import { NO_KINDS, judgeKinds, type KindsStanding } from '../policies/kinds.ts';
-import type { OwnRanges } from './isolation.ts';
-import { QUOTA_NAME } from './quota.ts';
-import { PEERS_NAMESPACE } from './tenant.ts';
-import { covers } from '../../api/covers.ts';
-import { HeldRights } from './held-rights.ts';
-import { kindsReport, type KindsReport } from './kinds-report.ts';
-import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
-import { Recounts, type ResourceQuota } from './recounts.ts';
 import {
-  ANNOTATIONS_OF_POLICY,
-  ANNOTATION_KEEP_UNTIL,
-  ANNOTATION_ON_END,
-  TENANT_KINDS_ROLE,
-  forgeTenancy,
+  forgeContractTenant,
   isIsolated,
-  type Tenancy,
-} from './tenancy.ts';
+  type ContractTenant,
+  TENANT_KINDS_ROLE,
+} from './contract-tenant.ts';
+import { HeldRights } from './kind-grants.ts';
+import type { OwnRanges } from './isolation.ts';
+import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
+import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
+import { QUOTA_NAME } from './quota.ts';
 
 /** Kinds of which tenants consist; whose they are is found by label, never remembered. */
 const KINDS = [
@@ -82,7 +84,7 @@ export class Tenants {
   readonly #options: TenantsOptions;
   readonly #caches = new Map<string, Cache<KubeObject>>();
   readonly #held: HeldRights;
-  readonly #recounts: Recounts;
+  readonly #recounts: QuotaRecounts;
   /** As found when the tenant was last looked at. */
   readonly #kinds = new Map<string, KindsReport>();
 
@@ -90,7 +92,7 @@ export class Tenants {
     this.#options = options;
     const { caches, clock } = options;
     this.#held = new HeldRights(options);
-    this.#recounts = new Recounts(clock);
+    this.#recounts = new QuotaRecounts(clock);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
       // All namespaces: a name may be somebody else's.
       const list =
@@ -151,7 +153,7 @@ export class Tenants {
    * Makes everything as the contract says; touches only what differs. Returns what is to be waited for, or undefined
    * when all is in place.
    */
-  async ensure(tenancy: Tenancy, signal: AbortSignal): Promise<string | undefined> {
+  async ensure(tenancy: ContractTenant, signal: AbortSignal): Promise<string | undefined> {
     const { consumer, contract } = tenancy;
     const agreed = new Set(contract.namespaces.map(({ tenantNamespace }) => tenantNamespace));
     for (const namespace of this.namespacesOf(consumer)) {
@@ -169,9 +171,9 @@ export class Tenants {
     return uncounted && `waits for the quota of namespace ${uncounted} to be in force`;
   }
 
-  async #apply(tenancy: Tenancy, signal: AbortSignal): Promise<void> {
+  async #apply(tenancy: ContractTenant, signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
-    const { shared, tenants, account } = forgeTenancy(tenancy);
+    const { shared, tenants, account } = forgeContractTenant(tenancy);
     const missing = (manifests: readonly Manifest[]): Manifest[] =>
       manifests.filter((manifest) => !this.#isAsWanted(manifest));
     await applyManifests(client, missing(shared), { signal });
@@ -188,7 +190,7 @@ export class Tenants {
   }
 
   /** As TenantNetwork has written it on the peer's namespaces, which is what admission goes by as well. */
-  #network(consumer: string): NonNullable<Tenancy['network']> {
+  #network(consumer: string): NonNullable<ContractTenant['network']> {
     const said = this.namespacesOf(consumer).map((it) => it.metadata.annotations?.[ANNOTATION_PEER_PREFIXES]);
     const prefixes = new Set(said.flatMap((text) => text?.split(',') ?? []));
     return { prefixes: [...prefixes].toSorted(), own: this.#options.ownRanges?.() };
@@ -215,7 +217,7 @@ export class Tenants {
   }
 
   async #judgeKinds(
-    wanted: NonNullable<Tenancy['policy']['reflectableKinds']>,
+    wanted: NonNullable<ContractTenant['policy']['reflectableKinds']>,
     signal: AbortSignal,
   ): Promise<KindsStanding> {
     if (wanted.length === 0) return NO_KINDS;
@@ -225,9 +227,9 @@ export class Tenants {
   }
 
   /** Rights to further kinds. That we may not give them is no reason to give nothing else. */
-  async #grantKinds(tenancy: Tenancy, standing: KindsStanding, signal: AbortSignal): Promise<void> {
+  async #grantKinds(tenancy: ContractTenant, standing: KindsStanding, signal: AbortSignal): Promise<void> {
     const { consumer, policy } = tenancy;
-    const { kinds } = forgeTenancy(tenancy);
+    const { kinds } = forgeContractTenant(tenancy);
     if (kinds.length === 0) await this.#takeKinds(consumer, signal);
     const problem = await applyManifests(
       this.#options.client,
@@ -241,7 +243,7 @@ export class Tenants {
       },
     );
     const quotas = this.namespacesOf(consumer).map(({ metadata }) => this.#quotaOf(metadata.name));
-    const report = kindsReport(standing, problem, Recounts.uncounted(quotas, standing.granted));
+    const report = kindsReport(standing, problem, QuotaRecounts.uncounted(quotas, standing.granted));
     if ((policy.reflectableKinds ?? []).length === 0) this.#kinds.delete(consumer);
     else this.#kinds.set(consumer, report);
   }
@@ -358,10 +360,10 @@ export class Tenants {
 
 /** Lists of a store say nothing of kind and version, so those are passed over. */
 function isAsManifest(actual: KubeObject, { apiVersion: _version, kind, ...wanted }: Manifest): boolean {
-  if (!covers(actual, wanted)) return false;
+  if (!jsonContains(actual, wanted)) return false;
   // What has been taken out of a manifest has to go as well; in these it would go on bounding or allowing.
   if (kind === 'ResourceQuota' || kind === 'NetworkPolicy')
-    return covers(wanted, { spec: (actual as { spec?: unknown }).spec });
+    return jsonContains(wanted, { spec: (actual as { spec?: unknown }).spec });
   if (kind !== 'Namespace') return true;
   const { annotations = {} } = wanted.metadata;
   return ANNOTATIONS_OF_POLICY.every(

@@ -26,7 +26,7 @@ function forgePodFence(account: AccountRef): Manifest[] {
     name: 'tributary-release',
     user: isAccount(account),
     rules: [writes('', ['pods'], 'CREATE'), writes('', ['pods/status'], 'UPDATE')],
-    // There another fence bounds the same account: see src/hosting/guardian/fence.ts.
+    // There another fence bounds the same account: see src/hosting/fences.ts.
     variables: { isTenant: `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('') != ''` },
     validations: [
       [

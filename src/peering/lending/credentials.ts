@@ -1,10 +1,10 @@
 import { serviceAccountTokens } from '../../api/resources.ts';
+import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import type { Credential } from '../protocol/documents.ts';
-import { PEERS_NAMESPACE } from '../../hosting/tenants/tenant.ts';
 
 /** Seconds; the API server refuses less, and more would outlive what people expect of `short-lived`. */
 export const TOKEN_SECONDS = { least: 600, usual: 3600, most: 86_400 } as const;

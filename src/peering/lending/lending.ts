@@ -22,12 +22,12 @@ import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport }
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
-import { TenantBook } from '../../hosting/tenants/guest-tenants.ts';
+import { TenantDirectory } from '../../hosting/guests/tenant-directory.ts';
 import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Intake } from './intake.ts';
 import { Offers } from './offers.ts';
-import { OwnRangesCache } from '../../hosting/tenants/own-ranges.ts';
+import { OwnRangesCache } from '../../hosting/tenants/isolation.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { promisesOf } from './promises.ts';
 import { Reconciler, type LendingWish } from './reconciler.ts';
@@ -71,7 +71,7 @@ const CONCURRENCY = 4;
 export class Lending implements LendingSide {
   readonly tokens: JoinTokens;
   /** For admission over pods of peers; filled when the components have started. */
-  readonly guests: TenantBook;
+  readonly guests: TenantDirectory;
   readonly #options: LendingOptions;
   readonly #log: Logger;
   readonly #requests: Cache<PeeringRequest>;
@@ -107,7 +107,7 @@ export class Lending implements LendingSide {
       ownRanges: () => this.#ranges.current,
     });
     const request = (peer: string): PeeringRequest | undefined => this.#requests.get(peer);
-    this.guests = new TenantBook({ tenants: this.#tenants, request });
+    this.guests = new TenantDirectory({ tenants: this.#tenants, request });
     const { clusterID } = identity;
     this.#intake = new Intake({
       clock,

@@ -3,7 +3,7 @@ import type { Offer, WithheldNamespace } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { contractOf } from '../../api/signed-contract.ts';
-import { chooseTenantNames, type TenantPlace } from '../../hosting/tenants/names.ts';
+import { chooseTenantNames, type TenantPlace } from '../../hosting/tenants/tenant-names.ts';
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { OwnIdentity } from '../ports.ts';
 import { offerDocumentOf } from './grant.ts';

@@ -1,5 +1,5 @@
 import type { Right } from '../../api/rbac.ts';
-import { TENANT_KINDS_ROLE, TENANT_ROLE } from '../../hosting/tenants/tenancy.ts';
+import { TENANT_KINDS_ROLE, TENANT_ROLE } from '../../hosting/tenants/contract-tenant.ts';
 
 /**
  * What lending may do in its own cluster, beside what the offer needs to know of nodes and pods. Writes to

@@ -11,7 +11,7 @@ import {
 } from '../../api/peering-request.ts';
 import { contractOf } from '../../api/signed-contract.ts';
 import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
-import type { KindsReport } from '../../hosting/tenants/kinds-report.ts';
+import type { KindsReport } from '../../hosting/policies/kinds.ts';
 import type { Decision } from './decide.ts';
 import { breachOf } from './offering.ts';
 

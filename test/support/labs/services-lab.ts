@@ -10,7 +10,7 @@ import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../../src/lib/errors.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { TenantNetwork } from '../../../src/hosting/tenants/network.ts';
+import { TenantNetwork } from '../../../src/hosting/tenants/tenant-network.ts';
 import { AgentLab } from './agent-lab.ts';
 import { eventually } from '../eventually.ts';
 import { applyYaml, printed } from './rights-cluster.ts';

@@ -22,7 +22,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { ignoring } from '../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { TenantBook } from '../../../src/hosting/tenants/guest-tenants.ts';
+import { TenantDirectory } from '../../../src/hosting/guests/tenant-directory.ts';
 import { Stockkeeper } from '../../../src/peering/offer/stockkeeper.ts';
 import { eventually } from '../eventually.ts';
 import { RightsCluster, printed } from './rights-cluster.ts';
@@ -140,7 +140,7 @@ export class WebhookLab {
     const common = { client: this.#role, clock: this.clock, log: silentLogger };
     const stock = new Stockkeeper({ caches: new Caches(common), clock: this.clock });
     const cache = new Informer<Namespace>({ ...common, type: namespaceType, list: {} });
-    const tenants = new TenantBook({
+    const tenants = new TenantDirectory({
       tenants: {
         namespaces: cache,
         namespacesOf: (peer) =>

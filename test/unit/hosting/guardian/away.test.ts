@@ -9,7 +9,7 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import { type Entry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
 import { Guardian } from '../../../../src/hosting/guardian/guardian.ts';
 import { PodWrites } from '../../../../src/hosting/guardian/pod-writes.ts';
-import { ANNOTATION_KEEP_FOR } from '../../../../src/hosting/tenants/annotations.ts';
+import { ANNOTATION_KEEP_FOR } from '../../../../src/hosting/annotations.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { podOf } from './support.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT } from '../../../../src/api/names.ts';
-import { type Facts, type NodeState, decide } from '../../../../src/hosting/guardian/decide.ts';
-import { isOwnEnd } from '../../../../src/hosting/guardian/ends.ts';
+import { decide, type Facts, type NodeState, nodeStateOf } from '../../../../src/hosting/guardian/decide.ts';
 import { type Entry, entryOf, recreatedNext, recreatedOf } from '../../../../src/hosting/guardian/entry.ts';
-import { nodeStateOf } from '../../../../src/hosting/guardian/node-state.ts';
-import { AT, type PodParts, TERMINATING, ended, podOf } from './support.ts';
+import { isOwnEnd } from '../../../../src/hosting/guardian/result.ts';
+import { AT, ended, podOf, type PodParts, TERMINATING } from './support.ts';
 
 const NOW = Date.parse('2026-01-01T02:00:00Z');
 

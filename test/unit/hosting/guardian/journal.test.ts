@@ -5,11 +5,11 @@ import type { Secret } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { type Entry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
-import { Holdings } from '../../../../src/hosting/guardian/holdings.ts';
+import { PodMemory } from '../../../../src/hosting/guardian/pod-memory.ts';
 import { JournalStore } from '../../../../src/hosting/guardian/journal-store.ts';
 import { homeCondition } from '../../../../src/hosting/guardian/report.ts';
 import { readShard, shardOf, shardSecret, shardsFor } from '../../../../src/hosting/guardian/journal.ts';
-import { Turns } from '../../../../src/hosting/guardian/turns.ts';
+import { Mutex } from '../../../../src/hosting/guardian/mutex.ts';
 import { AT, podOf } from './support.ts';
 
 const HEAD = { namespace: 'rome-shop', namespaceUid: 'n', peer: 'rome', since: AT, shards: 3, shard: 1 };
@@ -55,8 +55,8 @@ test('what is too large to be written is said, until it is not any more', async 
     peer: 'rome',
     namespace,
     marks: () => ({}),
-    holdings: new Holdings(),
-    turns: new Turns(),
+    holdings: new PodMemory(),
+    turns: new Mutex(),
   });
   const write = async (): Promise<void> => store.write(() => true, new AbortController().signal);
   await store.begin(AT, entries);
@@ -129,7 +129,7 @@ test('what falls out while its share is written is not in it the next time', asy
   };
   const client = { create: write, replace: write } as unknown as KubeClient;
   const namespace = { metadata: { name: 'rome-shop', uid: 'n' } } as unknown as Secret;
-  const common = { log: silentLogger, peer: 'rome', holdings: new Holdings(), turns: new Turns() };
+  const common = { log: silentLogger, peer: 'rome', holdings: new PodMemory(), turns: new Mutex() };
   store = new JournalStore({ ...common, client, namespace, marks: () => ({}) });
   await store.begin(AT, []);
   for (const entry of large(2, 0)) store.put(entry);

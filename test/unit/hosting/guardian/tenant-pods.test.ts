@@ -2,10 +2,10 @@ import { expect, test } from '@jest/globals';
 import { pods } from '../../../../src/api/resources.ts';
 import type { Pod } from '../../../../src/api/wire.ts';
 import type { KubeClient, ListOptions, ObjectList, WatchEvent } from '../../../../src/kube/client.ts';
-import { Holdings } from '../../../../src/hosting/guardian/holdings.ts';
-import { outlineOf } from '../../../../src/hosting/guardian/outline.ts';
-import { outlining } from '../../../../src/hosting/guardian/tenant-pods.ts';
-import { Turns } from '../../../../src/hosting/guardian/turns.ts';
+import { PodMemory } from '../../../../src/hosting/guardian/pod-memory.ts';
+import { slimPod } from '../../../../src/hosting/guardian/slim-pod.ts';
+import { slimPodsClient } from '../../../../src/hosting/guardian/tenant-pods.ts';
+import { Mutex } from '../../../../src/hosting/guardian/mutex.ts';
 import { podOf } from './support.ts';
 
 const SHOP = 'rome-shop';
@@ -18,10 +18,10 @@ interface Source {
 
 function world({ pages, events = [] }: Source): {
   client: KubeClient;
-  holdings: Holdings;
+  holdings: PodMemory;
   listed: string[][];
 } {
-  const holdings = new Holdings();
+  const holdings = new PodMemory();
   holdings.open(SHOP, () => undefined);
   const listed: string[][] = [];
   const none = (): void => undefined;
@@ -39,12 +39,12 @@ function world({ pages, events = [] }: Source): {
       yield* events;
     },
   } as unknown as KubeClient;
-  const client = outlining({
+  const client = slimPodsClient({
     client: source,
     namespace: SHOP,
     holdings,
-    listTurns: new Turns(),
-    bulkTurns: new Turns(),
+    listTurns: new Mutex(),
+    bulkTurns: new Mutex(),
     isKnown: (name) => name === 'known',
     listed: (names) => listed.push([...names]),
   });
@@ -56,7 +56,7 @@ const read = async (client: KubeClient): Promise<Pod[]> => {
   for await (const page of client.pages(pods, { namespace: SHOP })) items.push(...page.items);
   return items;
 };
-const has = (holdings: Holdings, name: string): boolean =>
+const has = (holdings: PodMemory, name: string): boolean =>
   holdings.pod(SHOP, name, `uid-${name}`) !== undefined;
 
 test('lists come in pages that can be read, as outlines; what is gone since the last one is let go', async () => {
@@ -69,7 +69,7 @@ test('lists come in pages that can be read, as outlines; what is gone since the 
     },
   });
   for (const name of ['known', 'unknown']) holdings.listed(podOf({ name }));
-  expect(await read(client)).toEqual(all.map((pod) => outlineOf(pod)));
+  expect(await read(client)).toEqual(all.map((pod) => slimPod(pod)));
   expect(limits).toEqual([10]);
   expect(listed).toEqual([['a', 'b']]);
   const names = ['a', 'b', 'known', 'unknown'];
@@ -112,7 +112,7 @@ test('of what changes the outline is told, and the body is held as it was last',
   const told: WatchEvent<Pod>[] = [];
   for await (const event of client.watch(pods, { namespace: SHOP, resourceVersion: '1' })) told.push(event);
   expect(told).toEqual(
-    changes.map((it) => (it.type === 'BOOKMARK' ? it : { ...it, object: outlineOf(it.object) })),
+    changes.map((it) => (it.type === 'BOOKMARK' ? it : { ...it, object: slimPod(it.object) })),
   );
   expect(holdings.pod(SHOP, 'a', 'uid-a')?.metadata.resourceVersion).toBe('4');
   expect(has(holdings, 'b')).toBe(false);

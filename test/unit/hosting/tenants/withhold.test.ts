@@ -7,7 +7,7 @@ import {
   released,
   withheld,
   withholdIn,
-} from '../../../../src/hosting/tenants/withhold.ts';
+} from '../../../../src/hosting/tenants/tenant-network.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
 const at = Date.parse(SINCE);

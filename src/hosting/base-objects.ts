@@ -1,0 +1,68 @@
+/** What lending needs before there is any peer: applied by people, with the `cluster` role. */
+import type * as models from '@kubernetes/client-node';
+
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../api/manifest.ts';
+import {
+  type AccountRef,
+  forgeAggregate,
+  forgeBinding,
+  LABEL_AGGREGATE_LENDING,
+  rulesOf,
+} from '../api/rbac.ts';
+import type { Stored } from '../api/wire.ts';
+import { forgeTenantPolicies } from './policies/policies.ts';
+import { PEERS_PRIORITY_LEVEL, TENANT_ROLE } from './tenants/contract-tenant.ts';
+import { forgeLendingFence } from './fences.ts';
+import { forgePeersNamespace } from './tenants/objects.ts';
+import { PEER_RIGHTS } from './tenants/peer-rights.ts';
+
+type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;
+
+/** Rights to further kinds, which lending only passes on; people fill it by ClusterRoles with LABEL_AGGREGATE_LENDING. */
+const LENDING_KINDS_ROLE = 'tributary-lending-kinds';
+
+const labels = { [LABEL_APP_NAME]: APP_NAME };
+
+/**
+ * The account is the one of the `cluster` role; `elsewhere` is CEL in parentheses for its writes that are none of
+ * lending and are fenced by another policy. In the order in which they must be applied.
+ */
+export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manifest[] {
+  return [
+    forgePeersNamespace(),
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: TENANT_ROLE, labels },
+      rules: rulesOf(PEER_RIGHTS),
+    } as Manifest,
+    ...forgeTenantPolicies(),
+    ...forgeLendingFence(account, elsewhere),
+    forgeAggregate(LENDING_KINDS_ROLE, { labels, label: LABEL_AGGREGATE_LENDING }),
+    forgeBinding(
+      { kind: 'ClusterRole', name: LENDING_KINDS_ROLE },
+      { name: LENDING_KINDS_ROLE, labels, account },
+    ),
+    forgePriorityLevel(),
+  ];
+}
+
+/**
+ * A share like that of `workload-low`'s hundred: 20. Half of it may be lent to others while peers are quiet. Queues
+ * are dealt per peer (shuffle sharding), so that one that floods does not hold up the rest.
+ */
+function forgePriorityLevel(): ManifestOf<PriorityLevel> {
+  return {
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    kind: 'PriorityLevelConfiguration',
+    metadata: { name: PEERS_PRIORITY_LEVEL, labels },
+    spec: {
+      type: 'Limited',
+      limited: {
+        nominalConcurrencyShares: 20,
+        lendablePercent: 50,
+        limitResponse: { type: 'Queue', queuing: { queues: 64, handSize: 6, queueLengthLimit: 50 } },
+      },
+    },
+  };
+}

@@ -1,0 +1,183 @@
+import { isClusterNamespaceIn } from '../api/cluster-namespaces.ts';
+import {
+  forgeFence,
+  forgePolicy,
+  isAccount,
+  type PolicyPair,
+  type PolicySpec,
+  writes,
+} from '../api/fence.ts';
+import type { Manifest } from '../api/manifest.ts';
+import {
+  ANNOTATION_RECREATED,
+  ANNOTATION_RESULT,
+  HOME_LEASE,
+  LABEL_HOME_UID,
+  LABEL_SLICE_MANAGED_BY,
+  SLICE_MANAGER,
+} from '../api/names.ts';
+import type { AccountRef } from '../api/rbac.ts';
+import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../api/tenant-labels.ts';
+import { RESULT_GATE } from './guardian/result.ts';
+import { isReflectableGroup, KIND_VERBS } from './policies/kinds.ts';
+import {
+  FLOW_SCHEMA_PREFIX,
+  PEERS_PRIORITY_LEVEL,
+  TENANT_KINDS_ROLE,
+  TENANT_ROLE,
+} from './tenants/contract-tenant.ts';
+import { ISOLATION_NAME } from './tenants/isolation.ts';
+
+/**
+ * What RBAC cannot say about the account that lends: it writes to tenants that it made itself and to nothing else.
+ */
+
+const NAME = 'tributary-lending';
+
+/** CEL: whether these labels mark a tenant that lending has made. */
+const isTenant = (labels: string): string =>
+  `(${labels}[?'${LABEL_TENANCY}'].orValue('') == '${TENANCY_CONTRACT}' && ${labels}[?'${LABEL_PEER}'].orValue('') != '')`;
+const labelsOf = (what: string): string => `${what}.?metadata.?labels.orValue({})`;
+
+const kind = (plural: string): string => `request.resource.resource == '${plural}'`;
+const isNamespace = kind('namespaces');
+const isInside = `!(${isNamespace}) && !(${kind('flowschemas')})`;
+/** The peer of the namespace in which a write takes place. */
+const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
+
+const validations: NonNullable<PolicySpec['validations']> = [
+  {
+    expression: `!(${isNamespace}) || oldObject == null || ${isTenant(labelsOf('oldObject'))}`,
+    message: 'lending may change and delete namespaces of tenants that it has made only',
+  },
+  {
+    expression: `!(${isNamespace}) || object == null || ${isTenant(labelsOf('object'))}`,
+    message: 'lending may make namespaces of tenants only, and must mark them',
+  },
+  {
+    // A namespace that changes hands would take its pods and Secrets along.
+    expression:
+      `!(${isNamespace}) || object == null || oldObject == null || ` +
+      `${labelsOf('object')}['${LABEL_PEER}'] == ${labelsOf('oldObject')}['${LABEL_PEER}']`,
+    message: 'a tenant namespace keeps its peer',
+  },
+  {
+    expression:
+      `!(${isNamespace}) || object == null || !(object.metadata.name == 'default' || ` +
+      `${isClusterNamespaceIn('object.metadata.name')})`,
+    message: "names of the cluster's own namespaces are not for tenants",
+  },
+  {
+    expression:
+      `!(${isInside}) || (request.namespace == '${PEERS_NAMESPACE}' && ${kind('serviceaccounts')}) || ` +
+      isTenant('namespaceObject.metadata.?labels.orValue({})'),
+    message: 'lending may write in namespaces of tenants that it has made only',
+  },
+  {
+    // Those of people in a tenant namespace are theirs: allowances add up.
+    expression: `!(${kind('networkpolicies')}) || request.name == '${ISOLATION_NAME}'`,
+    message: `lending may make the NetworkPolicy ${ISOLATION_NAME} only`,
+  },
+  {
+    expression:
+      `!(${kind('rolebindings')}) || object == null || (((object.roleRef.kind == 'ClusterRole' && ` +
+      `object.roleRef.name == '${TENANT_ROLE}') || (object.roleRef.kind == 'Role' && ` +
+      `object.roleRef.name == '${TENANT_KINDS_ROLE}')) && has(object.subjects) && object.subjects.all(s, ` +
+      `s.kind == 'ServiceAccount' && s.?namespace.orValue('') == '${PEERS_NAMESPACE}' && s.name == ${peerHere}))`,
+    message: `lending may bind ${TENANT_ROLE} and ${TENANT_KINDS_ROLE} to the peer of the namespace only`,
+  },
+  {
+    expression:
+      `!(${kind('roles')}) || (request.name == '${TENANT_KINDS_ROLE}' && (object == null || ` +
+      'object.?rules.orValue([]).all(r, r.verbs.all(v, v in ' +
+      `[${KIND_VERBS.map((verb) => `'${verb}'`).join(', ')}]) && !has(r.nonResourceURLs) && ` +
+      "r.?resources.orValue([]).all(n, !n.contains('*') && !n.contains('/')) && " +
+      `r.?apiGroups.orValue([]).all(g, ${isReflectableGroup('g')}))))`,
+    message: `lending may make the Role ${TENANT_KINDS_ROLE} only, for kinds by which no cluster is governed`,
+  },
+  {
+    expression:
+      `!(${kind('endpointslices')}) || oldObject == null || ` +
+      `${labelsOf('oldObject')}[?'${LABEL_SLICE_MANAGED_BY}'].orValue('') == '${SLICE_MANAGER}'`,
+    message: 'lending may withhold endpoints that a peer has made, and change no others',
+  },
+  {
+    expression:
+      `!(${kind('flowschemas')}) || (request.name.startsWith('${FLOW_SCHEMA_PREFIX}') && (object == null || ` +
+      `object.spec.priorityLevelConfiguration.name == '${PEERS_PRIORITY_LEVEL}'))`,
+    message: 'lending may make FlowSchemas of peers only, in the priority level of peers',
+  },
+];
+
+const ALL = ['CREATE', 'UPDATE', 'DELETE'];
+
+/** `elsewhere`: CEL for writes of the same account that another fence holds to their bounds. */
+export const forgeLendingFence = (account: AccountRef, elsewhere?: string): PolicyPair =>
+  forgePolicy(NAME, {
+    matchConstraints: {
+      resourceRules: [
+        writes('', ['namespaces', 'serviceaccounts', 'resourcequotas', 'limitranges'], ...ALL),
+        writes('networking.k8s.io', ['networkpolicies'], ...ALL),
+        writes('rbac.authorization.k8s.io', ['roles', 'rolebindings'], ...ALL),
+        writes('flowcontrol.apiserver.k8s.io', ['flowschemas'], ...ALL),
+        writes('discovery.k8s.io', ['endpointslices'], ...ALL),
+      ],
+    },
+    matchConditions: [
+      { name: 'lending', expression: isAccount(account) },
+      ...(elsewhere === undefined ? [] : [{ name: 'not-elsewhere', expression: `!${elsewhere}` }]),
+    ],
+    validations,
+  });
+
+/**
+ * What RBAC cannot say about the guardian, which shares the account of the `cluster` role: in tenants it makes nothing but pods
+ * that were there before, and speaks only of pods that never run. Outside of tenants the release's own fence holds.
+ */
+
+const isKind = (plural: string): string => `request.resource.resource == '${plural}'`;
+const isMade = (plural: string): string => `(${isKind(plural)} && request.operation == 'CREATE')`;
+const annotation = (what: string, key: string): string =>
+  `${what}.metadata.?annotations[?'${key}'].orValue('')`;
+const label = (what: string, key: string): string => `${what}.metadata.?labels[?'${key}'].orValue('')`;
+const isResult = (what: string): string =>
+  `(${annotation(what, ANNOTATION_RESULT)} == 'true' && ${what}.spec.?nodeName.orValue('') == '' && ` +
+  `${what}.spec.?schedulingGates.orValue([]).exists(g, g.name == '${RESULT_GATE}'))`;
+const isStatus = "(request.?subResource.orValue('') == 'status')";
+
+/** To be applied before the rights that it bounds. */
+export function forgeGuardianFence(account: AccountRef): Manifest[] {
+  return forgeFence({
+    name: 'tributary-guardian',
+    user: isAccount(account),
+    rules: [
+      writes('', ['pods'], 'CREATE', 'DELETE'),
+      writes('', ['pods/status'], 'UPDATE'),
+      writes('coordination.k8s.io', ['leases'], 'CREATE'),
+    ],
+    variables: { isTenant: `${label('namespaceObject', LABEL_PEER)} != ''` },
+    validations: [
+      [
+        `!${isMade('leases')} || request.namespace == '${account.namespace}' || ` +
+          `(variables.isTenant && object.metadata.name == '${HOME_LEASE}')`,
+        `in tenants the Lease ${HOME_LEASE} may be made, and outside of them those of our own namespace`,
+      ],
+      [
+        `!${isMade('pods')} || !variables.isTenant || (${label('object', LABEL_HOME_UID)} != '' && ` +
+          `object.spec.?nodeName.orValue('') == '' && ` +
+          `(${isResult('object')} || ${annotation('object', ANNOTATION_RECREATED)} != ''))`,
+        'in tenants only lost pods of the peer may be made anew, and they must say so',
+      ],
+      [
+        `!(${isKind('pods')} && request.operation == 'DELETE' && variables.isTenant) || ` +
+          `${label('oldObject', LABEL_HOME_UID)} != ''`,
+        'in tenants only pods of the peer may be deleted',
+      ],
+      [
+        `!(${isStatus} && variables.isTenant) || (${isResult('oldObject')} && ` +
+          "object.?status.?phase.orValue('') in ['Succeeded', 'Failed'])",
+        'in tenants only results of pods that never run may be written',
+      ],
+    ],
+  });
+}

@@ -1,0 +1,61 @@
+import type { PeeringRequest } from '../../api/peering-request.ts';
+import { contractOf } from '../../api/signed-contract.ts';
+import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
+import type { ResourceList } from '../../api/wire.ts';
+import type { GuestTenant, GuestTenants } from './ports.ts';
+import { hasCode } from '../../lib/errors.ts';
+import type { Tenants } from '../tenants/tenants.ts';
+
+export interface TenantDirectoryOptions {
+  tenants: Pick<Tenants, 'namespaces' | 'namespacesOf'>;
+  request: (peer: string) => PeeringRequest | undefined;
+}
+
+/** Tenant namespaces and what was granted, from caches, for admission over the pods in them. */
+export class TenantDirectory implements GuestTenants {
+  readonly #options: TenantDirectoryOptions;
+
+  constructor(options: TenantDirectoryOptions) {
+    this.#options = options;
+  }
+
+  tenantOf(namespace: string): GuestTenant | undefined {
+    const { labels = {}, annotations = {} } = this.#options.tenants.namespaces.get(namespace)?.metadata ?? {};
+    const peer = labels[LABEL_PEER];
+    if (peer === undefined) return undefined;
+    return { peer, isByContract: labels[LABEL_TENANCY] === TENANCY_CONTRACT, annotations };
+  }
+
+  namespacesOf(peer: string): readonly string[] {
+    return this.#options.tenants.namespacesOf(peer).map(({ metadata }) => metadata.name);
+  }
+
+  /** As in the quota of each of its namespaces. */
+  grantOf(peer: string): ResourceList | undefined {
+    const { status } = this.#options.request(peer) ?? {};
+    if (status?.contract === undefined) return undefined;
+    return status.promised ?? legible(status.contract);
+  }
+
+  /** Whether any namespace is a peer's, whoever has made it. */
+  hasTenants(): boolean {
+    return [...this.#options.tenants.namespaces.list()].some(
+      ({ metadata }) => metadata.labels?.[LABEL_PEER] !== undefined,
+    );
+  }
+
+  /** Calls back when any namespace comes, goes or changes. */
+  onTenants(listener: () => void): () => void {
+    return this.#options.tenants.namespaces.onChange(listener);
+  }
+}
+
+/** Nothing, where somebody has spoilt it. */
+function legible(contract: Parameters<typeof contractOf>[0]): ResourceList | undefined {
+  try {
+    return contractOf(contract)?.resources;
+  } catch (error) {
+    if (hasCode(error, 'Invalid')) return undefined;
+    throw error;
+  }
+}

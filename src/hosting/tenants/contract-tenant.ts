@@ -1,0 +1,176 @@
+import type * as models from '@kubernetes/client-node';
+
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
+import { ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
+import type { Contract } from '../../api/offer.ts';
+import { forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
+import type { ReflectableKind } from '../../api/reflection.ts';
+import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
+import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
+import type { ResourceList, Stored } from '../../api/wire.ts';
+import {
+  ANNOTATION_EXTENDED,
+  ANNOTATION_INGRESS_CLASSES,
+  ANNOTATION_INGRESS_HOSTS,
+  ANNOTATION_KEEP_FOR,
+  ANNOTATION_MAX_PRIORITY,
+  ANNOTATION_ON_END,
+  annotationsOfTerms,
+  DEFAULT_KEEP_FOR_SECONDS,
+  extendedResources,
+} from '../annotations.ts';
+import { KIND_VERBS } from '../policies/kinds.ts';
+import { forgeIsolation, type IsolationFacts } from './isolation.ts';
+import { forgeDefaultAccount, forgeNamespace, forgePeerAccount } from './objects.ts';
+import { boundsOfKinds, forgeLimits, forgeQuota } from './quota.ts';
+
+/** What a contract puts in place, as objects to apply. Pure. */
+
+/** The one role of peers; bound in each tenant namespace. */
+export const TENANT_ROLE = 'tributary-tenant';
+/** Of the RoleBinding in each tenant namespace. */
+const TENANT_BINDING = 'tributary-peer';
+/** Of the Role for further kinds in a tenant namespace, and of its RoleBinding. */
+export const TENANT_KINDS_ROLE = 'tributary-peer-kinds';
+/** The priority level that all peers share, each in queues of its own. */
+export const PEERS_PRIORITY_LEVEL = 'tributary-peers';
+export const FLOW_SCHEMA_PREFIX = 'tributary-peer-';
+/** Before Kubernetes' own `service-accounts` (9000), after whatever keeps the cluster itself alive. */
+const FLOW_PRECEDENCE = 2000;
+
+type FlowSchema = Stored<models.V1FlowSchema>;
+
+export interface ContractTenant {
+  /** ClusterID. */
+  consumer: string;
+  contract: Contract;
+  /** What may be used today; no more than the contract says. */
+  amounts: ResourceList;
+  policy: SharingPolicySpec;
+  /** Of the kinds that the policy names those that may be passed on. */
+  kinds?: readonly ReflectableKind[];
+  /** What the network knows. */
+  network?: Pick<IsolationFacts, 'prefixes' | 'own'>;
+}
+
+export const contractTenantLabels = (consumer: string): Record<string, string> => ({
+  [LABEL_APP_NAME]: APP_NAME,
+  [LABEL_PEER]: consumer,
+  [LABEL_TENANCY]: TENANCY_CONTRACT,
+});
+
+export interface ContractTenantObjects {
+  shared: Manifest[];
+  /** One list for each namespace; they do not depend on each other. */
+  tenants: Manifest[][];
+  /** Rights to further kinds; the tenant works without them. */
+  kinds: Manifest[];
+  /** Before it is there, nobody can come in. */
+  account: Manifest[];
+}
+
+/**
+ * All objects of one tenant, in the order in which they must be applied: the quota is there before the peer may
+ * create a pod. Quotas are of namespaces; each one bears the whole amount, since a split would leave room unused in
+ * one while pods are refused in another, and the sum over all is metered.
+ */
+export function forgeContractTenant(tenancy: ContractTenant): ContractTenantObjects {
+  const { consumer, contract, kinds = [] } = tenancy;
+  const labels = contractTenantLabels(consumer);
+  const account = { namespace: PEERS_NAMESPACE, name: consumer };
+  return {
+    shared: [forgeFlowSchema(consumer)],
+    tenants: contract.namespaces.map((names) => forgeTenantObjects(tenancy, { ...names, labels })),
+    kinds: contract.namespaces.flatMap(({ tenantNamespace }) =>
+      forgeKinds(kinds, { name: TENANT_KINDS_ROLE, namespace: tenantNamespace, labels, account }),
+    ),
+    account: [forgePeerAccount(consumer, labels)],
+  };
+}
+
+/** The Role first, then who has it. */
+const forgeKinds = (kinds: readonly ReflectableKind[], grant: Omit<Grant, 'rules'>): Manifest[] =>
+  kinds.length === 0
+    ? []
+    : forgeGrant({
+        ...grant,
+        rules: kinds.map(({ group, resource }) => ({
+          apiGroups: [group],
+          resources: [resource],
+          verbs: [...KIND_VERBS],
+        })),
+      });
+
+function forgeTenantObjects(
+  { consumer, contract, amounts, policy, kinds = [], network }: ContractTenant,
+  names: { homeNamespace: string; tenantNamespace: string; labels: Record<string, string> },
+): Manifest[] {
+  const { homeNamespace, tenantNamespace: namespace, labels } = names;
+  const quota = quotaOf(amounts);
+  // The stricter of both: the policy may have changed since the contract.
+  const podSecurity = policy.podSecurity === 'restricted' ? 'restricted' : contract.podSecurity;
+  const annotations = {
+    ...annotationsOf(quota, policy),
+    [ANNOTATION_HOME_NAMESPACE]: homeNamespace,
+    [ANNOTATION_KEEP_FOR]: String(contract.keepForSeconds),
+  };
+  return [
+    forgeNamespace(namespace, labels, { podSecurity, annotations }),
+    forgeQuota(namespace, labels, { ...boundsOfKinds(kinds), ...quota }),
+    forgeLimits(namespace, labels, quota),
+    forgeDefaultAccount(namespace, labels),
+    ...(isIsolated(policy)
+      ? [forgeIsolation(namespace, labels, { prefixes: [], own: undefined, ...network, peer: consumer })]
+      : []),
+    forgeBinding(
+      { kind: 'ClusterRole', name: TENANT_ROLE },
+      { name: TENANT_BINDING, namespace, labels, account: { namespace: PEERS_NAMESPACE, name: consumer } },
+    ),
+  ];
+}
+
+export const isIsolated = ({ isolation = 'Tenant' }: Pick<SharingPolicySpec, 'isolation'>): boolean =>
+  isolation === 'Tenant';
+
+/** Persistent storage counts as `requests.storage`; cpu, memory and pods are bounded even where nobody named them. */
+function quotaOf({ storage, ...amounts }: ResourceList): ResourceList {
+  const floor = { cpu: '0', memory: '0', pods: '0' };
+  return { ...floor, ...amounts, ...(storage !== undefined && { 'requests.storage': storage }) };
+}
+
+function annotationsOf(quota: ResourceList, policy: SharingPolicySpec): Record<string, string> {
+  const { maxPriority = 0, onEnd = 'Delete', keepForSeconds = DEFAULT_KEEP_FOR_SECONDS } = policy;
+  const { ingressClasses = [], ingressHosts = [] } = policy;
+  return {
+    [ANNOTATION_MAX_PRIORITY]: String(maxPriority),
+    [ANNOTATION_EXTENDED]: extendedResources(quota),
+    [ANNOTATION_INGRESS_CLASSES]: ingressClasses.toSorted().join(','),
+    [ANNOTATION_INGRESS_HOSTS]: ingressHosts.toSorted().join(','),
+    [ANNOTATION_ON_END]: onEnd === 'Keep' ? `Keep=${keepForSeconds}` : 'Delete',
+    ...annotationsOfTerms(policy),
+  };
+}
+
+/** API Priority and Fairness (KEP-1040): whatever a peer asks of the API server waits in queues for peers. */
+function forgeFlowSchema(consumer: string): ManifestOf<FlowSchema> {
+  const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+  return {
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    kind: 'FlowSchema',
+    metadata: { name: `${FLOW_SCHEMA_PREFIX}${consumer}`, labels: contractTenantLabels(consumer) },
+    spec: {
+      priorityLevelConfiguration: { name: PEERS_PRIORITY_LEVEL },
+      matchingPrecedence: FLOW_PRECEDENCE,
+      distinguisherMethod: { type: 'ByUser' },
+      rules: [
+        {
+          subjects: [
+            { kind: 'ServiceAccount', serviceAccount: { namespace: PEERS_NAMESPACE, name: consumer } },
+          ],
+          resourceRules: [{ ...everything, clusterScope: true, namespaces: ['*'] }],
+          nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
+        },
+      ],
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
+import { MAX_LABEL_LENGTH } from '../../api/manifest.ts';
+import type { NamespaceOffer, WithheldNamespace } from '../../api/offer.ts';
+import type { NamespaceNaming } from '../../api/sharing-policy.ts';
+
+/** How many characters of the consumer's ID a name bears; more only where fewer are taken. */
+const ID_LENGTHS = [8, 13, 26] as const;
+const HASH_LENGTH = 6;
+
+export interface TenantNames {
+  namespaces: NamespaceOffer[];
+  /** Home namespaces for which no free name was found, of those that do not ask for a certain one. */
+  taken: string[];
+  /** All that have none, and why. */
+  withheld: WithheldNamespace[];
+}
+
+/** A tenant namespace of this peer that is there, whatever the contract says. */
+export interface TenantPlace extends NamespaceOffer {
+  /** It is being deleted, and no contract keeps it. */
+  ending: boolean;
+}
+
+export interface TenantNaming {
+  consumer: string;
+  /** Chosen before. */
+  before: readonly NamespaceOffer[];
+  /** Those that must have a certain name, or there shall be none. */
+  asked?: readonly NamespaceOffer[];
+  /** Default Suffixed. */
+  naming?: NamespaceNaming | undefined;
+  /** Whether a namespace of that name is there that is not this peer's. */
+  isTaken: (name: string) => boolean;
+  /** Whether another peer was promised that name. */
+  isPromised?: (name: string) => boolean;
+  places?: readonly TenantPlace[];
+}
+
+/**
+ * A tenant namespace for each home namespace: the one that it asks for, where the policy allows it and it is free, or
+ * none; else `<home>-<first 8 of the consumer's ID>`, or before that the home's own name where the policy allows it.
+ * What was chosen before stays; a name that somebody else's namespace bears is passed over. The same in, the same out.
+ */
+export function chooseTenantNames(homeNamespaces: readonly string[], options: TenantNaming): TenantNames {
+  const homes = [...new Set(homeNamespaces)];
+  const asked = new Map(options.asked?.map((one) => [one.homeNamespace, one.tenantNamespace]));
+  const choice = new Choice(options);
+  // Whoever insists on a name goes first: others can do with another.
+  for (const home of homes) {
+    const name = asked.get(home);
+    if (name !== undefined) choice.insist(home, name);
+  }
+  for (const home of homes) if (!asked.has(home)) choice.choose(home);
+  return choice.inOrder(homes);
+}
+
+type Refusal = Omit<WithheldNamespace, 'homeNamespace'>;
+
+class Choice {
+  readonly #options: TenantNaming;
+  readonly #known: ReadonlyMap<string, string>;
+  readonly #chosen = new Map<string, string>();
+  readonly #withheld = new Map<string, Refusal>();
+  readonly #taken = new Set<string>();
+
+  constructor(options: TenantNaming) {
+    this.#options = options;
+    this.#known = new Map(options.before.map((one) => [one.homeNamespace, one.tenantNamespace]));
+  }
+
+  insist(home: string, name: string): void {
+    const refusal = this.#objection(home, name);
+    if (refusal === undefined) this.#chosen.set(home, name);
+    else this.#withheld.set(home, refusal);
+  }
+
+  choose(home: string): void {
+    const { consumer, naming } = this.#options;
+    const candidates = [
+      this.#known.get(home) ?? [],
+      naming === 'SameIfFree' ? home : [],
+      candidatesOf(home, consumer),
+    ].flat();
+    const name = candidates.find((one) => !isReservedNamespace(one) && this.#isFree(home, one));
+    if (name === undefined) {
+      this.#taken.add(home);
+      this.#withheld.set(home, { reason: 'NameTaken', message: 'other namespaces bear all names for it' });
+    } else if (this.#isEnding(name)) this.#withheld.set(home, ending(name));
+    else this.#chosen.set(home, name);
+  }
+
+  inOrder(homes: readonly string[]): TenantNames {
+    return {
+      namespaces: homes.flatMap((homeNamespace) => {
+        const tenantNamespace = this.#chosen.get(homeNamespace);
+        return tenantNamespace === undefined ? [] : [{ homeNamespace, tenantNamespace }];
+      }),
+      taken: homes.filter((home) => this.#taken.has(home)),
+      withheld: homes.flatMap((homeNamespace) => {
+        const refusal = this.#withheld.get(homeNamespace);
+        return refusal === undefined ? [] : [{ homeNamespace, ...refusal }];
+      }),
+    };
+  }
+
+  #objection(home: string, name: string): Refusal | undefined {
+    const known = this.#known.get(home);
+    if (this.#options.naming !== 'SameIfFree' && known !== name) {
+      return { reason: 'NamingNotAllowed', message: 'the SharingPolicy chooses the names of tenants itself' };
+    }
+    if (isReservedNamespace(name)) {
+      return { reason: 'NamingNotAllowed', message: `${name} is a name that no tenant is given` };
+    }
+    const old = this.#placeOf(home, name);
+    if (old !== undefined) {
+      return { reason: 'NameTaken', message: `it is ${old} here, which has to go first` };
+    }
+    if (!this.#isFree(home, name))
+      return { reason: 'NameTaken', message: `${name} is another namespace here` };
+    return this.#isEnding(name) ? ending(name) : undefined;
+  }
+
+  /** Where it is now, if not under that name. */
+  #placeOf(home: string, name: string): string | undefined {
+    const { places = [] } = this.#options;
+    const there = [
+      this.#known.get(home) ?? [],
+      places.filter((one) => one.homeNamespace === home).map((one) => one.tenantNamespace),
+    ];
+    return there.flat().find((one) => one !== name);
+  }
+
+  /** The peer's own names are free to it: two of its home namespaces must not meet in one, now or later. */
+  #isFree(home: string, name: string): boolean {
+    const { isTaken, isPromised = () => false, places = [] } = this.#options;
+    const isOfAnother = ([other, tenant]: [string, string]): boolean => tenant === name && other !== home;
+    const isNew = this.#known.get(home) !== name;
+    return !(
+      isTaken(name) ||
+      (isNew && isPromised(name)) ||
+      this.#known.entries().some(isOfAnother) ||
+      this.#chosen.entries().some(isOfAnother) ||
+      // Pods of that namespace are in it still.
+      places.some((one) => one.homeNamespace !== '' && isOfAnother([one.homeNamespace, one.tenantNamespace]))
+    );
+  }
+
+  #isEnding(name: string): boolean {
+    return this.#options.places?.some((one) => one.ending && one.tenantNamespace === name) ?? false;
+  }
+}
+
+const ending = (name: string): Refusal => ({
+  reason: 'NameTaken',
+  message: `${name} of an earlier contract has not ended yet`,
+});
+
+/** Of two long names that begin alike the hash keeps the tenants apart. */
+function candidatesOf(homeNamespace: string, consumer: string): string[] {
+  return ID_LENGTHS.map((length) => {
+    const suffix = consumer.slice(0, length);
+    const room = MAX_LABEL_LENGTH - suffix.length - 1;
+    if (homeNamespace.length <= room) return `${homeNamespace}-${suffix}`;
+    const hash = createHash('sha256').update(homeNamespace).digest('hex').slice(0, HASH_LENGTH);
+    return `${homeNamespace.slice(0, room - HASH_LENGTH - 1)}-${hash}-${suffix}`;
+  });
+}
+
+/** Namespaces that no peer is ever given: whoever creates pods there owns the cluster. */
+export const isReservedNamespace = (name: string): boolean => name === 'default' || isClusterNamespace(name);
