@@ -1,24 +1,24 @@
 import type { Registry } from 'prom-client';
 
+import { PodLauncher } from '../deploy/launcher.ts';
 import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
+import { networkExchangeMetrics } from '../network/metrics.ts';
 import { ClusterIdentity } from '../peering/identity/store.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
+import { Registries } from '../server/registries.ts';
 import { AgentApprover } from './approver.ts';
 import { homeCredentials } from './home.ts';
 import { lanComponents } from './lan.ts';
 import { InlineLauncher } from './launch-inline.ts';
-import { PodLauncher } from './launch-pods.ts';
 import { leading } from './leading.ts';
-import { networkExchangeMetrics } from './network-exchange.ts';
-import { inlineNetwork } from './network-inline.ts';
+import { inlineNetwork } from './network.ts';
 import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 import { Peering } from './peering.ts';
-import { Registries } from './registries.ts';
 
 /** What the parts of one process share. */
 interface Shared {

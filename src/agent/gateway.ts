@@ -1,14 +1,13 @@
 import { GATEWAY_LEASE } from '../api/own-network.ts';
 import { Caches } from '../kube/caches.ts';
 import { createClient } from '../kube/http-client.ts';
+import { StandbyFence } from '../network/gateway/standby-fence.ts';
 import { createHost } from '../network/host/host.ts';
-import { gatewayElection, StandbyFence } from './gateway-lead.ts';
-import { gatewayComponents, hostComponent } from './gateway-network.ts';
 import { homeCredentials } from './home.ts';
 import { lanComponents } from './lan.ts';
 import { leading } from './leading.ts';
-import type { Agent, AgentParts } from './parts.ts';
-import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { gatewayComponents, gatewayElection, hostComponent } from './network.ts';
+import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 
 /** Role `gateway`: what needs the host network, by one leader; another replica takes over where that one's host fails. */
 export async function startGateway(parts: AgentParts, signal: AbortSignal): Promise<Agent> {

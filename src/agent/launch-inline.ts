@@ -4,7 +4,7 @@ import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import type { AgentParts } from './parts.ts';
-import type { Registries } from './registries.ts';
+import type { Registries } from '../server/registries.ts';
 import { VirtualNodeAgent } from './virtual-node.ts';
 
 export interface InlineLauncherOptions {

@@ -3,10 +3,9 @@ import { createClient } from '../kube/http-client.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { createHost } from '../network/host/host.ts';
 import { OpsServer } from '../server/ops.ts';
-import { hostComponent, nodeComponents } from './gateway-network.ts';
 import { homeCredentials } from './home.ts';
-import type { Agent, AgentParts } from './parts.ts';
-import { controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { hostComponent, nodeComponents } from './network.ts';
+import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 
 /** Role `node`: the way of one node to the active gateway and back. */
 export async function startNode(parts: AgentParts, signal: AbortSignal): Promise<Agent> {

@@ -7,7 +7,7 @@ import { OpsServer } from '../server/ops.ts';
 import { homeCredentials } from './home.ts';
 import type { Agent, AgentParts } from './parts.ts';
 import { createRegistry } from './parts.ts';
-import { Registries } from './registries.ts';
+import { Registries } from '../server/registries.ts';
 import { VirtualNodeAgent } from './virtual-node.ts';
 
 const MAX_PORT = 65_535;

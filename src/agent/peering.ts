@@ -38,12 +38,12 @@ import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
 import { Reach } from '../peering/reach/reach.ts';
 import { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
-import { AnnouncementWriter } from './announcement.ts';
+import { AnnouncementWriter } from '../discovery/own-announcement.ts';
 import { guardian } from './guardian.ts';
 import { guests } from './guests.ts';
-import { networkExchange, type NetworkExchangeOptions } from './network-exchange.ts';
-import { offeredServices } from './offered-services.ts';
 import { NamespaceStretch } from './offloading.ts';
+import { offeredServices } from './offered-services.ts';
+import { networkExchange, type NetworkExchangeOptions } from './network.ts';
 import type { AgentParts } from './parts.ts';
 import { policyStatus } from './policy-status.ts';
 

@@ -16,15 +16,16 @@ import { Provider } from '../provider/provider.ts';
 import { CertificateFiles } from '../certificates/certificate-files.ts';
 import { apiServerReviews } from '../server/kubelet/reviews.ts';
 import { KubeletServer } from '../server/kubelet/server.ts';
-import { ServerMetrics } from '../server/metrics.ts';
+import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
+import { ServerMetrics } from '../server/kubelet/metrics.ts';
 import { ServingCertificate } from '../certificates/serving-certificate.ts';
 import { VERSION } from '../version.ts';
-import { authoritiesFromFile, ClientAuthorities } from './client-authorities.ts';
+import { authoritiesFromFile, ClientAuthorities } from '../certificates/client-authorities.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
-import { TunnelView } from './network-view.ts';
+import { TunnelView } from '../network/tunnel-view.ts';
 import type { AgentParts } from './parts.ts';
 import { controllerMetrics, lifecycleOf } from './parts.ts';
-import { ForeignUsage } from './usage.ts';
+import { ForeignUsage } from '../provider/usage.ts';
 
 const WAIT_FOR_OBJECT_MS = 2_000;
 /** The kubelet's own: 40 s, renewed four times as often. */
@@ -147,13 +148,21 @@ export class VirtualNodeAgent implements Component {
     const authorities = new ClientAuthorities(caches);
     const fromFile =
       config.clientCaFile === undefined ? undefined : await authoritiesFromFile(config.clientCaFile);
-    const usage = new ForeignUsage(provider, clock, log.named('usage'));
+    const figures = new ResourceMetrics({
+      nodeName: provider.nodeName,
+      startTimeMs: clock.now(),
+      own: () => {
+        const { user, system } = process.cpuUsage();
+        return { cpuSeconds: (user + system) / 1e6, memoryBytes: process.memoryUsage.rss() };
+      },
+    });
+    const usage = new ForeignUsage(provider, figures, { clock, log: log.named('usage') });
     this.#kubelet = new KubeletServer({
       nodeName: provider.nodeName,
       port: kubeletPort,
       backend: kubeletBackend(provider, clock, {
-        statsSummary: async () => usage.summary(),
-        metricsResource: async () => usage.exposition(),
+        statsSummary: async () => usage.refresh().then(() => figures.summary(clock.now())),
+        metricsResource: async () => usage.refresh().then(() => figures.exposition(clock.now())),
         metrics,
       }),
       reviews: apiServerReviews(home),

@@ -1,5 +1,4 @@
-import { defineResource } from './resources.ts';
-import type { ResourceType } from './resources.ts';
+import { defineResource, type ResourceType } from './resources.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /**
@@ -138,3 +137,7 @@ export const TUNNEL_REASONS = {
   noGateway: 'GatewayNotRunning',
 } as const;
 export type TunnelReason = (typeof TUNNEL_REASONS)[keyof typeof TUNNEL_REASONS];
+
+/** Off: nobody joins the two clusters' networks. Down: something does, but packets do not go through at the moment. */
+export type NetworkState =
+  { kind: 'Off' } | { kind: 'Up' } | { kind: 'Down'; reason: string; message: string };

@@ -1,6 +1,4 @@
-/** Off: nobody joins the two clusters' networks. Down: something does, but packets do not go through at the moment. */
-export type NetworkState =
-  { kind: 'Off' } | { kind: 'Up' } | { kind: 'Down'; reason: string; message: string };
+import type { NetworkState } from '../api/tunnel.ts';
 
 /** The network between the home cluster and the foreign one, as far as addresses and their reach are concerned. */
 export interface NetworkView {

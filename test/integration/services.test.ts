@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { OFF_AFTER_MS } from '../../src/agent/network-view.ts';
+import { OFF_AFTER_MS } from '../../src/network/tunnel-view.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { endpointSlices, nodes, pods, services } from '../../src/api/resources.ts';
 import { tunnels } from '../../src/api/tunnel.ts';

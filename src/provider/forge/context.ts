@@ -1,5 +1,6 @@
+import type { NetworkState } from '../../api/tunnel.ts';
 import type { HomeApiServer } from '../../api/virtual-node.ts';
-import type { NetworkState, NetworkView } from '../network-view.ts';
+import type { NetworkView } from '../network-view.ts';
 
 /** What a translation between the two clusters needs to know beyond the pod itself. */
 export interface ForgeContext {

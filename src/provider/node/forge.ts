@@ -1,10 +1,9 @@
 import { ANNOTATION_OWNED, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
-import { TUNNEL_REASONS } from '../../api/tunnel.ts';
+import { type NetworkState, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
-import type { NetworkState } from '../network-view.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './obstacle.ts';
 

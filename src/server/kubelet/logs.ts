@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RawResponse } from '../../kube/client.ts';
-import type { ServerMetrics } from '../metrics.ts';
+import type { ServerMetrics } from './metrics.ts';
 import type { KubeletBackend, PodLocation } from './backend.ts';
 import { locatePod } from './locate.ts';
 import { parseLogQuery } from './log-options.ts';

@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { ServerMetrics } from '../metrics.ts';
+import type { ServerMetrics } from './metrics.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { KubeletAuth } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';

@@ -1,5 +1,5 @@
 /** A real API server with the manifests of the `cluster` role, and a launcher under its account. */
-import { PodLauncher } from '../../../src/agent/launch-pods.ts';
+import { PodLauncher } from '../../../src/deploy/launcher.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createClient } from '../../../src/kube/http-client.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { InlineLauncher } from '../../../src/agent/launch-inline.ts';
 import { startPeer } from '../../../src/agent/peer.ts';
-import { Registries } from '../../../src/agent/registries.ts';
+import { Registries } from '../../../src/server/registries.ts';
 import { namespaces, nodes, secrets } from '../../../src/api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../../../src/api/virtual-node.ts';
 import type { Node } from '../../../src/api/wire.ts';

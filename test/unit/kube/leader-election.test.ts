@@ -205,7 +205,7 @@ test('a leader hears who has taken its lease before it hears that it has lost it
 });
 
 test.each([2, 1])('with a lease of %s seconds another leads within them', async (seconds) => {
-  // As src/agent/gateway-lead.ts does.
+  // As src/agent/network.ts does.
   const durationMs = seconds * 650;
   const options = { durationMs, retryMs: durationMs / 8, random: () => 0.999 };
   const a = contend('a', options);

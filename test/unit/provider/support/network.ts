@@ -1,6 +1,6 @@
-import type { PeerView, PrefixView } from '../../../../src/api/tunnel.ts';
-import type { NetworkState, NetworkView } from '../../../../src/provider/network-view.ts';
+import type { NetworkState, PeerView, PrefixView } from '../../../../src/api/tunnel.ts';
 import { ViewTable } from '../../../../src/network/views.ts';
+import type { NetworkView } from '../../../../src/provider/network-view.ts';
 
 /** A network that the test switches. */
 export class FakeNetwork implements NetworkView {

@@ -21,7 +21,7 @@ import { KubeletServer } from '../../../../src/server/kubelet/server.ts';
 import type { KubeletServerOptions } from '../../../../src/server/kubelet/server.ts';
 import { pairs } from '../../../../src/server/kubelet/stream-headers.ts';
 import type { UserInfo } from '../../../../src/server/kubelet/user.ts';
-import { ServerMetrics } from '../../../../src/server/metrics.ts';
+import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
 import { Variable } from '../../../../src/lib/source.ts';
 import type { Authority, Issued } from './certificates.ts';
 import { createAuthority } from './certificates.ts';

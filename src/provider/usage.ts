@@ -1,66 +1,41 @@
-import { defineResource } from '../api/resources.ts';
-import type { ResourceType } from '../api/resources.ts';
-import type { KubeObject, Pod } from '../api/wire.ts';
+import { type ContainerSample, podMetrics, type PodMetrics, type PodSample } from '../api/pod-usage.ts';
+import type { Pod } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { podKey } from '../provider/home-pods.ts';
-import type { Provider } from '../provider/provider.ts';
-import { ResourceMetrics } from '../server/resource-metrics.ts';
-import type { ContainerSample, PodSample } from '../server/resource-sample.ts';
-
-/** metrics.k8s.io/v1beta1, as metrics-server serves it. */
-interface PodMetrics extends KubeObject {
-  timestamp?: string;
-  window?: string;
-  containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
-}
-
-const podMetrics: ResourceType<PodMetrics> = defineResource(
-  'metrics.k8s.io/v1beta1',
-  'PodMetrics',
-  'pods',
-  'Namespaced',
-);
+import { podKey } from './home-pods.ts';
+import type { Provider } from './provider.ts';
 
 /** Scrapes come in bursts (metrics-server, Prometheus); the foreign cluster is asked once for all of them. */
 const CACHE_MS = 5_000;
 const READ_TIMEOUT_MS = 10_000;
 
+/** Keeps what was read, and answers scrapes from it. */
+interface UsageRecord {
+  record(samples: readonly PodSample[], nowMs: number): void;
+  recordFailure(): void;
+  /** Forgets all pods but these. */
+  prune(uids: ReadonlySet<string>): void;
+}
+
 /** What offloaded pods use, from the foreign cluster's metrics API, under their names and UIDs at home. */
 export class ForeignUsage {
   readonly #provider: Provider;
+  readonly #usage: UsageRecord;
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #metrics: ResourceMetrics;
   #readAt = -Infinity;
   #reading: Promise<void> | undefined;
 
-  constructor(provider: Provider, clock: Clock, log: Logger) {
+  constructor(provider: Provider, usage: UsageRecord, { clock, log }: { clock: Clock; log: Logger }) {
     this.#provider = provider;
+    this.#usage = usage;
     this.#clock = clock;
     this.#log = log;
-    this.#metrics = new ResourceMetrics({
-      nodeName: provider.nodeName,
-      startTimeMs: clock.now(),
-      own: () => {
-        const { user, system } = process.cpuUsage();
-        return { cpuSeconds: (user + system) / 1e6, memoryBytes: process.memoryUsage.rss() };
-      },
-    });
   }
 
-  async exposition(): Promise<string> {
-    await this.#refresh();
-    return this.#metrics.exposition(this.#clock.now());
-  }
-
-  async summary(): Promise<object> {
-    await this.#refresh();
-    return this.#metrics.summary(this.#clock.now());
-  }
-
-  async #refresh(): Promise<void> {
+  /** Reads anew unless that was done a moment ago. */
+  async refresh(): Promise<void> {
     if (this.#clock.monotonic() - this.#readAt < CACHE_MS) return;
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
     await this.#reading;
@@ -71,17 +46,17 @@ export class ForeignUsage {
     const cancel = this.#clock.after(READ_TIMEOUT_MS, () => limit.abort(new Error('took too long')));
     try {
       const samples = await this.#samples(limit.signal);
-      this.#metrics.record(samples, this.#clock.now());
+      this.#usage.record(samples, this.#clock.now());
     } catch (error) {
       // No metrics server over there is no fault of this node; the scrape says so in scrape_error.
       this.#log.debug('no usage from the foreign cluster', { error: errorMessage(error) });
-      this.#metrics.recordFailure();
+      this.#usage.recordFailure();
     } finally {
       cancel();
       this.#readAt = this.#clock.monotonic();
     }
     const pods = [...this.#provider.homePods.list()];
-    this.#metrics.prune(new Set(pods.map(({ metadata }) => metadata.uid)));
+    this.#usage.prune(new Set(pods.map(({ metadata }) => metadata.uid)));
   }
 
   async #samples(signal: AbortSignal): Promise<PodSample[]> {

@@ -1,8 +1,14 @@
-import { parseQuantity } from '../lib/quantity.ts';
-import type { ContainerSample, OwnUsage, PodSample } from './resource-sample.ts';
+import type { ContainerSample, PodSample } from '../../api/pod-usage.ts';
+import { parseQuantity } from '../../lib/quantity.ts';
+
+/** What the agent itself uses; a kubelet counts itself among the usage of its node, too. */
+export interface OwnUsage {
+  cpuSeconds: number;
+  memoryBytes: number;
+}
 
 /** Usage at one moment. */
-export interface Point {
+interface Point {
   timestampMs: number;
   cpuSeconds: number;
   /** The rate at that moment. */

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { ResourceMetrics } from '../../../src/server/resource-metrics.ts';
-import type { ContainerSample, PodSample } from '../../../src/server/resource-sample.ts';
+
+import type { ContainerSample, PodSample } from '../../../../src/api/pod-usage.ts';
+import { ResourceMetrics } from '../../../../src/server/kubelet/resource-metrics.ts';
 
 const T0 = Date.UTC(2026, 0, 1);
 const S = 1000;

@@ -1,5 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { lanAnnouncement } from '../../../src/discovery/self.ts';
+
+import { AnnouncementWriter, lanAnnouncement } from '../../../src/discovery/own-announcement.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const own = {
   clusterID: 'milan'.padEnd(26, 'a'),
@@ -33,4 +37,30 @@ test.each<[string, string[], { port: number; hosts: string[] }]>([
   const { announcement, hosts: said } = lanAnnouncement({ ...own, endpoints });
   expect({ port: announcement.port, hosts: said }).toEqual({ port, hosts });
   expect(announcement).toMatchObject({ clusterID: own.clusterID, clusterName: 'Milan', protocols: [1] });
+});
+
+test('what others have deleted is written again, and a failure is got over', async () => {
+  const written: unknown[] = [];
+  let fails = 1;
+  const patch = async (_type: unknown, ref: unknown): Promise<object> => {
+    if (fails-- > 0) throw new Error('not now');
+    written.push(ref);
+    return {};
+  };
+  const clock = new FakeClock();
+  const writer = new AnnouncementWriter({
+    client: { patch } as unknown as KubeClient,
+    namespace: 'system',
+    own: () => ({ clusterID: 'a'.repeat(26), clusterName: 'rome', endpoints: [], port: 1, protocols: [1] }),
+    clock,
+    log: createLogger({ level: 'error', now: () => 0, write: () => undefined }),
+  });
+  await writer.start(new AbortController().signal);
+  await clock.advance(5_000);
+  expect(written).toEqual([{ name: 'tributary-announcement', namespace: 'system' }]);
+  await clock.advance(300_000);
+  expect(written).toHaveLength(6);
+  await writer.stop();
+  await clock.advance(300_000);
+  expect(written).toHaveLength(6);
 });

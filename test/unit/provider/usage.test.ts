@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { durationMs } from '../../../src/agent/usage.ts';
+import { durationMs } from '../../../src/provider/usage.ts';
 
 test.each([
   ['9.996s', 9_996],

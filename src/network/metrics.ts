@@ -1,8 +1,9 @@
-import { Gauge } from 'prom-client';
-import type { Registry } from 'prom-client';
-import type { TunnelMetrics, TunnelSample } from '../network/gateway/ports.ts';
-import type { Owner } from '../network/host/host-config.ts';
-import { REFUSED } from '../network/plan/names.ts';
+import { Gauge, type Registry } from 'prom-client';
+
+import type { ExchangeMetrics } from './exchange/tunnels.ts';
+import type { TunnelMetrics, TunnelSample } from './gateway/ports.ts';
+import type { Owner } from './host/host-config.ts';
+import { REFUSED } from './plan/names.ts';
 
 /** Field of a sample, name of the metric, help. Bytes are gauges: WireGuard counts anew when it is started again. */
 const SERIES: readonly [Exclude<keyof TunnelSample, 'up'>, string, string][] = [
@@ -61,5 +62,26 @@ export function refusedMetrics(
       if (counter === undefined) gauge.remove(labels);
       else gauge.set(labels, counter.packets);
     }
+  };
+}
+
+/** One series for each peer, gone with it. */
+export function networkExchangeMetrics(registry: Registry): ExchangeMetrics {
+  const [seen, refused] = [
+    ['tributary_network_prefixes', 'Prefixes of a peer that are seen here.'],
+    ['tributary_network_prefixes_refused', 'Prefixes of a peer that are not seen here.'],
+  ].map(
+    ([name = '', help = '']) => new Gauge({ name, help, labelNames: ['peer'], registers: [registry] }),
+  ) as [Gauge<'peer'>, Gauge<'peer'>];
+  return {
+    prefixes: (peer, counts) => {
+      if (counts === undefined) {
+        seen.remove({ peer });
+        refused.remove({ peer });
+        return;
+      }
+      seen.set({ peer }, counts.seen);
+      refused.set({ peer }, counts.refused);
+    },
   };
 }

@@ -1,10 +1,13 @@
-import { ResourceCounters } from './resource-counters.ts';
-import type { ContainerPoint, NodePoint, PodPoint } from './resource-counters.ts';
-import { formatExposition } from './exposition.ts';
-import type { Family, Sample } from './exposition.ts';
-import type { OwnUsage, PodSample } from './resource-sample.ts';
+import type { PodSample } from '../../api/pod-usage.ts';
+import {
+  type ContainerPoint,
+  type NodePoint,
+  type OwnUsage,
+  type PodPoint,
+  ResourceCounters,
+} from './resource-counters.ts';
 
-export interface ResourceMetricsOptions {
+interface ResourceMetricsOptions {
   nodeName: string;
   startTimeMs: number;
   own: () => OwnUsage;
@@ -190,4 +193,43 @@ function podFamilies(pods: readonly PodPoint[]): Family[] {
       pods.map((pod) => sample(pod, pod.memoryBytes)),
     ),
   ];
+}
+
+/** The Prometheus text format 0.0.4, as far as the kubelet's resource metrics need it. */
+interface Sample {
+  labels?: Record<string, string>;
+  value: number;
+  /** Milliseconds since the epoch; without it the scraper takes its own time. */
+  timestampMs?: number;
+}
+
+interface Family {
+  name: string;
+  help: string;
+  type: 'counter' | 'gauge';
+  samples: Sample[];
+}
+
+const escapeLabel = (value: string): string =>
+  value
+    .replaceAll('\\', String.raw`\\`)
+    .replaceAll('"', String.raw`\"`)
+    .replaceAll('\n', String.raw`\n`);
+
+function line(name: string, { labels = {}, value, timestampMs }: Sample): string {
+  const list = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`);
+  const braces = list.length === 0 ? '' : `{${list.join(',')}}`;
+  const time = timestampMs === undefined ? '' : ` ${Math.round(timestampMs)}`;
+  return `${name}${braces} ${value}${time}\n`;
+}
+
+/** Families in the order given, those without a sample left out. */
+function formatExposition(families: readonly Family[]): string {
+  const written = families.filter(({ samples }) => samples.length > 0);
+  return written
+    .map(({ name, help, type, samples }) => {
+      const lines = samples.map((sample) => line(name, sample)).join('');
+      return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines}`;
+    })
+    .join('');
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { refusedMetrics, tunnelMetrics } from '../../../src/agent/tunnel-metrics.ts';
+import { refusedMetrics, tunnelMetrics } from '../../../src/network/metrics.ts';
 
 /** Series with a label, as a scraper reads them. */
 const series = async (registry: Registry): Promise<string[]> =>

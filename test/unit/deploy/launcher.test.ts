@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { PodLauncher } from '../../../src/agent/launch-pods.ts';
+import { PodLauncher } from '../../../src/deploy/launcher.ts';
 import { namespaces, pods } from '../../../src/api/resources.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { createLogger } from '../../../src/lib/log.ts';

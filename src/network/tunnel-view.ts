@@ -1,16 +1,17 @@
-import { TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels, type Tunnel } from '../api/tunnel.ts';
+import { type NetworkState, type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels } from '../api/tunnel.ts';
 import type { Cache } from '../kube/cache.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { Listeners } from '../lib/listeners.ts';
 import type { Logger } from '../lib/log.ts';
-import { ViewTable } from '../network/views.ts';
-import type { NetworkState, NetworkView } from '../provider/network-view.ts';
+import { ViewTable } from './views.ts';
 
-export interface TunnelViewOptions {
+interface TunnelViewOptions {
   home: KubeClient;
   /** ClusterID of the provider; names its Tunnel. */
   provider: string;
@@ -47,10 +48,12 @@ const FORBIDDEN_MS = 5000;
 const RETRY_MS = 500;
 
 /** The network to one provider, as its Tunnel object tells. */
-export class TunnelView implements NetworkView, Component {
+export class TunnelView implements Component {
   readonly name = 'network view';
   readonly #options: TunnelViewOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Listeners();
+  /** Calls back after any of the answers may have changed. */
+  readonly onChange: Listeners['add'] = this.#changed.add;
   readonly #abort = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #facts: Facts = OFF;
@@ -84,11 +87,6 @@ export class TunnelView implements NetworkView, Component {
 
   isTheirs(homeAddress: string): boolean {
     return this.#theirs.translateBack(homeAddress) !== undefined;
-  }
-
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /**
@@ -153,7 +151,7 @@ export class TunnelView implements NetworkView, Component {
     this.#views = new ViewTable(facts.views);
     this.#theirs = new ViewTable(facts.views.filter(({ use }) => use === 'Pods'));
     this.#seenAs = new ViewTable(facts.seenAs);
-    for (const listener of this.#listeners) listener();
+    this.#changed.tell();
   }
 }
 
@@ -182,4 +180,98 @@ function stateOf({ status }: Tunnel, before: NetworkState): NetworkState {
   const { reason = TUNNEL_REASONS.starting, message = 'the gateway has not reported on the tunnel yet' } =
     ready ?? {};
   return { kind: 'Down', reason, message };
+}
+
+type TunnelViewsOptions = Omit<TunnelViewOptions, 'provider' | 'tunnels'> & {
+  caches: Caches;
+};
+
+interface FollowedTunnel {
+  view: TunnelView;
+  isKnown: boolean;
+}
+
+/** The network to each provider whose Services are used here, as its Tunnel tells; followed from the first question on. */
+export class TunnelViews implements Component {
+  readonly name = 'networks of providers';
+  readonly #options: TunnelViewsOptions;
+  readonly #entries = new Map<string, FollowedTunnel>();
+  readonly #changed = new Listeners<[clusterID: string]>();
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#changed.add;
+  readonly #abort = new AbortController();
+  readonly #running = new Set<Promise<unknown>>();
+
+  constructor(options: TunnelViewsOptions) {
+    this.#options = options;
+  }
+
+  of(clusterID: string): ServiceNetwork | undefined {
+    const entry = this.#entries.get(clusterID) ?? this.#begin(clusterID);
+    return entry.isKnown ? networkOf(entry.view) : undefined;
+  }
+
+  forget(clusterID: string): void {
+    const entry = this.#entries.get(clusterID);
+    this.#entries.delete(clusterID);
+    if (entry !== undefined) this.#follow(entry.view.stop());
+  }
+
+  async start(): Promise<void> {
+    await Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    for (const clusterID of this.#entries.keys()) this.forget(clusterID);
+    await Promise.all(this.#running);
+  }
+
+  #begin(clusterID: string): FollowedTunnel {
+    const { home, caches, clock, log } = this.#options;
+    // All Tunnels are watched anyway in this process.
+    const own = caches.of(tunnels, { only: ({ metadata }) => metadata.name === clusterID });
+    const view = new TunnelView({ home, provider: clusterID, tunnels: own, clock, log });
+    const entry: FollowedTunnel = { view, isKnown: false };
+    const tell = (): void => {
+      if (this.#entries.get(clusterID) === entry) this.#changed.tell(clusterID);
+    };
+    this.#entries.set(clusterID, entry);
+    view.onChange(tell);
+    const started = view.start(this.#abort.signal).then(
+      () => {
+        entry.isKnown = true;
+        tell();
+      },
+      (error: unknown) => {
+        log.debug('the network to a provider is not known', { peer: clusterID, error: errorMessage(error) });
+      },
+    );
+    this.#follow(started);
+    return entry;
+  }
+
+  #follow(work: Promise<unknown>): void {
+    const followed = work.catch(() => undefined).finally(() => this.#running.delete(followed));
+    this.#running.add(followed);
+  }
+}
+
+/** What Services of a provider have to know of the network to it. */
+interface ServiceNetwork {
+  state: NetworkState;
+  /** A pod of the provider itself, as we see it; undefined where it is none. */
+  podAddress(theirs: string): string | undefined;
+}
+
+function networkOf(view: TunnelView): ServiceNetwork {
+  const { state } = view;
+  return {
+    state,
+    podAddress: (theirs) => {
+      if (state.kind === 'Off') return undefined;
+      const address = view.homeViewOf(theirs);
+      // Not nodes of the provider, and not what it forwards of third clusters.
+      return address !== undefined && view.isTheirs(address) ? address : undefined;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { Registries } from '../../../src/agent/registries.ts';
+import { Registries } from '../../../src/server/registries.ts';
 
 const fill = (registry: Registry, value: number): void => {
   const registers = [registry];

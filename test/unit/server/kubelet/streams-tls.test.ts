@@ -5,10 +5,10 @@ import { createServer } from 'node:tls';
 import type { Server, TLSSocket } from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { dialUpgrade } from '../../../src/kube/upgrade.ts';
-import { createAuthority } from './support/certificates.ts';
-import { readBytes, readHead, startKubelet, upgradeText } from './support/kubelet.ts';
-import type { Fixture } from './support/kubelet.ts';
+import { dialUpgrade } from '../../../../src/kube/upgrade.ts';
+import { createAuthority } from '../support/certificates.ts';
+import { readBytes, readHead, startKubelet, upgradeText } from '../support/kubelet.ts';
+import type { Fixture } from '../support/kubelet.ts';
 
 let kubelet: Fixture;
 let foreign: Server;

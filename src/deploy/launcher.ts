@@ -9,14 +9,14 @@ import type { Clock } from '../lib/clock.ts';
 import { TributaryError, errorMessage, hasCode, ignoring } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
-import { AGENTS_NAMESPACE } from '../deploy/manifests-agents.ts';
+import { AGENTS_NAMESPACE } from './manifests-agents.ts';
 import {
   agentBindingNames,
   agentName,
   forgeLaunchedAgent,
   type LaunchedAgent,
-} from '../deploy/manifests-launched.ts';
-import { SYSTEM_NAMESPACE } from '../deploy/manifests.ts';
+} from './manifests-launched.ts';
+import { SYSTEM_NAMESPACE } from './manifests.ts';
 
 export interface PodLauncherOptions {
   home: KubeClient;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { TunnelView } from '../../../src/agent/network-view.ts';
+import { TunnelView } from '../../../src/network/tunnel-view.ts';
 import { tunnels } from '../../../src/api/tunnel.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';

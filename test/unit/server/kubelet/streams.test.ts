@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
-import { pairs } from '../../../src/server/kubelet/stream-headers.ts';
-import { STREAM_IDLE_MS } from '../../../src/server/kubelet/streams.ts';
+import { pairs } from '../../../../src/server/kubelet/stream-headers.ts';
+import { STREAM_IDLE_MS } from '../../../../src/server/kubelet/streams.ts';
 import {
   REMOTE_PATH,
   TestClock,
@@ -12,8 +12,8 @@ import {
   readHead,
   startKubelet,
   upgradeText,
-} from './support/kubelet.ts';
-import type { Fixture } from './support/kubelet.ts';
+} from '../support/kubelet.ts';
+import type { Fixture } from '../support/kubelet.ts';
 
 let kubelet: Fixture;
 afterEach(async () => kubelet.stop());

@@ -1,3 +1,6 @@
+import { defineResource, type ResourceType } from './resources.ts';
+import type { KubeObject } from './wire.ts';
+
 /** Usage of one pod as metrics.k8s.io reports it, under the names and UID of home. */
 export interface PodSample {
   namespace: string;
@@ -20,8 +23,16 @@ export interface ContainerSample {
   startTimeMs?: number;
 }
 
-/** What the agent itself uses; a kubelet counts itself among the usage of its node, too. */
-export interface OwnUsage {
-  cpuSeconds: number;
-  memoryBytes: number;
+/** metrics.k8s.io/v1beta1, as metrics-server serves it. */
+export interface PodMetrics extends KubeObject {
+  timestamp?: string;
+  window?: string;
+  containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
 }
+
+export const podMetrics: ResourceType<PodMetrics> = defineResource(
+  'metrics.k8s.io/v1beta1',
+  'PodMetrics',
+  'pods',
+  'Namespaced',
+);

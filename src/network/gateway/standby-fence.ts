@@ -1,43 +1,9 @@
-/** Who is the active gateway, and what one that is not does to its host; see docs/decisions/0023-gateway-failover.md. */
-import { Backoff } from '../lib/backoff.ts';
-import type { Random } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
-import { TributaryError, errorMessage } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
-import type { LeaderElectionOptions } from '../kube/leader-election.ts';
-import type { HostNetwork } from '../network/ports.ts';
-import type { AgentConfig } from '../config.ts';
-
-type Election = Pick<
-  LeaderElectionOptions,
-  'identity' | 'durationMs' | 'retryMs' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
->;
-
-/**
- * Of the time within which another gateway is to have taken over, so much is waited for a sign of life. The rest is for
- * what comes before and after: up to an eighth of it until a renewal is seen, as much until the lapse is, and the set-up of the host.
- */
-const LEASE_SHARE = 0.65;
-
-/** The identity is the node: a gateway that starts again there goes on leading, and other roles know where it is. */
-export function gatewayElection(config: AgentConfig, onTaken: (holder: string) => void): Election {
-  const durationMs = config.leaseSeconds * 1000 * LEASE_SHARE;
-  return {
-    identity: nodeNameOf(config),
-    durationMs,
-    retryMs: durationMs / 8,
-    releaseOnStop: false,
-    // What is in the kernel goes on, and an end of this program would only make it blind.
-    outlastsSilence: true,
-    onTaken,
-  };
-}
-
-export function nodeNameOf({ nodeName }: AgentConfig): string {
-  if (nodeName !== undefined) return nodeName;
-  throw new TributaryError('Invalid', 'say on which node this runs: --node-name or $NODE_NAME');
-}
+import { Backoff, type Random } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { HostNetwork } from '../ports.ts';
 
 export interface StandbyFenceOptions {
   host: Pick<HostNetwork, 'cleanUp'>;
@@ -46,7 +12,7 @@ export interface StandbyFenceOptions {
   random?: Random;
 }
 
-const RETRY_MS = { baseMs: 500, capMs: 30_000 };
+export const RETRY_MS = { baseMs: 500, capMs: 30_000 };
 
 /** Leaves nothing of a gateway on this host when the gateway is active on another one. */
 export class StandbyFence implements Component {

@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { readFile } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { lookUpByDns } from '../../../src/agent/look-up.ts';
+import { lookUpByDns } from '../../../../src/network/gateway/look-up.ts';
 
 const TYPE_A = 1;
 

@@ -1,0 +1,257 @@
+/** The network's parts, put together: gateway and node over one host, and the exchange with peers. */
+import type { Registry } from 'prom-client';
+
+import { GATEWAY_LEASE } from '../api/own-network.ts';
+import type { AgentConfig } from '../config.ts';
+import type { Caches } from '../kube/caches.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Controller, type ControllerMetrics } from '../kube/controller.ts';
+import { ClientEventRecorder } from '../kube/events.ts';
+import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
+import { TributaryError } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import { Exchange } from '../network/exchange/exchange.ts';
+import type { ExchangeMetrics } from '../network/exchange/tunnels.ts';
+import { Gateway } from '../network/gateway/gateway.ts';
+import { lookUpByDns } from '../network/gateway/look-up.ts';
+import { StandbyFence } from '../network/gateway/standby-fence.ts';
+import { TABLES } from '../network/host/host-config.ts';
+import { createHost } from '../network/host/host.ts';
+import { listCounters } from '../network/host/nftables/table.ts';
+import { refusedMetrics, tunnelMetrics } from '../network/metrics.ts';
+import { NodeNetwork } from '../network/node/node.ts';
+import type { HostNetwork } from '../network/ports.ts';
+import { Prober } from '../network/probe/prober.ts';
+import { Responder } from '../network/probe/responder.ts';
+import { systemSockets } from '../network/probe/sockets.ts';
+import type { NetworkSide } from '../peering/ports.ts';
+import type { Services } from '../peering/services/services.ts';
+import type { AgentParts } from './parts.ts';
+
+type Election = Pick<
+  LeaderElectionOptions,
+  'identity' | 'durationMs' | 'retryMs' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
+>;
+
+/**
+ * Of the time within which another gateway is to have taken over, so much is waited for a sign of life. The rest is for
+ * what comes before and after: up to an eighth of it until a renewal is seen, as much until the lapse is, and the set-up of the host.
+ */
+const LEASE_SHARE = 0.65;
+
+/** Who is the active gateway: see docs/decisions/0023-gateway-failover.md. The identity is the node: a gateway that starts again there goes on leading, and other roles know where it is. */
+export function gatewayElection(config: AgentConfig, onTaken: (holder: string) => void): Election {
+  const durationMs = config.leaseSeconds * 1000 * LEASE_SHARE;
+  return {
+    identity: nodeNameOf(config),
+    durationMs,
+    retryMs: durationMs / 8,
+    releaseOnStop: false,
+    // What is in the kernel goes on, and an end of this program would only make it blind.
+    outlastsSilence: true,
+    onTaken,
+  };
+}
+
+function nodeNameOf({ nodeName }: AgentConfig): string {
+  if (nodeName !== undefined) return nodeName;
+  throw new TributaryError('Invalid', 'say on which node this runs: --node-name or $NODE_NAME');
+}
+
+interface NetworkParts {
+  parts: AgentParts;
+  home: KubeClient;
+  /** At that API server. */
+  caches: Caches;
+  host: HostNetwork;
+  metrics: ControllerMetrics;
+}
+
+/** Names of interfaces have at most 15 characters. */
+const vxlanLinkOf = ({ wireguardInterface }: AgentConfig): string => `${wireguardInterface.slice(0, 12)}-vx`;
+
+/** The host network as the last to be closed. */
+export const hostComponent = (host: HostNetwork): Component => ({
+  name: 'host network',
+  start: async () => Promise.resolve(),
+  stop: async () => Promise.resolve(host.close()),
+});
+
+/** What a standby has at hand, and the active gateway for the holder of the Lease; each in the order of its start. */
+export function gatewayComponents(
+  given: NetworkParts,
+  { registry, leading }: { registry: Registry; leading: () => boolean },
+): { caches: Component[]; active: Component[] } {
+  const { parts, home, caches, host, metrics } = given;
+  const { config, clock, log } = parts;
+  const nodeName = nodeNameOf(config);
+  const sockets = systemSockets(clock);
+  const showRefused = refusedMetrics(registry, 'gateway');
+  const events = new ClientEventRecorder({
+    client: home,
+    clock,
+    log,
+    component: 'tributary',
+    host: nodeName,
+  });
+  const prober = new Prober({
+    clock,
+    sockets,
+    mtu: config.tunnelMtu,
+    pathMtu: async (address) => host.pathMtu(address),
+    intervalMs: config.probeSeconds * 1000,
+  });
+  const responder = new Responder({ clock, log: log.named('probes'), sockets });
+  const gateway = new Gateway({
+    client: home,
+    caches,
+    host,
+    prober,
+    responder,
+    lookUp: async (name) => lookUpByDns(name),
+    counters: async () => {
+      const counters = await listCounters(TABLES.gateway);
+      showRefused(counters);
+      return counters;
+    },
+    clock,
+    log: log.named('gateway'),
+    events,
+    metrics: tunnelMetrics(registry),
+    controllerMetrics: metrics,
+    namespace: config.systemNamespace,
+    nodeName,
+    ...(config.nodeAddress !== undefined && { nodeAddress: config.nodeAddress }),
+    link: config.wireguardInterface,
+    vxlanLink: vxlanLinkOf(config),
+    mtu: config.tunnelMtu,
+    port: config.wireguardPort,
+    ...(config.tunnelEndpoints !== undefined && { endpoints: config.tunnelEndpoints }),
+    probeSeconds: config.probeSeconds,
+    leading,
+  });
+  return { caches: gateway.caches(), active: [events, responder, prober, ...gateway.components()] };
+}
+
+/** The network of one node, in the order of its start. */
+export function nodeComponents(given: NetworkParts, registry: Registry): Component[] {
+  const { parts, caches, host, metrics } = given;
+  const { config, clock, log } = parts;
+  const network = new NodeNetwork({
+    caches,
+    host,
+    clock,
+    log: log.named('node'),
+    metrics,
+    namespace: config.systemNamespace,
+    nodeName: nodeNameOf(config),
+    link: config.wireguardInterface,
+    vxlanLink: vxlanLinkOf(config),
+    mtu: config.tunnelMtu,
+  });
+  return [...network.components(), refusedCount(given, registry)];
+}
+
+/** Reading all rules is work. */
+const COUNT_MS = 10_000;
+
+function refusedCount({ parts: { clock, log }, metrics }: NetworkParts, registry: Registry): Component {
+  const show = refusedMetrics(registry, 'node');
+  const controller = new Controller({
+    name: 'refused packets',
+    concurrency: 1,
+    clock,
+    log,
+    metrics,
+    reconcile: async () => {
+      show(await listCounters(TABLES.node));
+      return { requeueAfterMs: COUNT_MS };
+    },
+  });
+  controller.add('count');
+  return controller;
+}
+
+export interface NetworkExchangeOptions {
+  parts: AgentParts;
+  home: KubeClient;
+  caches: Caches;
+  /** Our ClusterID. */
+  own: string;
+  isLinked: (clusterID: string) => boolean;
+  /** Whose packets gateways let through to Services. */
+  services: () => Pick<Services, 'places' | 'onPlaces'>;
+  metrics: ControllerMetrics;
+  exchangeMetrics: ExchangeMetrics;
+}
+
+/** The network as one side of the peering link. Its components start before the links. */
+export function networkExchange({
+  parts: { config, clock, log },
+  home,
+  caches,
+  own,
+  isLinked,
+  services,
+  metrics,
+  exchangeMetrics,
+}: NetworkExchangeOptions): NetworkSide & Pick<Exchange, 'components' | 'onChange' | 'podsFor'> {
+  return new Exchange({
+    client: home,
+    caches,
+    clock,
+    log: log.named('network'),
+    namespace: config.systemNamespace,
+    own,
+    isLinked,
+    services: {
+      of: (clusterID) => services().places(clusterID),
+      onChange: (listener) => services().onPlaces(listener),
+    },
+    metrics,
+    exchangeMetrics,
+    podCidrs: config.podCidrs,
+    serviceCidrs: config.serviceCidrs,
+    externalCidr: config.externalCidr,
+    viewPools: config.viewPools,
+    reservedCidrs: config.reservedCidrs,
+    identityViews: config.identityViews,
+    presharedKeys: config.presharedKeys,
+  });
+}
+
+interface InlineNetwork {
+  components(shared: {
+    home: KubeClient;
+    caches: Caches;
+    metrics: ControllerMetrics;
+    registry: Registry;
+  }): Component[];
+  /** Fires when another gateway may be active; the process then ends. */
+  lost: AbortSignal;
+}
+
+/** Gateway and node in one process, for role `all`. */
+export async function inlineNetwork(parts: AgentParts): Promise<InlineNetwork> {
+  const { config, clock, log } = parts;
+  const host = await createHost({ clock, log: log.named('host') });
+  const lost = new AbortController();
+  return {
+    lost: lost.signal,
+    components({ home, caches: shared, metrics, registry }) {
+      const fence = new StandbyFence({ host, clock, log: log.named('fence') });
+      const election = new LeaderElection({
+        client: home,
+        clock,
+        log,
+        namespace: config.systemNamespace,
+        name: GATEWAY_LEASE,
+        ...gatewayElection(config, (node) => fence.taken(node)),
+        onLost: (reason) => lost.abort(new Error(`no longer the active gateway: ${reason}`)),
+      });
+      const given = { parts, home, caches: shared, host, metrics };
+      const { caches, active } = gatewayComponents(given, { registry, leading: () => election.leading });
+      return [hostComponent(host), ...nodeComponents(given, registry), ...caches, election, fence, ...active];
+    },
+  };
+}
