@@ -16,8 +16,8 @@ import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
 import { RESULT_GATE } from '../hosting/guardian/result.ts';
 import { GuestAdmission } from '../hosting/guests/admission.ts';
 import { keepClaim } from '../hosting/guests/cost.ts';
-import { Ledger } from '../hosting/guests/ledger.ts';
-import type { GuestTenants, LivePods } from '../hosting/guests/ports.ts';
+import { Ledger, type LivePods } from '../hosting/guests/ledger.ts';
+import type { TenantDirectory } from '../hosting/guests/tenant-directory.ts';
 import {
   forgePlacementWebhooks,
   forgeQuotaWebhooks,
@@ -35,11 +35,7 @@ export interface GuestsOptions {
   log: Logger;
   systemNamespace: string;
   pods: LivePods;
-  tenants: GuestTenants & {
-    /** Whether any namespace is a peer's. */
-    hasTenants(): boolean;
-    onTenants(listener: () => void): () => void;
-  };
+  tenants: TenantDirectory;
 }
 
 const claims: ResourceType<StockPod> = defineResource(

@@ -248,7 +248,7 @@ export class Peering {
         ...this.#common,
         systemNamespace: parts.config.systemNamespace,
         pods: this.#stock.pods,
-        tenants: this.#lending.guests,
+        tenants: this.#lending.tenants,
       }),
       standing: {
         standing: (clusterID, namespace) => this.#borrowing.standing(clusterID, namespace),

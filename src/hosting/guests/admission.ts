@@ -5,7 +5,7 @@ import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { costOf, costOfClaim } from './cost.ts';
 import type { Entry, Ledger } from './ledger.ts';
 import { placementOf, placementPatch } from './placement.ts';
-import type { GuestTenants } from './ports.ts';
+import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
 
 /** A pod that comes to a tenant namespace, is to cost more, or gets a container to look into it. */
 export interface Guest {
@@ -23,7 +23,7 @@ export interface GuestClaim {
 }
 
 export interface GuestAdmissionOptions {
-  tenants: Pick<GuestTenants, 'tenantOf'>;
+  tenants: Pick<TenantDirectory, 'tenantOf'>;
   ledger: Pick<Ledger, 'ask'>;
   /** Of storage. */
   storage: Pick<Ledger, 'ask'>;
@@ -83,7 +83,7 @@ export class GuestAdmission {
     });
   }
 
-  #tenantOf(namespace: string): NonNullable<ReturnType<GuestTenants['tenantOf']>> {
+  #tenantOf(namespace: string): GuestTenant {
     const tenant = this.#options.tenants.tenantOf(namespace);
     if (tenant !== undefined) return tenant;
     throw new TributaryError('Unavailable', `namespace ${namespace} is not known to be a peer's`);

@@ -8,10 +8,11 @@ import {
   type Sums,
 } from '../../api/amounts.ts';
 import type { StockPod } from '../../api/pod-requests.ts';
+import type { ChangeListener } from '../../kube/store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { GuestTenants, LivePods } from './ports.ts';
+import type { TenantDirectory } from './tenant-directory.ts';
 
 /** So long something admitted counts though nobody has seen it: creations may still fail after we let them in. */
 const RESERVED_MS = 15_000;
@@ -97,13 +98,22 @@ function refusalOf({ peer, requested, used, granted }: Account): string | undefi
   );
 }
 
+/** Pods of the cluster that have not finished, by `namespace/name`; filled before the first question. */
+export interface LivePods {
+  get(key: string): StockPod | undefined;
+  list(): Iterable<StockPod>;
+  onChange(listener: ChangeListener<StockPod>): () => void;
+  /** `failingSince`: since when we do not hear of changes, milliseconds of the monotonic clock. */
+  readonly contact: { readonly failingSince: number | undefined };
+}
+
 interface LedgerOptions {
   /** What is counted, for people; default pods. */
   what?: string;
   clock: Clock;
   /** Or whatever else is counted by `requests`. */
   pods: LivePods;
-  tenants: Pick<GuestTenants, 'namespacesOf' | 'grantOf'>;
+  tenants: Pick<TenantDirectory, 'namespacesOf' | 'grantOf'>;
 }
 
 /** A pod that is to be, or is to cost more. */

@@ -2,23 +2,32 @@ import type { PeeringRequest } from '../../api/peering-request.ts';
 import { contractOf } from '../../api/signed-contract.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import type { GuestTenant, GuestTenants } from './ports.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Tenants } from '../tenants/tenants.ts';
 
-export interface TenantDirectoryOptions {
+/** A tenant namespace. */
+export interface GuestTenant {
+  /** Whose pods live there: a ClusterID, or what people call the peer. */
+  peer: string;
+  /** Made because of a contract, and not by people: only then it is known what is granted over all namespaces. */
+  isByContract: boolean;
+  annotations: Readonly<Record<string, string>>;
+}
+
+interface TenantDirectoryOptions {
   tenants: Pick<Tenants, 'namespaces' | 'namespacesOf'>;
   request: (peer: string) => PeeringRequest | undefined;
 }
 
 /** Tenant namespaces and what was granted, from caches, for admission over the pods in them. */
-export class TenantDirectory implements GuestTenants {
+export class TenantDirectory {
   readonly #options: TenantDirectoryOptions;
 
   constructor(options: TenantDirectoryOptions) {
     this.#options = options;
   }
 
+  /** Undefined: not seen (yet), or nobody's. */
   tenantOf(namespace: string): GuestTenant | undefined {
     const { labels = {}, annotations = {} } = this.#options.tenants.namespaces.get(namespace)?.metadata ?? {};
     const peer = labels[LABEL_PEER];
@@ -26,11 +35,12 @@ export class TenantDirectory implements GuestTenants {
     return { peer, isByContract: labels[LABEL_TENANCY] === TENANCY_CONTRACT, annotations };
   }
 
+  /** Those by contract. */
   namespacesOf(peer: string): readonly string[] {
     return this.#options.tenants.namespacesOf(peer).map(({ metadata }) => metadata.name);
   }
 
-  /** As in the quota of each of its namespaces. */
+  /** What a peer may use over all its namespaces, as in the quota of each of them; undefined without a contract. */
   grantOf(peer: string): ResourceList | undefined {
     const { status } = this.#options.request(peer) ?? {};
     if (status?.contract === undefined) return undefined;

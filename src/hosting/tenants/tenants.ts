@@ -30,6 +30,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import {
   forgeContractTenant,
@@ -38,7 +39,7 @@ import {
   TENANT_KINDS_ROLE,
 } from './contract-tenant.ts';
 import { HeldRights } from './kind-grants.ts';
-import type { OwnRanges } from './isolation.ts';
+import { OwnRangesCache } from './isolation.ts';
 import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
 import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
 import { QUOTA_NAME } from './quota.ts';
@@ -67,8 +68,8 @@ export interface TenantsOptions {
   log: Logger;
   /** How long a new quota may take to be in force, milliseconds; 0: it is not looked at. Default 5000. */
   quotaPatienceMs?: number;
-  /** Addresses of this cluster; undefined while nobody knows them. */
-  ownRanges?: () => OwnRanges | undefined;
+  /** Where the network publishes the addresses of this cluster. */
+  systemNamespace: string;
 }
 
 /** What of a tenant is still there. */
@@ -83,6 +84,7 @@ export interface Remains {
 export class Tenants {
   readonly #options: TenantsOptions;
   readonly #caches = new Map<string, Cache<KubeObject>>();
+  readonly #ownRanges: OwnRangesCache;
   readonly #held: HeldRights;
   readonly #recounts: QuotaRecounts;
   /** As found when the tenant was last looked at. */
@@ -91,6 +93,7 @@ export class Tenants {
   constructor(options: TenantsOptions) {
     this.#options = options;
     const { caches, clock } = options;
+    this.#ownRanges = new OwnRangesCache(caches, options.systemNamespace);
     this.#held = new HeldRights(options);
     this.#recounts = new QuotaRecounts(clock);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
@@ -106,18 +109,22 @@ export class Tenants {
   }
 
   components(): Component[] {
-    return [...this.#caches.values()];
+    return [this.#ownRanges.cache, ...this.#caches.values()];
   }
 
-  /** Calls back with the peer whose tenant has changed. */
+  /** Calls back with the peer whose tenant, or what its tenant depends on, has changed; the returned function ends that. */
   onChange(listener: (consumer: string) => void): () => void {
-    const ends = [...this.#caches.values()].map((cache) =>
-      cache.onChange((_key, current, previous) => {
-        for (const peer of new Set([current, previous].flatMap((it) => (it && peerOf(it)) ?? [])))
-          listener(peer);
-      }),
-    );
-    return () => ends.forEach((end) => end());
+    const subscriptions = new Subscriptions();
+    for (const cache of this.#caches.values()) {
+      subscriptions.add(
+        cache.onChange((_key, current, previous) => {
+          for (const peer of new Set([current, previous].flatMap((it) => (it && peerOf(it)) ?? [])))
+            listener(peer);
+        }),
+      );
+    }
+    subscriptions.add(this.#ownRanges.onChange(() => this.peers().forEach((peer) => listener(peer))));
+    return () => subscriptions.end();
   }
 
   /** Calls back after a namespace is gone, whoever's it was; the returned function ends that. */
@@ -193,7 +200,7 @@ export class Tenants {
   #network(consumer: string): NonNullable<ContractTenant['network']> {
     const said = this.namespacesOf(consumer).map((it) => it.metadata.annotations?.[ANNOTATION_PEER_PREFIXES]);
     const prefixes = new Set(said.flatMap((text) => text?.split(',') ?? []));
-    return { prefixes: [...prefixes].toSorted(), own: this.#options.ownRanges?.() };
+    return { prefixes: [...prefixes].toSorted(), own: this.#ownRanges.current };
   }
 
   /** The policy wants no NetworkPolicy: those that lending has made go, those of people stay. */

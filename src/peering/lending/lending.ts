@@ -27,7 +27,6 @@ import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant
 import { Inbox } from './inbox.ts';
 import { Intake } from './intake.ts';
 import { Offers } from './offers.ts';
-import { OwnRangesCache } from '../../hosting/tenants/isolation.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { promisesOf } from './promises.ts';
 import { Reconciler, type LendingWish } from './reconciler.ts';
@@ -71,13 +70,12 @@ const CONCURRENCY = 4;
 export class Lending implements LendingSide {
   readonly tokens: JoinTokens;
   /** For admission over pods of peers; filled when the components have started. */
-  readonly guests: TenantDirectory;
+  readonly tenants: TenantDirectory;
   readonly #options: LendingOptions;
   readonly #log: Logger;
   readonly #requests: Cache<PeeringRequest>;
   readonly #policies: Cache<SharingPolicy>;
   readonly #runtimeClasses: Cache<KubeObject>;
-  readonly #ranges: OwnRangesCache;
   readonly #tenants: Tenants;
   readonly #stock: StockOffers;
   readonly #offers: Offers;
@@ -99,15 +97,14 @@ export class Lending implements LendingSide {
     this.#requests = caches.of(peeringRequests);
     this.#policies = caches.of(sharingPolicies);
     this.#runtimeClasses = caches.of<KubeObject>(runtimeClasses, { list: { metadataOnly: true } });
-    this.#ranges = new OwnRangesCache(caches, systemNamespace);
     this.#tenants = new Tenants({
       ...common,
       caches,
       ...(quotaPatienceMs !== undefined && { quotaPatienceMs }),
-      ownRanges: () => this.#ranges.current,
+      systemNamespace,
     });
     const request = (peer: string): PeeringRequest | undefined => this.#requests.get(peer);
-    this.guests = new TenantDirectory({ tenants: this.#tenants, request });
+    this.tenants = new TenantDirectory({ tenants: this.#tenants, request });
     const { clusterID } = identity;
     this.#intake = new Intake({
       clock,
@@ -180,7 +177,6 @@ export class Lending implements LendingSide {
       this.#requests,
       this.#policies,
       this.#runtimeClasses,
-      this.#ranges.cache,
       ...this.#tenants.components(),
       this.#api,
       this.tokens.janitor(),
@@ -202,7 +198,6 @@ export class Lending implements LendingSide {
           }),
           this.#tenants.onChange((peer) => this.#add(peer)),
           this.#tenants.onFreed(() => this.#addWithheld()),
-          this.#ranges.onChange(() => this.#addAll()),
           this.#runtimeClasses.onChange((_key, current, previous) => {
             if ((current === undefined) === (previous === undefined)) return;
             for (const { metadata } of this.#policies.list()) this.#tellPolicy(metadata.name);

@@ -3,8 +3,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { formatAmounts, parseAmounts } from '../../../../src/api/amounts.ts';
 import type { StockPod } from '../../../../src/api/pod-requests.ts';
 import type { ResourceList } from '../../../../src/api/wire.ts';
-import { type Entry, Ledger } from '../../../../src/hosting/guests/ledger.ts';
-import type { LivePods } from '../../../../src/hosting/guests/ports.ts';
+import { type Entry, Ledger, type LivePods } from '../../../../src/hosting/guests/ledger.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 type Listener = Parameters<LivePods['onChange']>[0];

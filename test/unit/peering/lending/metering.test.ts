@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { pods } from '../../../../src/api/resources.ts';
+import { pods, runtimeClasses } from '../../../../src/api/resources.ts';
 import { peeringRequests, type PeeringRequest } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
@@ -94,4 +94,15 @@ test('a policy shows about whom it decides and what is free', async () => {
     const { status } = await client.get(sharingPolicies, { name: 'everybody' });
     return status?.peers?.includes(rome.id) === true && status.free?.['cpu'] !== undefined;
   });
+});
+
+test('a runtime class that is not there is told on the SharingPolicy, until it is', async () => {
+  await world.policy({ runtimeClassName: 'gvisor' });
+  const reason = async (): Promise<string | undefined> =>
+    (await client.get(sharingPolicies, { name: 'everybody' })).status?.conditions?.find(
+      ({ type }) => type === 'RuntimeClassFound',
+    )?.reason;
+  await clock.until('it is told', async () => (await reason()) === 'RuntimeClassMissing');
+  await client.create(runtimeClasses, { metadata: { name: 'gvisor' }, handler: 'runsc' });
+  await clock.until('it is there', async () => (await reason()) === 'AsExpected');
 });

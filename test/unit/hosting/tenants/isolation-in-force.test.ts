@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { ownNetworkData } from '../../../../src/api/own-network.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
-import { configMaps, namespaces, networkPolicies, runtimeClasses } from '../../../../src/api/resources.ts';
+import { configMaps, namespaces, networkPolicies } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
@@ -93,15 +93,4 @@ test('it follows the network, drift is repaired, and None takes ours and leaves 
   expect((await client.list(networkPolicies)).items.map(({ metadata }) => metadata.name)).toEqual([
     'of-people',
   ]);
-});
-
-test('a runtime class that is not there is told on the SharingPolicy, until it is', async () => {
-  await world.policy({ runtimeClassName: 'gvisor' });
-  const reason = async (): Promise<string | undefined> =>
-    (await client.get(sharingPolicies, { name: 'everybody' })).status?.conditions?.find(
-      ({ type }) => type === 'RuntimeClassFound',
-    )?.reason;
-  await clock.until('it is told', async () => (await reason()) === 'RuntimeClassMissing');
-  await client.create(runtimeClasses, { metadata: { name: 'gvisor' }, handler: 'runsc' });
-  await clock.until('it is there', async () => (await reason()) === 'AsExpected');
 });
