@@ -11,6 +11,7 @@ import {
   GUARDIAN_PEERS_RIGHTS,
   GUARDIAN_RIGHTS,
   GUESTS_RIGHTS,
+  TENANT_RIGHTS,
 } from '../hosting/rights.ts';
 import { EXCHANGE_RIGHTS, EXCHANGE_SYSTEM_RIGHTS } from '../network/exchange/rights.ts';
 import {
@@ -140,6 +141,7 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
       { part: 'discovery', rights: [...SIGHTING_RIGHTS, ...WAN_RIGHTS] },
       { part: 'known clusters', rights: withoutEvents(CLUSTERS_RIGHTS) },
       { part: 'lending', rights: withoutEvents(LENDING_CLUSTER_RIGHTS) },
+      { part: 'tenants', rights: TENANT_RIGHTS },
       { part: 'guardian', rights: GUARDIAN_RIGHTS },
       { part: 'offers', rights: STOCK_RIGHTS },
       { part: 'quotas of peers', rights: GUESTS_RIGHTS },

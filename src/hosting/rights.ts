@@ -1,5 +1,99 @@
 import { HOME_LEASE } from '../api/names.ts';
 import type { Right } from '../api/rbac.ts';
+import { TENANT_KINDS_ROLE, TENANT_ROLE } from './tenants/contract-tenant.ts';
+
+/**
+ * What makes, changes and ends tenants. Writes to namespaces and what is in them, and to FlowSchemas, are fenced to tenants
+ * that were made because of a contract (fences.ts), because RBAC knows nothing of labels. No verb here reads a Secret.
+ */
+export const TENANT_RIGHTS: readonly Right[] = [
+  {
+    group: '',
+    resource: 'namespaces',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'tenant namespaces of peers; list, watch: whose a name is; create comes with patch, since server-side apply asks for both. Writes are fenced to tenants',
+  },
+  {
+    group: '',
+    resource: 'pods',
+    verbs: ['list', 'delete'],
+    why: 'ends by force what is left in a tenant namespace a minute after its deletion, whatever grace a peer has asked for',
+  },
+  {
+    group: '',
+    resource: 'resourcequotas',
+    verbs: ['list', 'watch', 'create', 'patch'],
+    why: 'the contract, as a quota; fenced to tenants',
+  },
+  {
+    group: '',
+    resource: 'limitranges',
+    verbs: ['list', 'watch', 'create', 'patch'],
+    why: 'requests of containers that name none; fenced to tenants',
+  },
+  {
+    group: '',
+    resource: 'serviceaccounts',
+    verbs: ['list', 'watch', 'create', 'patch'],
+    why: "takes the token from a tenant's default account, and makes the account of a peer; fenced to tenants and tributary-peers",
+  },
+  {
+    group: 'networking.k8s.io',
+    resource: 'networkpolicies',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'keeps the pods of a tenant apart from ours and those of other peers; delete: where the policy wants none; fenced to tenants and to that one name',
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'rolebindings',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'lets a peer into its tenant namespaces, and out; fenced to tenants and to the peer of the namespace',
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'clusterroles',
+    names: [TENANT_ROLE],
+    verbs: ['bind'],
+    why: 'this one role and no other may be given away',
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'roles',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'further kinds that a SharingPolicy lets a peer bring; fenced to tenants and to what no cluster is governed by. The API server itself refuses rights that this role does not hold',
+  },
+  {
+    group: 'rbac.authorization.k8s.io',
+    resource: 'roles',
+    names: [TENANT_KINDS_ROLE],
+    verbs: ['bind'],
+    why: 'gives a peer that Role of its tenant',
+  },
+  {
+    group: 'authorization.k8s.io',
+    resource: 'selfsubjectrulesreviews',
+    verbs: ['create'],
+    why: 'which rights to further kinds people have given it to pass on',
+  },
+  {
+    group: 'tributary.dev',
+    resource: 'tunnels',
+    verbs: ['list', 'watch'],
+    why: "as what we see a peer's addresses, and whether packets get through to it",
+  },
+  {
+    group: 'discovery.k8s.io',
+    resource: 'endpointslices',
+    verbs: ['list', 'watch', 'update'],
+    why: "withholds a peer's endpoints while its tunnel is down; writes are fenced to those that peers have made, in tenants",
+  },
+  {
+    group: 'flowcontrol.apiserver.k8s.io',
+    resource: 'flowschemas',
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+    why: 'bounds what a peer may ask of the API server; fenced to those of peers',
+  },
+];
 
 /** For the whole cluster: what peers use over all their namespaces. Pods are watched for the offer anyway. */
 export const GUESTS_RIGHTS: readonly Right[] = [

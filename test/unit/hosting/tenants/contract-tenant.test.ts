@@ -4,6 +4,7 @@ import { draftContract } from '../../../../src/peering/contract.ts';
 import { jsonContains } from '../../../../src/lib/equality.ts';
 import * as rights from '../../../../src/peering/lending/rights.ts';
 import { forgeHostingBase } from '../../../../src/hosting/base-objects.ts';
+import { TENANT_RIGHTS } from '../../../../src/hosting/rights.ts';
 import { forgeContractTenant, type ContractTenant } from '../../../../src/hosting/tenants/contract-tenant.ts';
 import { NOW_MS, anOffer } from '../../peering/support/offers.ts';
 import { tenantPolicyLines } from './support/tenant-policy-names.ts';
@@ -179,12 +180,12 @@ test('an object that has all of the manifest is as wanted, whatever else it has'
 test('rights: no right twice, each with its reason, no Secret cluster-wide, two roles to be given away', () => {
   const tables = Object.values(rights).filter(Array.isArray) as (typeof rights.LENDING_CLUSTER_RIGHTS)[];
   expect(tables).toHaveLength(4);
-  for (const table of tables) {
+  const cluster = [...rights.LENDING_CLUSTER_RIGHTS, ...TENANT_RIGHTS];
+  for (const table of [...tables, cluster]) {
     const lines = table.map(({ group, resource, names }) => `${group}/${resource} ${names?.join() ?? ''}`);
     expect(new Set(lines).size).toBe(lines.length);
     expect(table.filter(({ why }) => why.length < 15)).toEqual([]);
   }
-  const cluster = rights.LENDING_CLUSTER_RIGHTS;
   expect(cluster.filter(({ resource }) => /secrets|token|configmaps|^pods./.test(resource))).toEqual([]);
   // Ends what is left of a tenant; makes, changes and watches no pod.
   const onPods = cluster.filter(({ resource }) => resource === 'pods').flatMap(({ verbs }) => verbs);
