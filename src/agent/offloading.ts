@@ -5,7 +5,7 @@ import type { ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Offloading } from '../offloading/offloading.ts';
-import type { Standing } from '../offloading/ports.ts';
+import type { PeerNamespaces } from '../offloading/view.ts';
 import { Release } from '../offloading/release/release.ts';
 import { Remake } from '../offloading/release/remake.ts';
 import type { AgentParts } from './parts.ts';
@@ -24,7 +24,7 @@ export interface NamespaceStretchOptions {
   /** What else API servers ask, at the same listener. */
   guests?: HookPart;
   /** Borrowing, which may be made after this. */
-  standing: Standing;
+  peerNamespaces: PeerNamespaces;
 }
 
 /** What stretches namespaces over clusters: the controller, the webhook, and the release of pods that find no place. */
@@ -37,7 +37,7 @@ export class NamespaceStretch {
 
   constructor(options: NamespaceStretchOptions) {
     this.#options = options;
-    const { parts, home: client, caches, events, metrics, standing } = options;
+    const { parts, home: client, caches, events, metrics, peerNamespaces } = options;
     const { clock, log, config } = parts;
     const { systemNamespace, offloadNamespaces: selector, drainSeconds } = config;
     const common = { client, caches, clock, log, metrics, events };
@@ -47,8 +47,8 @@ export class NamespaceStretch {
       ...common,
       ownSystemNamespace: systemNamespace,
       ...(selector !== undefined && { selector }),
-      standing,
-      remaker: remake,
+      peerNamespaces,
+      remake,
       budgetsForMs: drainSeconds * 1000,
     });
     this.#release = new Release({ ...common, offloadings: this.offloading, systemNamespace, remake });

@@ -250,8 +250,8 @@ export class Peering {
         pods: this.#stock.pods,
         tenants: this.#lending.tenants,
       }),
-      standing: {
-        standing: (clusterID, namespace) => this.#borrowing.standing(clusterID, namespace),
+      peerNamespaces: {
+        stateOf: (clusterID, namespace) => this.#borrowing.standing(clusterID, namespace),
         isNamed: (clusterID, namespace) => this.#borrowing.isNamed(clusterID, namespace),
         onChange: (listener) => this.#borrowing.onChange(listener),
       },

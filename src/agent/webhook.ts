@@ -17,7 +17,7 @@ import type { ControllerMetrics } from '../kube/controller.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { admit } from '../offloading/admission/decide.ts';
-import type { VirtualPlace } from '../offloading/admission/own-nodes.ts';
+import type { SelectedNode } from '../offloading/admission/avoid.ts';
 import { nodeLabelsOf } from '../api/node-labels.ts';
 import type { WebhookSubject } from '../certificates/webhook/authority.ts';
 import { WebhookCertificates } from '../certificates/webhook/certificates.ts';
@@ -147,7 +147,7 @@ function homePart({ parts, offloadings }: WebhookOptions): HookPart {
   };
 }
 
-const placeOf = (virtualNode: VirtualNode): VirtualPlace => ({
+const placeOf = (virtualNode: VirtualNode): SelectedNode => ({
   name: virtualNode.metadata.name,
   labels: nodeLabelsOf(virtualNode),
 });

@@ -20,8 +20,13 @@ import {
   GATEWAY_SYSTEM_RIGHTS,
 } from '../network/gateway/rights.ts';
 import { NODE_RIGHTS, NODE_SYSTEM_RIGHTS } from '../network/node/rights.ts';
-import { RELEASE_EVENT_RIGHTS, RELEASE_RIGHTS, RELEASE_SYSTEM_RIGHTS } from '../offloading/release/rights.ts';
-import { OFFLOAD_EVENT_RIGHTS, OFFLOAD_RIGHTS } from '../offloading/rights.ts';
+import {
+  OFFLOAD_EVENT_RIGHTS,
+  OFFLOAD_RIGHTS,
+  RELEASE_EVENT_RIGHTS,
+  RELEASE_RIGHTS,
+  RELEASE_SYSTEM_RIGHTS,
+} from '../offloading/rights.ts';
 import {
   BORROWING_CLUSTER_RIGHTS,
   BORROWING_EVENT_RIGHTS,

@@ -16,15 +16,23 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { Listeners } from '../lib/listeners.ts';
 import type { Logger } from '../lib/log.ts';
-import { Departures } from './departures.ts';
-import { NamespacePods, type Remaker } from './pods.ts';
-import type { Standing } from './ports.ts';
+import { Drains } from './drain.ts';
+import { NamespacePods } from './pods.ts';
 import { Reconciler } from './reconciler.ts';
-import { refusalOf } from './refusal.ts';
-import { isSelected, names, providerOf } from './selection.ts';
-import { ShortFormKeeper } from './short-form-keeper.ts';
-import { clustersIn, namespaceOf, View } from './view.ts';
+import type { Remake } from './release/remake.ts';
+import { ShortFormReconciler } from './short-form.ts';
+import {
+  clustersIn,
+  isSelected,
+  looksAfter,
+  namespaceOf,
+  providerOf,
+  whyNotOffloadable,
+  type PeerNamespaces,
+  View,
+} from './view.ts';
 
 export interface OffloadingOptions {
   client: KubeClient;
@@ -36,9 +44,9 @@ export interface OffloadingOptions {
   ownSystemNamespace: string;
   /** Namespaces that are offloaded as if they were labelled one by one. */
   selector?: LabelSelector;
-  standing: Standing;
-  remaker: Remaker;
-  /** How long PodDisruptionBudgets hold up what has to leave, milliseconds. Default 300 000. */
+  peerNamespaces: PeerNamespaces;
+  remake: Remake;
+  /** How long PodDisruptionBudgets may hold up a drain, milliseconds. Default 300 000. */
   budgetsForMs?: number;
 }
 
@@ -46,8 +54,8 @@ const CONCURRENCY = 4;
 const BUDGETS_FOR_MS = 300_000;
 
 /**
- * Which namespaces stretch over which clusters: keeps NamespaceOffloadings and their status, and tells peering, the
- * webhook and the release of pods what is in effect.
+ * Which namespaces are offloaded to which clusters: maintains NamespaceOffloadings and their status, and tells peering,
+ * the webhook and the release of pods what is in effect.
  *
  *     made ─▶ finalizer ─▶ in effect: asked for at providers, mapped, pods let out
  *       deleted, or cluster no longer selected ─▶ pods end there ─▶ mapping goes ─▶ entry, finalizer go
@@ -58,26 +66,27 @@ export class Offloading {
   readonly #options: OffloadingOptions;
   readonly #namespaces: Cache<Namespace>;
   readonly #view: View;
-  readonly #departures: Departures;
+  readonly #drains: Drains;
   readonly #controller: Controller;
   readonly #shortForm: Controller;
-  readonly #listeners = new Set<() => void>();
-  /** Answers of `of` since the last change: it is asked for each namespace of a cluster. */
+  readonly #listeners = new Listeners();
+  readonly onChange: Listeners['add'] = this.#listeners.add;
+  /** Answers of `of` since the last change; it is called once for each namespace of a cluster. */
   readonly #wanted = new Map<string, readonly OffloadedNamespace[]>();
 
   constructor(options: OffloadingOptions) {
     this.#options = options;
-    const { caches: shared, clock, ownSystemNamespace: systemNamespace, standing } = options;
+    const { caches: shared, clock, ownSystemNamespace: systemNamespace, peerNamespaces } = options;
     this.offloadings = shared.of(namespaceOffloadings);
     this.virtualNodes = shared.of(virtualNodes, { name: 'cache of selected virtualnodes' });
     this.#namespaces = shared.of(namespaces);
-    this.#departures = new Departures(clock);
+    this.#drains = new Drains(clock);
     const caches = {
       offloadings: this.offloadings,
       virtualNodes: this.virtualNodes,
       namespaces: this.#namespaces,
     };
-    this.#view = new View({ ...caches, systemNamespace, standing });
+    this.#view = new View({ ...caches, systemNamespace, peerNamespaces });
     this.#controller = this.#makeController();
     this.#shortForm = this.#makeShortForm();
     this.#listen();
@@ -88,15 +97,15 @@ export class Offloading {
   }
 
   actors(): Component[] {
-    return [this.#standings(), this.#shortForm, this.#controller];
+    return [this.#peerAnswers(), this.#shortForm, this.#controller];
   }
 
-  /** Whether what `of` does not name is known not to be wanted. */
+  /** Whether the caches are complete, so that what `of` does not name is not wanted. */
   get synced(): boolean {
     return this.offloadings.synced && this.virtualNodes.synced && this.#namespaces.synced;
   }
 
-  /** What is to be mapped to that provider; while pods end there, that stays as it is. */
+  /** What is to be mapped to that provider. It stays mapped while pods end there. */
   of(clusterID: string): readonly OffloadedNamespace[] {
     const known = this.#wanted.get(clusterID);
     if (known !== undefined) return known;
@@ -108,18 +117,13 @@ export class Offloading {
     return wanted;
   }
 
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** In effect: undefined also where it is being deleted, or where the namespace never leaves the cluster. */
+  /** In effect only: undefined also where it is being deleted, or where the namespace never leaves the cluster. */
   offloadingOf(namespace: string): NamespaceOffloading | undefined {
     const offloading = this.#view.offloading(namespace);
     return offloading !== undefined && this.#view.isInEffect(offloading) ? offloading : undefined;
   }
 
-  /** Those in effect. */
+  /** Those that are in effect. */
   all(): NamespaceOffloading[] {
     return [...this.offloadings.list()].filter((offloading) => this.#view.isInEffect(offloading));
   }
@@ -137,26 +141,26 @@ export class Offloading {
   #isWanted(offloading: NamespaceOffloading, clusterID: string, own: readonly VirtualNode[]): boolean {
     const { uid, finalizers = [] } = offloading.metadata;
     if (this.#view.isInEffect(offloading) && own.some((one) => isSelected(offloading, one))) return true;
-    // Being left: kept until its pods have ended, and not brought back where it has gone already.
+    // Being drained: the mapping stays until the pods have ended, and is not made again where it is already gone.
     return (
       finalizers.includes(FINALIZER_OFFLOADING) &&
       clustersIn(offloading).includes(clusterID) &&
-      !this.#departures.isEmpty(uid, clusterID) &&
-      own.some(({ spec }) => names({ spec }, namespaceOf(offloading)))
+      !this.#drains.isEmpty(uid, clusterID) &&
+      own.some(({ spec }) => looksAfter({ spec }, namespaceOf(offloading)))
     );
   }
 
   #makeController(): Controller {
-    const { client, clock, log, events, metrics, remaker, budgetsForMs = BUDGETS_FOR_MS } = this.#options;
+    const { client, clock, log, events, metrics, remake, budgetsForMs = BUDGETS_FOR_MS } = this.#options;
     const reconciler = new Reconciler({
       client,
       clock,
       log: log.named('offloading'),
       events,
       view: this.#view,
-      pods: new NamespacePods({ client, clock, events, remaker }),
+      pods: new NamespacePods({ client, clock, events, remake }),
       budgetsForMs,
-      departures: this.#departures,
+      drains: this.#drains,
       changed: () => this.#changed(),
     });
     return new Controller({
@@ -171,16 +175,16 @@ export class Offloading {
 
   #makeShortForm(): Controller {
     const { client, clock, log, events, metrics, selector } = this.#options;
-    const keeper = new ShortFormKeeper({ client, events, view: this.#view, selector });
+    const reconciler = new ShortFormReconciler({ client, events, view: this.#view, selector });
     this.#namespaces.onChange((_name, current, previous) => {
       if (previous !== undefined && current?.metadata.uid !== previous.metadata.uid) {
-        keeper.forget(previous.metadata.uid);
+        reconciler.forget(previous.metadata.uid);
       }
     });
     return new Controller({
       name: 'offloading-short-form',
       concurrency: CONCURRENCY,
-      reconcile: async (namespace, { signal }) => keeper.reconcile(namespace, signal),
+      reconcile: async (namespace, { signal }) => reconciler.reconcile(namespace, signal),
       clock,
       log,
       ...(metrics && { metrics }),
@@ -192,7 +196,7 @@ export class Offloading {
       const namespace = namespaceOf((current ?? previous) as NamespaceOffloading);
       this.#controller.add(namespace);
       this.#shortForm.add(namespace);
-      if (!deepEqual(wishOf(current), wishOf(previous))) this.#changed();
+      if (!deepEqual(actedOn(current), actedOn(previous))) this.#changed();
     });
     this.virtualNodes.onChange((_key, current, previous) => {
       if (deepEqual(factsOf(current), factsOf(previous))) return;
@@ -202,21 +206,21 @@ export class Offloading {
     this.#namespaces.onChange((name, current, previous) => {
       this.#shortForm.add(name);
       const { ownSystemNamespace } = this.#options;
-      const standing = (one?: KubeObject): unknown =>
-        one && [one.metadata.uid, one.metadata.deletionTimestamp, refusalOf(one, ownSystemNamespace)];
-      if (deepEqual(standing(current), standing(previous))) return;
+      const relevant = (one?: KubeObject): unknown =>
+        one && [one.metadata.uid, one.metadata.deletionTimestamp, whyNotOffloadable(one, ownSystemNamespace)];
+      if (deepEqual(relevant(current), relevant(previous))) return;
       this.#controller.add(name);
       if (this.#view.offloading(name) !== undefined) this.#changed();
     });
   }
 
-  /** Peering's answers; it may be made after us. */
-  #standings(): Component {
+  /** Follows what peering says. A component, since peering may be made after this. */
+  #peerAnswers(): Component {
     let end: (() => void) | undefined;
     return {
       name: 'offloading: answers of providers',
       start: async () => {
-        end = this.#options.standing.onChange(() => this.#addAll());
+        end = this.#options.peerNamespaces.onChange(() => this.#addAll());
         this.#addAll();
         await Promise.resolve();
       },
@@ -233,7 +237,7 @@ export class Offloading {
 
   #changed(): void {
     this.#wanted.clear();
-    for (const listener of this.#listeners) listener();
+    this.#listeners.tell();
   }
 }
 
@@ -244,8 +248,8 @@ function wantedOf(offloading: NamespaceOffloading): OffloadedNamespace {
   return { homeNamespace, ...(name !== undefined && { remoteName: name }), reflection };
 }
 
-/** What others act on; the rest of the status is for people. */
-const wishOf = (offloading: NamespaceOffloading | undefined): unknown =>
+/** The fields that others act on; the rest of the status is for people. */
+const actedOn = (offloading: NamespaceOffloading | undefined): unknown =>
   offloading && [
     offloading.metadata.uid,
     offloading.metadata.deletionTimestamp,

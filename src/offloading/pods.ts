@@ -1,65 +1,49 @@
 import type { LabelSelector } from '../api/label-selector.ts';
+import { ANNOTATION_STRATEGY, LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../api/names.ts';
+import { controllerOf, isFinished, isOfDaemonSet } from '../api/pod.ts';
 import { pods } from '../api/resources.ts';
-import type { Pod } from '../api/wire.ts';
+import type { Pod, Toleration } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage, ignoring } from '../lib/errors.ts';
-import { earlyMessage, isTooEarly } from './early.ts';
-import { farewellOf, type LeavingContext } from './leaving.ts';
+import { drainAction, type DrainContext } from './drain.ts';
+import type { Remake } from './release/remake.ts';
 
-/** Makes pods anew that nobody would replace, whatever becomes of this process (release/remake.ts). */
-export interface Remaker {
-  /** Resolves when it is certain that the pod will be deleted and made anew, as it was before admission. */
-  begin(
-    pod: Pod,
-    options: {
-      from: string;
-      unlessStarted: boolean;
-      clusterSelector?: LabelSelector;
-      budgetsUntil?: number;
-      signal: AbortSignal;
-    },
-  ): Promise<unknown>;
-  /** Whether pods of that namespace are still to be made anew. */
-  pending(namespace: string): boolean;
-}
-
-export interface NamespacePodsOptions {
+interface NamespacePodsOptions {
   client: KubeClient;
   clock: Clock;
   events: EventRecorder;
-  remaker: Remaker;
+  remake: Pick<Remake, 'begin' | 'pending'>;
 }
 
-export interface FarewellOptions extends LeavingContext {
+interface DrainOptions extends DrainContext {
   namespace: string;
-  /** Of the NamespaceOffloading; what the webhook has put into pods. */
+  /** Of the NamespaceOffloading, as the webhook has put it into pods. */
   clusterSelector: LabelSelector | undefined;
-  /** Name of the VirtualNode of a Node. */
+  /** Name of the VirtualNode that a Node comes from. */
   virtualNodeOf: (nodeName: string) => string;
-  /** Its pods are being deleted by others, and none can be made. */
+  /** Others are deleting its pods, and no new pod can be made. */
   isTerminating: boolean;
-  /** For so long after `since`, PodDisruptionBudgets are honoured. */
+  /** PodDisruptionBudgets are honoured for so long after `since`, milliseconds. */
   budgetsForMs: number;
   signal: AbortSignal;
 }
 
-/** Pods that have to leave and are still there: on their way, or held. */
-export interface Leaving {
+/** Pods that have to go and are still there. */
+export interface DrainResult {
   pods: Pod[];
+  /** Those that a PodDisruptionBudget holds up. */
   held: readonly Held[];
 }
 
 const PAGE = 500;
 const AT_ONCE = 8;
-/** Each event is a write; whoever has more pods than this knows after so many. */
+/** Each event is a write, and so many of them are enough to be noticed. */
 const MAX_NOTICES = 100;
 
-/**
- * Pods of one namespace, read when they are needed: that is seldom, and a cache of all pods of a cluster is large.
- */
+/** Pods of a namespace. They are read when needed: that is seldom, and a cache of all pods of a cluster is large. */
 export class NamespacePods {
   readonly #options: NamespacePodsOptions;
   readonly #evictions: Evictions;
@@ -69,31 +53,31 @@ export class NamespacePods {
     this.#evictions = new Evictions(options);
   }
 
-  /** Ends the pods that have to leave, as their budgets allow; one look, which waits for nobody. */
-  async sendHome({ namespace, signal, ...options }: FarewellOptions): Promise<Leaving> {
-    const leaving = await this.#select(namespace, signal, (pod) => farewellOf(pod, options) !== 'Stay');
-    if (options.isTerminating) return { pods: leaving, held: [] };
+  /** Ends the pods that have to go, as their budgets allow: one pass, which does not wait. */
+  async drain({ namespace, signal, ...options }: DrainOptions): Promise<DrainResult> {
+    const going = await this.#select(namespace, signal, (pod) => drainAction(pod, options) !== 'Stay');
+    if (options.isTerminating) return { pods: going, held: [] };
     const held: Held[] = [];
-    const fresh = leaving.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const fresh = going.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     for (let at = 0; at < fresh.length; at += AT_ONCE) {
       const some = fresh.slice(at, at + AT_ONCE);
       const answers = await Promise.all(
-        some.map(async (pod) => this.#trySendOne(pod, { ...options, signal })),
+        some.map(async (pod) => this.#tryDrainOne(pod, { ...options, signal })),
       );
       held.push(...answers.filter((answer) => answer !== undefined));
     }
-    return { pods: leaving, held };
+    return { pods: going, held };
   }
 
-  /** Whether pods that were sent home are still on their way. */
-  isReturning(namespace: string): boolean {
-    return this.#options.remaker.pending(namespace);
+  /** Whether drained pods are still to be made anew. */
+  isRemaking(namespace: string): boolean {
+    return this.#options.remake.pending(namespace);
   }
 
-  /** A pod that cannot be ended, which its maker may have seen to, must keep neither the others nor the whole. */
-  async #trySendOne(pod: Pod, options: Omit<FarewellOptions, 'namespace'>): Promise<Held | undefined> {
+  /** A pod that cannot be ended (its owner may have made it so) must hold up neither the other pods nor the whole drain. */
+  async #tryDrainOne(pod: Pod, options: Omit<DrainOptions, 'namespace'>): Promise<Held | undefined> {
     try {
-      return await this.#sendOne(pod, options);
+      return await this.#drainOne(pod, options);
     } catch (error) {
       if (options.signal.aborted) throw error;
       const subject = { ...pod, apiVersion: 'v1', kind: 'Pod' };
@@ -103,14 +87,14 @@ export class NamespacePods {
     }
   }
 
-  async #sendOne(pod: Pod, options: Omit<FarewellOptions, 'namespace'>): Promise<Held | undefined> {
-    const { remaker, clock } = this.#options;
+  async #drainOne(pod: Pod, options: Omit<DrainOptions, 'namespace'>): Promise<Held | undefined> {
+    const { remake, clock } = this.#options;
     const { signal, clusterSelector, since, budgetsForMs, onRemoval } = options;
-    const isRemade = farewellOf(pod, options) === 'Remake';
+    const isRemade = drainAction(pod, options) === 'Remake';
     const budgetsUntil = since + budgetsForMs;
-    // Who asks for the end of the pods asks for no replacement that could be waited for.
+    // With onRemoval End nobody wants a replacement, so no budget could be waited for.
     if (onRemoval !== 'End') {
-      // Of a pod that is made anew, the eviction itself is the journal's: else a kill between the two would lose it.
+      // A pod that is made anew is evicted by its journal: evicted here, it would be lost if this process were killed next.
       const held = await this.#evictions.one(pod, signal, { dryRun: isRemade });
       if (held === undefined && !isRemade) return undefined;
       if (held !== undefined && clock.now() < budgetsUntil) return this.#tellHeld(held, budgetsUntil);
@@ -120,7 +104,7 @@ export class NamespacePods {
     if (isRemade) {
       const from = options.virtualNodeOf(pod.spec?.nodeName ?? '');
       const taken = clusterSelector === undefined ? {} : { clusterSelector };
-      await remaker.begin(pod, { from, unlessStarted: false, ...taken, budgetsUntil, signal });
+      await remake.begin(pod, { from, unlessStarted: false, ...taken, budgetsUntil, signal });
       return undefined;
     }
     await this.#delete(pod, signal);
@@ -140,26 +124,29 @@ export class NamespacePods {
 
   async #delete(pod: Pod, signal: AbortSignal): Promise<void> {
     const { uid } = pod.metadata;
-    // Another one under its name is looked at when it is listed.
+    // Another pod of that name is judged when it is listed.
     await this.#options.client
       .delete(pods, pod.metadata, { uid, signal })
       .catch(ignoring('NotFound', 'Conflict'));
   }
 
-  /** Tells those that were made too early, but not the ones in `told`. Returns how many there are; adds them to `told`. */
-  async tellEarly(namespace: string, told: Set<string>, signal: AbortSignal): Promise<number> {
-    const early = await this.#select(
+  /**
+   * Tells, by events, the pods that were made before the namespace was offloaded, except those in `told`. Adds them to
+   * `told` and returns how many there are.
+   */
+  async tellPredating(namespace: string, told: Set<string>, signal: AbortSignal): Promise<number> {
+    const found = await this.#select(
       namespace,
       signal,
-      (pod) => isTooEarly(pod) && !told.has(pod.metadata.uid),
+      (pod) => predatesOffloading(pod) && !told.has(pod.metadata.uid),
     );
-    for (const [index, pod] of early.entries()) {
+    for (const [index, pod] of found.entries()) {
       told.add(pod.metadata.uid);
       if (index >= MAX_NOTICES) continue;
       const subject = { ...pod, apiVersion: 'v1', kind: 'Pod' };
-      this.#options.events.event(subject, 'Warning', NOT_OFFLOADED, earlyMessage(pod));
+      this.#options.events.event(subject, 'Warning', NOT_OFFLOADED, predatesMessage(pod));
     }
-    return early.length;
+    return found.length;
   }
 
   async #select(namespace: string, signal: AbortSignal, wanted: (pod: Pod) => boolean): Promise<Pod[]> {
@@ -177,5 +164,51 @@ export const NOT_OFFLOADED = 'NotOffloaded';
 const HELD_BY_BUDGET = 'HeldByBudget';
 const WHY = 'its namespace leaves the cluster that it runs in';
 
-/** Reason of the event on a pod that had to leave and could not be deleted, or not be kept to be made anew. */
+/** Reason of the event on a pod that had to go and could be neither deleted nor recorded to be made anew. */
 const NOT_BROUGHT_HOME = 'NotBroughtHome';
+
+const MIRROR = 'kubernetes.io/config.mirror';
+
+/** Whether a pod has to stay on real nodes only because it was made before its namespace was offloaded. Pure. */
+export function predatesOffloading(pod: Pod): boolean {
+  const { metadata, spec } = pod;
+  return (
+    !isOfDaemonSet(pod) &&
+    !isFinished(pod) &&
+    metadata.deletionTimestamp === undefined &&
+    metadata.labels?.[LABEL_OFFLOAD] !== 'false' &&
+    metadata.annotations?.[ANNOTATION_STRATEGY] === undefined &&
+    metadata.annotations?.[MIRROR] === undefined &&
+    !(spec?.tolerations ?? []).some(tolerates)
+  );
+}
+
+const tolerates = ({ key, operator, effect }: Toleration): boolean =>
+  (key === TAINT_VIRTUAL_NODE || (key === undefined && operator === 'Exists')) &&
+  (effect === undefined || effect === '' || effect === 'NoSchedule');
+
+/** One line for people: why the pod stays on real nodes, and what to do. */
+export function predatesMessage(pod: Pod): string {
+  return `made before its namespace was offloaded, so it stays on real nodes; ${remedyFor(pod)}`;
+}
+
+function remedyFor(pod: Pod): string {
+  const { name, namespace = '', labels = {} } = pod.metadata;
+  const owner = controllerOf(pod);
+  const restart = (kind: string, of: string): string =>
+    `to let it go, run \`kubectl -n ${namespace} rollout restart ${kind} ${of}\``;
+  const hash = labels['pod-template-hash'];
+  if (owner === undefined) {
+    return `to let it go, delete it and make it again: kubectl -n ${namespace} delete pod ${name}`;
+  }
+  switch (owner.kind) {
+    case 'ReplicaSet':
+      return hash !== undefined && owner.name.endsWith(`-${hash}`)
+        ? restart('deployment', owner.name.slice(0, -hash.length - 1))
+        : `to let it go, delete it, and ReplicaSet ${owner.name} makes another`;
+    case 'StatefulSet':
+      return restart('statefulset', owner.name);
+    default:
+      return `to let it go, delete it, and ${owner.kind} ${owner.name} makes another`;
+  }
+}

@@ -1,8 +1,12 @@
 import { withCondition } from '../api/conditions.ts';
 import { MAX_NAMESPACES } from '../api/limits.ts';
 import { FINALIZER_OFFLOADING } from '../api/names.ts';
-import { NAMESPACE_OFFLOADING_CONDITIONS, namespaceOffloadings } from '../api/namespace-offloading.ts';
-import type { NamespaceOffloading, OffloadedCluster } from '../api/namespace-offloading.ts';
+import {
+  NAMESPACE_OFFLOADING_CONDITIONS,
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  type OffloadedCluster,
+} from '../api/namespace-offloading.ts';
 import { API_VERSION } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -13,12 +17,10 @@ import { addFinalizer, removeFinalizer } from '../kube/finalizers.ts';
 import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Logger } from '../lib/log.ts';
-import { type Departures, LOOK_MS, lookAfterMs } from './departures.ts';
-import type { LeftNodes } from './leaving.ts';
-import { type Leaving, NOT_OFFLOADED, type NamespacePods } from './pods.ts';
-import { newsOf, readyOf } from './verdict.ts';
-import { clustersIn, namespaceOf, type View } from './view.ts';
-import { clusterOf } from './selection.ts';
+import { type Drains, type DrainedNodes, LOOK_MS, nextLookMs } from './drain.ts';
+import { type DrainResult, type NamespacePods, NOT_OFFLOADED } from './pods.ts';
+import { eventsFor, readyCondition } from './status.ts';
+import { clusterOf, clustersIn, namespaceOf, type View } from './view.ts';
 
 export interface ReconcilerOptions {
   client: KubeClient;
@@ -27,32 +29,32 @@ export interface ReconcilerOptions {
   events: EventRecorder;
   view: View;
   pods: NamespacePods;
-  departures: Departures;
-  /** How long PodDisruptionBudgets hold up what has to leave, milliseconds. */
+  drains: Drains;
+  /** How long PodDisruptionBudgets may hold up a drain, milliseconds. */
   budgetsForMs: number;
-  /** What `of` answers has changed without a change in any cache. */
+  /** Called when the answers of `Offloading.of` have changed without a change in any cache. */
   changed: () => void;
 }
 
-/** After so long it is not waited any more for what the other side would have to do. */
-const LEAVE_LIMIT_MS = 120_000;
-/** Beyond the limit, a pod is given the time that it has asked for; more than so long it is not. */
+/** What the other side has to do is waited for at most so long. */
+const DRAIN_LIMIT_MS = 120_000;
+/** Beyond that limit a pod gets the grace period that it asked for, but at most this. */
 const MAX_GRACE_MS = 600_000;
-/** Until then the webhook may not have been asked about new pods. */
+/** For so long after the creation of a NamespaceOffloading, the webhook may not yet be asked about new pods. */
 const SETTLE_MS = 5000;
 
 interface LeftBehind {
-  /** Clusters. */
+  /** Clusters that still have the mapping. */
   mapped: readonly string[];
-  /** Of pods. */
+  /** Pods that have not ended. */
   count: number;
-  isReturning: boolean;
+  isRemaking: boolean;
 }
 
-/** Makes the status of one NamespaceOffloading true, and ends what has to end. Keys are namespaces. */
+/** Keeps the status of one NamespaceOffloading true, and drains what it no longer uses. Keys are namespaces. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
-  /** UIDs of pods that were told that they were made too early, by UID of the NamespaceOffloading that is still young. */
+  /** UIDs of pods that have had the event NotOffloaded, by UID of the NamespaceOffloading, as long as that is young. */
   readonly #told = new Map<string, Set<string>>();
 
   constructor(options: ReconcilerOptions) {
@@ -66,29 +68,31 @@ export class Reconciler {
     const { deletionTimestamp, finalizers = [] } = offloading.metadata;
     const isKept = finalizers.includes(FINALIZER_OFFLOADING);
     if (deletionTimestamp !== undefined) return isKept ? this.#remove(offloading, signal) : {};
-    if (!isKept && view.refusal(namespace) === undefined && !view.isTerminating(namespace)) {
+    if (!isKept && view.whyNotOffloadable(namespace) === undefined && !view.isTerminating(namespace)) {
       await addFinalizer(client, namespaceOffloadings, offloading, {
         finalizer: FINALIZER_OFFLOADING,
         signal,
       });
       return {};
     }
-    const early = await this.#tellEarly(offloading, signal);
-    const still = await this.#leave(offloading, signal);
-    await this.#writeStatus(offloading, view.entries(offloading, still), { signal });
-    return still.length > 0 ? { requeueAfterMs: this.#lookAfterMs(offloading, still) } : early;
+    const predating = await this.#tellPredating(offloading, signal);
+    const places = await this.#drainLeft(offloading, signal);
+    await this.#writeStatus(offloading, view.entries(offloading, places), { signal });
+    if (places.length === 0) return predating;
+    const { drains, clock } = this.#options;
+    return { requeueAfterMs: nextLookMs(clock.now() - drains.latestSince(offloading.metadata.uid, places)) };
   }
 
   /** The object is gone. */
   #forget(): ReconcileResult {
     const uids = new Set([...this.#options.view.offloadings()].map(({ metadata }) => metadata.uid));
-    this.#options.departures.retain(uids);
+    this.#options.drains.retain(uids);
     for (const uid of this.#told.keys()) if (!uids.has(uid)) this.#told.delete(uid);
     return {};
   }
 
-  /** Once for each object: when it has no status yet, and again when the webhook must have heard of it. */
-  async #tellEarly(offloading: NamespaceOffloading, signal: AbortSignal): Promise<ReconcileResult> {
+  /** Twice for each object: while it has no status yet, and when the webhook must have been told of it. */
+  async #tellPredating(offloading: NamespaceOffloading, signal: AbortSignal): Promise<ReconcileResult> {
     const { view, pods, clock, events } = this.#options;
     const { uid, creationTimestamp } = offloading.metadata;
     const isFirst = offloading.status?.observedGeneration === undefined;
@@ -97,7 +101,7 @@ export class Reconciler {
     const told = this.#told.get(uid) ?? new Set<string>();
     const waitMs = Date.parse(creationTimestamp) + SETTLE_MS - clock.now();
     if (isFirst || waitMs <= 0) {
-      const count = await pods.tellEarly(namespaceOf(offloading), told, signal);
+      const count = await pods.tellPredating(namespaceOf(offloading), told, signal);
       if (count > 0) {
         const message = `${count} pods were made before the namespace was offloaded and stay on real nodes; an event on each says how to let it go`;
         events.event(subjectOf(offloading), 'Normal', NOT_OFFLOADED, message);
@@ -111,43 +115,37 @@ export class Reconciler {
     return {};
   }
 
-  /** Ends the pods in places that are left. Returns the places that are not finished with. */
-  async #leave(offloading: NamespaceOffloading, signal: AbortSignal): Promise<string[]> {
-    const { view, departures } = this.#options;
+  /** Drains the places that are no longer selected. Returns those that are not finished. */
+  async #drainLeft(offloading: NamespaceOffloading, signal: AbortSignal): Promise<string[]> {
+    const { view, drains } = this.#options;
     const namespace = namespaceOf(offloading);
     const { uid } = offloading.metadata;
     const clusters = view.leftBy(offloading).filter((cluster) => view.virtualNodesOf(cluster).length > 0);
     const present = [...clusters, ...view.siblingsLeftBy(offloading)];
-    departures.begin(uid, present);
-    // What has been emptied once stays so: pods that somebody sends there afterwards are none of ours.
-    const full = present.filter((place) => !departures.isEmpty(uid, place));
-    const since = Math.max(...full.map((place) => departures.since(uid, place) ?? 0));
+    drains.set(uid, present);
+    // A place that was empty once stays so: pods that somebody puts there afterwards are not ours to end.
+    const full = present.filter((place) => !drains.isEmpty(uid, place));
+    const since = drains.latestSince(uid, full);
     const remaining =
       full.length === 0
         ? []
-        : (await this.#sendHome(offloading, full, { since, isRemoved: false, signal })).pods;
-    this.#empty(offloading, full, remaining);
+        : (await this.#drain(offloading, full, { since, isRemoved: false, signal })).pods;
+    this.#setEmpty(offloading, full, remaining);
     return present.filter((place) => {
-      const emptyMs = departures.emptyForMs(uid, place);
-      return emptyMs === undefined || (view.isMapped(namespace, place) && emptyMs < LEAVE_LIMIT_MS);
+      const emptyMs = drains.emptyForMs(uid, place);
+      return emptyMs === undefined || (view.isMapped(namespace, place) && emptyMs < DRAIN_LIMIT_MS);
     });
   }
 
-  #lookAfterMs({ metadata: { uid } }: NamespaceOffloading, places: readonly string[]): number {
-    const { departures, clock } = this.#options;
-    const latest = Math.max(...places.map((place) => departures.since(uid, place) ?? 0));
-    return lookAfterMs(clock.now() - latest);
-  }
-
-  async #sendHome(
+  async #drain(
     offloading: NamespaceOffloading,
     places: readonly string[],
     options: { since: number; isRemoved: boolean; signal: AbortSignal },
-  ): Promise<Leaving> {
+  ): Promise<DrainResult> {
     const { view, pods, budgetsForMs } = this.#options;
     const namespace = namespaceOf(offloading);
     const { onRemoval = 'Return', clusterSelector } = offloading.spec;
-    return pods.sendHome({
+    return pods.drain({
       ...options,
       namespace,
       nodes: view.nodesOf(offloading, places),
@@ -159,38 +157,38 @@ export class Reconciler {
     });
   }
 
-  /** From then on the mapping may go. */
-  #empty(offloading: NamespaceOffloading, places: readonly string[], remaining: readonly Pod[]): void {
-    const { view, departures, changed } = this.#options;
+  /** Records the places that have none of the remaining pods: their mapping may go. */
+  #setEmpty(offloading: NamespaceOffloading, places: readonly string[], remaining: readonly Pod[]): void {
+    const { view, drains, changed } = this.#options;
     const { uid } = offloading.metadata;
     const news = places
       .filter((place) => !isIn(view.nodesOf(offloading, [place]), remaining))
-      .filter((place) => departures.empty(uid, place));
+      .filter((place) => drains.setEmpty(uid, place));
     if (news.length > 0) changed();
   }
 
-  /** Pods first, then the mapping, then the object; each at most until the limit. */
+  /** Pods end first, then the mapping goes, then the object; each step waits at most until the limit. */
   async #remove(offloading: NamespaceOffloading, signal: AbortSignal): Promise<ReconcileResult> {
-    const { view, departures, clock, client, pods, budgetsForMs } = this.#options;
+    const { view, drains, clock, client, pods, budgetsForMs } = this.#options;
     const { uid, deletionTimestamp = '' } = offloading.metadata;
     const namespace = namespaceOf(offloading);
     const clusters = [...new Set([...clustersIn(offloading), ...view.selectedBy(offloading).map(clusterOf)])];
-    departures.begin(uid, clusters);
+    drains.set(uid, clusters);
     const since = Date.parse(deletionTimestamp);
-    const leaving = await this.#sendHome(offloading, clusters, { since, isRemoved: true, signal });
-    const { pods: remaining, held } = leaving;
-    const limitMs = LEAVE_LIMIT_MS + (remaining.length > 0 ? budgetsForMs : 0) + graceMs(remaining);
+    const drain = await this.#drain(offloading, clusters, { since, isRemoved: true, signal });
+    const { pods: remaining, held } = drain;
+    const limitMs = DRAIN_LIMIT_MS + (remaining.length > 0 ? budgetsForMs : 0) + graceMs(remaining);
     const isOverdue = clock.now() - since >= limitMs;
-    this.#empty(offloading, clusters, isOverdue ? [] : remaining);
+    this.#setEmpty(offloading, clusters, isOverdue ? [] : remaining);
     const mapped = clusters.filter((cluster) => view.isMapped(namespace, cluster));
-    // None can be made in a namespace that ends, which would wait for us.
-    const isReturning = pods.isReturning(namespace) && !view.isTerminating(namespace);
-    const isDone = remaining.length === 0 && mapped.length === 0 && !isReturning;
+    // In a namespace that is being deleted no pod can be made, and its deletion waits for us.
+    const isRemaking = pods.isRemaking(namespace) && !view.isTerminating(namespace);
+    const isDone = remaining.length === 0 && mapped.length === 0 && !isRemaking;
     if (!isDone && !isOverdue) {
       await this.#writeStatus(offloading, view.entries(offloading, clustersIn(offloading)), { held, signal });
       return { requeueAfterMs: LOOK_MS };
     }
-    if (!isDone) this.#tellLeft(offloading, { mapped, count: remaining.length, isReturning });
+    if (!isDone) this.#tellLeft(offloading, { mapped, count: remaining.length, isRemaking });
     await removeFinalizer(client, namespaceOffloadings, offloading, {
       finalizer: FINALIZER_OFFLOADING,
       signal,
@@ -199,7 +197,7 @@ export class Reconciler {
   }
 
   #tellLeft(offloading: NamespaceOffloading, left: LeftBehind): void {
-    const { mapped, count, isReturning } = left;
+    const { mapped, count, isRemaking } = left;
     const { events, log } = this.#options;
     const entries = offloading.status?.clusters ?? [];
     const where = mapped.map((cluster) => {
@@ -209,7 +207,7 @@ export class Reconciler {
     const what = [
       ...(where.length > 0 ? [`still mapped: ${where.join(', ')}`] : []),
       ...(count > 0 ? [`pods that have not ended: ${count}`] : []),
-      ...(isReturning ? ['pods that are still to be made anew here'] : []),
+      ...(isRemaking ? ['pods that are still to be made anew here'] : []),
     ].join('; ');
     const message = `not waited for any longer; ${what}. What is left at a provider that does not answer goes when its peering ends`;
     events.event(subjectOf(offloading), 'Warning', 'LeftBehind', message);
@@ -228,9 +226,9 @@ export class Reconciler {
     const { status = {}, metadata } = offloading;
     const { uid, generation, deletionTimestamp } = metadata;
     const isEnding = deletionTimestamp !== undefined;
-    const refusal = view.refusal(namespaceOf(offloading));
+    const refusal = view.whyNotOffloadable(namespaceOf(offloading));
     const clusters = entries.slice(0, MAX_NAMESPACES);
-    const ready = readyOf({ clusters, refusal, isEnding, generation, held: held.map(heldText) });
+    const ready = readyCondition({ clusters, refusal, isEnding, generation, held: held.map(heldText) });
     const conditions = withCondition(status.conditions ?? [], ready, clock.now());
     const wanted = {
       ...(generation !== undefined && { observedGeneration: generation }),
@@ -239,7 +237,7 @@ export class Reconciler {
     };
     const { observedGeneration, clusters: shown, conditions: told } = status;
     if (deepEqual({ observedGeneration, clusters: shown, conditions: told }, wanted)) return;
-    // heldOff is another's, so a merge patch of what is ours.
+    // A merge patch, since the release of pods writes heldOff.
     const patch = { type: 'merge', body: { metadata: { uid }, status: wanted } } as const;
     await client.patch(namespaceOffloadings, metadata, patch, { subresource: 'status', signal });
     this.#tell(offloading, ready, clusters);
@@ -247,20 +245,20 @@ export class Reconciler {
 
   #tell(
     offloading: NamespaceOffloading,
-    ready: ReturnType<typeof readyOf>,
+    ready: ReturnType<typeof readyCondition>,
     clusters: OffloadedCluster[],
   ): void {
     const { conditions, clusters: before } = offloading.status ?? {};
     const reason = conditions?.find(({ type }) => type === NAMESPACE_OFFLOADING_CONDITIONS.ready)?.reason;
-    const news = newsOf({ ready: reason, ...(before && { clusters: before }) }, { ready, clusters });
+    const news = eventsFor({ ready: reason, ...(before && { clusters: before }) }, { ready, clusters });
     for (const { type, reason: why, message } of news) {
       this.#options.events.event(subjectOf(offloading), type, why, message);
     }
   }
 }
 
-/** Whether any of those pods is on those nodes. One without a node may still get to any. */
-function isIn({ peers, byHand }: LeftNodes, remaining: readonly Pod[]): boolean {
+/** Whether any of these pods is on those nodes. A pod without a node may still get to any of them. */
+function isIn({ peers, byHand }: DrainedNodes, remaining: readonly Pod[]): boolean {
   return remaining.some(
     ({ spec }) => spec?.nodeName === undefined || peers.has(spec.nodeName) || byHand.has(spec.nodeName),
   );
@@ -271,7 +269,7 @@ function graceMs(remaining: readonly Pod[]): number {
   return Math.min(MAX_GRACE_MS, Math.max(0, ...asked));
 }
 
-/** Of objects that were listed, the API server leaves the kind out. */
+/** The API server leaves the kind out of objects in a list. */
 const subjectOf = (
   offloading: NamespaceOffloading,
 ): NamespaceOffloading & { apiVersion: string; kind: string } => ({

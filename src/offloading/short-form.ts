@@ -1,15 +1,22 @@
-import type { LabelSelector } from '../api/label-selector.ts';
-import { matchesSelector } from '../api/label-selector.ts';
+import { type LabelSelector, matchesSelector } from '../api/label-selector.ts';
 import { LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
+import {
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  OFFLOADING_NAME,
+  type PodStrategy,
+} from '../api/namespace-offloading.ts';
 import { API_VERSION } from '../api/virtual-node.ts';
-import { OFFLOADING_NAME } from '../api/namespace-offloading.ts';
-import type { NamespaceOffloading, PodStrategy } from '../api/namespace-offloading.ts';
 import type { Draft, KubeObject } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/events.ts';
+import { ignoring } from '../lib/errors.ts';
+import type { View } from './view.ts';
 
 /** Values of LABEL_OFFLOADING_ORIGIN. */
-export type Origin = 'label' | 'selector';
+type Origin = 'label' | 'selector';
 
-/** What to do about the NamespaceOffloading of a namespace that may have the short form. */
+/** What to do about the NamespaceOffloading of a namespace that may use the short form. */
 export type ShortFormAction =
   | { kind: 'Nothing' }
   | { kind: 'Create'; draft: Draft<NamespaceOffloading> }
@@ -17,7 +24,7 @@ export type ShortFormAction =
   | { kind: 'Delete' }
   | { kind: 'Complain'; reason: 'OffloadingRefused' | 'OffloadLabelInvalid'; message: string };
 
-export interface ShortFormFacts {
+interface ShortFormFacts {
   namespace: KubeObject;
   offloading: NamespaceOffloading | undefined;
   selector: LabelSelector | undefined;
@@ -34,9 +41,8 @@ const STRATEGIES: Readonly<Record<string, PodStrategy>> = {
 const NOTHING: ShortFormAction = { kind: 'Nothing' };
 
 /**
- * Pure. A person's own object wins over label and selector; the label wins over the selector, and `false` keeps a
- * namespace home that the selector would take. A label that says nothing we know changes nothing: a slip of the hand
- * must not end what runs.
+ * Pure. A person's own object wins over label and selector. The label wins over the selector, and `false` keeps a namespace
+ * home that the selector matches. A label with an unknown value changes nothing: a typing error must not end what runs.
  */
 export function shortFormAction({
   namespace,
@@ -47,12 +53,12 @@ export function shortFormAction({
   const { metadata } = namespace;
   if (metadata.deletionTimestamp !== undefined) return NOTHING;
   const label = metadata.labels?.[LABEL_OFFLOAD];
-  const wanted = wish(label, metadata.labels, selector);
+  const wanted = wantedBy(label, metadata.labels, selector);
   if (wanted === 'unknown') return { kind: 'Complain', ...unknownLabel(metadata.name, label) };
   const ours = isOurs(offloading) ? offloading : undefined;
   if (refusal !== undefined || wanted === undefined) {
     if (ours !== undefined) return { kind: 'Delete' };
-    // Whom the operator's selector happens to match has asked for nothing.
+    // A namespace that only the operator's selector matches has not asked for anything.
     const isAsked = refusal !== undefined && wanted?.origin === 'label';
     return isAsked ? { kind: 'Complain', reason: 'OffloadingRefused', message: refusal } : NOTHING;
   }
@@ -60,21 +66,21 @@ export function shortFormAction({
   return ours === undefined ? NOTHING : corrected(ours, wanted);
 }
 
-/** Made by the short form. One on its way out is waited for; what is wanted then is made when it has gone. */
+/** Made by the short form, and not being deleted: what is wanted after a deletion is made when the object is gone. */
 const isOurs = (offloading: NamespaceOffloading | undefined): boolean =>
   offloading?.metadata.labels?.[LABEL_OFFLOADING_ORIGIN] !== undefined &&
   offloading.metadata.deletionTimestamp === undefined;
 
-interface Wish {
+interface Wanted {
   origin: Origin;
   podStrategy: PodStrategy;
 }
 
-function wish(
+function wantedBy(
   label: string | undefined,
   labels: Record<string, string> = {},
   selector: LabelSelector | undefined,
-): Wish | undefined | 'unknown' {
+): Wanted | undefined | 'unknown' {
   if (label === undefined) {
     return selector !== undefined && matchesSelector(selector, labels)
       ? { origin: 'selector', podStrategy: 'LocalAndRemote' }
@@ -85,15 +91,18 @@ function wish(
   return podStrategy === undefined ? 'unknown' : { origin: 'label', podStrategy };
 }
 
-const draftOf = (namespace: string, { origin, podStrategy }: Wish): Draft<NamespaceOffloading> => ({
+const draftOf = (namespace: string, { origin, podStrategy }: Wanted): Draft<NamespaceOffloading> => ({
   apiVersion: API_VERSION,
   kind: 'NamespaceOffloading',
   metadata: { name: OFFLOADING_NAME, namespace, labels: { [LABEL_OFFLOADING_ORIGIN]: origin } },
   spec: { podStrategy },
 });
 
-/** What a person has set in it besides stays. */
-function corrected({ metadata, spec }: NamespaceOffloading, { origin, podStrategy }: Wish): ShortFormAction {
+/** Other fields that a person has set stay as they are. */
+function corrected(
+  { metadata, spec }: NamespaceOffloading,
+  { origin, podStrategy }: Wanted,
+): ShortFormAction {
   const labels =
     metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === origin ? undefined : { [LABEL_OFFLOADING_ORIGIN]: origin };
   const differs = (spec.podStrategy ?? 'LocalAndRemote') !== podStrategy;
@@ -114,3 +123,79 @@ const unknownLabel = (
     `label ${LABEL_OFFLOAD}=${label} of namespace ${namespace} says nothing that is known, so nothing was changed; ` +
     `allowed: ${Object.keys(STRATEGIES).join(', ')}, false`,
 });
+
+interface ShortFormReconcilerOptions {
+  client: KubeClient;
+  events: EventRecorder;
+  view: View;
+  selector: LabelSelector | undefined;
+}
+
+/**
+ * Makes the NamespaceOffloadings that labels of namespaces, or the operator's selector, ask for in short form. Keys are
+ * namespaces.
+ */
+export class ShortFormReconciler {
+  readonly #options: ShortFormReconcilerOptions;
+  /** The last complaint about each namespace, by UID: one event, however often the namespace is looked at. */
+  readonly #complaints = new Map<string, string>();
+
+  constructor(options: ShortFormReconcilerOptions) {
+    this.#options = options;
+  }
+
+  async reconcile(name: string, signal: AbortSignal): Promise<void> {
+    const { client, view, selector } = this.#options;
+    const namespace = view.namespace(name);
+    if (namespace === undefined) return;
+    const { uid } = namespace.metadata;
+    const offloading = view.offloading(name);
+    const action = shortFormAction({
+      namespace,
+      offloading,
+      selector,
+      refusal: view.whyNotOffloadable(name),
+    });
+    if (action.kind !== 'Complain') this.#complaints.delete(uid);
+    switch (action.kind) {
+      case 'Nothing':
+        return;
+      case 'Create':
+        // A person may have made one in the meantime, and that one wins.
+        await client.create(namespaceOffloadings, action.draft, { signal }).catch(ignoring('AlreadyExists'));
+        return;
+      case 'Patch':
+        if (offloading === undefined) return;
+        await client.patch(
+          namespaceOffloadings,
+          offloading.metadata,
+          { type: 'merge', body: action.body },
+          { signal },
+        );
+        return;
+      case 'Delete':
+        if (offloading === undefined) return;
+        await client
+          .delete(namespaceOffloadings, offloading.metadata, { uid: offloading.metadata.uid, signal })
+          .catch(ignoring('NotFound', 'Conflict'));
+        return;
+      case 'Complain':
+        if (this.#complaints.get(uid) === action.message) return;
+        this.#complaints.set(uid, action.message);
+        this.#options.events.event(
+          { ...namespace, apiVersion: 'v1', kind: 'Namespace' },
+          'Warning',
+          action.reason,
+          action.message,
+        );
+        return;
+      default:
+        action satisfies never;
+    }
+  }
+
+  /** The namespace is gone. */
+  forget(uid: string): void {
+    this.#complaints.delete(uid);
+  }
+}

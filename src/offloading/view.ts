@@ -1,33 +1,80 @@
-import { FINALIZER_OFFLOADING } from '../api/names.ts';
-import { OFFLOADING_NAME } from '../api/namespace-offloading.ts';
-import type { NamespaceOffloading, OffloadedCluster } from '../api/namespace-offloading.ts';
+import { isClusterNamespace } from '../api/cluster-namespaces.ts';
+import { matchesSelector } from '../api/label-selector.ts';
+import { FINALIZER_OFFLOADING, LABEL_PEER, LABEL_PROVIDER } from '../api/names.ts';
+import {
+  type NamespaceMappingState,
+  type NamespaceOffloading,
+  type OffloadedCluster,
+  OFFLOADING_NAME,
+} from '../api/namespace-offloading.ts';
+import { nodeLabelsOf, nodeNameOf } from '../api/node-labels.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { KubeObject } from '../api/wire.ts';
-import { nodeNameOf } from '../api/node-labels.ts';
-import { entryOf } from './clusters.ts';
-import { partsOf, placeOf } from './departures.ts';
-import type { LeftNodes } from './leaving.ts';
-import type { Standing } from './ports.ts';
-import { refusalOf } from './refusal.ts';
-import { clusterOf, isSelected, names, providerOf } from './selection.ts';
+import { type DrainedNodes, partsOf, placeOf } from './drain.ts';
+import { statusEntry } from './status.ts';
 
-/** What is read of a cache. */
+/** ClusterID of the provider for which peering made the VirtualNode; undefined: a person made it. */
+export const providerOf = ({ metadata }: VirtualNode): string | undefined =>
+  metadata.labels?.[LABEL_PROVIDER];
+
+/** Names one entry of status.clusters, however many virtual nodes the cluster has. */
+export const clusterOf = (virtualNode: VirtualNode): string =>
+  providerOf(virtualNode) ?? virtualNode.metadata.name;
+
+/** Whether the namespace is to be on this virtual node. One that is being deleted is no longer selected. */
+export const isSelected = ({ spec }: NamespaceOffloading, virtualNode: VirtualNode): boolean =>
+  virtualNode.metadata.deletionTimestamp === undefined &&
+  matchesSelector(spec.clusterSelector ?? {}, nodeLabelsOf(virtualNode));
+
+/** Whether the virtual node has that home namespace, or still looks after it. */
+export const looksAfter = (
+  { spec, status }: Pick<VirtualNode, 'spec' | 'status'>,
+  homeNamespace: string,
+): boolean =>
+  [...(spec.namespaces ?? []), ...(status?.namespaces ?? [])].some(
+    (mapping) => mapping.homeNamespace === homeNamespace,
+  );
+
+/** Why a namespace never leaves this cluster; undefined: it may. Pure. */
+export function whyNotOffloadable({ metadata }: KubeObject, systemNamespace: string): string | undefined {
+  const { name, labels } = metadata;
+  if (isClusterNamespace(name, systemNamespace)) {
+    return `namespace ${name} holds parts of this cluster and never leaves it; offload a namespace of its own for your applications`;
+  }
+  const peer = labels?.[LABEL_PEER];
+  if (peer !== undefined) {
+    return `namespace ${name} belongs to the peer ${peer}, which runs its pods here; what a peer brings is not lent on`;
+  }
+  return undefined;
+}
+
+/** What peering knows of the namespaces that it was asked to bring to providers. */
+export interface PeerNamespaces {
+  /** From caches. Undefined: the provider has not answered yet. */
+  stateOf(clusterID: string, homeNamespace: string): NamespaceMappingState | undefined;
+  /** Whether people name the namespace for that provider by other means, too: then its mapping stays without us. */
+  isNamed(clusterID: string, homeNamespace: string): boolean;
+  /** Calls back after any answer may have changed; the returned function ends that. */
+  onChange(listener: () => void): () => void;
+}
+
+/** What this file reads of a cache. */
 interface Cache<T> {
   get(key: string): T | undefined;
   list(): Iterable<T>;
 }
 
-export interface ViewOptions {
+interface ViewOptions {
   offloadings: Cache<NamespaceOffloading>;
   virtualNodes: Cache<VirtualNode>;
   namespaces: Cache<KubeObject>;
   systemNamespace: string;
-  standing: Standing;
+  peerNamespaces: PeerNamespaces;
 }
 
 export const namespaceOf = ({ metadata }: NamespaceOffloading): string => metadata.namespace ?? '';
 
-/** Answers from the caches, put together; remembers nothing. */
+/** Answers questions from several caches; has no state of its own. */
 export class View {
   readonly #options: ViewOptions;
 
@@ -52,12 +99,12 @@ export class View {
   }
 
   /** Why the namespace never leaves this cluster. */
-  refusal(namespace: string): string | undefined {
+  whyNotOffloadable(namespace: string): string | undefined {
     const object = this.namespace(namespace);
-    return object && refusalOf(object, this.#options.systemNamespace);
+    return object && whyNotOffloadable(object, this.#options.systemNamespace);
   }
 
-  /** Nothing goes anywhere before the finalizer is there: else it could stay when the object goes. */
+  /** Nothing is offloaded before the finalizer is set: otherwise it could stay abroad after the object is gone. */
   isInEffect(offloading: NamespaceOffloading): boolean {
     const { deletionTimestamp, finalizers = [] } = offloading.metadata;
     const namespace = this.namespace(namespaceOf(offloading));
@@ -66,7 +113,7 @@ export class View {
       finalizers.includes(FINALIZER_OFFLOADING) &&
       namespace !== undefined &&
       namespace.metadata.deletionTimestamp === undefined &&
-      this.refusal(namespace.metadata.name) === undefined
+      this.whyNotOffloadable(namespace.metadata.name) === undefined
     );
   }
 
@@ -74,7 +121,7 @@ export class View {
     return [...this.#options.virtualNodes.list()].filter((one) => clusterOf(one) === cluster);
   }
 
-  /** By the name of its Node; where there is none any more, by default the names are the same. */
+  /** The VirtualNode of that Node. Where it is gone, the names are taken to be the same, as they are by default. */
   virtualNodeOf(nodeName: string): string {
     const known = [...this.#options.virtualNodes.list()].find((one) => nodeNameOf(one) === nodeName);
     return known?.metadata.name ?? nodeName;
@@ -85,16 +132,18 @@ export class View {
   }
 
   /**
-   * Whether a mapping has still to go: a VirtualNode that peering keeps for that cluster has, or still looks after, the
-   * namespace, and nobody else wants it there. The mapping is of the whole cluster: a single virtual node loses none.
+   * Whether a mapping still has to go: a VirtualNode that peering keeps for that cluster has the namespace, or still looks
+   * after it, and nobody else wants it there. A mapping belongs to the whole cluster: a single virtual node loses none.
    */
   isMapped(namespace: string, place: string): boolean {
     const { cluster, virtualNode } = partsOf(place);
-    if (virtualNode !== undefined || this.#options.standing.isNamed(cluster, namespace)) return false;
-    return this.virtualNodesOf(cluster).some((one) => providerOf(one) !== undefined && names(one, namespace));
+    if (virtualNode !== undefined || this.#options.peerNamespaces.isNamed(cluster, namespace)) return false;
+    return this.virtualNodesOf(cluster).some(
+      (one) => providerOf(one) !== undefined && looksAfter(one, namespace),
+    );
   }
 
-  /** Clusters in its status that are selected no more. */
+  /** Clusters in its status that are no longer selected. */
   leftBy(offloading: NamespaceOffloading): string[] {
     const current = this.isInEffect(offloading)
       ? new Set(this.selectedBy(offloading).map(clusterOf))
@@ -102,7 +151,7 @@ export class View {
     return clustersIn(offloading).filter((cluster) => !current.has(cluster));
   }
 
-  /** Virtual nodes in its status that are selected no more, though others of their cluster are; as places. */
+  /** Virtual nodes in its status that are no longer selected although others of their cluster are; as places. */
   siblingsLeftBy(offloading: NamespaceOffloading): string[] {
     if (!this.isInEffect(offloading)) return [];
     const selected = this.selectedBy(offloading);
@@ -116,39 +165,39 @@ export class View {
       );
   }
 
-  /** Entries of its status: of all that are selected, and of places left that are still there. */
+  /** Entries of its status: all selected clusters, and the places that are still being drained. */
   entries(offloading: NamespaceOffloading, places: readonly string[]): OffloadedCluster[] {
     const isInEffect = this.isInEffect(offloading);
     const selected = isInEffect ? this.selectedBy(offloading) : [];
-    const stillThere = places.map(partsOf);
-    const clusters = new Set([...selected.map(clusterOf), ...stillThere.map(({ cluster }) => cluster)]);
+    const drained = places.map(partsOf);
+    const clusters = new Set([...selected.map(clusterOf), ...drained.map(({ cluster }) => cluster)]);
     return [...clusters].toSorted().map((cluster) => {
-      const leaving = stillThere.flatMap((one) => (one.cluster === cluster && one.virtualNode) || []);
-      return this.#entry(offloading, cluster, { selected, leaving });
+      const draining = drained.flatMap((one) => (one.cluster === cluster && one.virtualNode) || []);
+      return this.#entry(offloading, cluster, { selected, draining });
     });
   }
 
   #entry(
     offloading: NamespaceOffloading,
     cluster: string,
-    { selected, leaving }: { selected: readonly VirtualNode[]; leaving: readonly string[] },
+    { selected, draining }: { selected: readonly VirtualNode[]; draining: readonly string[] },
   ): OffloadedCluster {
     const homeNamespace = namespaceOf(offloading);
     const virtualNodes = this.virtualNodesOf(cluster);
     const isPeer = virtualNodes.some((one) => providerOf(one) !== undefined);
-    const standing = isPeer ? this.#options.standing.standing(cluster, homeNamespace) : undefined;
+    const atPeer = isPeer ? this.#options.peerNamespaces.stateOf(cluster, homeNamespace) : undefined;
     const own = selected.filter((one) => clusterOf(one) === cluster);
-    return entryOf({ homeNamespace, cluster, isPeer, virtualNodes, selected: own, leaving, standing });
+    return statusEntry({ homeNamespace, cluster, isPeer, virtualNodes, selected: own, draining, atPeer });
   }
 
-  /** Nodes of those places, also of VirtualNodes that have gone meanwhile: by default their names are the same. */
-  nodesOf(offloading: NamespaceOffloading, places: readonly string[]): LeftNodes {
+  /** Nodes of those places, also of VirtualNodes that are gone: by default their names are the same. */
+  nodesOf(offloading: NamespaceOffloading, places: readonly string[]): DrainedNodes {
     const peers = new Set<string>();
     const byHand = new Set<string>();
     for (const { cluster, virtualNode } of places.map(partsOf)) {
       const all = this.virtualNodesOf(cluster);
       const known = all.filter(({ metadata }) => (virtualNode ?? metadata.name) === metadata.name);
-      const isKept = this.#options.standing.isNamed(cluster, namespaceOf(offloading));
+      const isKept = this.#options.peerNamespaces.isNamed(cluster, namespaceOf(offloading));
       const isPeer = known.length === 0 || (!isKept && known.some((one) => providerOf(one) !== undefined));
       const entry = offloading.status?.clusters?.find((one) => one.cluster === cluster);
       const former = virtualNode === undefined ? (entry?.virtualNodes ?? []) : [];

@@ -66,9 +66,9 @@ beforeAll(async () => {
     metrics: controllerMetrics(registry),
     registry,
     inPod: false,
-    standing: {
+    peerNamespaces: {
       isNamed: () => false,
-      standing: () => ({ state: 'Mapped', tenantNamespace: 'shop-there' }),
+      stateOf: () => ({ state: 'Mapped', tenantNamespace: 'shop-there' }),
       onChange: () => () => undefined,
     },
   });

@@ -1,8 +1,8 @@
-import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { NamespaceOffloading } from '../../src/api/namespace-offloading.ts';
-import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
+import 'reflect-metadata';
+
 import { ANNOTATION_STRATEGY, CONDITION_OFFLOADED } from '../../src/api/names.ts';
+import { type NamespaceOffloading, namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import type { Right } from '../../src/api/rbac.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
@@ -14,16 +14,12 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
-import { endedStatus } from '../../src/provider/forge/ended-status.ts';
 import { forgeReleaseFence } from '../../src/offloading/release/fence.ts';
 import { Release } from '../../src/offloading/release/release.ts';
-import {
-  RELEASE_EVENT_RIGHTS,
-  RELEASE_RIGHTS,
-  RELEASE_SYSTEM_RIGHTS,
-} from '../../src/offloading/release/rights.ts';
+import { RELEASE_EVENT_RIGHTS, RELEASE_RIGHTS, RELEASE_SYSTEM_RIGHTS } from '../../src/offloading/rights.ts';
+import { endedStatus } from '../../src/provider/forge/ended-status.ts';
 import { eventually } from '../support/eventually.ts';
-import { ACCOUNT, SYSTEM, rightsAccount } from '../support/labs/rights-account.ts';
+import { ACCOUNT, rightsAccount, SYSTEM } from '../support/labs/rights-account.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /**
@@ -103,7 +99,6 @@ async function start(): Promise<void> {
     events: { event: ({ metadata }, _type, reason) => told.push(`${reason} ${metadata.name}`) },
     offloadings: {
       offloadingOf: (namespace) => offloadings.get(`${namespace}/offloading`),
-      all: () => [...offloadings.list()],
       onChange: (listener) => offloadings.onChange(listener),
     },
     systemNamespace: SYSTEM,

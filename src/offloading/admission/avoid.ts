@@ -1,3 +1,5 @@
+import { type LabelRequirement, matchesSelector } from '../../api/label-selector.ts';
+import { NAME_PREFIX } from '../../api/names.ts';
 import {
   NAMESPACE_OFFLOADING_REASONS,
   type NamespaceOffloading,
@@ -5,21 +7,70 @@ import {
 } from '../../api/namespace-offloading.ts';
 import { claimVolumes } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
-import { ownerKey } from '../release/owner.ts';
-import { virtualOnly, type VirtualPlace } from './own-nodes.ts';
+import { inForce, ownerKey } from '../held-off.ts';
+import type { NodeExpression, NodeTerm } from './node-terms.ts';
 
-export interface AvoidFacts {
+/** A virtual node that the offloading selects. */
+export interface SelectedNode {
+  /** Of the VirtualNode. */
+  name: string;
+  /** Of its Node. */
+  labels: Readonly<Record<string, string>>;
+}
+
+const HOSTNAME = 'kubernetes.io/hostname';
+
+/**
+ * Pure: the selected virtual nodes that the pod's own nodeSelector and required node affinity permit. None where the pod may
+ * run on real nodes as well, as far as its own terms tell: the labels of real nodes are not known here.
+ */
+function virtualOnly({ spec }: Pod, selected: readonly SelectedNode[], strategy: PodStrategy): string[] {
+  const wanted = Object.entries(spec?.nodeSelector ?? {}).map(([key, value]): NodeExpression => ({
+    key,
+    operator: 'In',
+    values: [value],
+  }));
+  const terms =
+    spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  // Terms are alternatives; without any, every node is permitted.
+  const wishes = (terms ?? [{}]).map((term) => [...wanted, ...expressionsOf(term)]);
+  const hosts = new Set(selected.map(({ labels }) => labels[HOSTNAME]));
+  const isVirtual = ({ key, operator, values = [] }: NodeExpression): boolean =>
+    operator === 'In'
+      ? key.startsWith(NAME_PREFIX) || (key === HOSTNAME && values.every((host) => hosts.has(host)))
+      : operator === 'Exists' && key.startsWith(NAME_PREFIX);
+  if (strategy === 'Local') return [];
+  if (strategy !== 'Remote' && !wishes.every((wish) => wish.some(isVirtual))) return [];
+  return selected
+    .filter(({ labels }) => wishes.some((wish) => wish.every((expression) => holds(expression, labels))))
+    .map(({ name }) => name);
+}
+
+/** The only field that selects nodes is their name, which is also the host name of a virtual node. */
+const expressionsOf = ({ matchExpressions, matchFields }: NodeTerm): NodeExpression[] => [
+  ...(matchExpressions ?? []),
+  ...(matchFields ?? []).map((field) => ({ ...field, key: HOSTNAME })),
+];
+
+/** Gt and Lt are not evaluated: such an expression counts as met. */
+const holds = (expression: NodeExpression, labels: SelectedNode['labels']): boolean =>
+  !isRequirement(expression) || matchesSelector({ matchExpressions: [expression] }, labels);
+
+const isRequirement = (expression: NodeExpression): expression is NodeExpression & LabelRequirement =>
+  ['In', 'NotIn', 'Exists', 'DoesNotExist'].includes(expression.operator);
+
+interface AvoidFacts {
   offloading: NamespaceOffloading;
   failedNodes: readonly string[];
   /** Virtual nodes that the offloading selects. */
-  selected?: readonly VirtualPlace[];
+  selected?: readonly SelectedNode[];
   nowMs: number;
 }
 
 /**
- * Pure: virtual nodes to which this pod must not go now, each once. A pod's affinity cannot be changed later, so one
- * that may run on virtual nodes only, by the strategy or by its own words, keeps those that are left when all are to be
- * avoided: it would never run, not even when all is well again.
+ * Pure: virtual nodes to which this pod must not go now, each once. A pod's affinity cannot be changed later. So where a pod
+ * may run on virtual nodes only, by the strategy or by its own affinity, and all of them are to be avoided, none is: else the
+ * pod would never run, not even when all is well again.
  */
 export function nodesToAvoid(
   pod: Pod,
@@ -27,8 +78,8 @@ export function nodesToAvoid(
   strategy: PodStrategy,
 ): { nodes: string[]; warnings: string[] } {
   const owner = ownerKey(pod);
-  const heldOff = (offloading.status?.heldOff ?? [])
-    .filter((entry) => entry.owner === owner && Date.parse(entry.until) > nowMs)
+  const heldOff = inForce(offloading.status?.heldOff ?? [], nowMs)
+    .filter((entry) => entry.owner === owner)
     .map(({ virtualNode }) => virtualNode);
   const nodes = [...new Set([...failedFor(pod, failedNodes, offloading), ...heldOff])];
   if (nodes.length === 0) return { nodes, warnings: [] };
@@ -42,8 +93,8 @@ export function nodesToAvoid(
 }
 
 /**
- * Without those that are merely not ready, where the pod's data may be there: the scheduler keeps off them by their taints
- * for as long as that lasts, an affinity would keep the pod from its data for good.
+ * Without nodes that are only not ready, where the pod's data may be there. The scheduler avoids them by their taints for as
+ * long as that lasts; an affinity would keep the pod from its data for good.
  */
 function failedFor(
   pod: Pod,

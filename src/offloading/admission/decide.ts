@@ -1,14 +1,12 @@
-import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Admission, JsonPatchOperation } from '../../api/admission.ts';
 import { ANNOTATION_STRATEGY, LABEL_OFFLOAD } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
+import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { nodesToAvoid } from './avoid.ts';
+import { nodesToAvoid, type SelectedNode } from './avoid.ts';
 import { narrowed, type NodeTerm } from './node-terms.ts';
-import type { VirtualPlace } from './own-nodes.ts';
-import { termsOf } from './strategy-terms.ts';
-import { TOLERATION, toleratesAll, toleratesAny } from './tolerations.ts';
+import { termsOf, toleratesAll, toleratesAny, TOLERATION } from './strategy.ts';
 
 export interface AdmissionFacts {
   /** Of the pod's namespace; undefined: it is not offloaded. */
@@ -16,15 +14,15 @@ export interface AdmissionFacts {
   /** VirtualNodes whose cluster has failed to take the namespace, or is about to lose it. */
   failedNodes: readonly string[];
   /** Virtual nodes that the offloading selects. */
-  selected?: readonly VirtualPlace[];
+  selected?: readonly SelectedNode[];
   nowMs: number;
 }
 
 const NOTHING: Admission = { patch: [], warnings: [] };
 
 /**
- * Pure: what has to be added to a pod that is being made, so that the scheduler follows the strategy. It only narrows: no
- * node is permitted that the pod itself does not permit. On its own result it changes nothing.
+ * Pure: what has to be added to a pod that is being created, so that the scheduler follows the strategy. It only narrows: it
+ * permits no node that the pod itself does not permit. Applied to its own result, it changes nothing.
  */
 export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   const { offloading } = facts;
@@ -33,7 +31,7 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   if (isPlaced(pod) || isOfDaemonSet(pod)) return NOTHING;
   const strategy = strategyFor(pod, offloading);
   const tolerations = pod.spec?.tolerations ?? [];
-  // The taint alone keeps all others home.
+  // The taint alone keeps all other pods home.
   if (strategy === 'Local' && !toleratesAny(tolerations)) return NOTHING;
   const away = nodesToAvoid(pod, { ...facts, offloading }, strategy);
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
@@ -51,7 +49,7 @@ function strategyFor({ metadata }: Pod, { spec }: NamespaceOffloading): PodStrat
   return metadata.labels?.[LABEL_OFFLOAD] === 'false' ? 'Local' : (spec.podStrategy ?? 'LocalAndRemote');
 }
 
-/** The scheduler has no say: bound by hand, or a kubelet's own, from files (it shows such pods as mirrors). */
+/** Not the scheduler's to place: bound by hand, or a kubelet's own pod, read from files (shown as a mirror pod). */
 function isPlaced({ metadata, spec }: Pod): boolean {
   const { 'kubernetes.io/config.mirror': mirror, 'kubernetes.io/config.source': source } =
     metadata.annotations ?? {};
@@ -76,7 +74,7 @@ function place(pod: Pod, ours: ReturnType<typeof termsOf>): Admission {
   return { patch: isAsWanted ? [] : [require(pod, terms)], warnings };
 }
 
-/** Into the innermost object that is there; `add` replaces a member of the same name (RFC 6902, section 4.1). */
+/** Adds to the innermost object that exists; `add` replaces a member of the same name (RFC 6902, section 4.1). */
 function require({ spec }: Pod, nodeSelectorTerms: NodeTerm[]): JsonPatchOperation {
   const required = { nodeSelectorTerms };
   const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };

@@ -7,7 +7,7 @@ import { deepEqual } from '../../lib/equality.ts';
 
 export interface NodeExpression {
   key: string;
-  /** Gt and Lt besides those that are looked into here. */
+  /** Also Gt and Lt, which are not evaluated here. */
   operator: string;
   values?: string[];
 }
@@ -17,11 +17,11 @@ export interface NodeTerm {
   matchFields?: NodeExpression[];
 }
 
-/** As many as one pod may get. A pod with so many of its own has been made by a program; the scheduler tries each. */
+/** At most so many for one pod. Only programs write pods with so many terms; the scheduler tries each. */
 export const MAX_TERMS = 64;
 
 export interface NarrowedTerms {
-  /** Undefined: what the pod says matches no node at all, and stays. */
+  /** Undefined: the pod's own terms match no node at all, and stay as they are. */
   terms: NodeTerm[] | undefined;
   /** Alternatives of ours that were left out, since there would have been too many terms. */
   isSimplified: boolean;
@@ -30,9 +30,9 @@ export interface NarrowedTerms {
 }
 
 /**
- * `own` AND `ours`: each own term with each of ours. What cannot match is left out, and so is what is there twice, hence the
- * same again on its own result. Above MAX_TERMS only our first alternative is kept, and so it must be one that
- * is good by itself. `own` undefined: no wish.
+ * `own` AND `ours`: each own term combined with each of ours. Terms that cannot match and duplicates are left out, so the
+ * result stays the same when it is narrowed again. Above MAX_TERMS only the first of ours is kept, so it must be sufficient
+ * by itself. `own` undefined: the pod has no terms.
  */
 export function narrowed(
   own: readonly NodeTerm[] | undefined,
@@ -48,7 +48,7 @@ export function narrowed(
   const isSimplified = terms.length > Math.max(MAX_TERMS, wishes.length);
   const kept = isSimplified ? product(ours.slice(0, 1)) : terms;
   if (kept.length > 0) return { terms: kept, isSimplified, isContradiction: false };
-  // Terms that nothing matches, but whose words tell a person why.
+  // Nothing matches these terms, but they tell a person why.
   const impossible = wishes.map((wish) => both(wish, ours[0] ?? []));
   return { terms: distinct(impossible), isSimplified, isContradiction: true };
 }

@@ -12,10 +12,10 @@ export interface WebhookFacts {
   bundle: string;
 }
 
-/** What an API server waits for an answer, and so what an outage costs each pod of these namespaces. */
+/** How long an API server waits for an answer, and so what an outage of the webhook costs each pod of these namespaces. */
 const TIMEOUT_SECONDS = 2;
 
-/** May a pod be scheduled to a virtual node without our doing? The decision looks closer. */
+/** Whether a pod may be scheduled to a virtual node without the webhook. `admit` looks closer. */
 const TOLERATES: string =
   'has(object.spec.tolerations) && object.spec.tolerations.exists(t, ' +
   `!has(t.key) || t.key == '' || t.key == '${TAINT_VIRTUAL_NODE}')`;
@@ -23,7 +23,7 @@ const IS_KEPT_HOME: string =
   `has(object.metadata.labels) && '${LABEL_OFFLOAD}' in object.metadata.labels && ` +
   `object.metadata.labels['${LABEL_OFFLOAD}'] == 'false'`;
 
-/** Pods of which no other field need be known to leave them alone: they are never held up, whatever the policy. */
+/** Excludes pods that the webhook would leave alone anyway: they are never held up, whatever the failure policy. */
 const CONDITIONS = [
   { name: 'not-bound', expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''" },
   {
@@ -34,7 +34,7 @@ const CONDITIONS = [
   },
 ];
 
-interface Entry {
+interface StrategyWebhook {
   name: string;
   failurePolicy: 'Ignore' | 'Fail';
   condition: { name: string; expression: string };
@@ -42,7 +42,7 @@ interface Entry {
 
 const GOES_OUT = { name: 'not-kept-home', expression: `!(${IS_KEPT_HOME}) || (${TOLERATES})` };
 
-const ENTRIES: Readonly<Record<PodStrategy, Entry>> = {
+const WEBHOOKS: Readonly<Record<PodStrategy, StrategyWebhook>> = {
   Local: {
     name: 'local.offloading.tributary.dev',
     failurePolicy: 'Ignore',
@@ -53,7 +53,7 @@ const ENTRIES: Readonly<Record<PodStrategy, Entry>> = {
     failurePolicy: 'Ignore',
     condition: GOES_OUT,
   },
-  // A pod that must not run here is not let in while nobody can say so.
+  // A pod that must not run on real nodes is not admitted while the webhook does not answer.
   Remote: { name: 'remote.offloading.tributary.dev', failurePolicy: 'Fail', condition: GOES_OUT },
 };
 
@@ -63,7 +63,7 @@ export function forgeWebhooks({ namespaces, clientConfig, bundle }: WebhookFacts
   return (['Local', 'LocalAndRemote', 'Remote'] as const).flatMap((strategy) => {
     const values = namespaces[strategy].toSorted();
     if (values.length === 0) return [];
-    const { name, failurePolicy, condition } = ENTRIES[strategy];
+    const { name, failurePolicy, condition } = WEBHOOKS[strategy];
     return [
       {
         name,
@@ -72,7 +72,7 @@ export function forgeWebhooks({ namespaces, clientConfig, bundle }: WebhookFacts
         failurePolicy,
         matchConditions: [...CONDITIONS, condition],
         matchPolicy: 'Equivalent',
-        // By name: labels of namespaces are set by whoever may edit them, and `kubernetes.io/metadata.name` is not.
+        // By name: whoever may edit a namespace sets its labels, but nobody sets `kubernetes.io/metadata.name`.
         namespaceSelector: {
           matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }],
         },

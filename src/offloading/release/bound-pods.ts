@@ -9,6 +9,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 
 export interface BoundPodsOptions {
@@ -18,15 +19,15 @@ export interface BoundPodsOptions {
   log: Logger;
 }
 
-/** A pod that waits on a virtual node; of its spec only the volumes that are claims are kept. */
+/** A pod that waits on a virtual node. Of its spec only the volumes that are claims are kept. */
 export interface BoundPod {
   pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
   virtualNode: string;
 }
 
 /**
- * Pods on virtual nodes that have not started: one watch for each virtual node, by the name of its Node, and of each
- * pod as little as a decision needs. What runs is not held.
+ * Pods on virtual nodes that have not started: one watch for each virtual node, by the name of its Node. Of each pod only
+ * what a decision needs is kept, and of a running pod nothing.
  */
 export class BoundPods implements Component {
   readonly name = 'pods on virtual nodes';
@@ -34,7 +35,9 @@ export class BoundPods implements Component {
   readonly #virtualNodes: Cache<VirtualNode>;
   readonly #caches = new Map<string, { nodeName: string; informer: Informer<Pod> }>();
   readonly #ending = new Set<Promise<unknown>>();
-  readonly #listeners = new Set<(key: string) => void>();
+  readonly #listeners = new Listeners<[key: string]>();
+  /** Calls back with the key of a pod that came, changed or went. */
+  readonly onChange: Listeners<[key: string]>['add'] = this.#listeners.add;
   readonly #abort = new AbortController();
 
   constructor(options: BoundPodsOptions) {
@@ -43,7 +46,7 @@ export class BoundPods implements Component {
     this.#virtualNodes.onChange((name) => this.#follow(name));
   }
 
-  /** Does not wait for the pods: nothing is concluded from one that is absent. */
+  /** Does not wait for the pods: nothing is concluded from the absence of a pod. */
   async start(signal: AbortSignal): Promise<void> {
     await this.#virtualNodes.start(signal);
   }
@@ -55,7 +58,7 @@ export class BoundPods implements Component {
     await Promise.allSettled(this.#ending);
   }
 
-  /** By the key of the pod. */
+  /** @param key of the pod */
   get(key: string): BoundPod | undefined {
     for (const [virtualNode, { informer }] of this.#caches) {
       const pod = informer.get(key);
@@ -68,12 +71,6 @@ export class BoundPods implements Component {
     for (const { informer } of this.#caches.values()) {
       for (const { metadata } of informer.list()) yield `${metadata.namespace}/${metadata.name}`;
     }
-  }
-
-  /** Calls back with the key of a pod that came, changed or went. */
-  onChange(listener: (key: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   #follow(name: string): void {
@@ -95,11 +92,9 @@ export class BoundPods implements Component {
       name: `pods on ${nodeName}`,
       transform: waiting,
     });
-    informer.onChange((key) => {
-      for (const listener of this.#listeners) listener(key);
-    });
+    informer.onChange((key) => this.#listeners.tell(key));
     this.#caches.set(name, { nodeName, informer });
-    // It rejects when it is stopped before its first list.
+    // Rejects when it is stopped before its first list.
     informer.start(this.#abort.signal).catch(() => undefined);
   }
 

@@ -3,22 +3,21 @@ import { CONDITION_OFFLOADED, isPlacingReason, OFFLOADED_REASONS } from '../../a
 import type { HeldOff, NamespaceOffloading } from '../../api/namespace-offloading.ts';
 import { claimVolumes, controllerOf, isFinished } from '../../api/pod.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
-import { heldUntil, withHeldOff } from './held-off.ts';
-import { ownerKey } from './owner.ts';
+import { heldUntil, ownerKey, withHeldOff } from '../held-off.ts';
 
-/** What the API server has defaulted, unless the object is older than its definition. */
+/** Defaults that the API server sets, unless the object is older than its definition. */
 const RELEASE_AFTER_SECONDS = 60;
 const HOLD_OFF_SECONDS = 600;
-/** So long after a hold began, a pod may have been let in by a webhook that had not heard of it, or by another clock. */
+/** So long after a hold began, a pod may still be admitted by a webhook that has not seen the hold, or by another clock. */
 const HOLD_SETTLE_MS = 30_000;
-/** How often it is looked whether a pod that has nowhere to go has a place now, at the latest. */
+/** A pod that has nowhere to go is looked at again after so long at the latest. */
 const STAY_MS = 60_000;
 
-/** As a pod is told that it was disrupted, and not at fault (podFailurePolicy of Jobs). */
+/** Reason of DisruptionTarget: the pod was disrupted and is not at fault (podFailurePolicy of Jobs). */
 const DISRUPTION_REASON = 'ReleasedFromVirtualNode';
 
 export interface ReleaseSituation {
-  /** Bound to the virtual node; of its spec, the volumes that are claims at least. */
+  /** Bound to the virtual node; its spec holds at least the volumes that are claims. */
   pod: Pick<Pod, 'metadata' | 'spec' | 'status'>;
   /** Name of the VirtualNode. */
   virtualNode: string;
@@ -26,16 +25,16 @@ export interface ReleaseSituation {
   offloading: NamespaceOffloading | undefined;
   /** Wall clock. */
   nowMs: number;
-  /** For how long this process itself has seen the pod refused; makes up for clocks that are apart. */
+  /** How long this process itself has seen the pod refused: it makes up for clocks that differ. */
   watchedMs?: number;
 }
 
-/** Exactly one step; the next decision follows from what it returns. */
+/** Exactly one step; the next one is decided from its result. */
 export type ReleaseAction =
   | { do: 'nothing' }
   /** Refused, but not for long enough. */
   | { do: 'wait'; ms: number }
-  /** There is no other place, or the owner brings its pods here all the same: say so. */
+  /** There is no other place, or the owner places its pods here all the same: an event says so. */
   | { do: 'stay'; ms: number; message: string }
   /** Written to `status.heldOff` of the offloading. */
   | { do: 'holdOff'; heldOff: HeldOff[] }
@@ -48,10 +47,10 @@ export type ReleaseAction =
 
 const NOTHING: ReleaseAction = { do: 'nothing' };
 
-/** Pure. A pod that ever ran, or whose trouble is not its place, is left alone. */
+/** Pure. A pod that has ever run, or that has another problem than its place, is left alone. */
 export function decideRelease(situation: ReleaseSituation): ReleaseAction {
   const { pod, offloading } = situation;
-  const refused = refusalOf(pod);
+  const refused = placingRefusal(pod);
   if (refused === undefined || offloading === undefined) return NOTHING;
   // Its pods are brought home, or ended, by whoever removes it.
   if (offloading.metadata.deletionTimestamp !== undefined) return NOTHING;
@@ -64,17 +63,17 @@ export function decideRelease(situation: ReleaseSituation): ReleaseAction {
     : goElsewhere(situation, offloading, refused);
 }
 
-/** Said before anybody has looked at the claims, or of claims that are elsewhere. */
-const ABOUT_OTHER_PLACES = new Set<string | undefined>([
+/** Reasons given before the claims have been looked at, or for claims that are elsewhere. */
+const CLAIMS_NOT_CHECKED = new Set<string | undefined>([
   OFFLOADED_REASONS.volumeNotHere,
   OFFLOADED_REASONS.namespaceNotOffloaded,
 ]);
 
-/** Claims are looked at before a pod is asked for over there: with any other reason, their volumes are there. */
+/** Claims are checked before a pod is requested over there: with any other reason, their volumes are there. */
 const isWithItsData = (pod: ReleaseSituation['pod'], { reason }: PodCondition): boolean =>
-  claimVolumes(pod).length > 0 && !ABOUT_OTHER_PLACES.has(reason);
+  claimVolumes(pod).length > 0 && !CLAIMS_NOT_CHECKED.has(reason);
 
-/** Its successor would be kept off the only node from which the volumes are reached, by an affinity, and so for good. */
+/** A successor's affinity would keep it, for good, off the only node from which the volumes can be reached. */
 function stayWithData({ virtualNode }: ReleaseSituation, refused: PodCondition): ReleaseAction {
   const message = `virtual node "${virtualNode}" cannot place the pod, and its volumes are over there, so it waits for a place there: ${reasonOf(refused)}`;
   return { do: 'stay', ms: STAY_MS, message };
@@ -124,8 +123,8 @@ function leave(
   return { do: controllerOf(pod) === undefined ? 'remake' : 'release', message };
 }
 
-/** The condition that says so; undefined where the pod is no candidate. */
-export function refusalOf(pod: Pick<Pod, 'metadata' | 'status'>): PodCondition | undefined {
+/** The condition that says that the virtual node cannot place the pod; undefined where the pod is no candidate. */
+export function placingRefusal(pod: Pick<Pod, 'metadata' | 'status'>): PodCondition | undefined {
   const { metadata, status } = pod;
   if (metadata.deletionTimestamp !== undefined || status?.startTime !== undefined) return undefined;
   if (isFinished(pod)) return undefined;
@@ -134,8 +133,8 @@ export function refusalOf(pod: Pick<Pod, 'metadata' | 'status'>): PodCondition |
 }
 
 /**
- * The agent's clock wrote the condition, the API server's the creation, and ours may differ from both: never longer
- * than the pod is old, and at least as long as we have watched it.
+ * The condition has the time of the agent's clock, the creation that of the API server's, and ours may differ from both. So:
+ * never longer than the pod is old, and at least as long as we have watched it.
  */
 function refusedForMs(refused: PodCondition, { pod, nowMs, watchedMs = 0 }: ReleaseSituation): number {
   const since = [refused.lastTransitionTime, pod.metadata.creationTimestamp].map((time) =>
@@ -145,11 +144,11 @@ function refusedForMs(refused: PodCondition, { pod, nowMs, watchedMs = 0 }: Rele
   return Math.max(watchedMs, Number.isFinite(latest) ? nowMs - latest : 0);
 }
 
-/** The pod was made after its owner had been held off: releasing it again would go round in a circle. */
+/** The pod was made after its owner had been held off: releasing it again would repeat forever. */
 const cameBack = (pod: Pick<Pod, 'metadata'>, holdBeganMs: number): boolean =>
   Date.parse(pod.metadata.creationTimestamp) > holdBeganMs + HOLD_SETTLE_MS;
 
-/** Where pods of the owner may go; where nowhere, when that may change. */
+/** Where pods of the owner may go, and, where that is nowhere, when that may change. */
 function placesFor(
   { virtualNode, nowMs }: ReleaseSituation,
   { spec, status }: NamespaceOffloading,

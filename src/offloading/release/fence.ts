@@ -1,7 +1,7 @@
 /**
- * What RBAC cannot say about the account of the `cluster` role: which pods it may make, and what it may say of them. An
- * admission policy, run by the API server. Its deletions cannot be told from those of a peering that ends. Of an eviction,
- * a policy sees the pod's name, not its node: that it is one on a virtual node cannot be asked for.
+ * Admission policies that say what RBAC cannot say about the account of the `cluster` role: which pods it may create, and what
+ * it may write into their status. Its deletions cannot be told from those of a peering that ends. Of an eviction, a policy sees
+ * the pod's name but not its node, so it cannot demand that the pod is on a virtual node.
  */
 import { isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
 import { forgeFence, isAccount, writes } from '../../api/fence.ts';
@@ -16,7 +16,7 @@ const isSame = (field: string): string =>
   `${status('object', field)}.orValue('') == ${status('oldObject', field)}.orValue('')`;
 const conditions = (what: string): string => `${status(what, 'conditions')}.orValue([])`;
 
-/** To be applied before the rights that it bounds. */
+/** To be applied before the rights that it limits. */
 export function forgeReleaseFence(account: AccountRef): Manifest[] {
   return [...forgePodFence(account), ...forgeEvictionFence(account)];
 }
@@ -26,7 +26,7 @@ function forgePodFence(account: AccountRef): Manifest[] {
     name: 'tributary-release',
     user: isAccount(account),
     rules: [writes('', ['pods'], 'CREATE'), writes('', ['pods/status'], 'UPDATE')],
-    // There another fence bounds the same account: see src/hosting/fences.ts.
+    // In tenant namespaces another fence limits the same account: see src/hosting/fences.ts.
     variables: { isTenant: `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('') != ''` },
     validations: [
       [

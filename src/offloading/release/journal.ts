@@ -6,28 +6,28 @@ import { remadePod } from './remade-pod.ts';
 
 const KEY = 'journal';
 
-/** A pod that is about to be deleted and made anew; stored before the deletion, removed after the creation. */
+/** A pod that is about to be deleted and made anew. Stored before the deletion, removed after the creation. */
 export interface Journal {
   /** UID of the pod that goes. */
   uid: string;
   /** The pod to make. */
   pod: Draft<Pod> & { metadata: { name: string; namespace: string } };
-  /** Nothing is done to a pod that has started meanwhile. */
+  /** A pod that has started in the meantime is left alone. */
   unlessStarted: boolean;
-  /** Until then it is evicted, as its budget allows, and from then on deleted; milliseconds since the epoch. */
+  /** Until then it is evicted, as its budget allows; after that it is deleted. Milliseconds since the epoch. */
   budgetsUntil?: number;
-  /** Of its namespace; in another one of that name nothing is made. Undefined: not known. */
+  /** UID of its namespace: nothing is made in another namespace of that name. Undefined: not known. */
   namespaceUid?: string;
 }
 
 export interface RemakeOptions {
   /** The VirtualNode that the pod leaves. */
   from: string;
-  /** False: also a pod that runs is ended, and made anew. */
+  /** False: a running pod is ended and made anew, too. */
   unlessStarted: boolean;
-  /** Of its NamespaceOffloading: the webhook has required it of the pod's nodes. */
+  /** Of its NamespaceOffloading: the webhook has added it to the pod's node affinity. */
   clusterSelector?: LabelSelector;
-  /** See Journal; absent: no budget is regarded. */
+  /** See Journal; absent: budgets are ignored. */
   budgetsUntil?: number;
 }
 
@@ -67,7 +67,7 @@ export function journalSecret(journal: Journal, namespace: string): Draft<Secret
 const withBudgets = (until: unknown): Pick<Journal, 'budgetsUntil'> =>
   typeof until === 'number' ? { budgetsUntil: until } : {};
 
-/** Throws Invalid, without a word of what is in it. */
+/** Throws Invalid, with nothing of its content in the message. */
 export function readJournal({ metadata, data }: Pick<Secret, 'data'> & { metadata: ObjectMeta }): Journal {
   try {
     const journal = JSON.parse(Buffer.from(data?.[KEY] ?? '', 'base64').toString('utf8')) as Partial<Journal>;
@@ -81,7 +81,7 @@ export function readJournal({ metadata, data }: Pick<Secret, 'data'> & { metadat
       uid,
       pod,
       unlessStarted,
-      // One that was written before there was such a field says nothing of budgets.
+      // A journal of an earlier version lacks the field.
       ...withBudgets(budgetsUntil),
       ...(typeof namespaceUid === 'string' && { namespaceUid }),
     };

@@ -1,70 +1,68 @@
-import type { NamespaceOffloading } from '../../api/namespace-offloading.ts';
+import type { LabelSelector } from '../../api/label-selector.ts';
+import {
+  type HeldOff,
+  type NamespaceOffloading,
+  namespaceOffloadings,
+} from '../../api/namespace-offloading.ts';
 import { controllerOf } from '../../api/pod.ts';
+import { pods } from '../../api/resources.ts';
+import type { Pod, PodCondition } from '../../api/wire.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
-import { Controller } from '../../kube/controller.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { LossBudget } from '../../lib/loss-budget.ts';
-import type { BoundPod } from './bound-pods.ts';
-import { BoundPods } from './bound-pods.ts';
-import { decideRelease, refusalOf } from './decide.ts';
+import { type BoundPod, BoundPods } from './bound-pods.ts';
+import type { Offloading } from '../offloading.ts';
+import { decideRelease, placingRefusal } from './decide.ts';
 import { Remake } from './remake.ts';
-import { ReleaseWrites } from './writes.ts';
 
-/** Which namespaces are offloaded; from caches. */
-export interface Offloadings {
-  offloadingOf(namespace: string): NamespaceOffloading | undefined;
-  all(): readonly NamespaceOffloading[];
-  onChange(listener: () => void): () => void;
-}
-
-export interface ReleaseOptions {
+interface ReleaseOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
   events: EventRecorder;
-  offloadings: Offloadings;
-  /** Where manifests of pods that are being made anew are kept. */
+  offloadings: Pick<Offloading, 'offloadingOf' | 'onChange'>;
+  /** Holds the journals of pods that are being made anew. */
   systemNamespace: string;
-  /** Of its own where absent. Whoever hands one in, starts it. */
+  /** Default: one of its own. Whoever hands one in starts it. */
   remake?: Remake;
 }
 
-/** A refused pod, as this process has seen it. */
+/** A refused pod, as this process has watched it. */
 interface Watched {
   uid: string;
-  /** Monotonic. */
+  /** Since when, monotonic. */
   since: number;
-  /** Its turn has come. */
+  /** The budget has let it go. */
   mayGo: boolean;
-  /** Monotonic; the last write has been made, and the cache may not show it yet. */
+  /** When the last write was made, monotonic; the cache may not show it yet. */
   releasedAt?: number;
 }
 
-/** So long after its release it is looked whether a pod is really gone, or on its way. */
+/** So long after its release, a pod that is still there is looked at again. */
 const LOOK_AGAIN_MS = 30_000;
 /**
- * Pods of one namespace that may be on their way to be made anew: each keeps its manifest in our own namespace, and where
- * the API server takes none of them, by a quota for example, there would be no end of it.
+ * At most so many pods of one namespace are being made anew at a time: each keeps its manifest in our own namespace, and
+ * where the API server refuses them all, by a quota for example, their number would grow without end.
  */
 const MOST_REMADE = 32;
 const FULL_WAIT_MS = 30_000;
 
 /**
- * Brings pods back that their virtual node cannot place, slowly where they are many: a provider that refuses everything
- * is given the time in which a person can look.
+ * Brings pods back that their virtual node cannot place; slowly where they are many, so that a person has time to look when
+ * a provider refuses everything.
  */
 export class Release {
   readonly remake: Remake;
   readonly #options: ReleaseOptions;
   readonly #pods: BoundPods;
-  readonly #writes: ReleaseWrites;
   readonly #controller: Controller;
   /** By virtual node. */
   readonly #budgets = new Map<string, LossBudget>();
@@ -76,7 +74,6 @@ export class Release {
     this.#options = { ...options, log: log.named('release') };
     this.remake = options.remake ?? new Remake(options);
     this.#pods = new BoundPods({ client, caches, clock, log: this.#options.log });
-    this.#writes = new ReleaseWrites({ client, remake: this.remake });
     this.#controller = new Controller({
       name: 'release',
       concurrency: 2,
@@ -124,24 +121,24 @@ export class Release {
     if (controllerOf(pod) === undefined && this.remake.count(pod.metadata.namespace ?? '') >= MOST_REMADE) {
       return { requeueAfterMs: FULL_WAIT_MS };
     }
-    // A write that did not last is not repeated at once.
+    // The write has not changed the decision: it is not repeated at once.
     if (action.do === situation.written) return { requeueAfterMs: 1000 };
     const waitMs = this.#waitForTurn(virtualNode, watched);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
-    // Each write returns the object as it is now, and what follows is decided anew from that.
+    // Each write returns the object as it is now; the next step is decided anew from that.
     if (action.do === 'holdOff') {
-      const offloading = await this.#writes.holdOff(situation.offloading, action.heldOff, signal);
+      const offloading = await this.#holdOff(situation.offloading, action.heldOff, signal);
       return this.#act({ ...situation, offloading, written: action.do }, signal);
     }
     if (action.do === 'mark') {
-      const marked = await this.#writes.mark(pod, action.condition, signal);
+      const marked = await this.#mark(pod, action.condition, signal);
       return this.#act({ ...situation, pod: marked, written: action.do }, signal);
     }
     const { clusterSelector } = situation.offloading.spec;
     const isGone =
       action.do === 'remake'
-        ? await this.#writes.remakeElsewhere(pod, { virtualNode, clusterSelector, signal })
-        : await this.#writes.delete(pod, signal);
+        ? await this.#remakeElsewhere(pod, { virtualNode, clusterSelector, signal })
+        : await this.#delete(pod, signal);
     watched.releasedAt = clock.monotonic();
     if (!isGone) return {};
     events.event(asPod(pod), 'Warning', 'Released', action.message);
@@ -149,7 +146,52 @@ export class Release {
     return {};
   }
 
-  /** Taken once for each pod, before the first write for it; what fails then is repeated without another. */
+  // Each write names the UID and the version that it was decided for; otherwise it fails with Conflict.
+
+  /** Writes this key of the status only: the rest is the offloading controller's. */
+  async #holdOff(
+    { metadata }: NamespaceOffloading,
+    heldOff: HeldOff[],
+    signal: AbortSignal,
+  ): Promise<NamespaceOffloading> {
+    const { uid, resourceVersion } = metadata;
+    const body = { metadata: { uid, resourceVersion }, status: { heldOff } };
+    const options = { subresource: 'status', signal };
+    return this.#options.client.patch(namespaceOffloadings, metadata, { type: 'merge', body }, options);
+  }
+
+  /** Conditions are merged by type. */
+  async #mark({ metadata }: BoundPod['pod'], condition: PodCondition, signal: AbortSignal): Promise<Pod> {
+    const { uid, resourceVersion } = metadata;
+    const body = { metadata: { uid, resourceVersion }, status: { conditions: [condition] } };
+    const options = { subresource: 'status', signal };
+    return this.#options.client.patch(pods, metadata, { type: 'strategic', body }, options);
+  }
+
+  /**
+   * By version: a pod whose start has been reported is not deleted. Between the start in the foreign cluster and that
+   * report lies one write of the agent; a pod that starts in that time is ended, with its grace. False: it was gone before.
+   */
+  async #delete({ metadata }: BoundPod['pod'], signal: AbortSignal): Promise<boolean> {
+    const { uid, resourceVersion } = metadata;
+    const deleting = this.#options.client.delete(pods, metadata, { uid, resourceVersion, signal });
+    return (await deleting.then(() => true).catch(ignoring('NotFound'))) ?? false;
+  }
+
+  /** The journal does the rest; see Remake. False: that had begun before, or is not needed any more. */
+  async #remakeElsewhere(
+    { metadata }: BoundPod['pod'],
+    where: { virtualNode: string; clusterSelector: LabelSelector | undefined; signal: AbortSignal },
+  ): Promise<boolean> {
+    const { virtualNode: from, clusterSelector, signal } = where;
+    // The cache holds no specs.
+    const pod = await this.#options.client.get(pods, metadata, { signal }).catch(ignoring('NotFound'));
+    if (pod?.metadata.uid !== metadata.uid || placingRefusal(pod) === undefined) return false;
+    const selector = clusterSelector && { clusterSelector };
+    return this.remake.begin(pod, { from, unlessStarted: true, ...selector, signal });
+  }
+
+  /** One turn for each pod, before the first write for it; a failed write is repeated without another turn. */
   #waitForTurn(virtualNode: string, watched: Watched): number {
     if (watched.mayGo) return 0;
     let budget = this.#budgets.get(virtualNode);
@@ -160,7 +202,7 @@ export class Release {
   }
 
   #watch(key: string, bound: BoundPod | undefined): Watched | undefined {
-    if (bound === undefined || refusalOf(bound.pod) === undefined) {
+    if (bound === undefined || placingRefusal(bound.pod) === undefined) {
       this.#watched.delete(key);
       return undefined;
     }

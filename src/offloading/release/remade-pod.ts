@@ -10,15 +10,16 @@ import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-a
 import type { Draft, OwnerReference, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
-import { termsOf } from '../admission/strategy-terms.ts';
+import { termsOf } from '../admission/strategy.ts';
 
 const OUR_ANNOTATIONS = [ANNOTATION_STRATEGY, ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR];
-/** Finalizers of a deletion that was under way; those of people and their controllers stay. */
+/** Finalizers of a deletion in progress; those of people and their controllers stay. */
 const DELETION_FINALIZERS = new Set(['foregroundDeletion', 'orphan']);
 
 /**
- * The manifest of the pod as it was before admission: what a person would apply again. Pure. `clusterSelector` as the
- * webhook has required it of the pod's nodes.
+ * The manifest of the pod as it was before admission: what a person would apply again. Pure.
+ *
+ * @param clusterSelector what the webhook has added to the pod's node affinity
  */
 export function remadePod(
   pod: Pod,
@@ -42,13 +43,13 @@ export function remadePod(
   };
 }
 
-/** Whether the webhook has added it. */
+/** Whether the webhook has added such an item. */
 interface Added {
   toleration: (toleration: Toleration) => boolean;
   requirement: (requirement: Requirement) => boolean;
 }
 
-/** To set it asks for a right over the owner, where the cluster enforces that; it matters to controllers only. */
+/** Setting it may need a right over the owner (OwnerReferencesPermissionEnforcement), and it matters to controllers only. */
 const unblocking = ({ blockOwnerDeletion: _blocks, ...owner }: OwnerReference): OwnerReference => owner;
 
 const NOT_OURS: Added = { toleration: () => false, requirement: () => false };
@@ -58,7 +59,7 @@ function addedTo({ metadata }: Pod, selector: LabelSelector): Added {
   const from = metadata.annotations?.[ANNOTATION_RELEASED_FROM];
   return {
     toleration: ({ key }) => key === TAINT_VIRTUAL_NODE,
-    // Held off where it was released from before; a virtual node that the pod itself does not want stays unwanted.
+    // Held off the node that it was released from before; a virtual node that the pod itself excludes stays excluded.
     requirement: ({ key, operator, values = [] }) =>
       (key === LABEL_VIRTUAL_NODE && operator === 'NotIn' && from !== undefined && values.includes(from)) ||
       always.some((one) => deepEqual(normal(one), normal({ key, operator, values }))),
@@ -85,7 +86,7 @@ function remadeSpec(spec: PodSpec, isAdded: Added): PodSpec {
   };
 }
 
-/** Put in by the DefaultTolerationSeconds admission, and put in again where it is wanted. */
+/** Added by the DefaultTolerationSeconds admission, which adds it again where it is wanted. */
 const isDefault = ({ key = '', operator, effect, tolerationSeconds, value }: Toleration): boolean =>
   /^node\.kubernetes\.io\/(?:not-ready|unreachable)$/.test(key) &&
   operator === 'Exists' &&
@@ -101,8 +102,8 @@ type Term = NonNullable<
 type Requirement = NonNullable<Term['matchExpressions']>[number];
 
 /**
- * The webhook adds to each of the pod's own terms, and makes one where there is none. A term that holds nothing else
- * then permitted all nodes before; without a term that is left, so does the whole.
+ * The webhook adds to each of the pod's own terms, and makes a term where there is none. A term with nothing else in it
+ * permitted all nodes before; where no term is left, the whole affinity did.
  */
 function withoutAdded(affinity: Affinity | undefined, isAdded: Added): Affinity | undefined {
   const { nodeAffinity, ...rest } = affinity ?? {};

@@ -25,19 +25,19 @@ export interface RemakerOptions {
   namespaceUid?: (name: string) => string | undefined;
 }
 
-/** How often it is looked whether the old pod is gone. Its end is the agent's, or a kubelet's, to tell. */
+/** How often this checks whether the old pod is gone: the agent, or a kubelet, ends it. */
 const ENDING_POLL_MS = 1_000;
-/** At most: of a pod that nobody ends, since its provider does not answer, each look is a read of the API server. */
+/** The longest pause: each check reads from the API server, and nobody ends the pod while its provider does not answer. */
 const MAX_POLL_MS = 30_000;
 
 /**
- * Makes pods without an owner anew. Killed at any moment, it goes on where it was, as each step is seen in the
+ * Makes pods without an owner anew. Killed at any moment, it continues where it was, since each step can be seen in the
  * cluster itself:
  *
  *     journal stored ─▶ old pod evicted or deleted, by UID ─▶ gone ─▶ new pod created ─▶ journal deleted
  *
- * What cannot be told apart: somebody else's deletion of the old pod between the first two steps, or of the new one
- * between the last two, is undone. Both are milliseconds, unless the process was killed there.
+ * If somebody else deletes the old pod between the first two steps, or the new one between the last two, that is undone,
+ * since the two cases look the same. Both times are milliseconds, unless the process was killed there.
  */
 export class Remake {
   readonly #options: RemakerOptions;
@@ -73,8 +73,8 @@ export class Remake {
   }
 
   /**
-   * Resolves when it is certain that the pod will be made anew; what is left to do is done in the background. False: it
-   * was certain before.
+   * Resolves when it is certain that the pod will be made anew; the rest happens in the background. False: that was
+   * certain before.
    */
   async begin(pod: Pod, { signal, ...options }: RemakeOptions & { signal: AbortSignal }): Promise<boolean> {
     const { client, systemNamespace, namespaceUid } = this.#options;
@@ -89,7 +89,7 @@ export class Remake {
     return this.count(namespace) > 0;
   }
 
-  /** How many. */
+  /** How many pods of that namespace are still to be made anew. */
   count(namespace: string): number {
     return [...this.#journals.list()].filter((secret) => namespaceOf(secret) === namespace).length;
   }
@@ -133,26 +133,26 @@ export class Remake {
       await this.#evictions.one(pod, signal);
       return { requeueAfterMs: ENDING_POLL_MS };
     }
-    // With the version: what has started since that read is not ended.
+    // With the version: a pod that has started since that read is not ended.
     const precondition = journal.unlessStarted ? { uid, resourceVersion } : { uid };
     const deleting = this.#options.client.delete(pods, pod.metadata, { ...precondition, signal });
     await deleting.catch(ignoring('NotFound'));
     return { requeueAfterMs: ENDING_POLL_MS };
   }
 
-  /** The longer it takes, the less a moment more matters. */
+  /** The pauses grow with the time that it takes. */
   #pollMs(deletionTimestamp: string): number {
     const sinceMs = this.#options.clock.now() - Date.parse(deletionTimestamp);
     return Math.min(MAX_POLL_MS, Math.max(ENDING_POLL_MS, sinceMs / 10));
   }
 
-  /** The namespace was deleted; one that bears its name now is somebody's new one. */
+  /** The namespace was deleted, and somebody has made a new one of that name. */
   #isElsewhere({ pod, namespaceUid: uid }: Journal): boolean {
     const { namespaceUid } = this.#options;
     return uid !== undefined && namespaceUid !== undefined && namespaceUid(pod.metadata.namespace) !== uid;
   }
 
-  /** False: the name has been taken since the look, and has to be looked at again. */
+  /** False: the name has been taken since it was read, and has to be read again. */
   async #make(journal: Journal, signal: AbortSignal): Promise<boolean> {
     const { client, log } = this.#options;
     const { pod } = journal;

@@ -1,14 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
+
 import type { NamespaceOffloading, OffloadedCluster } from '../../../src/api/namespace-offloading.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../../src/api/virtual-node.ts';
 import type { KubeObject, ObjectMeta, Pod, PodSpec } from '../../../src/api/wire.ts';
-import { entryOf, type ClusterFacts } from '../../../src/offloading/clusters.ts';
-import { earlyMessage, isTooEarly } from '../../../src/offloading/early.ts';
-import { farewellOf, type LeavingContext } from '../../../src/offloading/leaving.ts';
-import { refusalOf } from '../../../src/offloading/refusal.ts';
-import { isSelected } from '../../../src/offloading/selection.ts';
+import { predatesMessage, predatesOffloading } from '../../../src/offloading/pods.ts';
+import { drainAction, type DrainContext } from '../../../src/offloading/drain.ts';
 import { shortFormAction, type ShortFormAction } from '../../../src/offloading/short-form.ts';
-import { newsOf, readyOf } from '../../../src/offloading/verdict.ts';
+import { type ClusterFacts, statusEntry, eventsFor, readyCondition } from '../../../src/offloading/status.ts';
+import { isSelected, whyNotOffloadable } from '../../../src/offloading/view.ts';
 
 const meta = (more: Partial<ObjectMeta> & { name: string }): ObjectMeta => ({
   uid: 'uid',
@@ -128,7 +127,7 @@ test.each([
   ['ours', {}, 'holds parts of this cluster'],
   ['tenant', { 'tributary.dev/peer': 'abc' }, 'belongs to the peer abc'],
 ])('refused: %s %j', (name, labels, expected) => {
-  const refusal = refusalOf({ metadata: meta({ name, labels }) }, 'ours');
+  const refusal = whyNotOffloadable({ metadata: meta({ name, labels }) }, 'ours');
   if (expected === undefined) expect(refusal).toBeUndefined();
   else expect(refusal).toContain(expected);
 });
@@ -155,23 +154,23 @@ describe('a cluster', () => {
       cluster: 'id',
       isPeer: true,
       virtualNodes: selected,
-      leaving: [],
-      standing: { state: 'Mapped', tenantNamespace: 'shop-x' },
+      draining: [],
+      atPeer: { state: 'Mapped', tenantNamespace: 'shop-x' },
       ...more,
       selected,
     };
   };
   test.each<[string, Partial<ClusterFacts>, string]>([
     ['all well', {}, 'Ready AsExpected shop-x'],
-    ['no word', { standing: undefined }, 'Pending WaitingForProvider -'],
+    ['no word', { atPeer: undefined }, 'Pending WaitingForProvider -'],
     [
       'name taken',
-      { standing: { state: 'Withheld', reason: 'NameTaken', message: 'm' } },
+      { atPeer: { state: 'Withheld', reason: 'NameTaken', message: 'm' } },
       'Failed NameTaken -',
     ],
     [
       'naming refused',
-      { standing: { state: 'Withheld', reason: 'NamingNotAllowed', message: '' } },
+      { atPeer: { state: 'Withheld', reason: 'NamingNotAllowed', message: '' } },
       'Failed NamingNotAllowed -',
     ],
     ['not mapped yet', { selected: [node('milan')] }, 'Pending WaitingForProvider shop-x'],
@@ -190,10 +189,10 @@ describe('a cluster', () => {
       { selected: [node('a', { namespaces: [MAPPING] }, 'False'), node('b', { namespaces: [MAPPING] })] },
       'Ready AsExpected shop-x',
     ],
-    ['by hand, mapped', { isPeer: false, standing: undefined }, 'Ready AsExpected shop-x'],
+    ['by hand, mapped', { isPeer: false, atPeer: undefined }, 'Ready AsExpected shop-x'],
     [
       'by hand, not mapped',
-      { isPeer: false, standing: undefined, selected: [node('milan')] },
+      { isPeer: false, atPeer: undefined, selected: [node('milan')] },
       'Failed NotMapped -',
     ],
     [
@@ -202,23 +201,23 @@ describe('a cluster', () => {
       'Ending Ending shop-x',
     ],
   ])('%s', (_what, more, expected) => {
-    const { phase, reason, remoteNamespace = '-' } = entryOf(facts(more));
+    const { phase, reason, remoteNamespace = '-' } = statusEntry(facts(more));
     expect(`${phase} ${reason} ${remoteNamespace}`).toBe(expected);
   });
 
   test('the nodes of an entry are in order, and its name is that of their label', () => {
     const labels = { 'tributary.dev/cluster': 'Milan' };
-    const entry = entryOf(facts({ selected: [node('b'), node('a', { labels })] }));
+    const entry = statusEntry(facts({ selected: [node('b'), node('a', { labels })] }));
     expect([entry.virtualNodes, entry.clusterName]).toEqual([['a', 'b'], 'Milan']);
   });
 
   test('a name that is taken is waited for, too', () => {
-    const standing = { state: 'Withheld', reason: 'NameTaken', message: 'm' } as const;
-    expect(entryOf(facts({ standing })).message).toMatch(/^m; make .*Suffixed.* or wait: it is given/u);
+    const atPeer = { state: 'Withheld', reason: 'NameTaken', message: 'm' } as const;
+    expect(statusEntry(facts({ atPeer })).message).toMatch(/^m; make .*Suffixed.* or wait: it is given/u);
   });
 
   test('a virtual node that is being left is shown beside those that are selected', () => {
-    const { virtualNodes, phase, message } = entryOf(facts({ leaving: ['a'] }));
+    const { virtualNodes, phase, message } = statusEntry(facts({ draining: ['a'] }));
     expect([virtualNodes, phase, message]).toEqual([
       ['a', 'milan'],
       'Ready',
@@ -261,12 +260,12 @@ describe('verdict', () => {
     ['failed and pending', [pending, failed], 'False', 'SomeClustersFailed'],
     ['all failed', [failed, ending], 'False', 'AllClustersFailed'],
   ])('%s', (_what, clusters, status, reason) =>
-    expect(readyOf({ clusters })).toMatchObject({ status, reason }),
+    expect(readyCondition({ clusters })).toMatchObject({ status, reason }),
   );
 
   test('ending and refused come first', () => {
-    expect(readyOf({ clusters: [ready], isEnding: true, refusal: 'x' }).reason).toBe('Ending');
-    expect(readyOf({ clusters: [ready], refusal: 'x' })).toMatchObject({
+    expect(readyCondition({ clusters: [ready], isEnding: true, refusal: 'x' }).reason).toBe('Ending');
+    expect(readyCondition({ clusters: [ready], refusal: 'x' })).toMatchObject({
       reason: 'SystemNamespace',
       message: 'x',
     });
@@ -298,7 +297,10 @@ describe('verdict', () => {
       ['Warning R'],
     ],
   ])('news: %s', (_what, { before, clusters, now }, expected) => {
-    const news = newsOf({ ready: before, clusters }, { ready: readyOf({ clusters: now }), clusters: now });
+    const news = eventsFor(
+      { ready: before, clusters },
+      { ready: readyCondition({ clusters: now }), clusters: now },
+    );
     expect(news.map((one) => `${one.type} ${one.reason}`)).toEqual(expected);
   });
 });
@@ -315,14 +317,14 @@ const LET_IN = { annotations: { 'tributary.dev/strategy': 'Remote' } };
 
 describe('farewell', () => {
   const there = { nodeName: 'milan' };
-  const context: LeavingContext = {
+  const context: DrainContext = {
     nodes: { peers: new Set(['milan']), byHand: new Set(['mine']) },
     onRemoval: 'Return',
     since: Date.UTC(2026, 0, 2),
     isRemoved: true,
   };
   const LATER = { creationTimestamp: '2026-01-03T00:00:00Z' };
-  test.each<[string, Pod, Partial<LeavingContext>, string]>([
+  test.each<[string, Pod, Partial<DrainContext>, string]>([
     ['at home', pod({}, { nodeName: 'real' }), {}, 'Stay'],
     ['bare', pod({}, there), {}, 'Remake'],
     ['bare, to end', pod({}, there), { onRemoval: 'End' }, 'Delete'],
@@ -337,7 +339,7 @@ describe('farewell', () => {
     ['waiting, one cluster left', pod(LET_IN, {}, 'Pending'), { isRemoved: false }, 'Stay'],
     ['made since, let in', pod({ ...LET_IN, ...LATER }, there), {}, 'Remake'],
     ['made since, of its own accord', pod(LATER, there), {}, 'Stay'],
-  ])('%s', (_what, one, more, expected) => expect(farewellOf(one, { ...context, ...more })).toBe(expected));
+  ])('%s', (_what, one, more, expected) => expect(drainAction(one, { ...context, ...more })).toBe(expected));
 });
 
 describe('made too early', () => {
@@ -359,7 +361,7 @@ describe('made too early', () => {
     ['tolerates all', tolerating({ operator: 'Exists' }), false],
     ['tolerates another effect', tolerating({ operator: 'Exists', effect: 'NoExecute' }), true],
     ['tolerates something else', tolerating({ key: 'x', operator: 'Exists' }), true],
-  ])('%s', (_what, one, expected) => expect(isTooEarly(one)).toBe(expected));
+  ])('%s', (_what, one, expected) => expect(predatesOffloading(one)).toBe(expected));
 
   test.each<[string, Pod, string]>([
     [
@@ -371,5 +373,5 @@ describe('made too early', () => {
     ['StatefulSet', pod(owner('StatefulSet', 'db')), 'kubectl -n shop rollout restart statefulset db`'],
     ['Job', pod(owner('Job', 'once')), 'delete it, and Job once makes another'],
     ['bare', pod(), 'kubectl -n shop delete pod p'],
-  ])('what to do: %s', (_what, one, expected) => expect(earlyMessage(one)).toContain(expected));
+  ])('what to do: %s', (_what, one, expected) => expect(predatesMessage(one)).toContain(expected));
 });

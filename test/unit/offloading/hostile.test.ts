@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { namespaceOffloadings } from '../../../src/api/namespace-offloading.ts';
 import { namespaces, pods } from '../../../src/api/resources.ts';
 import { ignoring } from '../../../src/lib/errors.ts';
-import { lookAfterMs } from '../../../src/offloading/departures.ts';
+import { nextLookMs } from '../../../src/offloading/drain.ts';
 import { OffloadWorld } from './support/offload-world.ts';
 
 /** What users of a namespace, and time, may do to the removal of an offloading. */
@@ -74,5 +74,5 @@ test.each([
   [200_000, 10_000],
   [86_400_000, 60_000],
 ])('what has been left for %i ms is looked at again after %i ms', (leftForMs, wait) => {
-  expect(lookAfterMs(leftForMs)).toBe(wait);
+  expect(nextLookMs(leftForMs)).toBe(wait);
 });

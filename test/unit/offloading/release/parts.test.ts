@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { admit } from '../../../../src/offloading/admission/decide.ts';
-import type { ObjectMeta, Pod, PodSpec, Toleration } from '../../../../src/api/wire.ts';
+
 import type { HeldOff, NamespaceOffloadingSpec } from '../../../../src/api/namespace-offloading.ts';
-import { MAX_HELD_OFF, withHeldOff } from '../../../../src/offloading/release/held-off.ts';
+import type { ObjectMeta, Pod, PodSpec, Toleration } from '../../../../src/api/wire.ts';
+import { admit } from '../../../../src/offloading/admission/decide.ts';
+import { MAX_HELD_OFF, ownerKey, withHeldOff } from '../../../../src/offloading/held-off.ts';
 import { journalOf, journalSecret, readJournal } from '../../../../src/offloading/release/journal.ts';
-import { ownerKey } from '../../../../src/offloading/release/owner.ts';
 import { remadePod } from '../../../../src/offloading/release/remade-pod.ts';
 import { at, boundPod, NOW, NOW_MS, offloading, REPLICA_SET } from './support.ts';
 

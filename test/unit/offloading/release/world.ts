@@ -144,7 +144,6 @@ export class World {
       },
       offloadings: {
         offloadingOf: (namespace) => offloadings.get(`${namespace}/offloading`),
-        all: () => [...offloadings.list()],
         onChange: (listener) => offloadings.onChange(listener),
       },
       systemNamespace: SYSTEM,

@@ -105,15 +105,15 @@ export class OffloadWorld {
       caches: new Caches(common),
       ownSystemNamespace: SYSTEM,
       ...(selector && { selector }),
-      standing: {
-        standing: (cluster, namespace) => this.#standing(cluster, namespace),
+      peerNamespaces: {
+        stateOf: (cluster, namespace) => this.#standing(cluster, namespace),
         isNamed: (cluster, namespace) => this.named.has(`${cluster}/${namespace}`),
         onChange: (listener) => {
           this.#listeners.add(listener);
           return () => this.#listeners.delete(listener);
         },
       },
-      remaker: remake,
+      remake,
     });
     this.#lifecycle = new Lifecycle(
       [...offloading.caches(), ...remake.components(), ...offloading.actors()],

@@ -1,15 +1,23 @@
-import type { HeldOff } from '../../api/namespace-offloading.ts';
+import type { HeldOff } from '../api/namespace-offloading.ts';
+import { controllerOf } from '../api/pod.ts';
+import type { Pod } from '../api/wire.ts';
 
-/** Entries in one NamespaceOffloading; beyond it the one that ends first goes. */
+/** `Kind/name` of the pod's controller, or `Pod/name` where it has none. All pods of a controller have one key. */
+export function ownerKey(pod: Pick<Pod, 'metadata'>): string {
+  const owner = controllerOf(pod);
+  return owner === undefined ? `Pod/${pod.metadata.name}` : `${owner.kind}/${owner.name}`;
+}
+
+/** Entries in one NamespaceOffloading; beyond that, the entry that ends first is dropped. */
 export const MAX_HELD_OFF = 64;
 
 const endOf = ({ until }: HeldOff): number => Date.parse(until);
 
-/** What of the list still holds; an end that cannot be read has passed. */
+/** The entries that still hold; an end that cannot be read counts as passed. */
 export const inForce = (heldOff: readonly HeldOff[], nowMs: number): HeldOff[] =>
   heldOff.filter((entry) => endOf(entry) > nowMs);
 
-/** When the owner may go to that virtual node again, in milliseconds since the epoch; undefined: now. */
+/** Until when the owner is kept off that virtual node, milliseconds since the epoch; undefined: it is not. */
 export function heldUntil(
   heldOff: readonly HeldOff[],
   { owner, virtualNode }: Omit<HeldOff, 'until'>,
@@ -21,7 +29,7 @@ export function heldUntil(
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
-/** The list with that entry: without what has passed, each pair of owner and virtual node once, bounded. */
+/** The list with that entry, without what has passed, each pair of owner and virtual node once, and bounded. */
 export function withHeldOff(heldOff: readonly HeldOff[], added: HeldOff, nowMs: number): HeldOff[] {
   const others = inForce(heldOff, nowMs).filter(
     ({ owner, virtualNode }) => owner !== added.owner || virtualNode !== added.virtualNode,

@@ -1,12 +1,18 @@
 import type { LabelSelector } from '../../api/label-selector.ts';
-import { LABEL_NODE_TYPE, LABEL_VIRTUAL_NODE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
+import {
+  LABEL_NODE_TYPE,
+  LABEL_VIRTUAL_NODE,
+  NODE_TYPE_VIRTUAL,
+  TAINT_VIRTUAL_NODE,
+} from '../../api/names.ts';
 import type { PodStrategy } from '../../api/namespace-offloading.ts';
+import type { Toleration } from '../../api/wire.ts';
 import type { NodeExpression } from './node-terms.ts';
 
 const REAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'NotIn', values: [NODE_TYPE_VIRTUAL] };
 const VIRTUAL: NodeExpression = { key: LABEL_NODE_TYPE, operator: 'In', values: [NODE_TYPE_VIRTUAL] };
 
-/** Pure: the nodes that a strategy permits, as alternatives; none: all. The first one is good by itself. */
+/** Pure: the nodes that a strategy permits, as alternatives; an empty list permits all. The first is sufficient by itself. */
 export function termsOf(
   strategy: PodStrategy,
   selector: LabelSelector,
@@ -29,7 +35,7 @@ export function termsOf(
   }
 }
 
-/** The same nodes: both read an absent label as NotIn any value. */
+/** Selects the same nodes: in both languages an absent label is NotIn any value. */
 function expressionsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): NodeExpression[] {
   return [
     ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'In', values: [value] })),
@@ -40,3 +46,19 @@ function expressionsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelecto
     })),
   ];
 }
+
+/** Tolerates the taint that every virtual node has, and nothing else: other taints act on pods there as on real nodes. */
+export const TOLERATION: Toleration = { key: TAINT_VIRTUAL_NODE, operator: 'Exists', effect: 'NoSchedule' };
+
+const concernsTaint = ({ key, effect }: Toleration): boolean =>
+  (key ?? '') === '' || key === TAINT_VIRTUAL_NODE
+    ? effect === undefined || effect === '' || effect === 'NoSchedule'
+    : false;
+
+/** Whether every virtual node is tolerated, whatever its name: the value of the taint is the name of the VirtualNode. */
+export const toleratesAll = (tolerations: readonly Toleration[]): boolean =>
+  tolerations.some((one) => concernsTaint(one) && one.operator === 'Exists');
+
+/** Whether some virtual node is tolerated. */
+export const toleratesAny = (tolerations: readonly Toleration[]): boolean =>
+  tolerations.some((one) => concernsTaint(one) && (one.operator === 'Exists' || (one.key ?? '') !== ''));
