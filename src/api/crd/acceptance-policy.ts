@@ -22,10 +22,10 @@ import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './sch
 
 const spec: Schema = {
   type: 'object',
-  description: 'Whose offers are taken, how much of them, and what becomes of it here.',
+  description: 'Whose offers are taken, how much of them, and what is made of them here.',
   required: ['peers'],
   properties: {
-    peers: peerSelector('Whose offers it speaks of.'),
+    peers: peerSelector('The clusters to whose offers the policy applies.'),
     approval: {
       type: 'string',
       description:
@@ -35,34 +35,37 @@ const spec: Schema = {
       enum: ['Automatic', 'Manual'],
     },
     precedence,
-    ceilings: resourceList('No more than this is taken of an offer, by resource.'),
+    ceilings: resourceList('At most this much of an offer is taken, by resource.'),
     minimum: resourceList('An offer with less than this is refused, by resource.'),
     maxPrices: prices(
-      'An offer that asks for more is refused, by resource; one that asks for nothing never is.',
+      'Highest price by resource. An offer with a higher price is refused; an offer without prices is never ' +
+        'refused for its price.',
     ),
-    requiredLabels: labels('Labels that the offer must bear.'),
-    namespaces: homeNamespaces('Namespaces of this cluster whose pods may run over there.'),
+    requiredLabels: labels('Labels that the offer must have.'),
+    namespaces: homeNamespaces('Namespaces of this cluster whose pods may run in the foreign cluster.'),
     ingressClasses: {
       type: 'object',
       description:
-        'Classes of Ingresses here, and what they become over there. A class that is not named stays what it is where ' +
-        'the provider offers one of that name; else the Ingress stays home, and an event says so.',
+        'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. A class ' +
+        'that is not named stays the same if the provider offers one of that name; otherwise the Ingress ' +
+        'stays home, and an event says so.',
       maxProperties: MAX_POLICY_ENTRIES,
-      additionalProperties: dnsName('Class over there.'),
+      additionalProperties: dnsName('Class in the foreign cluster.'),
     },
     storageClasses: {
       type: 'object',
       description:
-        'StorageClasses here, of provisioner tributary.dev/storage, and the classes that they become over there; goes before the ' +
-        'parameter foreignClass of the class. A claim whose class neither names stays Pending, and an event says so.',
+        'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
+        'replace them in the foreign cluster. This overrides the parameter foreignClass of the class. If ' +
+        'neither names a class, the claim stays Pending, and an event says so.',
       maxProperties: MAX_POLICY_ENTRIES,
-      additionalProperties: dnsName('Class over there.'),
+      additionalProperties: dnsName('Class in the foreign cluster.'),
     },
     services: {
       type: 'array',
       description:
-        'Services that the provider offers (status of its Advertisement lists them), to be used here as our own: each ' +
-        'becomes a Service with the endpoints over there.',
+        'Services of the provider (the status of its Advertisement lists them) to be used here like our own: ' +
+        'each becomes a Service here, with the endpoints in the foreign cluster.',
       maxItems: MAX_POLICY_ENTRIES,
       'x-kubernetes-list-type': 'atomic',
       items: {
@@ -70,25 +73,25 @@ const spec: Schema = {
         description: 'One Service.',
         required: ['namespace', 'name', 'homeNamespace'],
         properties: {
-          namespace: dnsLabel('Its namespace over there.'),
-          name: dnsLabel('Its name over there.'),
+          namespace: dnsLabel('Its namespace in the foreign cluster.'),
+          name: dnsLabel('Its name in the foreign cluster.'),
           homeNamespace: dnsLabel('Namespace of the Service here. It must exist.'),
-          homeName: dnsLabel('Name of the Service here; default: as over there.'),
+          homeName: dnsLabel('Name of the Service here; default: its name in the foreign cluster.'),
         } satisfies SchemaOf<AcceptedService>,
       },
     },
     shape: {
       type: 'string',
       description:
-        'Aggregate: one Node stands for the whole foreign cluster. PerNode: one for each node over there, so that a ' +
-        'pod that is too large for any of them is not attracted.',
+        'Aggregate: one Node stands for the whole foreign cluster. PerNode: one Node for each foreign node, ' +
+        'so that no pod is scheduled there that is too large for all of them.',
       default: 'Aggregate',
       enum: ['Aggregate', 'PerNode'],
     },
     maxNodes: {
       type: 'integer',
       format: 'int32',
-      description: 'Most Nodes that PerNode makes for one foreign cluster.',
+      description: 'Largest number of Nodes that PerNode makes for one foreign cluster.',
       default: 16,
       minimum: 1,
       maximum: 256,
@@ -99,10 +102,10 @@ const spec: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description: 'Where the policy is at work.',
+  description: 'Where the policy applies.',
   properties: {
     observedGeneration,
-    peers: clusterIDs('Clusters whose offers it has decided about.'),
+    peers: clusterIDs('Clusters to whose offers the policy was applied.'),
     conditions: conditions('Valid'),
   } satisfies SchemaOf<AcceptancePolicyStatus>,
 };
@@ -113,7 +116,7 @@ export const acceptancePolicyDefinition: Definition = {
   shortNames: ['ap'],
   columns: [
     column('Approval', '.spec.approval', 'Who takes an offer.'),
-    column('Shape', '.spec.shape', 'How Nodes are made of it.'),
+    column('Shape', '.spec.shape', 'How Nodes are made from an offer.'),
     column('Precedence', '.spec.precedence', 'The higher number decides.', { type: 'integer', priority: 1 }),
     AGE,
   ],

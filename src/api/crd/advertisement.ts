@@ -25,14 +25,14 @@ import { conditions, dnsLabel, type Schema, type SchemaOf } from './schema.ts';
 
 const spec: Schema = {
   type: 'object',
-  description: 'The offer as it was received and checked, and what a person says to it.',
+  description: 'The offer as it was received and checked, and the decision of a person.',
   required: ['clusterID', 'offer', 'signature'],
   properties: {
     clusterID: clusterID('The cluster that lends; also the name of this object.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     offer: offer('As received and checked.'),
     signature: signature("The provider's signature over the canonical bytes of the offer: Ed25519, base64."),
-    approval: approval('Your word, where the AcceptancePolicy leaves it to a person.'),
+    approval: approval('Your decision, if the AcceptancePolicy leaves it to a person.'),
   } satisfies SchemaOf<AdvertisementSpec>,
 };
 
@@ -43,11 +43,11 @@ const services: Schema = {
   'x-kubernetes-list-type': 'atomic',
   items: {
     type: 'object',
-    description: 'One Service over there.',
+    description: 'One Service of the provider.',
     required: ['namespace', 'name', 'state'],
     properties: {
-      namespace: dnsLabel('Its namespace over there.'),
-      name: dnsLabel('Its name over there.'),
+      namespace: dnsLabel('Its namespace in the foreign cluster.'),
+      name: dnsLabel('Its name in the foreign cluster.'),
       ports: {
         type: 'array',
         description: 'Its ports.',
@@ -58,8 +58,8 @@ const services: Schema = {
           description: 'One port.',
           required: ['protocol', 'port'],
           properties: {
-            name: { type: 'string', description: 'Its name, where it has one.', maxLength: 63 },
-            protocol: { type: 'string', description: 'Of the transport.', enum: ['TCP', 'UDP', 'SCTP'] },
+            name: { type: 'string', description: 'Its name, if it has one.', maxLength: 63 },
+            protocol: { type: 'string', description: 'Transport protocol.', enum: ['TCP', 'UDP', 'SCTP'] },
             port: {
               type: 'integer',
               format: 'int32',
@@ -73,8 +73,8 @@ const services: Schema = {
       state: {
         type: 'string',
         description:
-          'Offered: not accepted here. Used: a home Service stands for it. Failed: accepted, but there can be none. ' +
-          'NotOffered: accepted, but not on offer.',
+          'Offered: no policy here accepts it. Used: a home Service stands for it. Failed: accepted, but the ' +
+          'home Service cannot be made. NotOffered: accepted, but the provider does not offer it.',
         enum: ['Offered', 'Used', 'Failed', 'NotOffered'],
       },
       homeNamespace: dnsLabel('Namespace of the home Service.'),
@@ -87,7 +87,7 @@ const services: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description: 'What was decided and what became of it here.',
+  description: 'What was decided, and the result here.',
   properties: {
     observedGeneration,
     decision: {
@@ -102,8 +102,8 @@ const status: Schema = {
     access: {
       type: 'string',
       description:
-        'How the API server over there is reached. Direct: at its own address. Link: through streams that we open. ' +
-        'DialBack: through streams that the provider opens.',
+        'How the foreign API server is reached. Direct: at its own address. Link: through streams that we ' +
+        'open. DialBack: through streams that the provider opens.',
       enum: ['Direct', 'Link', 'DialBack'],
     },
     credentialExpires: time('End of the token in use.'),
@@ -121,12 +121,12 @@ export const advertisementDefinition: Definition = {
     column('Provider', '.spec.clusterName', 'The name that the provider gives itself.'),
     column('Decision', '.status.decision', 'What was decided.'),
     column('Reason', '.status.reason', 'Why.'),
-    column('CPU', '.spec.offer.resources.cpu', 'CPU on offer.'),
-    column('Memory', '.spec.offer.resources.memory', 'Memory on offer.'),
-    column('Access', '.status.access', 'How the API server over there is reached.'),
+    column('CPU', '.spec.offer.resources.cpu', 'CPU that is offered.'),
+    column('Memory', '.spec.offer.resources.memory', 'Memory that is offered.'),
+    column('Access', '.status.access', 'How the foreign API server is reached.'),
     AGE,
     column('Policy', '.status.policy', 'AcceptancePolicy that decided.', { priority: 1 }),
-    column('Expires', '.spec.offer.expires', 'Until when the offer holds.', { priority: 1 }),
+    column('Expires', '.spec.offer.expires', 'When the offer ends.', { priority: 1 }),
   ],
   schema: {
     type: 'object',

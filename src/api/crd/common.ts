@@ -49,8 +49,8 @@ export const prices = (description: string): Schema => ({
       amount: {
         type: 'string',
         description:
-          'Decimal amount for one unit and hour, for example 0.04; as text, so that nothing is rounded. A unit is a ' +
-          'core, a GiB, or one piece of what is counted in pieces.',
+          'Decimal amount for one unit and hour, for example 0.04; as text, so that nothing is rounded. A unit ' +
+          'is a core, a GiB, or one piece of a resource that is counted in pieces.',
         pattern: PRICE_AMOUNT_PATTERN,
         maxLength: 22,
       },
@@ -142,7 +142,7 @@ export const secretKeyRef = (description: string, key: string): Schema => ({
     name: dnsName('Name of the Secret, in the namespace that Tributary runs in.'),
     key: {
       type: 'string',
-      description: 'Key of the Secret whose value is meant.',
+      description: 'Key in the Secret.',
       default: key,
       minLength: 1,
       maxLength: 253,
@@ -157,7 +157,8 @@ export const precedence: Schema = {
   type: 'integer',
   format: 'int32',
   description:
-    'Of two policies that speak of the same peer, the one with the higher number decides; of two equal ones the older.',
+    'If two policies apply to the same peer, the one with the higher number decides; if the numbers are ' +
+    'equal, the older one.',
   default: 0,
   minimum: -1_000_000,
   maximum: 1_000_000,
@@ -173,7 +174,7 @@ export const approval = (description: string): Schema => ({
 export const observedGeneration: Schema = {
   type: 'integer',
   format: 'int64',
-  description: 'The metadata.generation that this status speaks of.',
+  description: 'The metadata.generation that this status describes.',
   minimum: 0,
 };
 
@@ -181,9 +182,9 @@ export const PHASES = 'None, Pending, Offered, Accepted, Established, Denied or 
 export const phase: Schema = {
   type: 'string',
   description:
-    'None: nothing wanted, or nobody asked. Pending: asked, no decision yet. Offered: an offer waits for acceptance. ' +
-    'Accepted: agreed on by both, being set up. Established: in use. Denied: the deciding side said no. Ending: ' +
-    'being taken down.',
+    'None: nothing is wanted, or nobody has asked. Pending: asked, no decision yet. Offered: an offer ' +
+    'waits for acceptance. Accepted: both have agreed, and the peering is being set up. Established: in ' +
+    'use. Denied: the deciding side refused. Ending: being taken down.',
   enum: ['None', 'Pending', 'Offered', 'Accepted', 'Established', 'Denied', 'Ending'],
 };
 

@@ -41,7 +41,7 @@ const protocol = (description: string): Schema => ({
 /** What a policy leaves open; also the default for clusters of a SearchDomain. */
 export const peeringWish = (description: string): Schema => ({
   type: 'string',
-  description: `${description} Auto: where a policy says so. Enabled: in any case. Disabled: never; what exists is taken down.`,
+  description: `${description} Auto: if a policy says so. Enabled: always. Disabled: never; an existing peering is ended.`,
   default: 'Auto',
   enum: ['Auto', 'Enabled', 'Disabled'],
 });
@@ -50,42 +50,45 @@ export const peeringWish = (description: string): Schema => ({
 export const networkAccess: Schema = {
   type: 'string',
   description:
-    'Which connections it may open to here. OffloadedPods: those of our pods that run over there reach our pods, and its ' +
-    'pods reach those of its pods that run here. AllPods: every pod over there reaches every pod here. None: nothing. ' +
-    'Nodes and Services are reached in no case.',
+    'Which connections the peer may open to this cluster. OffloadedPods: our pods that run there reach ' +
+    'our pods here, and its pods reach those of its pods that run here. AllPods: every pod there reaches ' +
+    'every pod here. None: no connections. Nodes and Services can never be reached.',
   default: 'OffloadedPods',
   enum: ['OffloadedPods', 'AllPods', 'None'],
 };
 
 export const networkTransit: Schema = {
   type: 'string',
-  description: 'Whether our pods over there reach, through this cluster, our pods in other foreign clusters.',
+  description:
+    'Whether our pods in this foreign cluster reach, through our cluster, our pods in other foreign ' +
+    'clusters.',
   default: 'OffloadedPods',
   enum: ['OffloadedPods', 'None'],
 };
 
 const spec: Schema = {
   type: 'object',
-  description: 'Which cluster is meant and what is wanted of it.',
+  description: 'Which cluster it is and what is wanted from it.',
   default: {},
   properties: {
     clusterID: clusterID(
-      'The only identity that is believed behind the endpoint. Without it the cluster is not trusted with anything: ' +
-        'its identity is learnt and shown in the condition IdentityVerified. It cannot be changed once set.',
+      'The only identity that is accepted at the endpoint. Without it the cluster is not trusted: its ' +
+        'identity is learnt and shown in the condition IdentityVerified. It cannot be changed once set.',
     ),
     endpoint: endpoint(
-      'Its peering endpoint as host:port, where discovery does not find it; an IPv6 address in brackets.',
+      'Its peering endpoint as host:port, if discovery does not find it; an IPv6 address is written in ' +
+        'brackets.',
     ),
     outgoing: peeringWish('Whether we use it: whether its capacity becomes a virtual node here.'),
-    incoming: peeringWish('Whether it may use us: whether it is lent what a SharingPolicy offers.'),
+    incoming: peeringWish('Whether it may use us: whether it gets what a SharingPolicy offers.'),
     namespaces: homeNamespaces('Namespaces of this cluster to offload there, besides those of the policy.'),
     joinTokenSecretRef: secretKeyRef(
-      'A Secret with a one-time token of the other cluster, where that one asks for it.',
+      'A Secret with a one-time join token of the other cluster, if that cluster asks for one.',
       'token',
     ),
     network: {
       type: 'object',
-      description: 'What it reaches here by the network, where tunnels are built.',
+      description: 'What it reaches here through the tunnel.',
       default: {},
       properties: {
         access: networkAccess,
@@ -119,7 +122,7 @@ const sighting = (description: string): Schema => ({
       items: protocol('A version.'),
     },
     firstSeen: time('Since when it has been seen without a break.'),
-    expires: time('After this it counts as gone, unless seen again.'),
+    expires: time('After this time it counts as gone, unless it is seen again.'),
     searchDomain: {
       type: 'string',
       description: 'The SearchDomain that listed it.',
@@ -160,12 +163,13 @@ const link: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description: 'What was found out; each part is written by the one who knows.',
+  description: 'What was observed; each controller writes its own part.',
   properties: {
     observedGeneration,
     clusterID: clusterID('The identity that it has proved; not what an announcement says.'),
     answeredBy: clusterID(
-      'The identity that answers at the endpoint, where it is not the wanted one, or none is wanted yet.',
+      'The identity that answers at the endpoint, if it is not the wanted one, or if no identity is wanted ' +
+        'yet.',
     ),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     sightings: {
@@ -175,7 +179,7 @@ const status: Schema = {
         LAN: sighting('Seen on the local network, by multicast DNS.'),
         WAN: sighting('Listed in a DNS domain that a SearchDomain names.'),
         Manual: sighting('Given by a person.'),
-        Incoming: sighting('It came by itself, over a link to us.'),
+        Incoming: sighting('It opened a link to us.'),
       } satisfies SchemaOf<Record<DiscoverySource, Sighting>>,
     },
     foundBy: {
@@ -187,8 +191,8 @@ const status: Schema = {
     standing: {
       type: 'object',
       description:
-        'What policies went by when a peering was agreed on. It counts while the peering lasts, so that a lost link ' +
-        'or a missed announcement ends nothing.',
+        'The facts that policies used when the peering was agreed on. They apply as long as the peering ' +
+        'lasts, so that a lost link or a missed announcement does not end it.',
       properties: {
         foundBy: {
           type: 'array',
@@ -200,8 +204,8 @@ const status: Schema = {
         networkKeys: names('Network keys that it has proved to hold.', 'Name of a network key.', 64),
       } satisfies SchemaOf<PeeringStanding>,
     },
-    outgoing: peeringState('Where it stands with what we want of it.'),
-    incoming: peeringState('Where it stands with what it wants of us.'),
+    outgoing: peeringState('State of the peering in which we use this cluster.'),
+    incoming: peeringState('State of the peering in which this cluster uses us.'),
     conditions: conditions(Object.values(FOREIGN_CLUSTER_CONDITIONS).join(', ')),
   } satisfies SchemaOf<ForeignClusterStatus>,
 };
@@ -217,7 +221,7 @@ export const foreignClusterDefinition: Definition = {
     column('Incoming', '.status.incoming.phase', 'Whether it uses us.'),
     column('Connected', '.status.link.connected', 'Whether a link is up.', { type: 'boolean' }),
     AGE,
-    column('Cluster-ID', '.spec.clusterID', 'The identity that is believed.', { priority: 1 }),
+    column('Cluster-ID', '.spec.clusterID', 'The identity that is accepted.', { priority: 1 }),
     column('Outgoing-Reason', '.status.outgoing.reason', 'Why we use it, or not.', { priority: 1 }),
     column('Incoming-Reason', '.status.incoming.reason', 'Why it uses us, or not.', { priority: 1 }),
     column('Endpoint', '.status.link.endpoint', 'Endpoint of the link.', { priority: 1 }),
@@ -225,7 +229,8 @@ export const foreignClusterDefinition: Definition = {
   schema: {
     type: 'object',
     description:
-      'A cluster that can be seen. Made by discovery under the name of its ClusterID, or by a person under any name.',
+      'A cluster that was found. Discovery makes the object with its ClusterID as name; a person can make ' +
+      'one with any name.',
     properties: { spec, status },
     'x-kubernetes-validations': [
       {

@@ -27,43 +27,48 @@ const DAY = 86_400;
 
 const spec = {
   clusterSelector: labelSelector(
-    'Which virtual nodes, by the labels of their Node; without it all. `kubectl get nodes -l ' +
+    'Selects virtual nodes by the labels of their Node; without it, all. `kubectl get nodes -l ' +
       'tributary.dev/node-type=virtual-node --show-labels` shows them.',
   ),
   podStrategy: {
     type: 'string',
     description:
-      'Local: pods stay on real nodes; what they need is replicated all the same. Remote: pods run on virtual nodes ' +
-      'only. LocalAndRemote: wherever the scheduler finds place. A change holds for pods that are made from then on.',
+      'Local: pods stay on real nodes; the objects that they need are copied nevertheless. Remote: pods run ' +
+      'on virtual nodes only. LocalAndRemote: wherever the scheduler finds a place. A change applies to ' +
+      'pods that are made after it.',
     default: 'LocalAndRemote',
     enum: ['Local', 'Remote', 'LocalAndRemote'],
   },
   naming: {
     type: 'string',
     description:
-      'How the namespace is called over there. Suffixed: its name and part of our ClusterID, or what else the provider ' +
-      'chooses. Same: its own name; where another has that, the cluster is not used. Selected: remoteName, likewise. ' +
-      'Providers whose policy chooses names refuse Same and Selected. Cannot be changed.',
+      'Name of the namespace in foreign clusters. Suffixed: its name and part of our ClusterID, or another ' +
+      'name that the provider chooses. Same: its own name; if that name is taken, the cluster is not used. ' +
+      'Selected: remoteName, with the same rule. Providers whose policy chooses names refuse Same and ' +
+      'Selected. Cannot be changed.',
     default: 'Suffixed',
     enum: ['Suffixed', 'Same', 'Selected'],
   },
-  remoteName: dnsLabel('Name over there, with naming: Selected. Cannot be changed.'),
+  remoteName: dnsLabel('Name in foreign clusters, with naming: Selected. Cannot be changed.'),
   reflection: reflectionRules,
   onRemoval: {
     type: 'string',
     description:
-      'What becomes of pods that run over there when this object is deleted. All of them end there, and those with an ' +
-      'owner (a Deployment, a Job) are replaced by it. Return: those without one are made anew here. End: they are not.',
+      'What happens to remote pods when this object is deleted. All of them end there, and owners (a ' +
+      'Deployment, a Job) replace theirs. Return: pods without an owner are recreated here. End: they are ' +
+      'not.',
     default: 'Return',
     enum: ['Return', 'End'],
   },
   releaseAfterSeconds: seconds(
-    'A pod that the foreign cluster cannot place for so long is released to run elsewhere. 0: it waits for ever.',
+    'A pod that the foreign cluster cannot place for this time, in seconds, is released to run elsewhere. ' +
+      '0: it waits without limit.',
     60,
     DAY,
   ),
   holdOffSeconds: seconds(
-    'Pods of the same owner are kept off the virtual node that could not place one of them, for so long.',
+    'After a virtual node could not place a pod, pods of the same owner are kept off that node for this ' +
+      'time, in seconds.',
     600,
     DAY,
   ),
@@ -79,7 +84,7 @@ const cluster: Schema = {
       description: 'ClusterID; of a VirtualNode made by hand, its name.',
       maxLength: 253,
     },
-    clusterName: clusterName('What the cluster calls itself.'),
+    clusterName: clusterName('The name that the cluster gives itself.'),
     virtualNodes: {
       type: 'array',
       description: 'Virtual nodes of that cluster that are selected.',
@@ -87,12 +92,12 @@ const cluster: Schema = {
       'x-kubernetes-list-type': 'set',
       items: dnsName('Name of a VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
     },
-    remoteNamespace: dnsLabel('Name of the namespace over there.'),
+    remoteNamespace: dnsLabel('Name of the namespace in the foreign cluster.'),
     phase: {
       type: 'string',
       description:
-        'Pending: being set up. Ready: pods can run there. Failed: they cannot, for the reason given. Ending: being ' +
-        'taken down.',
+        'Pending: being set up. Ready: pods can run there. Failed: pods cannot run there, for the given ' +
+        'reason. Ending: being taken down.',
       enum: ['Pending', 'Ready', 'Failed', 'Ending'],
     },
     reason,
@@ -107,7 +112,7 @@ const heldOff: Schema = {
   properties: {
     owner: { type: 'string', description: 'Kind/name of the owner.', maxLength: 317 },
     virtualNode: dnsName('Name of the VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
-    until: time('From then on the virtual node is tried again.'),
+    until: time('After this time the virtual node is tried again.'),
   } satisfies SchemaOf<HeldOff>,
 };
 
@@ -123,7 +128,8 @@ const status = {
   },
   heldOff: {
     type: 'array',
-    description: 'What was released, and is kept off a virtual node for a while.',
+    description:
+      'Owners whose pods are kept off a virtual node for some time, because it could not place one of them.',
     maxItems: 64,
     'x-kubernetes-list-type': 'atomic',
     items: heldOff,
@@ -140,18 +146,22 @@ export const namespaceOffloadingDefinition: Definition = {
     column(
       'Ready',
       '.status.conditions[?(@.type=="Ready")].status',
-      'Whether all selected clusters have it.',
+      'Whether all selected clusters have the namespace.',
     ),
     column('Reason', '.status.conditions[?(@.type=="Ready")].reason', 'Why.'),
     // A printer column shows the first of several values only, so no list of clusters.
-    column('Message', '.status.conditions[?(@.type=="Ready")].message', 'Where it is, or why not.'),
+    column(
+      'Message',
+      '.status.conditions[?(@.type=="Ready")].message',
+      'Where the namespace is, or why it is not there.',
+    ),
     AGE,
   ],
   schema: {
     type: 'object',
     description:
-      'Stretches the namespace that it is in over foreign clusters. Its name is "offloading"; there is one for each ' +
-      'namespace. The label tributary.dev/offload on the namespace makes one with defaults.',
+      'Stretches its namespace over foreign clusters. Its name is "offloading"; there is at most one in ' +
+      'each namespace. The label tributary.dev/offload on the namespace makes one with defaults.',
     required: ['spec'],
     properties: {
       spec: {

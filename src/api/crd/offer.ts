@@ -62,10 +62,10 @@ export const withheldNamespaces = (description: string): Schema => ({
       reason: {
         type: 'string',
         description:
-          'NameTaken: it may be had later. NamingNotAllowed: never under the name that was asked for.',
+          'NameTaken: the name may become free later. NamingNotAllowed: the requested name is never given.',
         enum: ['NameTaken', 'NamingNotAllowed'],
       },
-      message: { type: 'string', description: 'What is in the way, for people.', maxLength: 1024 },
+      message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 1024 },
     } satisfies SchemaOf<WithheldNamespace>,
   },
 });
@@ -78,11 +78,11 @@ const shape: Schema = {
     count: {
       type: 'integer',
       format: 'int32',
-      description: 'How many nodes look so.',
+      description: 'Number of such nodes.',
       minimum: 1,
       maximum: OFFER_LIMITS.count,
     },
-    resources: resourceList('What is lent of one such node; a pod that asks for more fits on none of them.'),
+    resources: resourceList('What is lent of one such node; a pod that requests more fits on none of them.'),
     architecture: {
       type: 'string',
       description: 'As in kubernetes.io/arch, for example amd64.',
@@ -94,7 +94,7 @@ const shape: Schema = {
       maxLength: 63,
     },
     labels: labels(
-      'Zone, region, instance type, and what else the provider shows.',
+      'Zone, region, instance type, and other labels that the provider shows.',
       OFFER_LIMITS.shapeLabels,
     ),
   } satisfies SchemaOf<NodeShape>,
@@ -119,7 +119,7 @@ const storageClass: Schema = {
 
 const classes: Schema = {
   type: 'object',
-  description: 'Services that the provider offers besides machines.',
+  description: 'Storage, ingress and load balancers that the provider offers.',
   properties: {
     storage: {
       type: 'array',
@@ -161,22 +161,25 @@ export const offer = (description: string): Schema => ({
   description,
   required: ALWAYS_SAID,
   properties: {
-    provider: clusterID('ClusterID of the one who lends.'),
-    consumer: clusterID('ClusterID of the one it is for.'),
+    provider: clusterID('ClusterID of the provider.'),
+    consumer: clusterID('ClusterID of the consumer.'),
     generation: {
       type: 'integer',
       format: 'int64',
-      description: 'Grows with every offer of this provider to this consumer; an older one is a replay.',
+      description:
+        'Grows with every offer of this provider to this consumer; an offer with a lower number is refused as ' +
+        'a replay.',
       minimum: 0,
     },
-    issued: time('When it was made.'),
-    expires: time('Until when it holds; renewed well before.'),
+    issued: time('When the offer was made.'),
+    expires: time('When the offer ends; it is renewed well before.'),
     resources: resourceList(
-      'All that is lent: cpu, memory, pods, ephemeral-storage, storage (persistent), extended resources.',
+      'Everything that is lent: cpu, memory, pods, ephemeral-storage, storage (persistent), extended ' +
+        'resources.',
     ),
     shapes: {
       type: 'array',
-      description: 'The nodes behind it, those that look the same together.',
+      description: 'The nodes behind the offer; equal nodes are grouped.',
       maxItems: OFFER_LIMITS.shapes,
       'x-kubernetes-list-type': 'atomic',
       items: shape,
@@ -185,15 +188,15 @@ export const offer = (description: string): Schema => ({
     labels: labels('Labels for the virtual node.'),
     images: {
       type: 'array',
-      description: 'Images that some node holds already, where the provider tells.',
+      description: 'Images that some node already has, if the provider shares that.',
       maxItems: OFFER_LIMITS.images,
       'x-kubernetes-list-type': 'atomic',
       items: { type: 'string', description: 'Name of an image.', maxLength: OFFER_LIMITS.imageLength },
     },
-    prices: prices('What is asked for, by resource.'),
+    prices: prices('Prices by resource.'),
     namespaces: namespaceOffers('Namespaces that are made for the consumer.'),
-    podSecurity: podSecurity('Pod Security level that pods have to keep to.'),
-    keepForSeconds: keepForSeconds('How long pods outlive a home that does not come back.'),
+    podSecurity: podSecurity('Pod Security level that pods must satisfy.'),
+    keepForSeconds: keepForSeconds('How long pods are kept if their home is away, in seconds.'),
     kubernetesVersion: {
       type: 'string',
       description: "Version of the provider's Kubernetes, as major.minor.patch.",

@@ -10,25 +10,28 @@ export const peerSelector = (description: string): Schema => ({
   type: 'object',
   description:
     `${description} A peer is meant where any one of clusterIDs, networkKeySecretRef, matchLabels or anyone says so; ` +
-    'an empty selector means nobody.',
+    'an empty selector selects nobody.',
   properties: {
     clusterIDs: {
       ...clusterIDs('Clusters by their ClusterID, which nobody can claim for another.'),
       minItems: 1,
     },
     networkKeySecretRef: secretKeyRef(
-      'A Secret with the key of a network of clusters: meant is every peer that proves to hold the same key. The key ' +
-        'itself is never sent.',
+      'A Secret with the key of a network of clusters. It selects every peer that proves to hold the same ' +
+        'key. The key itself is never sent.',
       'key',
     ),
     matchLabels: {
-      ...labels('Clusters whose ForeignCluster object bears all these labels; people here put them there.'),
+      ...labels(
+        'Clusters whose ForeignCluster object has all these labels; people of this cluster set them.',
+      ),
       minProperties: 1,
     },
     anyone: {
       type: 'boolean',
       description:
-        'Every cluster that proves a ClusterID, whichever: strangers too. Set to true only where that is really wanted.',
+        'Every cluster that proves any ClusterID, including strangers. Set it to true only if you really want ' +
+        'that.',
     },
     discovery: {
       type: 'array',

@@ -25,17 +25,17 @@ import { conditions, type Schema, type SchemaOf } from './schema.ts';
 
 const spec: Schema = {
   type: 'object',
-  description: 'Who asks for what, and what a person says to it.',
+  description: 'Who asks for what, and the decision of a person.',
   required: ['clusterID', 'namespaces'],
   properties: {
     clusterID: clusterID('The cluster that asks; also the name of this object. It has proved this identity.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     namespaces: homeNamespaces('Its namespaces whose pods it wants to run here.'),
     tenantNames: namespaceOffers(
-      'Of those, the ones that it wants under a certain name here, or not at all.',
+      'Those of the namespaces that must have a certain name here, and are not wanted under another.',
     ),
     approval: approval(
-      'Your word, where the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
+      'Your decision, if the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
     ),
   } satisfies SchemaOf<PeeringRequestSpec>,
 };
@@ -57,14 +57,14 @@ const status: Schema = {
     },
     token: {
       type: 'string',
-      description: 'Name of the join token that opened the door; it need not be shown again.',
+      description: 'Name of the join token by which the peer was let in; the peer need not show it again.',
       maxLength: 253,
     },
-    offer: offer('The offer of today.'),
+    offer: offer('The current offer.'),
     offerSignature: signature('Our signature over the offer: Ed25519, base64.'),
     contract: signedContract('What both have agreed on.'),
     promised: resourceList('What the contract promises.'),
-    used: resourceList('What is used of it, over all tenant namespaces.'),
+    used: resourceList('What is used of the contract, over all tenant namespaces.'),
     tenantNamespaces: namespaceOffers('Namespaces made for it.'),
     withheld: withheldNamespaces('Its namespaces that have no tenant here, and why.'),
     credentialExpires: time('End of the last token that was handed out.'),
@@ -78,17 +78,17 @@ export const peeringRequestDefinition: Definition = {
   shortNames: ['pr'],
   columns: [
     column('Cluster', '.spec.clusterName', 'The name that it gives itself.'),
-    column('Phase', '.status.phase', 'Where it stands.'),
-    column('Reason', '.status.reason', 'Why it stands there.'),
+    column('Phase', '.status.phase', 'The phase of the peering.'),
+    column('Reason', '.status.reason', 'Why the peering is in that phase.'),
     column(
       'Approved',
       '.status.conditions[?(@.type=="Approved")].status',
-      'Whether a policy, a token or a person has let it in.',
+      'Whether a policy, a token or a person has let the cluster in.',
     ),
     column(
       'Home',
       '.status.conditions[?(@.type=="HomePresent")].status',
-      'Whether its home is there; while it is not, its pods are looked after.',
+      'Whether its home is present; while it is away, the guardian looks after its pods.',
     ),
     AGE,
     column('Policy', '.status.policy', 'SharingPolicy that decided.', { priority: 1 }),

@@ -21,9 +21,10 @@ export const apiResource = (description: string): Schema => ({
 export const reflectionRules: Schema = {
   type: 'array',
   description:
-    'Which objects of the namespace travel. Without a rule: ConfigMaps and Secrets that pods over there refer to, all ' +
-    'Services with their endpoints, all Ingresses, and nothing else. Further kinds, custom resources included, need a ' +
-    'provider that lets them in (SharingPolicy reflectableKinds).',
+    'Which objects of the namespace are copied to the foreign cluster. Without a rule: ConfigMaps and ' +
+    'Secrets that remote pods refer to, all Services with their endpoints, all Ingresses, and nothing ' +
+    'else. Further kinds, custom resources included, need a provider that lets them in (SharingPolicy ' +
+    'reflectableKinds).',
   maxItems: 32,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['group', 'resource'],
@@ -43,16 +44,17 @@ export const reflectionRules: Schema = {
       policy: {
         type: 'string',
         description:
-          'Referenced: what pods over there refer to (configmaps and secrets only). All: every object. OptIn: objects ' +
+          'Referenced: objects that remote pods refer to (configmaps and secrets only). All: every object. ' +
+          'OptIn: objects ' +
           'with the annotation tributary.dev/reflect: "true". None: no object. With Referenced and All an object with ' +
-          'tributary.dev/reflect: "false" stays home. Secrets that hold service-account tokens never travel by All.',
+          'tributary.dev/reflect: "false" stays home. Secrets that hold service-account tokens are never copied because of All.',
         enum: ['Referenced', 'All', 'OptIn', 'None'],
       },
       drop: {
         type: 'array',
         description:
-          'Fields that do not travel, as paths: spec.clusterName, metadata.annotations.example\\.com/owner. Of metadata ' +
-          'only labels and annotations can be named; nothing else of it travels anyway.',
+          'Fields that are not copied, as paths: spec.clusterName, metadata.annotations.example\\.com/owner. Of metadata ' +
+          'only labels and annotations can be named; nothing else of it is ever copied.',
         maxItems: 32,
         'x-kubernetes-list-type': 'set',
         items: { type: 'string', description: 'One path.', minLength: 1, maxLength: 512 },

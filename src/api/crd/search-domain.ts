@@ -39,7 +39,7 @@ const spec: Schema = {
     intervalSeconds: {
       type: 'integer',
       format: 'int32',
-      description: 'Longest time between two looks, in seconds; shorter where a TTL of the answers says so.',
+      description: 'Longest time between two look-ups, in seconds; a TTL in the answers can make it shorter.',
       default: 300,
       minimum: 1,
       maximum: 86_400,
@@ -50,11 +50,11 @@ const spec: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description: 'What the last look brought.',
+  description: 'The result of the last look-up.',
   properties: {
     observedGeneration,
-    clusters: clusterIDs('ClusterIDs that were listed at the last look.'),
-    lastLook: time('When it was looked at last.'),
+    clusters: clusterIDs('ClusterIDs that the last look-up found.'),
+    lastLook: time('Time of the last look-up.'),
     conditions: conditions(Object.values(SEARCH_DOMAIN_CONDITIONS).join(', ')),
   } satisfies SchemaOf<SearchDomainStatus>,
 };
@@ -65,9 +65,13 @@ export const searchDomainDefinition: Definition = {
   shortNames: ['sd'],
   columns: [
     column('Domain', '.spec.domain', 'The domain that is browsed.'),
-    column('Browsed', '.status.conditions[?(@.type=="Browsed")].status', 'Whether the last look succeeded.'),
+    column(
+      'Browsed',
+      '.status.conditions[?(@.type=="Browsed")].status',
+      'Whether the last look-up succeeded.',
+    ),
     column('Reason', '.status.conditions[?(@.type=="Browsed")].reason', 'Why it did, or did not.'),
-    column('Last-Look', '.status.lastLook', 'When it was looked at last.', { type: 'date' }),
+    column('Last-Look', '.status.lastLook', 'Time of the last look-up.', { type: 'date' }),
     AGE,
   ],
   schema: {

@@ -40,29 +40,32 @@ const percent = (description: string, fallback: number): Schema => ({
 const amounts = {
   sharePercent: percent('Percent of what is free on the nodes that lend, from 0 to 100.', 50),
   limits: resourceList(
-    'Amounts that are never exceeded, by resource; also what is offered of resources that no node counts, such as ' +
-      'storage.',
+    'Highest amounts, by resource. Of resources that no node counts, such as storage, these amounts are ' +
+      'offered.',
   ),
   withhold: names('Resources that are never offered.', 'Name of a resource.', 64),
   nodeSelector: labels(
-    'Only nodes with all these labels lend, and pods of peers run on no others; without it all real, schedulable nodes do.',
+    'Only nodes with all these labels lend, and pods of peers run only on them; without it, all real, ' +
+      'schedulable nodes lend.',
   ),
-  thresholdPercent: percent('Percent by which a free amount must move before a new offer goes out.', 10),
+  thresholdPercent: percent('Percent by which a free amount must change before a new offer is sent.', 10),
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
 
 /** Under which rules. */
 const rules = {
   podSecurity: {
-    ...podSecurity('Pod Security level that pods of peers have to keep to.'),
+    ...podSecurity('Pod Security level that pods of peers must satisfy.'),
     default: 'baseline',
   },
   runtimeClassName: dnsName(
-    'RuntimeClass of every pod of a peer, a hardened one for example, whatever the pod asks for; pods with any other are refused.',
+    'RuntimeClass of every pod of a peer, for example a hardened one. It is set whatever the pod asks ' +
+      'for; pods with any other are refused.',
   ),
   tolerations: {
     type: 'array',
     description:
-      'Given to every pod of a peer; together with nodeSelector for nodes that a taint keeps for guests.',
+      'Added to every pod of a peer; use it together with nodeSelector for nodes that a taint reserves for ' +
+      'guests.',
     maxItems: 16,
     'x-kubernetes-list-type': 'atomic',
     items: {
@@ -90,9 +93,9 @@ const rules = {
   isolation: {
     type: 'string',
     description:
-      'Tenant: a NetworkPolicy lets pods of a peer reach each other, their home, DNS and addresses outside this cluster, but ' +
-      'no pod of ours or of another peer, and lets no pod of another peer in. None: none is made. Either needs a network ' +
-      'plug-in that enforces NetworkPolicies.',
+      'Tenant: a NetworkPolicy lets pods of a peer reach each other, their home, DNS and addresses outside ' +
+      'this cluster, but no pod of ours or of another peer; and no pod of another peer reaches them. None: ' +
+      'no NetworkPolicy is made. Tenant needs a network plug-in that enforces NetworkPolicies.',
     default: 'Tenant',
     enum: ['Tenant', 'None'],
   },
@@ -107,9 +110,10 @@ const rules = {
   namespaceNaming: {
     type: 'string',
     description:
-      'How tenant namespaces are called. Suffixed: after the home namespace and the peer, whatever it asks for. ' +
-      'SameIfFree: as the peer asks, or else as the home namespace, where that name is free, so that names of Services ' +
-      'mean the same in both clusters; a peer then chooses names here. Tenants that are there keep theirs.',
+      'Names of tenant namespaces. Suffixed: made from the home namespace and the peer, whatever the peer ' +
+      'asks for. SameIfFree: the name that the peer asks for, or else the name of the home namespace, if ' +
+      'that name is free, so that names of Services mean the same in both clusters; peers then choose names ' +
+      'here. Existing tenants keep their names.',
     default: 'Suffixed',
     enum: ['Suffixed', 'SameIfFree'],
   },
@@ -126,15 +130,15 @@ const rules = {
       required: ['namespace', 'selector'],
       properties: {
         namespace: dnsLabel('Namespace of the Services.'),
-        selector: labelSelector('Labels of the Services; an empty selector means all of the namespace.'),
+        selector: labelSelector('Labels of the Services; an empty selector selects all of the namespace.'),
       } satisfies SchemaOf<OfferedServices>,
     },
   },
   reflectableKinds: {
     type: 'array',
     description:
-      'Kinds that peers may bring into their tenant namespaces, beside pods and what belongs to them. Tributary can pass ' +
-      'on no right that it does not hold: give it a ClusterRole with the label tributary.dev/aggregate-to-lending: "true".',
+      'Kinds that peers may bring into their tenant namespaces, besides pods and what belongs to them. ' +
+      'Tributary cannot pass on rights that it does not have: give it a ClusterRole with the label tributary.dev/aggregate-to-lending: "true".',
     maxItems: MAX_POLICY_ENTRIES,
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['group', 'resource'],
@@ -157,7 +161,7 @@ const rules = {
     enum: ['Delete', 'Keep'],
   },
   keepForSeconds: {
-    ...keepForSeconds('How long pods outlive a home that does not come back, in seconds.'),
+    ...keepForSeconds('How long pods are kept if their home is away, in seconds.'),
     default: 86_400,
   },
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
@@ -172,15 +176,15 @@ const spec: Schema = {
       type: 'string',
       description:
         'Who lets a peer in. Automatic: this policy, at once. Manual: a person, who sets spec.approval of its ' +
-        'PeeringRequest. Token: whoever brings a join token of ours; see `tributary token create`.',
+        'PeeringRequest. Token: a peer that brings a join token of ours is let in; see `tributary token create`.',
       default: 'Manual',
       enum: ['Automatic', 'Manual', 'Token'],
     },
     precedence,
     ...amounts,
     ...rules,
-    prices: prices('What is asked for, by resource; without it nothing is.'),
-    labels: labels('Labels that are added to the offer, for affinity over there.'),
+    prices: prices('Prices by resource; without it, nothing is asked for.'),
+    labels: labels('Labels that are added to the offer, for affinity in the consumer cluster.'),
     nodeLabels: names(
       'Labels of nodes that offers show, besides zone, region and instance type.',
       'Key of a label.',
@@ -188,7 +192,8 @@ const spec: Schema = {
     ),
     shareImages: {
       type: 'boolean',
-      description: 'Whether offers tell which images the nodes hold; they tell much about the owner.',
+      description:
+        'Whether offers list the images that the nodes have; such a list tells much about the owner.',
       default: false,
     },
     storageClasses: names('Storage classes that peers may use.', CLASS, 64),
@@ -197,7 +202,7 @@ const spec: Schema = {
       type: 'array',
       description:
         'Hosts that peers\' Ingresses may name. Each stands for itself and all names below it; "*" for any host. Without ' +
-        'it they may name none: whoever names a host takes its traffic.',
+        'it they may name none, because an Ingress that names a host gets its traffic.',
       maxItems: MAX_POLICY_ENTRIES,
       'x-kubernetes-list-type': 'set',
       items: {
@@ -211,7 +216,7 @@ const spec: Schema = {
     offerSeconds: {
       type: 'integer',
       format: 'int32',
-      description: 'How long an offer holds, in seconds; it is renewed after two thirds of that.',
+      description: 'How long an offer is valid, in seconds; it is renewed after two thirds of that.',
       default: 3600,
       minimum: 10,
       maximum: 604_800,
@@ -221,11 +226,11 @@ const spec: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description: 'Where the policy is at work.',
+  description: 'Where the policy applies.',
   properties: {
     observedGeneration,
-    peers: clusterIDs('Clusters about which it decides today.'),
-    free: resourceList('What is free and could be lent in all, before the share is taken.'),
+    peers: clusterIDs('Clusters to which the policy applies now.'),
+    free: resourceList('Everything that is free and could be lent, before the share is applied.'),
     conditions: conditions('Valid'),
   } satisfies SchemaOf<SharingPolicyStatus>,
 };
@@ -238,8 +243,8 @@ export const sharingPolicyDefinition: Definition = {
     column('Approval', '.spec.approval', 'Who lets a peer in.'),
     column('Share', '.spec.sharePercent', 'Percent of what is free.', { type: 'integer' }),
     column('Precedence', '.spec.precedence', 'The higher number decides.', { type: 'integer', priority: 1 }),
-    column('Free-CPU', '.status.free.cpu', 'What is free, before the share.'),
-    column('Free-Memory', '.status.free.memory', 'What is free, before the share.'),
+    column('Free-CPU', '.status.free.cpu', 'What is free, before the share is applied.'),
+    column('Free-Memory', '.status.free.memory', 'What is free, before the share is applied.'),
     AGE,
   ],
   schema: {

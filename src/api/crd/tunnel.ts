@@ -48,7 +48,7 @@ const cidrs = (description: string, maxItems: number): Schema => ({
 
 const peer: Schema = {
   type: 'object',
-  description: 'What the peer says of its end; absent until it has told.',
+  description: 'What the peer says about its end; absent until it has said anything.',
   required: ['publicKey', 'endpoints', 'pods', 'external'],
   properties: {
     publicKey: {
@@ -58,14 +58,14 @@ const peer: Schema = {
       maxLength: 44,
       pattern: NETWORK_KEY_PATTERN,
     },
-    endpoints: endpoints('Where its gateway can be dialled over UDP; empty where it cannot.'),
-    pods: cidrs('Where its pods are, in its own addresses.', TUNNEL_LIMITS.pods),
+    endpoints: endpoints('Where its gateway can be dialled over UDP; empty if it cannot be dialled.'),
+    pods: cidrs('Prefixes of its pods, in its own addresses.', TUNNEL_LIMITS.pods),
     external: cidrs(
       'Its range for its nodes and for what it maps there, in its own addresses.',
       TUNNEL_LIMITS.external,
     ),
     transit: cidrs(
-      'Where it forwards to third clusters for us, in its own addresses.',
+      'Prefixes that it forwards to third clusters for us, in its own addresses.',
       TUNNEL_LIMITS.transit,
     ),
   } satisfies SchemaOf<TunnelPeer>,
@@ -78,21 +78,21 @@ const addressPorts = (description: string): Schema => ({
   'x-kubernetes-list-type': 'atomic',
   items: {
     type: 'object',
-    description: 'Where one endpoint of a Service is.',
+    description: 'Address and port of one endpoint of a Service.',
     required: ['address', 'protocol', 'port'],
     properties: {
       address: {
         type: 'string',
-        description: 'Of a pod, as it is written here.',
+        description: 'Address of a pod, as it is written here.',
         minLength: 2,
         maxLength: 45,
         pattern: '^[0-9A-Fa-f.:]+$',
       },
-      protocol: { type: 'string', description: 'Of the transport.', enum: ['TCP', 'UDP', 'SCTP'] },
+      protocol: { type: 'string', description: 'Transport protocol.', enum: ['TCP', 'UDP', 'SCTP'] },
       port: {
         type: 'integer',
         format: 'int32',
-        description: 'Of the pod, not of the Service.',
+        description: 'Port of the pod, not of the Service.',
         minimum: 1,
         maximum: 65_535,
       },
@@ -103,7 +103,7 @@ const addressPorts = (description: string): Schema => ({
 const spec: Schema = {
   type: 'object',
   description:
-    'What both ends have agreed on. Written by Tributary; what a person may want is in the ForeignCluster.',
+    'What both ends have agreed on. Written by Tributary; what people can set is in the ForeignCluster.',
   required: ['clusterID'],
   properties: {
     clusterID: clusterID('The peer; also the name of this object.'),
@@ -111,13 +111,14 @@ const spec: Schema = {
     peer,
     seenAs: {
       type: 'array',
-      description: 'How the peer sees the prefixes that it is told of; the rest of ours it does not see.',
+      description:
+        'How the peer sees the prefixes that are announced to it; it does not see our other prefixes.',
       maxItems: TUNNEL_LIMITS.seenAs,
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['prefix'],
       items: {
         type: 'object',
-        description: 'One prefix under two addresses, of the same length.',
+        description: 'One prefix, and its translation of the same length.',
         required: ['prefix', 'as'],
         properties: {
           prefix: cidr('As it is here.'),
@@ -128,7 +129,8 @@ const spec: Schema = {
     access: networkAccess,
     transit: networkTransit,
     offered: addressPorts(
-      'Endpoints of Services here that the peer is offered: any of its pods reaches them, unless access is None.',
+      'Endpoints of Services here that are offered to the peer: all its pods reach them, unless access is ' +
+        'None.',
     ),
     used: addressPorts(
       'Endpoints of its Services that are used here, as they are seen here: our pods in third clusters reach them through us.',
@@ -138,21 +140,24 @@ const spec: Schema = {
 
 const views: Schema = {
   type: 'array',
-  description: 'As what we see the prefixes of the peer. Chosen here, and kept for the life of the tunnel.',
+  description:
+    'The prefixes at which we see the prefixes of the peer. Chosen here, and kept for the life of the ' +
+    'tunnel.',
   maxItems: TUNNEL_LIMITS.views,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['prefix'],
   items: {
     type: 'object',
-    description: 'One prefix under two addresses, of the same length.',
+    description: 'One prefix, and its translation of the same length.',
     required: ['prefix', 'as', 'use'],
     properties: {
       prefix: cidr('As the peer writes it.'),
-      as: cidr('As it is seen here; the same where nothing overlaps.'),
+      as: cidr('As it is seen here; the same prefix if nothing overlaps.'),
       use: {
         type: 'string',
         description:
-          'Pods: of its pods. External: of its nodes and what it maps there. Transit: of a third cluster, through it.',
+          'Pods: prefix of its pods. External: prefix of its nodes and what it maps there. Transit: prefix of a ' +
+          'third cluster, reached through it.',
         enum: ['Pods', 'External', 'Transit'],
       },
     } satisfies SchemaOf<PeerView>,
@@ -185,12 +190,12 @@ const count = (description: string): Schema => ({
 
 const connection: Schema = {
   type: 'object',
-  description: 'What the gateway has measured last.',
+  description: 'The last measurements of the gateway.',
   properties: {
     gateway: { type: 'string', description: 'Node whose gateway is active.', maxLength: 253 },
     endpoint: {
       type: 'string',
-      description: 'Where packets are sent to now as host:port, learnt or configured.',
+      description: 'Where packets are sent now, as host:port, learnt or configured.',
       maxLength: MAX_ENDPOINT_LENGTH,
     },
     handshake: time('Last handshake of WireGuard.'),
@@ -219,8 +224,7 @@ const connection: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description:
-    'Addresses, written by the role cluster, and what was measured, written by the active gateway.',
+  description: 'Addresses, written by the role cluster, and measurements, written by the active gateway.',
   properties: {
     observedGeneration,
     views,
@@ -237,7 +241,7 @@ export const tunnelDefinition: Definition = {
   columns: [
     column('Cluster', '.spec.clusterName', 'The name that the peer gives itself.'),
     column('Ready', '.status.conditions[?(@.type=="Ready")].status', 'Whether packets go both ways.'),
-    column('Endpoint', '.status.connection.endpoint', 'Where packets are sent to.'),
+    column('Endpoint', '.status.connection.endpoint', 'Where packets are sent.'),
     column('RTT', '.status.connection.rttMs', 'Round-trip time in milliseconds.', { type: 'number' }),
     column('Loss', '.status.connection.lossPercent', 'Lost probes in percent.', { type: 'number' }),
     column('MTU', '.status.connection.mtu', 'Largest packet in bytes.', { type: 'integer' }),

@@ -17,10 +17,11 @@ import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './sch
 const kubeconfigSecretRef: Schema = {
   type: 'object',
   description:
-    'The Secret with a kubeconfig for the foreign cluster. The agent may read this Secret and no other.',
+    'The Secret with a kubeconfig for the foreign cluster. The agent may read this Secret and no other ' +
+    'one.',
   required: ['namespace', 'name'],
   properties: {
-    namespace: dnsLabel('Namespace of the Secret; by custom the one that the agent runs in.'),
+    namespace: dnsLabel('Namespace of the Secret; usually the one that the agent runs in.'),
     name: dnsName('Name of the Secret.'),
     key: {
       type: 'string',
@@ -35,9 +36,9 @@ const kubeconfigSecretRef: Schema = {
 
 const resources: Schema = {
   ...resourceList(
-    'What the foreign cluster lends, shown as capacity of the Node: cpu, memory and pods, and what else there is ' +
-      '(ephemeral-storage, nvidia.com/gpu and the like). The scheduler places no more than this; what the foreign ' +
-      'cluster really grants is its own quota.',
+    'What the foreign cluster lends, shown as capacity of the Node: cpu, memory and pods, and other ' +
+      'resources (ephemeral-storage, nvidia.com/gpu). The scheduler places no more than this; the quota in ' +
+      'the foreign cluster limits what is really granted.',
   ),
   'x-kubernetes-validations': [
     { rule: "'cpu' in self", message: 'cpu is required', reason: 'FieldValueRequired' },
@@ -49,7 +50,8 @@ const resources: Schema = {
 const taints: Schema = {
   type: 'array',
   description:
-    'Taints of the Node, besides tributary.dev/virtual-node, which is always there and keeps unasked pods away.',
+    'Taints of the Node, besides tributary.dev/virtual-node, which is always there and keeps other pods ' +
+    'away.',
   maxItems: 32,
   'x-kubernetes-list-type': 'atomic',
   items: {
@@ -92,8 +94,8 @@ const namespaceMapping: Schema = {
 const namespaces: Schema = {
   type: 'array',
   description:
-    'Which home namespaces are offloaded, and to which namespace over there. Pods of other namespaces that are ' +
-    'bound to the Node all the same get a status that says so.',
+    'Which home namespaces are offloaded, and to which foreign namespace. If pods of other namespaces are ' +
+    'bound to the Node, their status says that the namespace is not offloaded.',
   maxItems: 256,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['homeNamespace'],
@@ -115,7 +117,8 @@ const namespaces: Schema = {
 const homeApiServer: Schema = {
   type: 'object',
   description:
-    'Where offloaded pods reach the API server of this cluster. Without it they get no service-account token for it.',
+    'The address at which offloaded pods reach the API server of this cluster. Without it they get no ' +
+    'service-account token for it.',
   required: ['host', 'port'],
   properties: {
     host: {
@@ -151,7 +154,7 @@ const spec: Schema = {
     labels: {
       type: 'object',
       description:
-        'Labels of the Node, besides those that every virtual node bears; for affinity and topology.',
+        'Labels of the Node, besides those that every virtual node has; for affinity and topology.',
       maxProperties: 128,
       additionalProperties: { type: 'string', description: 'Value of the label.', maxLength: 63 },
     },
@@ -167,31 +170,34 @@ const spec: Schema = {
     ingressClasses: {
       type: 'object',
       description:
-        'Classes of Ingresses here, and what they become over there. An Ingress of another class stays home.',
+        'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. An ' +
+        'Ingress of another class stays home.',
       maxProperties: 64,
-      additionalProperties: dnsName('Class over there.'),
+      additionalProperties: dnsName('Class in the foreign cluster.'),
     },
     storageClasses: {
       type: 'object',
       description:
-        'StorageClasses here, of provisioner tributary.dev/storage, and the classes that they become over there; goes before the ' +
-        'parameter foreignClass of the class. A claim whose class neither names is not made over there.',
+        'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
+        'replace them in the foreign cluster. This overrides the parameter foreignClass of the class. If ' +
+        'neither names a class, the claim is not made in the foreign cluster.',
       maxProperties: 64,
-      additionalProperties: dnsName('Class over there.'),
+      additionalProperties: dnsName('Class in the foreign cluster.'),
     },
     offeredStorageClasses: {
       type: 'array',
       description:
-        'Classes that the provider lends, where it has said so; claims that become others are refused here.',
+        'Classes that the provider lends, if it has said so; claims that are mapped to other classes are ' +
+        'refused here.',
       maxItems: 64,
       'x-kubernetes-list-type': 'set',
-      items: dnsName('Class over there.'),
+      items: dnsName('Class in the foreign cluster.'),
     },
     declaredFeatures: {
       type: 'array',
       description:
-        'Features of the node runtime that all nodes over there declare (KEP-5328); pods that need another one are ' +
-        'not scheduled here.',
+        'Features of the node runtime that all foreign nodes declare (KEP-5328); pods that need another one ' +
+        'are not scheduled here.',
       maxItems: 64,
       'x-kubernetes-list-type': 'set',
       items: {
@@ -214,12 +220,12 @@ const spec: Schema = {
 
 const status: Schema = {
   type: 'object',
-  description: 'What the agent found; written by it alone.',
+  description: 'What the agent found; only the agent writes it.',
   properties: {
     observedGeneration: {
       type: 'integer',
       format: 'int64',
-      description: 'The metadata.generation that the conditions speak of.',
+      description: 'The metadata.generation that the conditions describe.',
       minimum: 0,
     },
     nodeName: {
@@ -230,7 +236,8 @@ const status: Schema = {
     namespaces: {
       type: 'array',
       description:
-        'Namespaces that the agent looks after: those of the spec, and those taken out of it in which pods still live.',
+        'Namespaces that the agent looks after: those in the spec, and removed ones in which there are still ' +
+        'pods.',
       maxItems: 1024,
       // Not a map: a home namespace that was given another tenant namespace is here with both.
       'x-kubernetes-list-type': 'atomic',
@@ -261,7 +268,7 @@ export const virtualNodeDefinition: Definition = {
       name: 'Reason',
       type: 'string',
       jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
-      description: 'Why it is, or is not.',
+      description: 'Why the Node is Ready, or not.',
     },
     {
       name: 'Foreign-Version',
@@ -274,7 +281,8 @@ export const virtualNodeDefinition: Definition = {
   schema: {
     type: 'object',
     description:
-      'A foreign cluster as a node of this one. From it come one Node and one agent, which runs its pods.',
+      'A foreign cluster as a node of this one. For each there is one Node, and one agent that runs its ' +
+      'pods.',
     required: ['spec'],
     properties: { spec, status },
     'x-kubernetes-validations': [
