@@ -11,7 +11,7 @@ import { networkExchangeMetrics } from '../network/metrics.ts';
 import { ClusterIdentity } from '../peering/identity/store.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { Registries } from '../server/registries.ts';
-import { AgentApprover } from './approver.ts';
+import { AgentApprover } from '../certificates/serving-approver.ts';
 import { homeCredentials } from './home.ts';
 import { lanComponents } from './lan.ts';
 import { InlineLauncher } from './launch-inline.ts';
@@ -72,7 +72,13 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
     lease: 'tributary-cluster',
     registry: registries,
   });
-  const approver = new AgentApprover(parts, home, caches);
+  const approver = new AgentApprover({
+    client: home,
+    caches,
+    clock,
+    log,
+    systemNamespace: config.systemNamespace,
+  });
   const identity = new ClusterIdentity({
     client: home,
     namespace: config.systemNamespace,

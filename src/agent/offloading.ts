@@ -1,41 +1,48 @@
+/** Offloading and the admission webhook, put together: what is decided, who is asked, and where API servers are told to ask. */
 import type { Registry } from 'prom-client';
+
+import { type MutatingWebhook, WEBHOOK_PORT, WEBHOOK_SERVICE } from '../api/admission.ts';
+import type { WebhookSubject } from '../certificates/webhook/authority.ts';
+import { WebhookCertificates } from '../certificates/webhook/certificates.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import {
+  type AdmissionPart,
+  WebhookConfigurationController,
+  type WebhookPlace,
+} from '../kube/webhook-configuration.ts';
+import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { Subscriptions } from '../lib/listeners.ts';
+import { offloadingAdmission } from '../offloading/admission/webhook.ts';
 import { Offloading } from '../offloading/offloading.ts';
 import type { PeerNamespaces } from '../offloading/view.ts';
 import { Release } from '../offloading/release/release.ts';
 import { Remake } from '../offloading/release/remake.ts';
+import { WebhookMetrics } from '../server/webhook/metrics.ts';
+import { WebhookServer } from '../server/webhook/server.ts';
 import type { AgentParts } from './parts.ts';
-import { webhook, type HookPart } from './webhook.ts';
 
-export interface NamespaceStretchOptions {
-  parts: AgentParts;
-  home: KubeClient;
+interface OffloadingPartsOptions extends WebhookOptions {
   caches: Caches;
   events: EventRecorder;
-  metrics: ControllerMetrics;
-  /** Of the process. */
-  registry: Registry;
-  /** Whether API servers come by our Service. */
-  inPod: boolean;
   /** What else API servers ask, at the same listener. */
-  guests?: HookPart;
+  guests?: AdmissionPart;
   /** Borrowing, which may be made after this. */
   peerNamespaces: PeerNamespaces;
 }
 
-/** What stretches namespaces over clusters: the controller, the webhook, and the release of pods that find no place. */
-export class NamespaceStretch {
+/** What offloads namespaces to other clusters: the controller, the webhook, and the release of pods that find no place. */
+export class OffloadingParts {
   /** Which namespaces go to which provider; for borrowing. */
   readonly offloading: Offloading;
-  readonly #options: NamespaceStretchOptions;
+  readonly #options: OffloadingPartsOptions;
   readonly #remake: Remake;
   readonly #release: Release;
 
-  constructor(options: NamespaceStretchOptions) {
+  constructor(options: OffloadingPartsOptions) {
     this.#options = options;
     const { parts, home: client, caches, events, metrics, peerNamespaces } = options;
     const { clock, log, config } = parts;
@@ -61,11 +68,90 @@ export class NamespaceStretch {
 
   /** When the caches are filled. The webhook first: what the others delete is made anew through it. */
   actors(): Component[] {
+    const { parts, guests } = this.#options;
+    const { clock, config } = parts;
+    const home = offloadingAdmission(this.offloading, { clock, systemNamespace: config.systemNamespace });
     return [
-      ...webhook({ ...this.#options, offloadings: this.offloading }),
+      ...webhook(guests === undefined ? [home] : [home, guests], this.#options),
       ...this.#remake.components(),
       ...this.#release.components(),
       ...this.offloading.actors(),
     ];
   }
 }
+
+interface WebhookOptions {
+  parts: AgentParts;
+  home: KubeClient;
+  metrics: ControllerMetrics;
+  /** Of the process. */
+  registry: Registry;
+  /** Whether API servers come by the Service; else they dial --node-address, or this machine's loopback. */
+  inPod: boolean;
+}
+
+/** For the leader; in the order of their start. What the parts answer from must be filled by then. */
+export function webhook(admission: readonly AdmissionPart[], options: WebhookOptions): Component[] {
+  const { parts, home, inPod, metrics } = options;
+  const { clock, config } = parts;
+  const log = parts.log.named('webhook');
+  const { systemNamespace } = config;
+  const common = { client: home, clock, log };
+  const counters = new WebhookMetrics(options.registry);
+  const address = config.nodeAddress ?? '127.0.0.1';
+  const certificates = new WebhookCertificates({
+    ...common,
+    namespace: systemNamespace,
+    subject: inPod ? subjectOf(systemNamespace) : { dnsNames: [], ips: [address] },
+    random: systemRandom,
+    metrics: counters,
+  });
+  const server = new WebhookServer({
+    clock,
+    log,
+    port: config.webhookPort ?? (inPod ? WEBHOOK_PORT : 0),
+    certificate: certificates,
+    hooks: admission.flatMap(({ hooks }) => hooks),
+    metrics: counters,
+  });
+  const place = (path: string): WebhookPlace => ({
+    clientConfig: inPod ? serviceOf(systemNamespace, path) : urlOf(address, server.port ?? 0, path),
+    bundle: certificates.bundle(),
+  });
+  const kept = admission.flatMap(({ configurations, onChange }) =>
+    configurations(place).map(
+      (configuration) =>
+        new WebhookConfigurationController({
+          ...common,
+          metrics,
+          systemNamespace,
+          configuration,
+          onChange: (listener) => {
+            const subscriptions = new Subscriptions();
+            subscriptions.add(onChange(listener), certificates.subscribe(listener));
+            return () => subscriptions.end();
+          },
+        }),
+    ),
+  );
+  return [
+    ...admission.flatMap(({ components }) => components),
+    certificates,
+    server,
+    ...kept.flatMap((configuration) => configuration.components()),
+  ];
+}
+
+/** As an API server calls a Service: `<name>.<namespace>.svc`. */
+const subjectOf = (namespace: string): WebhookSubject => ({
+  dnsNames: [`${WEBHOOK_SERVICE}.${namespace}.svc`],
+  ips: [],
+});
+
+const serviceOf = (namespace: string, path: string): MutatingWebhook['clientConfig'] => ({
+  service: { namespace, name: WEBHOOK_SERVICE, path, port: 443 },
+});
+
+const urlOf = (address: string, port: number, path: string): MutatingWebhook['clientConfig'] => ({
+  url: `https://${address.includes(':') ? `[${address}]` : address}:${port}${path}`,
+});

@@ -11,9 +11,13 @@ import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import type { HomeApiServer } from '../api/virtual-node.ts';
+import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
 import { ManualSource } from '../discovery/manual.ts';
+import { AnnouncementWriter } from '../discovery/own-announcement.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
 import { WanSource } from '../discovery/wan/wan-source.ts';
+import { Guardian } from '../hosting/guardian/guardian.ts';
+import { guestAdmission } from '../hosting/guests/webhook.ts';
 import { TenantNetwork } from '../hosting/tenants/tenant-network.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
@@ -38,12 +42,9 @@ import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
 import { Reach } from '../peering/reach/reach.ts';
 import { PeeringEndpoint } from '../server/peering/endpoint.ts';
 import { VERSION } from '../version.ts';
-import { AnnouncementWriter } from '../discovery/own-announcement.ts';
-import { guardian } from './guardian.ts';
-import { guests } from './guests.ts';
-import { NamespaceStretch } from './offloading.ts';
-import { offeredServices } from './offered-services.ts';
 import { networkExchange, type NetworkExchangeOptions } from './network.ts';
+import { offeredServices } from './offered-services.ts';
+import { OffloadingParts } from './offloading.ts';
 import type { AgentParts } from './parts.ts';
 import { policyStatus } from './policy-status.ts';
 
@@ -79,7 +80,7 @@ export class Peering {
   readonly #stock: Stockkeeper;
   readonly #clusters: Clusters;
   readonly #lending: Lending;
-  readonly #stretch: NamespaceStretch;
+  readonly #offloading: OffloadingParts;
   readonly #borrowing: Borrowing;
   readonly #network: ReturnType<typeof networkExchange>;
   readonly #services: ReturnType<typeof offeredServices>;
@@ -110,7 +111,7 @@ export class Peering {
     this.#clusters = this.#makeClusters();
     this.#reach = this.#makeReach();
     this.#lending = this.#makeLending();
-    this.#stretch = this.#makeStretch();
+    this.#offloading = this.#makeOffloading();
     this.#borrowing = this.#makeBorrowing();
     this.#network = networkExchange({
       ...options,
@@ -144,10 +145,10 @@ export class Peering {
       ...this.#clusters.caches(),
       this.#stock,
       this.#reach,
-      ...this.#stretch.caches(),
+      ...this.#offloading.caches(),
       ...this.#borrowing.caches(),
       ...this.#lending.components(),
-      ...guardian({ ...this.#common, metrics, events: this.#events }),
+      ...new Guardian({ ...this.#common, metrics, events: this.#events }).components(),
       new TenantNetwork({ ...this.#common, metrics }),
       ...this.#network.components(),
       ...this.#services.components(),
@@ -155,7 +156,7 @@ export class Peering {
       this.#endpoint,
       this.#links,
       ...this.#borrowing.actors(),
-      ...this.#stretch.actors(),
+      ...this.#offloading.actors(),
       ...this.#clusters.components(),
       ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
@@ -234,9 +235,9 @@ export class Peering {
     });
   }
 
-  #makeStretch(): NamespaceStretch {
+  #makeOffloading(): OffloadingParts {
     const { parts, home, caches, metrics, registry, inPod } = this.#options;
-    return new NamespaceStretch({
+    return new OffloadingParts({
       parts,
       home,
       caches,
@@ -244,9 +245,9 @@ export class Peering {
       registry,
       inPod,
       events: this.#events,
-      guests: guests({
+      guests: guestAdmission({
         ...this.#common,
-        systemNamespace: parts.config.systemNamespace,
+        account: { namespace: parts.config.systemNamespace, name: CLUSTER_NAME },
         pods: this.#stock.pods,
         tenants: this.#lending.tenants,
       }),
@@ -270,7 +271,7 @@ export class Peering {
       identity,
       clusterName,
       wishes: this.#clusters,
-      offloadings: this.#stretch.offloading,
+      offloadings: this.#offloading.offloading,
       links: () => this.#links,
       reach: this.#reach,
       wayTo: (clusterID) => (this.#reach.wayTo(clusterID) === 'DialBack' ? 'DialBack' : 'Link'),

@@ -1,7 +1,7 @@
 import type * as models from '@kubernetes/client-node';
-import { defineResource } from './resources.ts';
-import type { ResourceType } from './resources.ts';
-import type { Stored, Wire } from './wire.ts';
+
+import { defineResource, type persistentVolumeClaims, type ResourceType } from './resources.ts';
+import type { Pod, Stored, Wire } from './wire.ts';
 
 export type MutatingWebhookConfiguration = Stored<models.V1MutatingWebhookConfiguration>;
 export type MutatingWebhook = Wire<models.V1MutatingWebhook>;
@@ -13,7 +13,7 @@ export const mutatingWebhookConfigurations: ResourceType<MutatingWebhookConfigur
   'Cluster',
 );
 
-export type ValidatingWebhookConfiguration = Stored<models.V1ValidatingWebhookConfiguration>;
+type ValidatingWebhookConfiguration = Stored<models.V1ValidatingWebhookConfiguration>;
 export type ValidatingWebhook = Wire<models.V1ValidatingWebhook>;
 
 export const validatingWebhookConfigurations: ResourceType<ValidatingWebhookConfiguration> = defineResource(
@@ -48,4 +48,35 @@ export interface Admission {
   patch: JsonPatchOperation[];
   /** For whoever makes the object; kubectl shows them. */
   warnings: string[];
+}
+
+/** What an API server asks about a pod. */
+export interface Question {
+  namespace: string;
+  pod: Pod;
+  /**
+   * `Create`: it is new. `Resize`: its requests are to change (KEP-1287, subresource `resize`). `Debug`: a container is put into it
+   * (KEP-277, subresource `ephemeralcontainers`). The pod is as it would be.
+   */
+  about: 'Create' | 'Resize' | 'Debug';
+  /** Nothing of it will be stored. */
+  isDryRun: boolean;
+}
+
+/** What an API server asks about a new PersistentVolumeClaim. */
+export interface ClaimQuestion {
+  namespace: string;
+  claim: Claim;
+  isDryRun: boolean;
+}
+
+type Claim = NonNullable<(typeof persistentVolumeClaims)['__object']>;
+
+/** One thing that API servers ask, at a path of its own. */
+export interface Hook {
+  path: string;
+  /** From caches, at once. What it throws is answered with an error, and the failurePolicy decides. */
+  decide: (question: Question) => Admission;
+  /** Without it, no opinion. */
+  decideClaim?: (question: ClaimQuestion) => Admission;
 }

@@ -64,3 +64,6 @@ export function checkedUnique(what: string, names: readonly string[]): readonly 
   if (twice !== undefined) throw new TributaryError('Invalid', `${what} "${twice}" is given twice`);
   return names;
 }
+
+/** Where started agents run, and their accounts are; nothing else may be here. */
+export const AGENTS_NAMESPACE = 'tributary-agents';

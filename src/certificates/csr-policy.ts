@@ -1,7 +1,6 @@
 import type { CertificateSigningRequest } from '../api/wire.ts';
-import type { ParsedRequest } from './signing-request.ts';
+import { KUBELET_SERVING_SIGNER, type ParsedRequest } from './signing-request.ts';
 import { isSameIp } from './subject.ts';
-import { KUBELET_SERVING_SIGNER } from './serving-certificate.ts';
 
 /** A virtual node and the user that its agent is. */
 export interface ServedNode {

@@ -1,19 +1,21 @@
-import { certificateSigningRequests } from '../api/resources.ts';
-import type { CertificateSigningRequest } from '../api/wire.ts';
+import { AGENT_NAME_PREFIX, AGENTS_NAMESPACE } from '../api/manifest.ts';
+import { LABEL_PROVIDER } from '../api/names.ts';
+import { nodeNameOf } from '../api/node-labels.ts';
+import { certificateSigningRequests, pods } from '../api/resources.ts';
+import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
+import type { CertificateSigningRequest, Pod } from '../api/wire.ts';
+import type { Cache } from '../kube/cache.ts';
+import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { Backoff } from '../lib/backoff.ts';
-import type { Random } from '../lib/backoff.ts';
+import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
-import { parseSigningRequest } from './signing-request.ts';
-import { settleRequest } from './csr-approval.ts';
-import { decideCsr } from './csr-policy.ts';
-import type { CsrDecision, RequestingPod, ServedNode } from './csr-policy.ts';
-import { KUBELET_SERVING_SIGNER } from './serving-certificate.ts';
+import { type CsrDecision, decideCsr, type RequestingPod, type ServedNode } from './csr-policy.ts';
+import { KUBELET_SERVING_SIGNER, parseSigningRequest, settleRequest } from './signing-request.ts';
 
-export interface ServingApproverOptions {
+interface ServingApproverOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
@@ -112,4 +114,66 @@ export class ServingApprover implements Component {
     const type = decision.action === 'approve' ? 'Approved' : 'Denied';
     await settleRequest(client, csr, { type, message: decision.reason, nowMs: clock.now() }, signal);
   }
+}
+
+interface AgentApproverOptions extends Pick<ServingApproverOptions, 'client' | 'clock' | 'log'> {
+  caches: Caches;
+  systemNamespace: string;
+}
+
+/** Gives agents the serving certificates of their kubelet APIs. */
+export class AgentApprover {
+  readonly #nodes: Cache<VirtualNode>;
+  /** Agents that people have set up, and those that this role starts. */
+  readonly #agents: readonly Cache<Pod>[];
+  readonly #approver: ServingApprover;
+
+  constructor({ caches, systemNamespace, ...common }: AgentApproverOptions) {
+    this.#nodes = caches.of(virtualNodes);
+    this.#agents = [systemNamespace, AGENTS_NAMESPACE].map((namespace) =>
+      caches.of(pods, { list: { namespace } }),
+    );
+    this.#approver = new ServingApprover({
+      ...common,
+      log: common.log.named('approver'),
+      random: systemRandom,
+      virtualNodes: () => [...this.#nodes.list()].map((node) => servedNode(node, systemNamespace)),
+      podOf: (username, extra) => this.#requestingPod(username, extra),
+    });
+  }
+
+  /** What has to be there before there is a leader. */
+  caches(): Component[] {
+    return [this.#nodes, ...this.#agents];
+  }
+
+  /** What only the leader does. */
+  actors(): Component[] {
+    return [this.#approver];
+  }
+
+  /** The pod that a bound service-account token names (KEP-4193), only if it is still the one of that UID. */
+  #requestingPod(username: string, extra: Record<string, string[]>): RequestingPod | undefined {
+    const namespace = username.split(':')[2] ?? '';
+    const name = extra['authentication.kubernetes.io/pod-name']?.[0];
+    const uid = extra['authentication.kubernetes.io/pod-uid']?.[0];
+    const found = this.#agents.flatMap((agents) => agents.get(`${namespace}/${name}`) ?? []);
+    const pod = found.find(({ metadata }) => metadata.uid === uid);
+    if (pod === undefined) return undefined;
+    return {
+      name: pod.metadata.name,
+      uid: pod.metadata.uid,
+      ips: (pod.status?.podIPs ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip])),
+    };
+  }
+}
+
+/** One made from an offer is served by the provider's agent, any other by one of its own name. */
+export function servedNode(node: VirtualNode, systemNamespace: string): ServedNode {
+  const provider = node.metadata.labels?.[LABEL_PROVIDER];
+  const account =
+    provider === undefined
+      ? `${systemNamespace}:${AGENT_NAME_PREFIX}${node.metadata.name}`
+      : `${AGENTS_NAMESPACE}:${AGENT_NAME_PREFIX}${provider}`;
+  return { nodeName: nodeNameOf(node), username: `system:serviceaccount:${account}` };
 }

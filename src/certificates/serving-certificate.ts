@@ -1,21 +1,18 @@
 import { X509Certificate } from 'node:crypto';
+
 import { certificateSigningRequests } from '../api/resources.ts';
 import type { CertificateSigningRequest } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { Backoff } from '../lib/backoff.ts';
-import type { Random } from '../lib/backoff.ts';
+import { Backoff, type Random } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { type KeyPair, type Source, Variable } from '../lib/source.ts';
 import { generateKey, privatePem, selfSigned } from './self-signed.ts';
-import { settleRequest } from './csr-approval.ts';
-import { createSigningRequest } from './signing-request.ts';
+import { createSigningRequest, KUBELET_SERVING_SIGNER, settleRequest } from './signing-request.ts';
 import type { CertificateSubject } from './subject.ts';
-import { Variable } from '../lib/source.ts';
-import type { KeyPair, Source } from '../lib/source.ts';
 
-export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 /** What the signer permits for a key that cannot encipher. */
 export const SERVING_USAGES: readonly string[] = ['digital signature', 'server auth'];
 

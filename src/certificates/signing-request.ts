@@ -1,9 +1,11 @@
-import { createPublicKey, verify } from 'node:crypto';
-import type { webcrypto } from 'node:crypto';
+import { createPublicKey, verify, type webcrypto } from 'node:crypto';
 import type * as X509 from '@peculiar/x509';
-import { alternativeNamesOf, nameOf } from './subject.ts';
-import type { CertificateSubject } from './subject.ts';
+
+import { certificateSigningRequests } from '../api/resources.ts';
+import type { CertificateSigningRequest } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
 import { ECDSA_P256, loadX509 } from '../lib/x509.ts';
+import { alternativeNamesOf, type CertificateSubject, nameOf } from './subject.ts';
 
 /** A parsed request. `other` names what was found besides: further subject attributes, names, extensions. */
 export interface ParsedRequest extends CertificateSubject {
@@ -125,4 +127,20 @@ function readAlternativeNames({ names }: X509.SubjectAlternativeNameExtension, p
     else if (type === 'ip') parsed.ips.push(value);
     else parsed.other.push(`alternative name of type ${type}`);
   }
+}
+
+export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
+
+/** Writes a verdict, by the version that was judged: a request cannot be changed under it. */
+export async function settleRequest(
+  client: KubeClient,
+  csr: CertificateSigningRequest,
+  { type, message, nowMs }: { type: 'Approved' | 'Denied'; message: string; nowMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const lastUpdateTime = new Date(nowMs).toISOString();
+  const condition = { type, status: 'True', reason: 'TributaryPolicy', message, lastUpdateTime };
+  const conditions = [...(csr.status?.conditions ?? []), condition];
+  const settled = { ...csr, status: { ...csr.status, conditions } };
+  await client.replace(certificateSigningRequests, settled, { subresource: 'approval', signal });
 }

@@ -1,15 +1,14 @@
-import { isFinished } from '../api/pod.ts';
+import { AGENTS_NAMESPACE, type Manifest } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
-import type { Manifest } from '../api/manifest.ts';
+import { isFinished } from '../api/pod.ts';
 import { pods, roleBindings } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode, ignoring } from '../lib/errors.ts';
+import { errorMessage, hasCode, ignoring, TributaryError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
-import { AGENTS_NAMESPACE } from './manifests-agents.ts';
 import {
   agentBindingNames,
   agentName,

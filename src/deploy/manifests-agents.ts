@@ -1,12 +1,14 @@
-/**
- * What agents that the `cluster` role starts stand on, applied once by people: their namespace, their roles, and one
- * fence around them all. So the `cluster` role needs no right to make ClusterRoles, ClusterRoleBindings or policies.
- */
 import { isClusterNamespaceIn } from '../api/cluster-namespaces.ts';
 import { forgeFence, isAccount, isAccountOf, writes } from '../api/fence.ts';
-import { AGENT_NAME_PREFIX, APP_NAME, LABEL_APP_NAME, type Manifest } from '../api/manifest.ts';
+import {
+  AGENT_NAME_PREFIX,
+  AGENTS_NAMESPACE,
+  APP_NAME,
+  LABEL_APP_NAME,
+  type Manifest,
+} from '../api/manifest.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../api/names.ts';
-import { LABEL_AGGREGATE_AGENTS, forgeAggregate, forgeBinding, forgeGrant, rulesOf } from '../api/rbac.ts';
+import { forgeAggregate, forgeBinding, forgeGrant, LABEL_AGGREGATE_AGENTS, rulesOf } from '../api/rbac.ts';
 import { IS_STORAGE, storageValidations } from './fence-storage.ts';
 import { SYSTEM_NAMESPACE } from './manifests.ts';
 import {
@@ -16,8 +18,11 @@ import {
   LAUNCHED_NAMESPACE_RIGHTS,
 } from './rights-launched.ts';
 
-/** Where started agents run, and their accounts are; nothing else may be here. */
-export const AGENTS_NAMESPACE = 'tributary-agents';
+/**
+ * What agents that the `cluster` role starts stand on, applied once by people: their namespace, their roles, and one
+ * fence around them all. So the `cluster` role needs no right to make ClusterRoles, ClusterRoleBindings or policies.
+ */
+
 /** Role of all of them, and the name of their fence. */
 export const AGENTS_ROLE = 'tributary-agents';
 /** Bound in each offloaded namespace. */

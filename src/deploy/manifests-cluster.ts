@@ -2,6 +2,8 @@
  * What people apply for the `cluster` role: its Deployment, account and rights, the Services of the peering endpoint and of
  * the admission webhook, and what lending and agents stand on.
  */
+import type * as models from '@kubernetes/client-node';
+
 import {
   GUESTS_CONFIGURATION,
   WEBHOOK_CONFIGURATION,
@@ -9,32 +11,26 @@ import {
   WEBHOOK_SERVICE,
 } from '../api/admission.ts';
 import {
+  AGENTS_NAMESPACE,
   APP_NAME,
   LABEL_APP_INSTANCE,
   LABEL_APP_NAME,
   type Manifest,
   type ManifestOf,
 } from '../api/manifest.ts';
-import { forgeGrant, rulesOf, type AccountRef } from '../api/rbac.ts';
+import { type AccountRef, forgeGrant, rulesOf } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
-import { TributaryError } from '../lib/errors.ts';
+import { forgeHostingBase } from '../hosting/base-objects.ts';
 import { forgeGuardianFence } from '../hosting/fences.ts';
+import { TributaryError } from '../lib/errors.ts';
+import { forgeReleaseFence } from '../offloading/release/fence.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
-import { forgeHostingBase } from '../hosting/base-objects.ts';
-import {
-  AGENTS_NAMESPACE,
-  IS_LAUNCHING,
-  forgeAgentStatics,
-  forgeLaunchFence,
-  forgeNodeFence,
-} from './manifests-agents.ts';
-import { OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
-import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
-import { forgeReleaseFence } from '../offloading/release/fence.ts';
+import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './manifests-agents.ts';
+import { forgeDeployment, OPS_PORT } from './manifests-deployment.ts';
 import { forgeKindsFence } from './manifests-kinds-fence.ts';
-import { CLUSTER_NAME, CLUSTER_RIGHTS, rightsAt, type PlaceRights } from './rights-cluster.ts';
-import type * as models from '@kubernetes/client-node';
+import { checkedImage, SYSTEM_NAMESPACE } from './manifests.ts';
+import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights-cluster.ts';
 
 export const PEERING_PORT = 7443;
 export const PEERING_SERVICE = 'tributary-peering';

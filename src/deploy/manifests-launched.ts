@@ -1,24 +1,20 @@
 /** One agent that the `cluster` role starts, as objects to apply. Pure. */
 import {
   AGENT_NAME_PREFIX,
+  AGENTS_NAMESPACE,
   APP_NAME,
-  LABEL_APP_INSTANCE,
-  LABEL_APP_NAME,
   checkedLabel,
   checkedSubdomain,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
   type Manifest,
 } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
-import { forgeBinding, forgeGrant, rulesOf, type Right } from '../api/rbac.ts';
+import { forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
 import { TributaryError } from '../lib/errors.ts';
-import {
-  AGENTS_NAMESPACE,
-  AGENT_BINDING_PREFIX,
-  AGENT_KINDS_ROLE,
-  AGENT_NAMESPACE_ROLE,
-} from './manifests-agents.ts';
-import { KUBELET_PORT, OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
-import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
+import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './manifests-agents.ts';
+import { forgeDeployment, KUBELET_PORT, OPS_PORT } from './manifests-deployment.ts';
+import { checkedImage, SYSTEM_NAMESPACE } from './manifests.ts';
 import { LAUNCHED_OWN_RIGHTS } from './rights-launched.ts';
 
 export interface LaunchedAgent {

@@ -2,6 +2,7 @@
  * Everything that the roles `cluster`, `gateway` and `node` may do in their cluster: the tables of their parts, by where they
  * hold. Roles are forged from this, and docs/rights.md is printed from it.
  */
+import { AGENTS_NAMESPACE } from '../api/manifest.ts';
 import { ANNOUNCEMENT_CONFIG_MAP } from '../api/own-announcement.ts';
 import type { Right } from '../api/rbac.ts';
 import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
@@ -43,7 +44,6 @@ import {
 } from '../peering/lending/rights.ts';
 import { STOCK_RIGHTS } from '../peering/offer/rights.ts';
 import { SERVICES_RIGHTS } from '../peering/services/rights.ts';
-import { AGENTS_NAMESPACE } from './manifests-agents.ts';
 import { SYSTEM_NAMESPACE } from './manifests.ts';
 import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './rights-launch.ts';
 import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './rights-webhook.ts';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { NamespaceStretch } from '../../src/agent/offloading.ts';
+import { OffloadingParts } from '../../src/agent/offloading.ts';
 import { controllerMetrics } from '../../src/agent/parts.ts';
 import { LABEL_OFFLOAD, LABEL_PROVIDER } from '../../src/api/names.ts';
 import { namespaceOffloadings, type NamespaceOffloading } from '../../src/api/namespace-offloading.ts';
@@ -34,7 +34,7 @@ const REF = { namespace: 'shop', name: 'offloading' };
 let lab: RightsCluster;
 let admin: KubeClient;
 let client: KubeClient;
-let stretch: NamespaceStretch;
+let offloadingParts: OffloadingParts;
 let lifecycle: Lifecycle;
 const complaints: string[] = [];
 
@@ -58,7 +58,7 @@ beforeAll(async () => {
   const events = new ClientEventRecorder({ ...common, component: 'tributary' });
   const registry = new Registry();
   const config = parseConfig({ options: {}, env: {}, hostname: 'test' });
-  stretch = new NamespaceStretch({
+  offloadingParts = new OffloadingParts({
     parts: { config, clock: systemClock, log },
     home: client,
     caches: new Caches(common),
@@ -72,7 +72,7 @@ beforeAll(async () => {
       onChange: () => () => undefined,
     },
   });
-  const components = [events, ...stretch.caches(), ...stretch.actors()];
+  const components = [events, ...offloadingParts.caches(), ...offloadingParts.actors()];
   lifecycle = new Lifecycle(components, { clock: systemClock, log, stopDeadlineMs: STOP_DEADLINE_MS });
   await lifecycle.start(new AbortController().signal);
 }, TIMEOUT_MS);
@@ -92,7 +92,7 @@ const isReason = async (reason: string): Promise<boolean> =>
 
 /** As peering does. */
 async function map(): Promise<void> {
-  const mapped = stretch.offloading.of('milan');
+  const mapped = offloadingParts.offloading.of('milan');
   const mappings = mapped.map(({ homeNamespace }) => ({ homeNamespace, tenantNamespace: 'shop-there' }));
   await admin.patch(virtualNodes, { name: 'milan' }, merge({ spec: { namespaces: mappings } }));
 }
@@ -147,11 +147,15 @@ test(
       },
       WAIT_MS,
     );
-    expect(stretch.offloading.of('milan')).toMatchObject([{ homeNamespace: 'shop' }]);
+    expect(offloadingParts.offloading.of('milan')).toMatchObject([{ homeNamespace: 'shop' }]);
     // As the agent does.
     await admin.patch(pods, metadata, merge({ metadata: { finalizers: null } }));
     await admin.delete(pods, metadata, { gracePeriodSeconds: 0 }).catch(ignoring('NotFound'));
-    await eventually('the mapping may go', () => stretch.offloading.of('milan').length === 0, WAIT_MS);
+    await eventually(
+      'the mapping may go',
+      () => offloadingParts.offloading.of('milan').length === 0,
+      WAIT_MS,
+    );
     await map();
     await eventually('it is gone', async () => (await offloading()) === undefined, WAIT_MS);
     await eventually(

@@ -1,9 +1,8 @@
 /** AdmissionReview of admission.k8s.io/v1, checked by hand: anybody who reaches the port can send one. */
-import type { Admission } from '../../api/admission.ts';
+import type { Admission, ClaimQuestion, Question } from '../../api/admission.ts';
 import type { Pod } from '../../api/wire.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { type Fields, isFields, ownField } from '../../lib/fields.ts';
-import type { ClaimQuestion, Question } from './hook.ts';
 
 const VERSION = 'admission.k8s.io/v1';
 const KIND = 'AdmissionReview';

@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { Server } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import type { Admission } from '../../api/admission.ts';
+
+import type { Admission, Hook } from '../../api/admission.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
-import { BodyReader, type BodyLimits } from './body.ts';
-import type { Hook } from './hook.ts';
+import { type BodyLimits, BodyReader } from './body.ts';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.ts';
 import { answerOf, parseReview, type ReviewRequest } from './review.ts';
 

@@ -1,31 +1,38 @@
 /** A real API server with the manifests of the `cluster` role, and the admission webhook of this process under its account. */
 import { readFileSync } from 'node:fs';
 import { Registry } from 'prom-client';
-import { guests } from '../../../src/agent/guests.ts';
-import { webhook, type HookPart } from '../../../src/agent/webhook.ts';
-import type { AgentParts } from '../../../src/agent/parts.ts';
-import { controllerMetrics } from '../../../src/agent/parts.ts';
-import { WEBHOOK_CONFIGURATION, mutatingWebhookConfigurations } from '../../../src/api/admission.ts';
-import type { MutatingWebhookConfiguration } from '../../../src/api/admission.ts';
+
+import { webhook } from '../../../src/agent/offloading.ts';
+import { type AgentParts, controllerMetrics } from '../../../src/agent/parts.ts';
+import {
+  type MutatingWebhookConfiguration,
+  mutatingWebhookConfigurations,
+  WEBHOOK_CONFIGURATION,
+} from '../../../src/api/admission.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../../src/api/namespace-offloading.ts';
 import type { PeeringRequest } from '../../../src/api/peering-request.ts';
 import { namespaces as namespaceType, pods } from '../../../src/api/resources.ts';
 import type { Namespace, Pod, ResourceList } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { parseConfig } from '../../../src/config.ts';
+import { CLUSTER_NAME } from '../../../src/deploy/rights-cluster.ts';
+import { TenantDirectory } from '../../../src/hosting/guests/tenant-directory.ts';
+import { guestAdmission } from '../../../src/hosting/guests/webhook.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createClient } from '../../../src/kube/http-client.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
+import type { AdmissionPart } from '../../../src/kube/webhook-configuration.ts';
 import { type Clock, systemClock } from '../../../src/lib/clock.ts';
 import { ignoring } from '../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../src/lib/lifecycle.ts';
+import { Listeners } from '../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { TenantDirectory } from '../../../src/hosting/guests/tenant-directory.ts';
+import { offloadingAdmission } from '../../../src/offloading/admission/webhook.ts';
 import { Stockkeeper } from '../../../src/peering/offer/stockkeeper.ts';
 import { eventually } from '../eventually.ts';
-import { RightsCluster, printed } from './rights-cluster.ts';
+import { printed, RightsCluster } from './rights-cluster.ts';
 
 export const SYSTEM = 'tributary-system';
 const CONFIGURATION = { name: WEBHOOK_CONFIGURATION };
@@ -62,7 +69,7 @@ export class WebhookLab {
   readonly clock: ShiftedClock = new ShiftedClock();
   readonly #role: KubeClient;
   readonly #offloadings = new Map<string, NamespaceOffloading>();
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Listeners();
   /** By peer, as lending would have promised; changed at will. */
   readonly grants: Map<string, ResourceList> = new Map();
   #lifecycle: Lifecycle | undefined;
@@ -110,19 +117,16 @@ export class WebhookLab {
     const parts: AgentParts = { config, clock: this.clock, log: silentLogger };
     const registry = new Registry();
     const { components: caches, part } = this.#guests();
-    const components = webhook({
+    const offloadings = {
+      offloadingOf: (namespace: string) => this.#offloadings.get(namespace),
+      all: () => [...this.#offloadings.values()],
+      selectedBy: () => [],
+      onChange: this.#changed.add,
+    };
+    const home = offloadingAdmission(offloadings, { clock: this.clock, systemNamespace: SYSTEM });
+    const components = webhook([home, part], {
       parts,
-      guests: part,
       home: this.#role,
-      offloadings: {
-        offloadingOf: (namespace) => this.#offloadings.get(namespace),
-        all: () => [...this.#offloadings.values()],
-        selectedBy: () => [],
-        onChange: (listener) => {
-          this.#listeners.add(listener);
-          return () => this.#listeners.delete(listener);
-        },
-      },
       inPod: false,
       registry,
       metrics: controllerMetrics(registry),
@@ -136,7 +140,7 @@ export class WebhookLab {
   }
 
   /** The provider's side, with the stock and the tenants as they are on the server, and no lending. */
-  #guests(): { components: (Stockkeeper | Informer<Namespace>)[]; part: HookPart } {
+  #guests(): { components: (Stockkeeper | Informer<Namespace>)[]; part: AdmissionPart } {
     const common = { client: this.#role, clock: this.clock, log: silentLogger };
     const stock = new Stockkeeper({ caches: new Caches(common), clock: this.clock });
     const cache = new Informer<Namespace>({ ...common, type: namespaceType, list: {} });
@@ -153,7 +157,12 @@ export class WebhookLab {
         return { status } as unknown as PeeringRequest;
       },
     });
-    const part = guests({ ...common, systemNamespace: SYSTEM, pods: stock.pods, tenants });
+    const part = guestAdmission({
+      ...common,
+      account: { namespace: SYSTEM, name: CLUSTER_NAME },
+      pods: stock.pods,
+      tenants,
+    });
     return { components: [stock, cache], part };
   }
 
@@ -176,7 +185,7 @@ export class WebhookLab {
       const clusterSelector = { matchLabels: { region: 'eu' } };
       this.#offloadings.set(namespace, { metadata, spec: { podStrategy, clusterSelector } });
     }
-    for (const listener of this.#listeners) listener();
+    this.#changed.tell();
   }
 
   async configuration(): Promise<MutatingWebhookConfiguration | undefined> {

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { servedNode } from '../../../src/agent/approver.ts';
+import { servedNode } from '../../../src/certificates/serving-approver.ts';
 import { forgeCluster } from '../../../src/deploy/manifests-cluster.ts';
 import { forgeGateway } from '../../../src/deploy/manifests-gateway.ts';
 import { forgeCleanUp, forgeNode } from '../../../src/deploy/manifests-node.ts';

@@ -1,16 +1,16 @@
-import type { MutatingWebhook, ValidatingWebhook } from '../api/admission.ts';
+import type { Hook, MutatingWebhook, ValidatingWebhook } from '../api/admission.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../api/manifest.ts';
 import { namespaces, type ResourceType } from '../api/resources.ts';
 import type { KubeObject, OwnerReference } from '../api/wire.ts';
-import { FIELD_MANAGER } from './apply.ts';
-import type { KubeClient } from './client.ts';
-import { Controller, type ControllerMetrics } from './controller.ts';
-import { Informer } from './informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
+import { FIELD_MANAGER } from './apply.ts';
+import type { KubeClient } from './client.ts';
+import { Controller, type ControllerMetrics } from './controller.ts';
+import { Informer } from './informer.ts';
 
 type Webhook = MutatingWebhook | ValidatingWebhook;
 
@@ -26,7 +26,7 @@ export interface KeptConfiguration {
   wanted: () => Webhook[];
 }
 
-export interface WebhookKeeperOptions {
+export interface WebhookConfigurationOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
@@ -45,15 +45,15 @@ const WRITES = { burst: 20, perSecond: 0.2 };
  * Keeps a webhook configuration exactly as it should be, whoever changes or deletes it. It stays as it is when this
  * stops: an update or a crash must not let in what is to be looked at.
  */
-export class WebhookKeeper {
-  readonly #options: WebhookKeeperOptions;
+export class WebhookConfigurationController {
+  readonly #options: WebhookConfigurationOptions;
   readonly #cache: Informer<WebhookConfiguration>;
   readonly #controller: Controller;
   readonly #writes: TokenBucket;
   /** What the server has made of our last write, as of admission webhooks of others, or defaults that we do not know. */
   #accepted: { wanted: Webhook[]; stored: Webhook[] } | undefined;
 
-  constructor(options: WebhookKeeperOptions) {
+  constructor(options: WebhookConfigurationOptions) {
     this.#options = options;
     const { client, clock, log, metrics, configuration } = options;
     const { type, name } = configuration;
@@ -152,4 +152,21 @@ export class WebhookKeeper {
     log.info('the webhook configuration is left alone: its namespace is being deleted');
     return undefined;
   }
+}
+
+/** How API servers come to one of our paths, and what they are to trust. */
+export interface WebhookPlace {
+  clientConfig: MutatingWebhook['clientConfig'];
+  /** PEM. */
+  bundle: string;
+}
+
+/** Questions that belong together, and the configurations by which they are asked. */
+export interface AdmissionPart {
+  /** Before anybody asks. */
+  components: Component[];
+  hooks: readonly Hook[];
+  configurations: (place: (path: string) => WebhookPlace) => KeptConfiguration[];
+  /** Calls back after the configurations may have changed. */
+  onChange: (listener: () => void) => () => void;
 }

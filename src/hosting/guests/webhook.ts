@@ -5,35 +5,35 @@ import {
   GUESTS_CONFIGURATION,
   mutatingWebhookConfigurations,
   validatingWebhookConfigurations,
-} from '../api/admission.ts';
-import { isAccount, isAccountOf } from '../api/fence.ts';
-import type { StockPod } from '../api/pod-requests.ts';
-import type { AccountRef } from '../api/rbac.ts';
-import { STORAGE } from '../api/resource-names.ts';
-import { defineResource, type ResourceType } from '../api/resources.ts';
-import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
-import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
-import { RESULT_GATE } from '../hosting/guardian/result.ts';
-import { GuestAdmission } from '../hosting/guests/admission.ts';
-import { keepClaim } from '../hosting/guests/cost.ts';
-import { Ledger, type LivePods } from '../hosting/guests/ledger.ts';
-import type { TenantDirectory } from '../hosting/guests/tenant-directory.ts';
+} from '../../api/admission.ts';
+import { isAccount, isAccountOf } from '../../api/fence.ts';
+import type { StockPod } from '../../api/pod-requests.ts';
+import type { AccountRef } from '../../api/rbac.ts';
+import { STORAGE } from '../../api/resource-names.ts';
+import { defineResource, type ResourceType } from '../../api/resources.ts';
+import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Informer } from '../../kube/informer.ts';
+import type { AdmissionPart, WebhookPlace } from '../../kube/webhook-configuration.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Logger } from '../../lib/log.ts';
+import { RESULT_GATE } from '../guardian/result.ts';
+import { GuestAdmission } from './admission.ts';
+import { keepClaim } from './cost.ts';
+import { Ledger, type LivePods } from './ledger.ts';
+import type { TenantDirectory } from './tenant-directory.ts';
 import {
   forgePlacementWebhooks,
   forgeQuotaWebhooks,
   type GuestWebhookFacts,
-} from '../hosting/guests/webhook-configuration.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { Informer } from '../kube/informer.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
-import type { HookPart, WebhookPlace } from './webhook.ts';
+} from './webhook-configuration.ts';
 
-export interface GuestsOptions {
+interface GuestAdmissionOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
-  systemNamespace: string;
+  /** Of our guardian. */
+  account: AccountRef;
   pods: LivePods;
   tenants: TenantDirectory;
 }
@@ -56,7 +56,14 @@ const isCharged = (guardian: AccountRef): string =>
 const PLACEMENT_PATH = '/guests/placement';
 
 /** For the leader. Pods and tenants must be known before its components start. */
-export function guests({ client, clock, log, pods, tenants, systemNamespace }: GuestsOptions): HookPart {
+export function guestAdmission({
+  client,
+  clock,
+  log,
+  pods,
+  tenants,
+  account,
+}: GuestAdmissionOptions): AdmissionPart {
   const ledger = new Ledger({ clock, pods, tenants });
   const volumes = new Informer({ client, clock, log, type: claims, list: {}, transform: keepClaim });
   const storage = new Ledger({
@@ -74,7 +81,7 @@ export function guests({ client, clock, log, pods, tenants, systemNamespace }: G
   const admission = new GuestAdmission({ tenants, ledger, storage });
   // Whoever reaches the port may ask, and what is let in is reserved: only those who can read the configuration may do that.
   const quotaPath = `/guests/quota/${randomBytes(16).toString('hex')}`;
-  const charged = isCharged({ namespace: systemNamespace, name: CLUSTER_NAME });
+  const charged = isCharged(account);
   const facts = (place: WebhookPlace): GuestWebhookFacts => ({ ...place, hasTenants: tenants.hasTenants() });
   return {
     components: [ledger, volumes, storage],

@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
-import type { VirtualNode } from '../../../src/api/virtual-node.ts';
-import { byStrategy, failedNodesOf } from '../../../src/agent/webhook.ts';
-import type { NamespaceOffloading, OffloadedCluster } from '../../../src/api/namespace-offloading.ts';
-import { forgeWebhooks } from '../../../src/offloading/admission/webhook-configuration.ts';
+
+import type { NamespaceOffloading, OffloadedCluster } from '../../../../src/api/namespace-offloading.ts';
+import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
+import { forgeWebhooks } from '../../../../src/offloading/admission/webhook-configuration.ts';
+import { byStrategy, failedNodesOf } from '../../../../src/offloading/admission/webhook.ts';
 
 const offloading = (
   namespace: string,
