@@ -1,3 +1,6 @@
+/**
+ * What RBAC cannot say about the account that lends: it writes to tenants that it made itself and to nothing else.
+ */
 import { isClusterNamespaceIn } from '../api/cluster-namespaces.ts';
 import {
   forgeFence,
@@ -27,10 +30,6 @@ import {
   TENANT_ROLE,
 } from './tenants/contract-tenant.ts';
 import { ISOLATION_NAME } from './tenants/isolation.ts';
-
-/**
- * What RBAC cannot say about the account that lends: it writes to tenants that it made itself and to nothing else.
- */
 
 const NAME = 'tributary-lending';
 

@@ -1,15 +1,14 @@
+/** What to do now for one pod of a peer whose home is away. Pure. */
 import { isFinished } from '../../api/pod.ts';
 import type { Node, Pod } from '../../api/wire.ts';
-import { type Entry, isResultPod, recreatedOf, whenLostOf } from './entry.ts';
+import { type JournalEntry, isResultPod, recreatedOf, whenLostOf } from './entry.ts';
 import { isDisrupted } from './result.ts';
-
-/** What to do now for one pod of a peer whose home is away. Pure. */
 
 /** `Fenced`: it is certain that nothing runs there any more. `Silent`: it does not answer, and may run all the same. */
 export type NodeState = 'Answers' | 'Silent' | 'Fenced';
 
 export interface Facts {
-  entry: Entry;
+  entry: JournalEntry;
   /** What is there under its name. */
   pod: Pod | undefined;
   /** Of the node of a pod that is on its way out. */
@@ -68,7 +67,7 @@ function decideGone(facts: Facts): Decision {
   return paced(facts, { do: 'Recreate', why: 'it was removed' });
 }
 
-function decideResult(entry: Entry, pod: Pod): Decision {
+function decideResult(entry: JournalEntry, pod: Pod): Decision {
   if (pod.metadata.deletionTimestamp !== undefined) return { do: 'Wait', why: 'its result is being removed' };
   if (isFinished(pod) || entry.result === undefined) return NOTHING;
   return { do: 'WriteResult', why: 'its result is not written yet' };

@@ -12,7 +12,7 @@ import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { isDisrupted, isMarked, isOwnEnd, RESULT_GATE, resultOf } from './result.ts';
 
-export interface Entry {
+export interface JournalEntry {
   name: string;
   /** UID of the home pod. */
   homeUid: string;
@@ -33,7 +33,7 @@ export interface Entry {
 }
 
 /** `known`: what was written down of it before; `isNew`: the journal begins only now. Undefined: none of ours. */
-export function entryOf(pod: Pod, known: Entry | undefined, isNew: boolean): Entry | undefined {
+export function entryOf(pod: Pod, known: JournalEntry | undefined, isNew: boolean): JournalEntry | undefined {
   const homeUid = pod.metadata.labels?.[LABEL_HOME_UID] ?? '';
   if (homeUid === '') return undefined;
   const { uid } = pod.metadata;
@@ -51,12 +51,12 @@ export function entryOf(pod: Pod, known: Entry | undefined, isNew: boolean): Ent
 }
 
 /** What was written down of its end stays, whatever becomes of the pod. */
-function endOf(pod: Pod, before: Entry | undefined): Pick<Entry, 'result'> {
+function endOf(pod: Pod, before: JournalEntry | undefined): Pick<JournalEntry, 'result'> {
   if (before?.result !== undefined) return { result: before.result };
   return isOwnEnd(pod) ? { result: resultOf(pod) } : {};
 }
 
-function factsOf({ metadata, spec, status }: Pod, homeUid: string): Entry {
+function factsOf({ metadata, spec, status }: Pod, homeUid: string): JournalEntry {
   const { name, uid, labels = {}, annotations = {}, creationTimestamp } = metadata;
   return {
     name,
@@ -83,23 +83,23 @@ const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefin
  * Of a pod that went while its home was late, by what was seen of it last. Undefined where nobody misses it: a home that is
  * late may be there all the same, and have deleted it.
  */
-export const entryOfVanished = (pod: Pod): Entry | undefined =>
+export const entryOfVanished = (pod: Pod): JournalEntry | undefined =>
   isResultPod(pod) || !(isMarked(pod) || isDisrupted(pod) || isOwnEnd(pod))
     ? undefined
     : entryOf(pod, undefined, false);
 
 /** What its home lets us do. Nothing, where it does not say. */
-export function whenLostOf({ annotations }: Pick<Entry, 'annotations'>): WhenLost {
+export function whenLostOf({ annotations }: Pick<JournalEntry, 'annotations'>): WhenLost {
   const said = annotations[ANNOTATION_WHEN_LOST];
   return said === 'Replace' || said === 'WhenFenced' ? said : 'Leave';
 }
 
 /** How often the pod was made anew before, and how often its predecessors' containers had been restarted. */
-export const recreatedOf = ({ annotations }: Pick<Entry, 'annotations'>): Recreated =>
+export const recreatedOf = ({ annotations }: Pick<JournalEntry, 'annotations'>): Recreated =>
   parseRecreated(annotations[ANNOTATION_RECREATED] ?? '');
 
 /** With the pod that has been lost now. */
-export function recreatedNext(entry: Entry): Recreated {
+export function recreatedNext(entry: JournalEntry): Recreated {
   const { count, restarts } = recreatedOf(entry);
   const sums = new Map(restarts);
   for (const [name, more] of Object.entries(entry.restarts)) {

@@ -4,7 +4,7 @@ import type { Draft, KubeObject, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Entry } from './entry.ts';
+import type { JournalEntry } from './entry.ts';
 import {
   isOf,
   isOfAbsence,
@@ -43,7 +43,7 @@ const PAGE = 8;
  */
 export class JournalStore {
   readonly #options: JournalStoreOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, JournalEntry>();
   /** Shards whose Secret differs from the memory. */
   readonly #dirty = new Set<number>();
   /** Without what is in them. */
@@ -72,7 +72,7 @@ export class JournalStore {
     return this.#overfull.values().next().value;
   }
 
-  get entries(): ReadonlyMap<string, Entry> {
+  get entries(): ReadonlyMap<string, JournalEntry> {
     return this.#entries;
   }
 
@@ -126,7 +126,7 @@ export class JournalStore {
   }
 
   /** Begins a journal where there is none. */
-  async begin(since: string, first: readonly Entry[]): Promise<void> {
+  async begin(since: string, first: readonly JournalEntry[]): Promise<void> {
     if (this.#head !== undefined) return;
     const { peer, namespace } = this.#options;
     const { name, uid } = namespace.metadata;
@@ -149,7 +149,7 @@ export class JournalStore {
   }
 
   /** In memory; `write` stores it. */
-  put(entry: Entry): void {
+  put(entry: JournalEntry): void {
     const before = this.#entries.get(entry.name);
     if (before !== undefined) this.#touch(before);
     this.#touch(entry);
@@ -157,7 +157,7 @@ export class JournalStore {
   }
 
   /** The same, made of the pod as it is held now: with the one that is here, it would be held twice. */
-  renew(entry: Entry): void {
+  renew(entry: JournalEntry): void {
     this.#entries.set(entry.name, entry);
   }
 
@@ -170,13 +170,13 @@ export class JournalStore {
   }
 
   /** It may fall out at once. */
-  #set(entry: Entry): void {
+  #set(entry: JournalEntry): void {
     const { namespace, holdings } = this.#options;
     this.#entries.set(entry.name, entry);
     holdings.hold(namespace.metadata.name, entry);
   }
 
-  #touch({ homeUid }: Entry): void {
+  #touch({ homeUid }: JournalEntry): void {
     if (this.#head !== undefined) this.#dirty.add(shardOf(homeUid, this.#head.shards));
   }
 
@@ -184,7 +184,7 @@ export class JournalStore {
   async write(mayWrite: () => boolean, signal: AbortSignal): Promise<void> {
     const head = this.#head;
     if (head === undefined || this.#dirty.size === 0) return;
-    const shares = new Map<number, Entry[]>();
+    const shares = new Map<number, JournalEntry[]>();
     for (const entry of this.#entries.values()) {
       const at = shardOf(entry.homeUid, head.shards);
       if (!this.#dirty.has(at)) continue;

@@ -12,7 +12,7 @@ import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Draft, KubeObject, PodSpec, Secret } from '../../api/wire.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { integerAt, listAt, mapAt, objectAt, own, textAt } from '../../lib/untrusted.ts';
-import type { Entry } from './entry.ts';
+import type { JournalEntry } from './entry.ts';
 
 /** Selects journals; the value is the tenant namespace. */
 export const LABEL_JOURNAL = 'tributary.dev/journal';
@@ -54,7 +54,7 @@ export interface JournalHead {
 
 export interface Shard extends JournalHead {
   shard: number;
-  entries: Entry[];
+  entries: JournalEntry[];
 }
 
 export const journalName = (namespace: string, shard: number): string =>
@@ -65,7 +65,7 @@ export const shardOf = (homeUid: string, shards: number): number =>
   createHash('sha256').update(homeUid).digest().readUInt32BE(0) % shards;
 
 /** How many Secrets it takes, packed and unpacked; fixed when a journal begins. */
-export async function shardsFor(entries: readonly Entry[]): Promise<number> {
+export async function shardsFor(entries: readonly JournalEntry[]): Promise<number> {
   let bytes = 0;
   for await (const text of textsOf(entries)) bytes += Buffer.byteLength(text);
   const stride = Math.max(1, Math.ceil(bytes / SAMPLE_BYTES));
@@ -121,7 +121,7 @@ function refuseShard(name: string, why: string): never {
 }
 
 /** As JSON, one after another: all at once would hold the event loop for as long as that takes. */
-async function* textsOf(entries: readonly Entry[]): AsyncGenerator<string, void, undefined> {
+async function* textsOf(entries: readonly JournalEntry[]): AsyncGenerator<string, void, undefined> {
   let held = 0;
   for (const entry of entries) {
     const text = JSON.stringify(entry);
@@ -165,7 +165,7 @@ function contentAt(value: unknown): Pick<Shard, 'since' | 'shards' | 'marks' | '
   };
 }
 
-function entryAt(field: string, value: unknown): Entry {
+function entryAt(field: string, value: unknown): JournalEntry {
   const entry = objectAt(field, value);
   const text = (key: string): string => textAt(`${field}.${key}`, own(entry, key), MAX_TEXT);
   const texts = (key: string): Record<string, string> =>

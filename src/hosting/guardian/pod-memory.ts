@@ -2,7 +2,7 @@ import { LABEL_HOME_UID } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { isOlder } from '../../kube/resource-version.ts';
-import { type Entry, isResultPod } from './entry.ts';
+import { type JournalEntry, isResultPod } from './entry.ts';
 import { podBody, bytesInMemory } from './slim-pod.ts';
 
 /**
@@ -115,7 +115,7 @@ export class PodMemory {
   }
 
   /** An entry of the journal. */
-  hold(namespace: string, entry: Entry): void {
+  hold(namespace: string, entry: JournalEntry): void {
     const share = this.#shares.get(namespace);
     const { name, homeUid, created } = entry;
     const slot = share?.slots.get(name);

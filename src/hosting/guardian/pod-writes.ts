@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Action } from './decide.ts';
-import { type Entry, recreatedNext } from './entry.ts';
+import { type JournalEntry, recreatedNext } from './entry.ts';
 import { lostResult, RESULT_GATE } from './result.ts';
 
 interface PodWritesOptions {
@@ -31,7 +31,7 @@ export class PodWrites {
     this.#options = options;
   }
 
-  async carryOut(action: Action, entry: Entry, signal: AbortSignal): Promise<Outcome> {
+  async carryOut(action: Action, entry: JournalEntry, signal: AbortSignal): Promise<Outcome> {
     const { client, clock, namespace, mayWrite } = this.#options;
     const { name } = entry;
     const pod = await client.get(pods, { namespace, name }, { signal }).catch(ignoring('NotFound'));
@@ -53,7 +53,7 @@ export class PodWrites {
     return 'Done';
   }
 
-  async #writeResult({ result }: Entry, pod: Pod | undefined, signal?: AbortSignal): Promise<Outcome> {
+  async #writeResult({ result }: JournalEntry, pod: Pod | undefined, signal?: AbortSignal): Promise<Outcome> {
     if (pod === undefined || result === undefined) return 'Contradicted';
     const { client } = this.#options;
     const body = { metadata: { uid: pod.metadata.uid }, status: result };
@@ -70,25 +70,25 @@ export class PodWrites {
   }
 }
 
-function isAsDecided(action: Action, { uid }: Entry, pod: Pod | undefined): boolean {
+function isAsDecided(action: Action, { uid }: JournalEntry, pod: Pod | undefined): boolean {
   if (pod?.metadata.uid !== uid) return false;
   if (action === 'ForceDelete') return pod.metadata.deletionTimestamp !== undefined;
   return action !== 'Clear' || pod.status?.phase === 'Failed';
 }
 
 /** The lost pod, to be created again. */
-function recreatedPod(entry: Entry, namespace: string, recreated: Recreated): Draft<Pod> {
+function recreatedPod(entry: JournalEntry, namespace: string, recreated: Recreated): Draft<Pod> {
   return podOf(entry, namespace, { [ANNOTATION_RECREATED]: recreatedText(recreated) });
 }
 
 /** Bears a result and never runs. Its status is written after it. */
-function resultPod(entry: Entry, namespace: string): Draft<Pod> {
+function resultPod(entry: JournalEntry, namespace: string): Draft<Pod> {
   const pod = podOf(entry, namespace, { [ANNOTATION_RESULT]: 'true' });
   return { ...pod, spec: { ...entry.spec, schedulingGates: [{ name: RESULT_GATE }] } };
 }
 
 const podOf = (
-  { name, labels, annotations, spec }: Entry,
+  { name, labels, annotations, spec }: JournalEntry,
   namespace: string,
   more: Record<string, string>,
 ): Draft<Pod> => ({

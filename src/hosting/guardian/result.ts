@@ -1,8 +1,7 @@
+/** Whether a pod ended by itself, or was ended. Pure. */
 import { OFFLOADED_REASONS } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
-
-/** Whether a pod ended by itself, or was ended. Pure. */
 
 type AnyPod = Pick<Pod, 'metadata' | 'spec' | 'status'>;
 

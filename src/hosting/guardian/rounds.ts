@@ -8,7 +8,7 @@ import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import { type Action, decide, type Decision, type NodeState, nodeStateOf } from './decide.ts';
-import type { Entry } from './entry.ts';
+import type { JournalEntry } from './entry.ts';
 import type { JournalStore } from './journal-store.ts';
 import { type Outcome, PodWrites } from './pod-writes.ts';
 
@@ -122,7 +122,7 @@ export class Rounds {
     for (const name of this.#refusals.keys()) if (!entries.has(name)) this.#refusals.delete(name);
   }
 
-  async #decide(entry: Entry, nodes: NodeStates): Promise<Decision> {
+  async #decide(entry: JournalEntry, nodes: NodeStates): Promise<Decision> {
     const { clock, namespace, pods } = this.#options;
     const pod = pods.get(`${namespace.metadata.name}/${entry.name}`);
     const nowMs = clock.monotonic();
@@ -137,7 +137,7 @@ export class Rounds {
   }
 
   /** How long it has to wait for its turn. */
-  #turnMs(action: Action, { name }: Entry): number {
+  #turnMs(action: Action, { name }: JournalEntry): number {
     const { clock, budget } = this.#options;
     const refusedMs = (this.#refusals.get(name)?.untilMs ?? -Infinity) - clock.monotonic();
     if (refusedMs > 0) return refusedMs;
@@ -145,7 +145,11 @@ export class Rounds {
   }
 
   /** Returns after how long to look at the pod again. */
-  async #act(entry: Entry, { do: action, why }: { do: Action; why: string }, round: Round): Promise<number> {
+  async #act(
+    entry: JournalEntry,
+    { do: action, why }: { do: Action; why: string },
+    round: Round,
+  ): Promise<number> {
     const { store, pods, budget, log } = this.#options;
     const outcome = await this.#try(action, entry, round);
     if (outcome === 'Contradicted') {
@@ -167,7 +171,7 @@ export class Rounds {
   }
 
   /** Milliseconds: it was refused, and is tried again after that. */
-  async #try(action: Action, entry: Entry, round: Round): Promise<Outcome | number> {
+  async #try(action: Action, entry: JournalEntry, round: Round): Promise<Outcome | number> {
     try {
       return await this.#writes.carryOut(action, entry, round.signal);
     } catch (error) {

@@ -1,9 +1,8 @@
+/** What is held of a pod: always what it takes to decide about it, and, where there is room, what it takes to make it anew. Pure. */
 import { ANNOTATION_RESULT, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { DISRUPTION_TARGET, isMarked, RESULT_GATE, resultOf } from './result.ts';
-
-/** What is held of a pod: always what it takes to decide about it, and, where there is room, what it takes to make it anew. Pure. */
 
 /** All that entries are made of. */
 export function podBody({ metadata, spec, status }: Pod): Pod {

@@ -14,7 +14,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import { hasCode, ignoring, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
-import { type Entry, entryOf, entryOfVanished, recreatedOf } from './entry.ts';
+import { type JournalEntry, entryOf, entryOfVanished, recreatedOf } from './entry.ts';
 import { JournalStore } from './journal-store.ts';
 import type { Mutex } from './mutex.ts';
 import type { PodMemory } from './pod-memory.ts';
@@ -327,7 +327,7 @@ export class TenantWatch {
   }
 
   /** What went between the first silence of the home and now: whoever is late may be gone already. */
-  #vanished(there: ReadonlySet<string>): Entry[] {
+  #vanished(there: ReadonlySet<string>): JournalEntry[] {
     const gone = [...this.#last].filter(([key]) => !there.has(nameOf(key)));
     return gone.flatMap(([key, uid]) => {
       const pod = this.#options.holdings.pod(this.#name, nameOf(key), uid);

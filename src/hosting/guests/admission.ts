@@ -3,11 +3,11 @@ import type { persistentVolumeClaims } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { costOf, costOfClaim } from './cost.ts';
-import type { Entry, Ledger } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import { placementOf, placementPatch } from './placement.ts';
 import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
 
-/** A pod that comes to a tenant namespace, is to cost more, or gets a container to look into it. */
+/** A pod that is created in a tenant namespace, is resized, or gets an ephemeral container. */
 export interface Guest {
   namespace: string;
   pod: Pod;
@@ -15,7 +15,7 @@ export interface Guest {
   isDryRun: boolean;
 }
 
-/** A claim that comes to a tenant namespace. */
+/** A claim that is created in a tenant namespace. */
 export interface GuestClaim {
   namespace: string;
   claim: NonNullable<(typeof persistentVolumeClaims)['__object']>;
@@ -25,13 +25,15 @@ export interface GuestClaim {
 export interface GuestAdmissionOptions {
   tenants: Pick<TenantDirectory, 'tenantOf'>;
   ledger: Pick<Ledger, 'ask'>;
-  /** Of storage. */
+  /** The ledger of storage. */
   storage: Pick<Ledger, 'ask'>;
 }
 
 const AS_IT_IS: Admission = { patch: [], warnings: [] };
+const answer = (refusal: string | undefined): Admission =>
+  refusal === undefined ? AS_IT_IS : { ...AS_IT_IS, refusal };
 
-/** What becomes of pods in tenant namespaces when they come: where they may run, and whether there is room. */
+/** Admission of pods and claims into tenant namespaces: where pods may run, and whether there is room. */
 export class GuestAdmission {
   readonly #options: GuestAdmissionOptions;
 
@@ -46,40 +48,31 @@ export class GuestAdmission {
     return refusing(() => ({ patch: placementPatch(pod, placementOf(annotations)), warnings: [] }));
   }
 
-  /** Throws Unavailable where it cannot be told now. */
+  /** Throws Unavailable where the answer cannot be known now. */
   charge({ namespace, pod, about, isDryRun }: Guest): Admission {
+    const { ledger } = this.#options;
     const { peer, isByContract } = this.#tenantOf(namespace);
     const refusal = about === 'Resize' ? undefined : tooLarge(pod);
-    if (refusal !== undefined) return { ...AS_IT_IS, refusal };
+    if (refusal !== undefined) return answer(refusal);
     // An ephemeral container has no requests (KEP-277).
     if (about === 'Debug') return AS_IT_IS;
-    // Nobody has said what a peer gets over all namespaces that people have made; each has its own quota.
+    // For namespaces that people have made, nobody says what the peer gets over all of them; each has its own quota.
     if (!isByContract) return AS_IT_IS;
+    const isNew = about === 'Create';
     return refusing(() => {
       const { name, uid } = pod.metadata;
-      const entry: Entry = {
-        peer,
-        namespace,
-        name,
-        uid,
-        cost: costOf(pod),
-        isNew: about === 'Create',
-        isDryRun,
-      };
-      const refusal = this.#options.ledger.ask(entry);
-      return refusal === undefined ? AS_IT_IS : { ...AS_IT_IS, refusal };
+      return answer(ledger.ask({ peer, namespace, name, uid, cost: costOf(pod), isNew, isDryRun }));
     });
   }
 
-  /** Quotas are of namespaces; a peer with many would get its storage as many times. Throws Unavailable. */
+  /** A quota bounds one namespace, and a peer with many would get its storage many times. Throws Unavailable as `charge`. */
   chargeClaim({ namespace, claim, isDryRun }: GuestClaim): Admission {
     const { peer, isByContract } = this.#tenantOf(namespace);
     if (!isByContract) return AS_IT_IS;
     return refusing(() => {
       const { name, uid } = claim.metadata;
       const cost = costOfClaim(claim);
-      const refusal = this.#options.storage.ask({ peer, namespace, name, uid, cost, isNew: true, isDryRun });
-      return refusal === undefined ? AS_IT_IS : { ...AS_IT_IS, refusal };
+      return answer(this.#options.storage.ask({ peer, namespace, name, uid, cost, isNew: true, isDryRun }));
     });
   }
 
@@ -90,7 +83,7 @@ export class GuestAdmission {
   }
 }
 
-/** Of JSON. Far above what anybody honest has; a thousand of 1.5 MB, which is all that an API server asks for, would fill its store. */
+/** Of JSON, far above any honest use. An API server takes 1.5 MB a pod, and a thousand of those would fill its store. */
 const MOST_BYTES = 256 * 1024;
 
 function tooLarge(pod: Pod): string | undefined {
@@ -99,12 +92,12 @@ function tooLarge(pod: Pod): string | undefined {
   return `pods of peers are of ${MOST_BYTES} bytes at most, this one is of ${bytes}`;
 }
 
-/** What can never be let in as it is, is refused for the reason. */
+/** Refuses what is Invalid, with the reason. */
 function refusing(decide: () => Admission): Admission {
   try {
     return decide();
   } catch (error) {
-    if (hasCode(error, 'Invalid')) return { ...AS_IT_IS, refusal: errorMessage(error) };
+    if (hasCode(error, 'Invalid')) return answer(errorMessage(error));
     throw error;
   }
 }

@@ -6,26 +6,24 @@ import type { persistentVolumeClaims } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 
 /**
- * Pure: what a pod costs, as a ResourceQuota counts it (pkg/quota/v1/evaluator/core/pods.go): what the scheduler sets aside, and one of
- * `pods`; nothing when it has finished. Throws Invalid for an amount that cannot be read: what is not counted must not be let in.
+ * What a pod costs, as a ResourceQuota counts it (pkg/quota/v1/evaluator/core/pods.go): what the scheduler sets aside, and one
+ * of `pods`; nothing when it has finished. Throws Invalid for an amount that cannot be read, because a pod that cannot be
+ * counted must not be let in.
  */
-export function costOf(pod: Pod): Sums {
-  if (isFinished(pod)) return new Map();
-  return podRequests(pod, strictly);
-}
+export const costOf = (pod: Pod): Sums => (isFinished(pod) ? new Map() : podRequests(pod, strictly));
 
 const strictly = (list: Readonly<Record<string, string | number>> | undefined): Sums =>
   new Map([...parseAmounts(list ?? {})].filter(([, milli]) => milli > 0n));
 
 type Claim = NonNullable<(typeof persistentVolumeClaims)['__object']>;
 
-/** Pure: what a claim costs, as `requests.storage` of a ResourceQuota counts it. Throws Invalid for an amount that cannot be read. */
+/** What a claim costs, as `requests.storage` of a ResourceQuota counts it. Throws Invalid for an amount that cannot be read. */
 export function costOfClaim({ spec }: Pick<Claim, 'spec'>): Sums {
   const storage = spec?.resources?.requests?.[STORAGE];
   return storage === undefined ? new Map() : parseAmounts({ [STORAGE]: storage });
 }
 
-/** A claim as the ledger counts it: until it is gone, and be it on its way out. Other members are left out; there may be many. */
+/** A claim as the ledger counts it, until it is gone. Other fields are left out, because there may be many claims. */
 export function keepClaim(object: StockPod): StockPod {
   const { spec, status } = object as KubeObject as Claim;
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;

@@ -20,8 +20,8 @@ const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/u;
 
 /**
- * Pure: what the annotations of a tenant namespace say. Throws Invalid: an annotation that cannot be read says something, and a pod
- * without it must not come in.
+ * What the annotations of a tenant namespace say. Throws Invalid for one that cannot be read: it says something, and no pod may
+ * come in without it.
  */
 export function placementOf(annotations: Readonly<Record<string, string>>): Placement {
   const runtimeClassName = annotations[ANNOTATION_RUNTIME_CLASS] ?? '';
@@ -35,7 +35,7 @@ export function placementOf(annotations: Readonly<Record<string, string>>): Plac
   };
 }
 
-/** Pure: what makes a pod so. On its own result it changes nothing. */
+/** The patch that gives a pod this placement. Empty for a pod that has it already. */
 export function placementPatch(pod: Pod, placement: Placement): JsonPatchOperation[] {
   return [
     ...runtimePatch(pod, placement),
@@ -48,7 +48,7 @@ function runtimePatch({ spec }: Pod, { runtimeClassName }: Placement): JsonPatch
   if (runtimeClassName === undefined || spec?.runtimeClassName === runtimeClassName) return [];
   return [
     { op: 'add', path: '/spec/runtimeClassName', value: runtimeClassName },
-    // Taken away: it is of the class that the pod named. Admission runs again and adds that of ours (KEP-688).
+    // It belongs to the class that the pod named. Admission runs again and adds the overhead of our class (KEP-688).
     ...((spec?.overhead ?? null) === null
       ? []
       : [{ op: 'add', path: '/spec/overhead', value: null } as const]),
@@ -75,7 +75,7 @@ function tolerationPatch({ spec }: Pod, { tolerations }: Placement): JsonPatchOp
   return missing.map((value) => ({ op: 'add', path: '/spec/tolerations/-', value }));
 }
 
-/** Of a member's name in a JSON Pointer (RFC 6901, section 3). */
+/** For the name of a member in a JSON Pointer (RFC 6901, section 3). */
 const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** Equal for tolerations that mean the same. */
@@ -114,7 +114,7 @@ function parseJson(text: string): unknown {
 
 const TEXTS = new Set(['key', 'operator', 'value', 'effect']);
 
-/** Its shape; whether the words in it make sense the API server finds out. */
+/** Checks the shape only; the API server finds out whether the values make sense. */
 const isToleration = (one: unknown): one is Toleration =>
   typeof one === 'object' &&
   one !== null &&

@@ -19,7 +19,7 @@ interface TenantDirectoryOptions {
   request: (peer: string) => PeeringRequest | undefined;
 }
 
-/** Tenant namespaces and what was granted, from caches, for admission over the pods in them. */
+/** Which namespaces are tenants, whose, and what was granted to each peer; from caches, for admission of guests. */
 export class TenantDirectory {
   readonly #options: TenantDirectoryOptions;
 
@@ -44,7 +44,7 @@ export class TenantDirectory {
   grantOf(peer: string): ResourceList | undefined {
     const { status } = this.#options.request(peer) ?? {};
     if (status?.contract === undefined) return undefined;
-    return status.promised ?? legible(status.contract);
+    return status.promised ?? readableResources(status.contract);
   }
 
   /** Whether any namespace is a peer's, whoever has made it. */
@@ -60,8 +60,8 @@ export class TenantDirectory {
   }
 }
 
-/** Nothing, where somebody has spoilt it. */
-function legible(contract: Parameters<typeof contractOf>[0]): ResourceList | undefined {
+/** Undefined for a contract that somebody has spoilt. */
+function readableResources(contract: Parameters<typeof contractOf>[0]): ResourceList | undefined {
   try {
     return contractOf(contract)?.resources;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Webhooks over tenant namespaces, with all that an API server would fill in, so that they compare. */
+/** Webhooks over tenant namespaces. They set all fields that an API server would fill in, so that they compare as equal. */
 import type { MutatingWebhook, ValidatingWebhook } from '../../api/admission.ts';
 import { LABEL_PEER } from '../../api/names.ts';
 
@@ -10,10 +10,9 @@ export interface GuestWebhookFacts {
   bundle: string;
 }
 
-/** What an API server waits for an answer, and so what an outage costs each pod. */
+/** How long an API server waits for an answer, and so how long an outage delays each pod. */
 const TIMEOUT_SECONDS = 3;
 
-/** In the order of the fields as API servers list them it does not matter: they are compared by value. */
 const common = ({
   clientConfig,
   bundle,
@@ -35,8 +34,8 @@ const asked = (operation: string, resource: string): object => ({
 });
 
 /**
- * Pure. Whoever makes a pod there: placement holds for all of them. `Ignore`, for what was not forced is refused by a
- * ValidatingAdmissionPolicy in the API server itself; and where nothing is to be forced, nobody has to wait for us.
+ * For whoever makes a pod there. `Ignore`, because a ValidatingAdmissionPolicy in the API server itself refuses a pod without
+ * the placement (policies/placement.ts); and where no placement is asked for, nobody has to wait for us.
  */
 export const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
   facts.hasTenants
@@ -54,8 +53,8 @@ export const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhoo
     : [];
 
 /**
- * Pure. `charged`: CEL, whose pods are asked about; our own controllers and people are not held up, whatever becomes of us.
- * `Fail`: nobody else knows the sum over all namespaces.
+ * `charged`: CEL, whose pods are asked about; so our own controllers and people are not held up when we are down. `Fail`,
+ * because nobody else knows the sum over all namespaces.
  */
 export const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): ValidatingWebhook[] =>
   facts.hasTenants
@@ -73,7 +72,7 @@ export const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): V
           sideEffects: 'NoneOnDryRun',
         },
         {
-          // Whoever makes a claim: those of ephemeral volumes are made by a controller of this cluster.
+          // For whoever makes a claim: a controller of this cluster makes those of ephemeral volumes.
           ...common(facts),
           name: 'storage.guests.tributary.dev',
           failurePolicy: 'Fail',

@@ -1,6 +1,6 @@
-/** A ValidatingAdmissionPolicy (KEP-3488) over every namespace that belongs to a peer, and what puts it in force. */
+/** What the admission policies over tenants (ValidatingAdmissionPolicy, KEP-3488) have in common. */
 import { type PolicyPair, type PolicySpec, forgePolicy, isAccountOf, writes } from '../../api/fence.ts';
-import { LABEL_PEER } from '../../api/tenant-labels.ts';
+import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 
 export interface TenantAdmission extends Pick<PolicySpec, 'matchConditions' | 'variables'> {
   resourceRules: ReturnType<typeof writes>[];
@@ -9,13 +9,10 @@ export interface TenantAdmission extends Pick<PolicySpec, 'matchConditions' | 'v
 
 export type Validations = TenantAdmission['validations'];
 
-/** Namespace of peers' accounts; tenant.ts imports what imports this file. */
-const PEERS = 'tributary-peers';
+/** CEL: whether the request comes from a peer. */
+export const BY_PEER: string = isAccountOf(PEERS_NAMESPACE);
 
-/** CEL: whether a peer asks. */
-export const BY_PEER: string = isAccountOf(PEERS);
-
-/** What peers themselves do: our own controllers write in the same namespaces and are not bound. */
+/** For what peers do themselves. Our own controllers write in the same namespaces and are not bound. */
 export const ofPeers = (
   group: string,
   resource: string,
@@ -25,7 +22,7 @@ export const ofPeers = (
   matchConditions: [{ name: 'peers', expression: BY_PEER }],
 });
 
-/** What anybody does with pods there: whoever makes a pod for a peer is bound as the peer is. */
+/** For what anybody does with pods: whoever makes a pod for a peer is bound as the peer is. */
 export const ofPods = (
   operations: readonly string[] = ['CREATE'],
 ): Pick<TenantAdmission, 'resourceRules'> => ({ resourceRules: [writes('', ['pods'], ...operations)] });
@@ -41,6 +38,7 @@ export const listedOn = (annotation: string): string =>
 /** CEL: a list of texts. */
 export const celList = (texts: readonly string[]): string => `[${texts.map((it) => `'${it}'`).join(', ')}]`;
 
+/** A policy over every namespace that belongs to a peer, and its binding. */
 export const forgeTenantAdmission = (
   name: string,
   { resourceRules, validations, ...conditions }: TenantAdmission,

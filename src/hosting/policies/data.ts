@@ -1,28 +1,30 @@
+/** What peers store here: ConfigMaps, Secrets, and volumes with the claims to them. */
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { ANNOTATION_STORAGE_CLASSES } from '../annotations.ts';
 import { BY_PEER, celList, forgeTenantAdmission, listedOn, ofPods, type Validations } from './admission.ts';
 
-/** ConfigMaps and Secrets of peers: copies, which mean something to pods of peers and to nothing else in this cluster. */
-
-/** Each becomes a file on a node, however small; a megabyte would hold a hundred thousand. */
+/** Of one ConfigMap or Secret. Each key becomes a file on a node, however small: a megabyte would hold a hundred thousand. */
 const MAX_KEYS = 4096;
 
-/** Of one object. The API server takes a mebibyte, and five hundred of each kind would fill a store that holds two gibibytes. */
+/** Of one ConfigMap or Secret. The API server takes a mebibyte; five hundred of each kind would fill an etcd of two gibibytes. */
 const MOST_BYTES = 512 * 1024;
 
 /** CEL: how long all keys and values are together. */
 const lengthOf = (field: 'data' | 'binaryData'): string =>
   `object.?${field}.orValue({}).map(k, k.size() + object.${field}[k].size()).sum()`;
 
-/** The API server makes a token of an account for the first, and believes who shows the second. */
+/** For the first, the API server makes a token of an account; whoever shows the second is let in. */
 const TIED_TYPES = ['kubernetes.io/service-account-token', 'bootstrap.kubernetes.io/token'];
 
-/** What is there may stay. */
+/** CEL: whether all keys are of tributary.dev. Others that are there already may stay. */
 const onlyOurs = (field: 'labels' | 'annotations'): string =>
   `object.metadata.?${field}.orValue({}).all(k, k.startsWith('tributary.dev/') || ` +
   `(oldObject != null && oldObject.metadata.?${field}[?k] == optional.of(object.metadata.${field}[k])))`;
 
+/**
+ * ConfigMaps and Secrets of peers are copies. They mean something to pods of peers and to nothing else in this cluster.
+ */
 const dataValidations: Validations = [
   {
     expression: `!(object.?type.orValue('') in ${celList(TIED_TYPES)})`,
@@ -37,7 +39,7 @@ const dataValidations: Validations = [
     message: `ConfigMaps and Secrets of peers hold ${MOST_BYTES} bytes at most`,
   },
   {
-    // Programs that gather ConfigMaps and Secrets by a mark do so over all namespaces: dashboards, certificates, copies.
+    // Programs find ConfigMaps and Secrets by labels and annotations in all namespaces: dashboards, certificates, copies.
     expression: `${onlyOurs('labels')} && ${onlyOurs('annotations')}`,
     message:
       'ConfigMaps and Secrets of peers bear labels and annotations of tributary.dev only: by others, programs of this ' +
@@ -45,7 +47,6 @@ const dataValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantDataPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-data', {
     resourceRules: [writes('', ['configmaps', 'secrets'], 'CREATE', 'UPDATE')],
@@ -60,7 +61,7 @@ export const forgeTenantDataPolicy = (): PolicyPair =>
 
 const FOREIGN_FIELDS = ['selector', 'dataSource', 'dataSourceRef'];
 
-/** CEL: whether the spec of a claim asks for a new, empty volume and nothing beside its class. */
+/** CEL: whether the spec of a claim asks for a new, empty volume, and for nothing else but its class. */
 const plainClaim = (spec: string): string =>
   [
     ...FOREIGN_FIELDS.map((field) => `!has(${spec}.${field})`),
@@ -69,7 +70,7 @@ const plainClaim = (spec: string): string =>
 
 const claimsValidations: Validations = [
   {
-    // Whoever asks: claims of a pod's ephemeral volumes are made by a controller of this cluster.
+    // For all who ask: a controller of this cluster makes the claims for ephemeral volumes of pods.
     expression: "object.spec.?storageClassName.orValue('') in variables.classes",
     messageExpression:
       "'claims of peers name a StorageClass that this cluster lends (' + variables.classes.join(', ') + '), not \"' + " +
@@ -88,19 +89,18 @@ const claimsValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantClaimsPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-claims', {
-    // What a claim is bound to later is written by controllers of this cluster; peers may not update claims.
+    // Controllers of this cluster write later what a claim is bound to; peers may not update claims.
     resourceRules: [writes('', ['persistentvolumeclaims'], 'CREATE')],
     variables: [{ name: 'classes', expression: listedOn(ANNOTATION_STORAGE_CLASSES) }],
     validations: claimsValidations,
   });
 
 /**
- * Volumes of pods of peers. Pod Security `baseline` refuses paths of nodes only; all other kinds are mounted by nodes and
- * drivers of the provider, with what those can reach. The API server has made sure that each volume, and each source of
- * a projected one, is of exactly one kind.
+ * Volumes of pods of peers. Pod Security `baseline` refuses only paths of nodes. Nodes and drivers of this cluster mount all
+ * other kinds, and can reach more than the peer can. The API server makes sure that each volume, and each source of a
+ * projected volume, is of exactly one kind.
  */
 
 const KINDS = [
@@ -113,7 +113,7 @@ const KINDS = [
   'ephemeral',
   'image',
 ];
-/** Others are tokens, certificates and trust of this cluster, which speak of the provider. */
+/** The other sources are tokens, certificates and trust bundles of this cluster. */
 const SOURCES = ['configMap', 'secret', 'downwardAPI'];
 
 const isOneOf = (what: string, kinds: readonly string[]): string =>
@@ -151,7 +151,6 @@ const volumesValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantVolumesPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-volumes', {
     ...ofPods(),

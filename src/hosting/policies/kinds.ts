@@ -1,18 +1,17 @@
+/**
+ * Further kinds, which a SharingPolicy lets peers bring into their tenants. The policy decides, but not about kinds by which a
+ * cluster governs itself: those are refused whatever the policy says.
+ */
 import { LABEL_AGGREGATE_LENDING, type PolicyRule, type Right } from '../../api/rbac.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
 
-/**
- * Kinds that a SharingPolicy lets peers bring into their tenants. The policy of a provider decides, but not about
- * kinds by which a cluster governs itself: those are refused whatever it says.
- */
-
-/** What a mirror of objects needs; as for the kinds that every tenant may have. */
+/** The verbs that reflecting objects needs. */
 export const KIND_VERBS: Right['verbs'] = ['list', 'watch', 'create', 'update', 'delete'];
 
 /**
- * Groups that are refused, with all groups below them. Kubernetes' own have `k8s.io` or no dot at all: roles, admission,
- * certificates, API services, nodes, storage, workloads, network policies. The others extend a cluster's authorisation
- * or admission in the same way.
+ * Groups that are refused, with all groups below them. Groups of Kubernetes itself end in `k8s.io` or have no dot: roles,
+ * admission, certificates, API services, nodes, storage, workloads, network policies. The others extend a cluster's
+ * authorisation or admission in the same way.
  */
 const REFUSED = [
   'k8s.io',
@@ -22,7 +21,7 @@ const REFUSED = [
   'kyverno.io',
   'gatekeeper.sh',
 ] as const;
-/** Of Kubernetes, but custom resources like any other. */
+/** Groups of Kubernetes that hold custom resources like any other. */
 const EXCEPTIONS = ['gateway.networking.k8s.io'] as const;
 
 const RESOURCE = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
@@ -36,7 +35,7 @@ export function refusalOfKind({ group, resource }: ReflectableKind): string | un
   return refused && `is of group ${refused}, by which a cluster governs itself`;
 }
 
-/** CEL: whether `group`, an expression, may be in the Role of a tenant; says the same as `refusalOfKind`. */
+/** CEL: whether `group`, an expression, may be in the Role of a tenant. Decides as `refusalOfKind` does. */
 export const isReflectableGroup = (group: string): string => {
   const refused = REFUSED.map((it) => `${group} == '${it}' || ${group}.endsWith('.${it}')`).join(' || ');
   const exceptions = EXCEPTIONS.map((it) => `'${it}'`).join(', ');
@@ -45,18 +44,18 @@ export const isReflectableGroup = (group: string): string => {
 
 const nameOfKind = ({ group, resource }: ReflectableKind): string => `${resource}.${group}`;
 
-/** What a policy asks for, as far as it can be had. */
+/** The kinds that a policy names, by whether they can be granted. */
 export interface KindsStanding {
   granted: readonly ReflectableKind[];
-  /** Never. */
+  /** Kinds that can never be granted. */
   refused: readonly ReflectableKind[];
-  /** We do not hold the rights that would be passed on. */
+  /** Kinds for which we do not hold the rights that we would pass on. */
   missing: readonly ReflectableKind[];
 }
 
 export const NO_KINDS: KindsStanding = { granted: [], refused: [], missing: [] };
 
-/** `held`: rules of our own account. */
+/** `held`: the rules of our own account. */
 export function judgeKinds(
   wanted: readonly ReflectableKind[],
   held: readonly PolicyRule[] = [],
@@ -105,7 +104,7 @@ export interface KindsReport {
   message: string;
 }
 
-/** `problem`: why the rights could not be given; `uncounted`: kinds that no quota counts. Pure. */
+/** `problem`: why the rights could not be given; `uncounted`: kinds that no quota counts. */
 export function kindsReport(
   standing: KindsStanding,
   problem: string | undefined,

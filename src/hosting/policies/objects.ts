@@ -1,3 +1,4 @@
+/** Admission of objects of peers of any kind: which are theirs, and what metadata they have; and of the Lease of a home. */
 import type { PolicyPair } from '../../api/fence.ts';
 import {
   ANNOTATION_APPLIED,
@@ -16,10 +17,9 @@ import { STEERING_PREFIXES } from '../../api/steering.ts';
 import { celList, forgeTenantAdmission, ofPeers, type Validations } from './admission.ts';
 
 /**
- * Whose an object in a tenant is. Others write there, too: controllers of this cluster (`kube-root-ca.crt`, ConfigMaps of a
- * service mesh) and people. What a peer writes bears its mark, and what does not bear it is not the peer's to touch.
+ * Which objects in a tenant are the peer's. Controllers of this cluster (`kube-root-ca.crt`, ConfigMaps of a service mesh) and
+ * people write there, too. What a peer writes bears a label; what does not bear it, the peer may not touch.
  */
-
 const isMarked = (what: string): string =>
   `(${what} == null || ${what}.?metadata.?labels[?'${LABEL_MANAGED_BY}'].orValue('') != '')`;
 
@@ -34,7 +34,6 @@ const ownershipValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantOwnershipPolicy = (): PolicyPair => {
   const { resourceRules, matchConditions = [] } = ofPeers('*', '*', ['CREATE', 'UPDATE', 'DELETE']);
   return forgeTenantAdmission('tributary-tenant-ownership', {
@@ -42,7 +41,7 @@ export const forgeTenantOwnershipPolicy = (): PolicyPair => {
     matchConditions: [
       ...matchConditions,
       {
-        // Pods are marked with the pod at home, whoever makes them; the Lease of a home is made here.
+        // Pods bear the UID of the pod at home, whoever makes them; this cluster makes the Lease of a home.
         name: 'marked-otherwise',
         expression:
           "!(request.resource.group == '' && request.resource.resource == 'pods') && " +
@@ -54,14 +53,13 @@ export const forgeTenantOwnershipPolicy = (): PolicyPair => {
 };
 
 /**
- * What metadata a peer may give to an object of any kind in its tenants, as a ValidatingAdmissionPolicy (KEP-3488). It
- * speaks of all kinds, so that it holds for those that a SharingPolicy adds.
+ * What metadata a peer may give to an object in its tenants. Holds for all kinds, and so for those that a SharingPolicy adds.
  */
 
-/** Of labels, and of annotations. */
+/** Of labels, and as many of annotations. */
 const MAX_ENTRIES = 128;
 
-/** All marks of ours that a home writes over here; any other is how parts of this cluster know what is theirs. */
+/** The labels of tributary.dev that a home writes here. By all others, parts of this cluster find their own objects. */
 const OUR_LABELS = [LABEL_HOME_UID, LABEL_MANAGED_BY];
 const OUR_ANNOTATIONS = [
   ANNOTATION_APPLIED,
@@ -70,7 +68,7 @@ const OUR_ANNOTATIONS = [
   ANNOTATION_WHEN_LOST,
   ANNOTATION_REFRESH_AT,
 ];
-/** What this cluster's own parts say on objects of peers. */
+/** What parts of this cluster say on objects of peers. */
 const THEIRS_NOT = [ANNOTATION_RECREATED, ANNOTATION_RESULT, ANNOTATION_WITHHELD];
 
 type Field = 'labels' | 'annotations';
@@ -78,7 +76,7 @@ const of = (object: string, field: Field): string => `${object}.?metadata.?${fie
 const entries = (field: Field): string => `${of('object', field)}.orValue({}).size() <= ${MAX_ENTRIES}`;
 const wasThere = (field: Field): string =>
   `(oldObject != null && ${of('oldObject', field)}[?k] == ${of('object', field)}[?k])`;
-/** Beyond the bound nothing is looked at: that is refused already, and each look costs. */
+/** Beyond MAX_ENTRIES no key is looked at: the object is refused already, and each look costs. */
 const eachKey = (field: Field, condition: string): string =>
   `(!(${entries(field)}) || ${of('object', field)}.orValue({}).all(k, ${condition} || ${wasThere(field)}))`;
 
@@ -90,7 +88,7 @@ const isHarmless = (field: Field): string =>
 
 const metadataValidations: Validations = [
   {
-    // Nobody here would take it away: the namespace could never end. One is put on claims by the API server itself.
+    // Nobody here would remove it, and the namespace could never end. The API server itself puts one on claims.
     expression:
       'object.?metadata.?finalizers.orValue([]).all(f, ' +
       "(f == 'kubernetes.io/pvc-protection' && request.resource.resource == 'persistentvolumeclaims') || " +
@@ -98,7 +96,7 @@ const metadataValidations: Validations = [
     message: 'objects of peers bear no finalizers: they would keep the namespace from ending',
   },
   {
-    // Owners of home have other UIDs here: the garbage collector would take the object away, or a controller adopt it.
+    // Owners have other UIDs at home: the garbage collector would delete the object, or a controller would adopt it.
     expression:
       'object.?metadata.?ownerReferences.orValue([]).all(o, oldObject != null && ' +
       'oldObject.?metadata.?ownerReferences.orValue([]).exists(p, p.uid == o.uid))',
@@ -128,7 +126,6 @@ const metadataValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantMetadataPolicy = (): PolicyPair => {
   const { matchConditions } = ofPeers('*', '*');
   // Subresources carry metadata, too.
@@ -140,12 +137,11 @@ export const forgeTenantMetadataPolicy = (): PolicyPair => {
   });
 };
 
-/** The one Lease by which a home shows that it is there (HOME_LEASE): a heartbeat, and no place to keep anything. */
-
 const MAX_HOLDER = 253;
-/** Seconds. Less would take a short outage for an end; more would keep pods of a home that is gone. */
+/** Seconds. With less, a short outage would count as an absence; with more, an absence would be noticed too late. */
 const DURATION = { least: 10, most: 300 };
 
+/** The one Lease by which a home shows that it is there (HOME_LEASE). It is a heartbeat, and holds nothing else. */
 const leaseValidations: Validations = [
   {
     expression: `object.metadata.name == '${HOME_LEASE}'`,
@@ -169,7 +165,6 @@ const leaseValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantLeasePolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-leases', {
     ...ofPeers('coordination.k8s.io', 'leases'),

@@ -1,7 +1,7 @@
 /**
- * Where pods of peers run, and as what kind of pod: said by the provider. Our webhook writes it into each pod; that it
- * has is verified here, in the API server, so that without the webhook a pod is refused and never let in unforced. All of
- * it is immutable, or can only become narrower, once a pod is there.
+ * Where pods of peers run, and with which runtime class, as the SharingPolicy says. Our webhook writes it into each pod
+ * (guests/placement.ts). The API server verifies here that it did: when the webhook is down, a pod is refused, and never let
+ * in without it. Once a pod is there, all of it is immutable or can only become narrower.
  */
 import type { PolicyPair } from '../../api/fence.ts';
 import { ANNOTATION_NODE_SELECTOR, ANNOTATION_RUNTIME_CLASS } from '../annotations.ts';
@@ -17,7 +17,7 @@ const affinity = (kind: 'podAffinity' | 'podAntiAffinity'): string => {
   );
 };
 
-/** CEL, of a container: the hosts that its probes and hooks name. Ephemeral containers have neither. */
+/** CEL: where the probes and hooks of a container name a host. Ephemeral containers have neither. */
 const HOSTS = [
   'livenessProbe.?httpGet',
   'livenessProbe.?tcpSocket',
@@ -35,13 +35,13 @@ const namesNoHost = (list: string): string =>
 
 const validations: Validations = [
   {
-    // Pod Security does so from Kubernetes 1.34 on (KEP-4940).
+    // Pod Security checks this, too, from Kubernetes 1.34 on (KEP-4940).
     expression: `${namesNoHost('containers')} && ${namesNoHost('initContainers')}`,
     message:
       "probes and hooks of peers' pods name no host: the kubelets of this cluster would connect to wherever they say",
   },
   {
-    // With none, too: a runtime class may open what a quota closes, such as GPUs by a variable of the environment.
+    // Also where the annotation is absent: a runtime class may give what a quota refuses, such as GPUs by an environment variable.
     expression: `object.spec.?runtimeClassName.orValue('') == ${saidOn(ANNOTATION_RUNTIME_CLASS)}`,
     messageExpression:
       "'pods of peers run with the runtime class of the provider: \"' + " +
@@ -55,30 +55,29 @@ const validations: Validations = [
     message: `pods of peers run on nodes with the labels in the annotation ${ANNOTATION_NODE_SELECTOR} of the namespace: all of them must be in spec.nodeSelector`,
   },
   {
-    // Another scheduler need not know of taints, or of priorities.
+    // Another scheduler may ignore taints and priorities.
     expression: "object.spec.?schedulerName.orValue('default-scheduler') == 'default-scheduler'",
     message: 'pods of peers are placed by the default scheduler: spec.schedulerName must say no other',
   },
   {
-    // A term over all namespaces would keep our own pods off every node that the peer has one on.
+    // A term over all namespaces would keep our own pods off every node on which the peer has a pod.
     expression: `${affinity('podAffinity')} && ${affinity('podAntiAffinity')}`,
     message:
       'pods of peers speak of pods in their own namespace only: no namespaces and no namespaceSelector in terms of ' +
       'podAffinity and podAntiAffinity',
   },
   {
-    // Devices (KEP-4381) are counted by no quota of ours.
+    // No quota of ours counts devices (KEP-4381).
     expression: 'object.spec.?resourceClaims.orValue([]).size() == 0',
     message: 'pods of peers may not claim devices of this cluster: spec.resourceClaims must be empty',
   },
   {
-    // Our guardian bears results in pods that never run; nobody else here lifts a gate.
+    // Our guardian keeps results in pods that never run; nobody else here uses or lifts gates.
     expression: `!(${BY_PEER}) || object.spec.?schedulingGates.orValue([]).size() == 0`,
     message: 'peers may not make pods with scheduling gates: nobody here would lift them',
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantPlacementPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-placement', {
     ...ofPods(),

@@ -1,53 +1,42 @@
+/**
+ * What neither RBAC nor Pod Security can say about pods of peers. The policies run in the API server itself, so they hold
+ * also when no webhook is up.
+ */
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { LABEL_HOME_UID } from '../../api/names.ts';
 import { ANNOTATION_EXTENDED, ANNOTATION_MAX_PRIORITY, ANNOTATION_TOLERATIONS } from '../annotations.ts';
-import {
-  forgeTenantAdmission,
-  listedOn,
-  ofPeers,
-  ofPods,
-  saidOn,
-  type TenantAdmission,
-  type Validations,
-} from './admission.ts';
+import { forgeTenantAdmission, listedOn, ofPeers, ofPods, saidOn, type Validations } from './admission.ts';
 
-/**
- * What neither RBAC nor Pod Security says about pods of peers, as a ValidatingAdmissionPolicy (KEP-3488): it runs in
- * the API server itself, so no webhook has to be up for it to hold. One policy serves all tenants.
- */
-
-const NAME = 'tributary-tenants';
-
-/** Whether all containers of a list ask for granted resources only; the API server copies limits into requests. */
+/** CEL: whether all containers of a list ask only for granted resources. The API server copies limits into requests. */
 const asksForGranted = (list: 'containers' | 'initContainers'): string =>
   `(!has(object.spec.${list}) || object.spec.${list}.all(c, !has(c.resources) || !has(c.resources.requests) || ` +
   `c.resources.requests.all(r, !(r.contains('/') || r.startsWith('hugepages-')) || ` +
   `r in namespaceObject.metadata.?annotations[?'${ANNOTATION_EXTENDED}'].orValue('').split(','))))`;
 
-/** What a pod asks for as a whole (KEP-2837) may only be what quotas count anyway, and huge pages. */
+/** CEL: the same for the pod as a whole (KEP-2837), which can ask for cpu, memory and huge pages only. */
 const asksForGrantedAsWhole =
   'object.spec.?resources.?requests.orValue({}).all(r, ' +
   `!r.startsWith('hugepages-') || r in ${listedOn(ANNOTATION_EXTENDED)})`;
 
-/** Whether `object` or `oldObject` bears the label by which the gateway finds pods of peers. */
+/** CEL: whether `object` or `oldObject` bears the label by which the gateway finds pods of peers. */
 const isOfHome = (pod: string): string => `${pod}.metadata.?labels[?'${LABEL_HOME_UID}'].hasValue()`;
 
-const podValidations: TenantAdmission['validations'] = [
+const podValidations: Validations = [
   {
-    // A pod created with a node name never meets the scheduler, and so no taint, no affinity, no free room.
+    // The scheduler never sees a pod that is created with a node name: taints, affinity and free room would not count.
     expression: "oldObject != null || !has(object.spec.nodeName) || object.spec.nodeName == ''",
     message: 'pods of peers are placed by this cluster: spec.nodeName must be empty',
   },
   {
-    // Priority preempts: without a bound, pods of a peer could push out our own.
-    // It cannot change later; a bound that was lowered must not lock the pods that run.
+    // Priority preempts: without a bound, pods of a peer could push out our own. Only checked at creation, since it cannot
+    // change later: after the bound was lowered, running pods must still accept updates.
     expression:
       "oldObject != null || !has(object.spec.priority) || object.spec.priority <= int(namespaceObject.metadata.?annotations[?'" +
       `${ANNOTATION_MAX_PRIORITY}'].orValue('0'))`,
     message: `pods of peers may not outrank ours: their priority is bounded by the annotation ${ANNOTATION_MAX_PRIORITY}`,
   },
   {
-    // An empty key tolerates everything, the control plane's taint included. What the provider itself gives may be that.
+    // An empty key tolerates everything, also the control plane's taint. Tolerations that this cluster itself gives are allowed.
     expression:
       "object.spec.?tolerations.orValue([]).all(t, t.?key.orValue('') != '' && " +
       "((!t.key.startsWith('node-role.kubernetes.io/') && t.key != 'node.kubernetes.io/unschedulable') || " +
@@ -55,29 +44,28 @@ const podValidations: TenantAdmission['validations'] = [
     message: 'pods of peers may not tolerate the taints of control-plane and cordoned nodes, nor all taints',
   },
   {
-    // A quota says nothing of a resource that it does not name, and would let all GPUs go to a peer with none.
+    // A quota does not bound a resource that it does not name: a peer with no GPU granted could take all of them.
     expression:
       `oldObject != null || (${asksForGranted('containers')} && ${asksForGranted('initContainers')} && ` +
       `${asksForGrantedAsWhole})`,
     message: `pods of peers may ask for the extended resources of the annotation ${ANNOTATION_EXTENDED} only`,
   },
   {
-    // Without it the gateway takes the pod for one of ours, and so do other peers. Pods from before can still end.
+    // Without it, the gateway and other peers would take the pod for one of ours. Pods from before this rule can still end.
     expression: `${isOfHome('object')} || (oldObject != null && !${isOfHome('oldObject')})`,
     message: `pods of peers bear the label ${LABEL_HOME_UID}`,
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantPolicy = (): PolicyPair =>
-  forgeTenantAdmission(NAME, {
+  forgeTenantAdmission('tributary-tenants', {
     resourceRules: [
       { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] },
     ],
     validations: podValidations,
   });
 
-/** Pods of peers are nobody in this cluster: no account, no token of it, whatever has become of the `default` account. */
+/** Pods of peers have no account and no token of this cluster, whatever has happened to the `default` account. */
 
 const identityValidations: Validations = [
   {
@@ -90,21 +78,20 @@ const identityValidations: Validations = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantIdentityPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-identity', { ...ofPods(), validations: identityValidations });
 
 /**
- * What peers do to pods that are there. A pod that is deleted without grace is gone from the API at once, and from every
- * quota, while its containers run on for as long as its own spec says (kubelet, calculateEffectiveGracePeriod): up to a day.
+ * What peers do to pods that are there. A pod that is deleted without grace is at once gone from the API and from every quota,
+ * while its containers run on for as long as its own spec says (kubelet, calculateEffectiveGracePeriod): up to a day.
  */
 
-/** What the gates of a pod are called; in an order that never changes. */
+/** CEL: the names of a pod's scheduling gates, whose order never changes. */
 const gates = (pod: string): string => `${pod}.spec.?schedulingGates.orValue([]).map(g, g.name)`;
 
 const livesValidations: Validations = [
   {
-    // As it is in effect: 0, too, for a pod that no node has or that has ended, or wants none itself.
+    // The effective value: it is 0 also for a pod that has no node, has ended, or asks for no grace itself.
     expression:
       "request.operation != 'DELETE' || request.?options.?gracePeriodSeconds.orValue(1) != 0 || " +
       "oldObject.spec.?nodeName.orValue('') == '' || oldObject.?status.?phase.orValue('') in ['Succeeded', 'Failed'] || " +
@@ -114,13 +101,12 @@ const livesValidations: Validations = [
       'beyond all quotas',
   },
   {
-    // What bears a result for a home that is away was admitted as a pod that never runs.
+    // A pod that bears a result for a home that is away was admitted as one that never runs.
     expression: `request.operation != 'UPDATE' || ${gates('oldObject')} == ${gates('object')}`,
     message: 'peers may not lift scheduling gates of pods: they are put there by this cluster',
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantLivesPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-lives', {
     ...ofPeers('', 'pods', ['UPDATE', 'DELETE']),
@@ -128,8 +114,8 @@ export const forgeTenantLivesPolicy = (): PolicyPair =>
   });
 
 /**
- * How large pods of peers may be. The API server bounds the object as a whole (about 1.5 MB in etcd); what nodes and our
- * own controllers do with each part of it is bounded here, far above what anybody honest has.
+ * How large pods of peers may be. The API server bounds the object as a whole (about 1.5 MB in etcd). These bounds, far above
+ * any honest use, limit the work that each part of it causes on nodes and in controllers.
  */
 
 const MOST = {
@@ -144,11 +130,11 @@ const MOST = {
   hostAliases: 250,
   pullSecrets: 64,
   graceSeconds: 86_400,
-  /** Of the name of an image. */
+  /** Characters of the name of an image. */
   image: 1024,
 };
 
-/** CEL: on each container of all lists. */
+/** CEL: a condition for each container of all lists. */
 const each = (condition: (container: string) => string): string =>
   ['containers', 'initContainers', 'ephemeralContainers']
     .map((list) => `object.spec.?${list}.orValue([]).all(c, ${condition('c')})`)
@@ -194,21 +180,20 @@ const sizesValidations: Validations = [
     message: `images of containers of peers have names of ${MOST.image} characters at most`,
   },
   {
-    // A node that is drained waits as long.
+    // The drain of a node waits for it.
     expression: `object.spec.?terminationGracePeriodSeconds.orValue(0) <= ${MOST.graceSeconds}`,
     message: `pods of peers end within a day: terminationGracePeriodSeconds is ${MOST.graceSeconds} at most`,
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantSizesPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-sizes', {
     resourceRules: [
-      // Images and tolerations of a pod that is there can grow.
+      // Images and tolerations of an existing pod can grow.
       writes('', ['pods'], 'CREATE', 'UPDATE'),
       writes('', ['pods/ephemeralcontainers'], 'UPDATE'),
     ],
-    // A pod from before these bounds must be able to end: finalizers are no part of its spec.
+    // A pod from before these bounds must be able to end: its finalizers are not in its spec.
     matchConditions: [{ name: 'grows', expression: 'oldObject == null || object.spec != oldObject.spec' }],
     validations: sizesValidations,
   });

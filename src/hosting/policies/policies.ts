@@ -10,7 +10,7 @@ import {
 } from './pods.ts';
 import { forgeTenantIngressPolicy, forgeTenantServicesPolicy } from './services.ts';
 
-/** All admission policies over what is done in tenants, in the order in which they are applied; one set serves all. */
+/** All admission policies over tenants, in the order in which they are applied. One set serves all tenants. */
 export const forgeTenantPolicies = (): Manifest[] => [
   ...forgeTenantPolicy(),
   ...forgeTenantPlacementPolicy(),

@@ -1,3 +1,9 @@
+/**
+ * What a peer may write into Services, EndpointSlices and Ingresses. Without these bounds it could draw traffic of others to
+ * itself (CVE-2020-8554), or make our proxies send to addresses that it cannot reach itself: our pods and nodes
+ * (CVE-2021-25740), the proxies' own host (CVE-2021-25737). Our own controllers write in the same namespaces and are not
+ * bound.
+ */
 import type { PolicyPair } from '../../api/fence.ts';
 import {
   ANNOTATION_PEER_PREFIXES,
@@ -6,27 +12,18 @@ import {
   SLICE_MANAGER,
 } from '../../api/names.ts';
 import { ANNOTATION_INGRESS_CLASSES, ANNOTATION_INGRESS_HOSTS } from '../annotations.ts';
-import { forgeTenantAdmission, listedOn, ofPeers, type TenantAdmission } from './admission.ts';
-
-/**
- * What a peer may say of Services here, as ValidatingAdmissionPolicies (KEP-3488). RBAC lets it write Services and
- * EndpointSlices; without these bounds it could draw traffic of others to itself (CVE-2020-8554), or have our proxies
- * send to addresses that it could not reach itself: our pods and nodes (CVE-2021-25740), the proxies' own host
- * (CVE-2021-25737). Our own controllers write in the same namespaces and are not bound.
- */
-
-type Validations = TenantAdmission['validations'];
+import { forgeTenantAdmission, listedOn, ofPeers, type Validations } from './admission.ts';
 
 const WRITES = ['CREATE', 'UPDATE', 'DELETE'];
-/** Per slice; Kubernetes' own controllers put 100 into one. */
+/** Of one slice. Kubernetes' own controllers put 100 into one. */
 const MAX_ENDPOINTS = 1000;
-/** Of a Service and of a slice; the API server bounds those of a Service by the size of the object only, of a slice by 20,000. */
+/** Of a Service, and of a slice. The API server bounds a Service only by the size of the object, a slice by 20,000 ports. */
 const MAX_PORTS = 250;
 /** Every kube-proxy of the cluster holds each endpoint with each port of its slice. */
 const MAX_PAIRS = 25_000;
 const MAX_SELECTOR = 64;
 
-/** Annotations of others steer controllers of ours, such as those that publish DNS names. What is there may stay as it is. */
+/** Other annotations steer controllers of this cluster, such as those that publish DNS names. Those already there may stay. */
 const onlyOurAnnotations: Validations[number] = {
   expression:
     "object == null || object.metadata.?annotations.orValue({}).all(k, k.startsWith('tributary.dev/') || " +
@@ -45,7 +42,7 @@ const serviceValidations: Validations = [
       'Services of peers are of type ClusterIP or ExternalName: they take no port of a node and no load balancer',
   },
   {
-    // An ingress controller resolves the name itself, and reaches what neither the peer nor its pods reach.
+    // An ingress controller resolves the name itself, and reaches addresses that neither the peer nor its pods reach.
     expression: `object == null || object.spec.type != 'ExternalName' || ${listedOn(ANNOTATION_INGRESS_CLASSES)}.size() == 0`,
     message:
       'where peers may make Ingresses, their Services may not be of type ExternalName: our ingress controller would ' +
@@ -113,14 +110,13 @@ const sliceValidations: Validations = [
       `the prefixes in the annotation ${ANNOTATION_PEER_PREFIXES} of the namespace, none without a tunnel`,
   },
   {
-    // Who believes a targetRef or a node takes the endpoint for one of our pods.
+    // Programs that believe a targetRef or a node name would take the endpoint for one of our pods.
     expression: `object == null || ${endpoints}.all(e, !has(e.targetRef) && !has(e.nodeName))`,
     message: 'endpoints of peers are no pods and on no nodes of this cluster',
   },
   onlyOurAnnotations,
 ];
 
-/** The policies and what puts them in force for every namespace that belongs to a peer. */
 export function forgeTenantServicesPolicy(): PolicyPair[number][] {
   return [
     ...forgeTenantAdmission('tributary-tenant-services', {
@@ -141,17 +137,17 @@ export function forgeTenantServicesPolicy(): PolicyPair[number][] {
 }
 
 /**
- * What a peer may say in an Ingress, as a ValidatingAdmissionPolicy (KEP-3488). An ingress controller belongs to the
- * provider, reads Secrets of all namespaces and answers for hosts of everybody: text of a peer must not become its
- * configuration (CVE-2021-25742, CVE-2021-25745, CVE-2025-1974), and no host of the provider may become the peer's.
+ * An ingress controller belongs to this cluster, reads Secrets of all namespaces and answers for hosts of everybody. Text of a
+ * peer must not become its configuration (CVE-2021-25742, CVE-2021-25745, CVE-2025-1974), and a peer must not get a host of
+ * somebody else.
  */
 
 const LIMITS = { rules: 32, paths: 64, tls: 32 };
 
-/** Nothing in a path may end a directive or begin a pattern. */
+/** No character that could end a directive or begin a pattern. */
 const PATH = '^/[-A-Za-z0-9._~+@:/]*$';
 
-/** They say how long, how large and how, never where to or with what configuration. */
+/** Annotations that set times, sizes and protocols, and never a destination or raw configuration. */
 const ANNOTATIONS = [
   'nginx.ingress.kubernetes.io/backend-protocol',
   'nginx.ingress.kubernetes.io/force-ssl-redirect',
@@ -171,7 +167,7 @@ const isAllowed = (host: string): string =>
   `variables.hosts.exists(s, s == '*' || ${host} == s || ${host}.endsWith('.' + s)))`;
 const paths = 'r.?http.?paths.orValue([])';
 
-const ingressValidations: TenantAdmission['validations'] = [
+const ingressValidations: Validations = [
   {
     expression: "object.spec.?ingressClassName.orValue('') in variables.classes",
     message:
@@ -216,7 +212,6 @@ const ingressValidations: TenantAdmission['validations'] = [
   },
 ];
 
-/** The policy and what puts it in force for every namespace that belongs to a peer. */
 export const forgeTenantIngressPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-ingresses', {
     ...ofPeers('networking.k8s.io', 'ingresses'),

@@ -1,3 +1,8 @@
+/**
+ * The NetworkPolicy of a tenant namespace: pods of a peer talk to each other, to their home, to DNS and to the outside,
+ * but to no pod, Service or node of this cluster and to no pod of other peers; and who is a guest here reaches none of
+ * another peer's. Pure. In force only where the network plug-in enforces NetworkPolicies.
+ */
 import type { Manifest } from '../../api/manifest.ts';
 import { LABEL_PEER } from '../../api/names.ts';
 import { NETWORK_CONFIG_MAP, type OwnNetwork, readOwnNetwork } from '../../api/own-network.ts';
@@ -17,12 +22,6 @@ import {
   tryPrefix,
   WIDTHS,
 } from '../../lib/prefix.ts';
-
-/**
- * The NetworkPolicy of a tenant namespace: pods of a peer talk to each other, to their home, to DNS and to the outside,
- * but to no pod, Service or node of this cluster and to no pod of other peers; and who is a guest here reaches none of
- * another peer's. Pure. In force only where the network plug-in enforces NetworkPolicies.
- */
 
 export type Isolation = 'Tenant' | 'None';
 

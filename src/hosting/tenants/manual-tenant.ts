@@ -1,3 +1,8 @@
+/**
+ * The provider's side of a peering that was agreed on by people: the objects that let one peer, and only it, run
+ * pods in namespaces of this cluster, within a quota and under Pod Security. Pure functions; `tributary tenant`
+ * prints what they make, and `kubectl apply` puts it in place.
+ */
 import { APP_NAME, checkedLabel, checkedUnique, LABEL_APP_NAME, type Manifest } from '../../api/manifest.ts';
 import type { PodSecurityLevel } from '../../api/offer.ts';
 import { forgeGrant, rulesOf } from '../../api/rbac.ts';
@@ -19,12 +24,6 @@ import { forgeDefaultAccount, forgeNamespace, forgePeerAccount, forgePeersNamesp
 import { PEER_RIGHTS } from './peer-rights.ts';
 import { DEFAULT_QUOTA, forgeLimits, forgeQuota } from './quota.ts';
 import { isReservedNamespace } from './tenant-names.ts';
-
-/**
- * The provider's side of a peering that was agreed on by people: the objects that let one peer, and only it, run
- * pods in namespaces of this cluster, within a quota and under Pod Security. Pure functions; `tributary tenant`
- * prints what they make, and `kubectl apply` puts it in place.
- */
 
 export type { PodSecurityLevel };
 

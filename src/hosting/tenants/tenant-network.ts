@@ -1,3 +1,7 @@
+/**
+ * What this cluster does to the endpoints of a peer while packets do not get through to it: it marks them, so that
+ * nothing is sent into a hole even when the peer's own agent cannot say so. Pure.
+ */
 import {
   ANNOTATION_PEER_PREFIXES,
   ANNOTATION_WITHHELD,
@@ -18,11 +22,6 @@ import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-
-/**
- * What this cluster does to the endpoints of a peer while packets do not get through to it: it marks them, so that
- * nothing is sent into a hole even when the peer's own agent cannot say so. Pure.
- */
 
 /** A tunnel may be down for so long before its endpoints are withheld: the peer's agent usually says so first. */
 export const HOLD_MS = 5_000;

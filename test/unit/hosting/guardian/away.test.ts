@@ -6,7 +6,7 @@ import type { KubeClient } from '../../../../src/kube/client.ts';
 import { ignoring, TributaryError } from '../../../../src/lib/errors.ts';
 import type { Component } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { type Entry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
 import { Guardian } from '../../../../src/hosting/guardian/guardian.ts';
 import { PodWrites } from '../../../../src/hosting/guardian/pod-writes.ts';
 import { ANNOTATION_KEEP_FOR } from '../../../../src/hosting/annotations.ts';
@@ -198,7 +198,7 @@ test('a result is said of the pod that is made to bear it, also when the home co
     },
   } as unknown as KubeClient;
   const writes = new PodWrites({ client: fake, clock, namespace: NAMESPACE, mayWrite: () => isAway });
-  const entry = entryOf(podOf({ status: { phase: 'Succeeded' } }), undefined, true) as Entry;
+  const entry = entryOf(podOf({ status: { phase: 'Succeeded' } }), undefined, true) as JournalEntry;
   await writes.carryOut('PutBack', entry, new AbortController().signal);
   expect(api).toEqual(['create', '{"metadata":{"uid":"u"},"status":{"phase":"Succeeded"}}']);
 });

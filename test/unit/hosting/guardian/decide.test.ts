@@ -2,13 +2,18 @@ import { describe, expect, test } from '@jest/globals';
 
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT } from '../../../../src/api/names.ts';
 import { decide, type Facts, type NodeState, nodeStateOf } from '../../../../src/hosting/guardian/decide.ts';
-import { type Entry, entryOf, recreatedNext, recreatedOf } from '../../../../src/hosting/guardian/entry.ts';
+import {
+  type JournalEntry,
+  entryOf,
+  recreatedNext,
+  recreatedOf,
+} from '../../../../src/hosting/guardian/entry.ts';
 import { isOwnEnd } from '../../../../src/hosting/guardian/result.ts';
 import { AT, ended, podOf, type PodParts, TERMINATING } from './support.ts';
 
 const NOW = Date.parse('2026-01-01T02:00:00Z');
 
-const entry = (parts: PodParts = {}, isNew = false): Entry => {
+const entry = (parts: PodParts = {}, isNew = false): JournalEntry => {
   const made = entryOf(podOf(parts), undefined, isNew);
   if (made === undefined) throw new Error('no entry');
   return made;
@@ -50,7 +55,7 @@ describe('a pod that is there', () => {
     pod.metadata.annotations = { ...RESULT_POD.annotations };
     const kept = entryOf(pod, before, false);
     expect(kept).toEqual({ ...before, uid: 'new' });
-    expect(decided({ entry: kept as Entry, pod })).toBe('WriteResult');
+    expect(decided({ entry: kept as JournalEntry, pod })).toBe('WriteResult');
   });
 });
 

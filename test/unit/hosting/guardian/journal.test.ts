@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import type { Secret } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { type Entry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
 import { PodMemory } from '../../../../src/hosting/guardian/pod-memory.ts';
 import { JournalStore } from '../../../../src/hosting/guardian/journal-store.ts';
 import { homeCondition } from '../../../../src/hosting/guardian/report.ts';
@@ -13,7 +13,7 @@ import { Mutex } from '../../../../src/hosting/guardian/mutex.ts';
 import { AT, podOf } from './support.ts';
 
 const HEAD = { namespace: 'rome-shop', namespaceUid: 'n', peer: 'rome', since: AT, shards: 3, shard: 1 };
-const entries = [entryOf(podOf({}), undefined, true)].filter((it): it is Entry => it !== undefined);
+const entries = [entryOf(podOf({}), undefined, true)].filter((it): it is JournalEntry => it !== undefined);
 
 const stored = (data: Buffer | string): Secret =>
   ({
@@ -73,9 +73,9 @@ test('what is too large to be written is said, until it is not any more', async 
   expect(store.gap).toBeUndefined();
 });
 
-const large = (count: number, bytes: number): Entry[] =>
+const large = (count: number, bytes: number): JournalEntry[] =>
   Array.from({ length: count }, (_, at) => ({
-    ...(entries[0] as Entry),
+    ...(entries[0] as JournalEntry),
     name: `pod-${at}`,
     homeUid: `home-${at}`,
     annotations: { large: 'x'.repeat(bytes) },

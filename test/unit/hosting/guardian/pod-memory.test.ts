@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { Pod } from '../../../../src/api/wire.ts';
 import { decide } from '../../../../src/hosting/guardian/decide.ts';
-import { type Entry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
 import { PodMemory } from '../../../../src/hosting/guardian/pod-memory.ts';
 import { podBody, slimPod, bytesInMemory } from '../../../../src/hosting/guardian/slim-pod.ts';
 import { ended, podOf, TERMINATING } from './support.ts';
@@ -46,7 +46,7 @@ function world(): World {
   return { holdings, fell, kept };
 }
 
-const entry = (pod: Pod): Entry => entryOf(pod, undefined, false) as Entry;
+const entry = (pod: Pod): JournalEntry => entryOf(pod, undefined, false) as JournalEntry;
 
 test('what is within the budget is kept, and beyond it nothing grows', () => {
   const { holdings, fell, kept } = world();

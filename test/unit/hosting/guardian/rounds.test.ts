@@ -3,7 +3,7 @@ import type { Node, Pod } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { TokenBucket } from '../../../../src/lib/token-bucket.ts';
-import { type Entry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
 import type { JournalStore } from '../../../../src/hosting/guardian/journal-store.ts';
 import { Rounds } from '../../../../src/hosting/guardian/rounds.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -21,7 +21,7 @@ test('of a pod that is not in the journal any more it is forgotten since when it
     get: async ({ plural }: { plural: string }) => (plural === 'nodes' ? SILENT : pod),
     delete: async (_type: unknown, { name }: { name: string }) => deleted.push(name),
   } as unknown as KubeClient;
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, JournalEntry>();
   const rounds = new Rounds({
     client,
     clock,
@@ -35,7 +35,7 @@ test('of a pod that is not in the journal any more it is forgotten since when it
     budget: new TokenBucket({ clock, burst: 1, perSecond: 1 }),
   });
   const round = async (): Promise<number> => rounds.round(new AbortController().signal);
-  const entry = entryOf(pod, undefined, false) as Entry;
+  const entry = entryOf(pod, undefined, false) as JournalEntry;
   entries.set('web', entry);
   expect(await round()).toBe(60_000);
   entries.clear();

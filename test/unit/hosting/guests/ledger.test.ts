@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { formatAmounts, parseAmounts } from '../../../../src/api/amounts.ts';
 import type { StockPod } from '../../../../src/api/pod-requests.ts';
 import type { ResourceList } from '../../../../src/api/wire.ts';
-import { type Entry, Ledger, type LivePods } from '../../../../src/hosting/guests/ledger.ts';
+import { type Charge, Ledger, type LivePods } from '../../../../src/hosting/guests/ledger.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 type Listener = Parameters<LivePods['onChange']>[0];
@@ -63,7 +63,7 @@ beforeEach(async () => {
   await ledger.start(new AbortController().signal);
 });
 
-const ask = (key: string, cpu: string, more: Partial<Entry> = {}): string | undefined => {
+const ask = (key: string, cpu: string, more: Partial<Charge> = {}): string | undefined => {
   const [namespace = '', name = ''] = key.split('/');
   const cost = parseAmounts({ cpu, pods: '1' });
   return ledger.ask({ peer: 'rome', namespace, name, uid: key, cost, isNew: true, isDryRun: false, ...more });
