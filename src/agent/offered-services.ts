@@ -11,7 +11,7 @@ export interface OfferedServicesParts extends Pick<
   'client' | 'caches' | 'clock' | 'log' | 'events' | 'metrics' | 'ownPods'
 > {
   lending: Pick<Lending, 'policyOf' | 'reports' | 'onChange'>;
-  clusters: Pick<Clusters, 'wish' | 'onChange'>;
+  clusters: Pick<Clusters, 'intent' | 'onChange'>;
   /** Called from the start of its components on. */
   links: () => Pick<PeerLinks, 'view' | 'onChange'>;
 }
@@ -28,7 +28,7 @@ export function offeredServices({ lending, clusters, links, ...parts }: OfferedS
     },
     borrowed: {
       policyOf: (clusterID) => {
-        const { wanted, policy } = clusters.wish(clusterID);
+        const { wanted, policy } = clusters.intent(clusterID);
         return wanted ? policy : undefined;
       },
       onChange: (listener) => clusters.onChange(listener),

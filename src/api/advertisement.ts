@@ -28,7 +28,7 @@ export type ApiServerAccess = 'Direct' | 'Link' | 'DialBack';
 export type ServiceState = 'Offered' | 'Used' | 'Failed' | 'NotOffered';
 
 /** A Service that the provider offers, or that a policy here accepts. */
-export interface ServiceStanding {
+export interface ProviderServiceStatus {
   /** Over there. */
   namespace: string;
   name: string;
@@ -68,7 +68,7 @@ export interface AdvertisementStatus {
   /** VirtualNodes made from it. */
   virtualNodes?: string[];
   /** Services that it offers, and those that are accepted; by namespace and name. */
-  services?: ServiceStanding[];
+  services?: ProviderServiceStatus[];
   conditions?: Condition[];
 }
 

@@ -178,7 +178,7 @@ describe('a peer that is let in', () => {
       expect(await admin.get(pods, { namespace: tenant, name: 'one' })).toEqual(before);
 
       // Revoked: the very next request is refused.
-      world.wish(rome.id, 'Disabled');
+      world.intent(rome.id, 'Disabled');
       await eventually(
         'access is gone',
         async () => [401, 403].includes((await call('GET', podsOf(tenant))).status),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { acceptancePolicies, type AcceptedService } from '../../src/api/acceptance-policy.ts';
-import { advertisements, type ServiceStanding } from '../../src/api/advertisement.ts';
+import { advertisements, type ProviderServiceStatus } from '../../src/api/advertisement.ts';
 import { GATEWAY_CONFIG_MAP, gatewayFactsData } from '../../src/api/own-network.ts';
 import { configMaps, endpointSlices, namespaces, services } from '../../src/api/resources.ts';
 import { tunnels, type Tunnel } from '../../src/api/tunnel.ts';
@@ -37,9 +37,9 @@ describeInLab('Services of a provider', () => {
   let rome: City;
   let milan: City;
 
-  const standings = async (): Promise<ServiceStanding[]> =>
+  const standings = async (): Promise<ProviderServiceStatus[]> =>
     (await found(rome.client.get(advertisements, { name: milan.id })))?.status?.services ?? [];
-  const standing = async (home: string): Promise<ServiceStanding | undefined> =>
+  const standing = async (home: string): Promise<ProviderServiceStatus | undefined> =>
     (await standings()).find(({ homeNamespace, homeName }) => `${homeNamespace}/${homeName}` === home);
   const homeService = async (): Promise<Service | undefined> =>
     found(rome.client.get(services, { namespace: 'shop', name: 'db' }));

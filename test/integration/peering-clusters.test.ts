@@ -148,7 +148,7 @@ test('a cluster of a person’s, from its endpoint to a peering, and its end', a
     metadata: { finalizers: ['tributary.dev/peering'] },
     status: { foundBy: 'Manual' },
   });
-  await eventually('its token is read', () => clusters.wish(MILAN).joinToken === 'x.y.z');
+  await eventually('its token is read', () => clusters.intent(MILAN).joinToken === 'x.y.z');
   expect(links.targets).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['milan:6844'] }]);
   // Whatever a peer says of itself ends in an object that the API server takes.
   links.up(
@@ -168,7 +168,7 @@ test('a cluster of a person’s, from its endpoint to a peering, and its end', a
     return list.includes('OutgoingEstablished') && list.includes('OutgoingDenied');
   });
   await api.call('DELETE', `${PATH}/milan`);
-  await eventually('nothing is wanted of it', () => !clusters.wish(MILAN).wanted);
+  await eventually('nothing is wanted of it', () => !clusters.intent(MILAN).wanted);
   // The other side is dead: nobody says that the peering has come down.
   await eventually('it is gone', async () => (await read('milan')) === undefined);
 });

@@ -113,7 +113,7 @@ describeInLab('peerings', () => {
   const isComparable = (object: string): boolean =>
     !/^(sharingpolicies|acceptancepolicies|foreignclusters) /.test(object);
 
-  async function wish(): Promise<void> {
+  async function intent(): Promise<void> {
     for (const city of lab.cities) {
       await city.lend();
       await city.borrow();
@@ -178,7 +178,7 @@ describeInLab('peerings', () => {
             (object as { spec?: { offer?: { generation?: number } } }).spec?.offer?.generation ?? 0,
           );
         });
-        await wish();
+        await intent();
         await reached;
         await Promise.all(victims.map(async (city) => city.kill()));
         for (const city of victims) city.start();
@@ -195,7 +195,7 @@ describeInLab('peerings', () => {
   describe('that are ended on one side', () => {
     /** With a pod on each virtual node. */
     async function inUse(): Promise<void> {
-      await wish();
+      await intent();
       await peered();
       for (const [city, peer] of pairs()) {
         const [node = ''] = (await city.made(peer.id))['virtualNodes'] ?? [];

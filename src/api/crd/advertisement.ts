@@ -3,7 +3,7 @@ import {
   advertisements,
   type AdvertisementSpec,
   type AdvertisementStatus,
-  type ServiceStanding,
+  type ProviderServiceStatus,
 } from '../advertisement.ts';
 import {
   AGE,
@@ -81,7 +81,7 @@ const services: Schema = {
       homeName: dnsLabel('Name of the home Service.'),
       reason,
       message,
-    } satisfies SchemaOf<ServiceStanding>,
+    } satisfies SchemaOf<ProviderServiceStatus>,
   },
 };
 

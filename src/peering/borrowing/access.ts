@@ -1,5 +1,4 @@
-import type { Random } from '../../lib/backoff.ts';
-import { Backoff } from '../../lib/backoff.ts';
+import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
@@ -52,7 +51,7 @@ export interface WantedAccess {
  * The way to each provider's API server: at its own address where that answers, else through streams beside the
  * link. What works stays until it fails.
  */
-export class AccessKeeper {
+export class AccessFinder {
   readonly #options: AccessOptions;
   readonly #entries = new Map<string, Entry>();
 

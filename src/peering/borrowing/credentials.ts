@@ -1,8 +1,7 @@
-import type { Random } from '../../lib/backoff.ts';
-import { Backoff } from '../../lib/backoff.ts';
+import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { PeerLinks } from '../ports.ts';
 import type { Credential } from '../protocol/documents.ts';
@@ -49,7 +48,7 @@ const MAX_LIFE_MS = 366 * 24 * 3_600_000;
  * Tokens of the providers, asked for over the link well before the last one ends. The last one is kept until a new
  * one is there. In memory only: the Secret holds what has to outlive us.
  */
-export class CredentialKeeper {
+export class CredentialRenewer {
   readonly #options: CredentialsOptions;
   readonly #entries = new Map<string, Entry>();
 

@@ -11,139 +11,146 @@ import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { draftContract } from '../contract.ts';
 import { judge } from '../policy/judge.ts';
-import type { Course, Facts, Heard, Verdict } from './facts.ts';
+import type { BorrowingFacts, OfferAssessment, ReceivedDocuments, Step } from './facts.ts';
 import { ending, restReport, waitReport } from './report.ts';
 
 /**
- * The next step with one provider, from all that is known of it. An Advertisement that is deleted, or that nobody wants any
- * more, comes first: what was made is taken down. Without an Advertisement the last offer becomes one. With it, its offer,
- * the provider's last word and our contract decide. A pure function: the time, too, is one of the facts.
+ * The next step with one provider, from all that is known of it. If the Advertisement is deleted, or nobody wants it any
+ * more, what was made is taken down. Without an Advertisement the last offer becomes one. With an Advertisement, its
+ * offer, the provider's last word and our contract decide. A pure function: the time, too, is one of the facts.
  */
-export function decide(facts: Facts): Course {
-  const { wish, heard, advertisement, hasBelongings } = facts;
+export function decide(facts: BorrowingFacts): Step {
+  const { intent, received, advertisement, hasBelongings } = facts;
   const isDeleted = advertisement?.metadata.deletionTimestamp !== undefined;
-  if (isDeleted || !wish.wanted) return unwanted(facts, isDeleted);
+  if (isDeleted || !intent.wanted) return unwanted(facts, isDeleted);
   if (advertisement !== undefined) return withAdvertisement(facts, advertisement);
   if (hasBelongings) {
     const report = ending('its Advertisement is gone');
     return { kind: 'end', report, forget: true, revoked: false };
   }
   const report = restReport(facts);
-  return heard.offer == null || report.phase === 'Denied' ? { kind: 'rest', report } : { kind: 'keep' };
+  return received.offer == null || report.phase === 'Denied' ? { kind: 'rest', report } : { kind: 'keep' };
 }
 
-function unwanted(facts: Facts, isDeleted: boolean): Course {
-  const { wish, advertisement, hasBelongings } = facts;
+function unwanted(facts: BorrowingFacts, isDeleted: boolean): Step {
+  const { intent, advertisement, hasBelongings } = facts;
   if (advertisement === undefined && !hasBelongings) return { kind: 'rest', report: restReport(facts) };
   const contract = advertisement?.status?.contract;
-  const why = isDeleted && wish.wanted ? 'the Advertisement is being deleted' : 'not wanted any more';
+  const why = isDeleted && intent.wanted ? 'the Advertisement is being deleted' : 'not wanted any more';
   const revoked = isRevoked(facts, contract);
   return { kind: 'end', report: ending(why), ...(contract && { contract }), forget: true, revoked };
 }
 
-function withAdvertisement(facts: Facts, { spec, status = {} }: Advertisement): Course {
-  const { nowMs, wish, heard, hasBelongings } = facts;
-  if (heard.offer != null && heard.offer.signature !== spec.signature) {
+function withAdvertisement(facts: BorrowingFacts, { spec, status = {} }: Advertisement): Step {
+  const { nowMs, intent, received, hasBelongings } = facts;
+  if (received.offer != null && received.offer.signature !== spec.signature) {
     return { kind: 'keep' };
   }
-  const verdict = verdictOf(spec, { nowMs, withdrawn: heard.offer === null, policy: wish.policy });
+  const assessment = assessOffer(spec, { nowMs, withdrawn: received.offer === null, policy: intent.policy });
   const { contract } = status;
-  if (spec.approval === 'Denied') return endOrRest(facts, verdict, { ...(contract && { contract }) });
+  if (spec.approval === 'Denied') return endOrRest(facts, assessment, { ...(contract && { contract }) });
   // What the provider has ended is forgotten first, so that a restart does not take it for valid.
-  if (isRevoked(facts, contract)) return endOrRest(facts, verdict, { revoked: true });
+  if (isRevoked(facts, contract)) return endOrRest(facts, assessment, { revoked: true });
   const terms = readContract(contract);
   if (contract !== undefined && terms !== undefined && !isOver(facts, spec.offer, terms)) {
-    return underContract(facts, { offer: spec.offer, verdict, contract, terms });
+    return underContract(facts, { offer: spec.offer, assessment, contract, terms });
   }
-  if (hasBelongings) return endOrRest(facts, verdict, {});
-  if (verdict.resources === undefined) return { kind: 'rest', report: restReport(facts, verdict), verdict };
-  return sign(facts, spec.offer, verdict, verdict.resources);
+  if (hasBelongings) return endOrRest(facts, assessment, {});
+  if (assessment.resources === undefined)
+    return { kind: 'rest', report: restReport(facts, assessment), assessment };
+  return sign(facts, spec.offer, assessment, assessment.resources);
 }
 
 interface Agreed {
   offer: Offer;
-  verdict: Verdict;
+  assessment: OfferAssessment;
   contract: SignedContract;
   terms: Contract;
 }
 
-function underContract(facts: Facts, { offer, verdict, contract, terms }: Agreed): Course {
-  const { hasBelongings, proved, heard } = facts;
+function underContract(facts: BorrowingFacts, { offer, assessment, contract, terms }: Agreed): Step {
+  const { hasBelongings, proved, received } = facts;
   const isSigned = contract.providerSignature !== undefined;
-  if (verdict.resources !== undefined) {
-    const draft = draftContract(offer, verdict.resources, facts.nowMs);
-    if (isOtherwise(draft, terms) || (draft.generation !== terms.generation && isAmiss(heard, contract))) {
-      return sign(facts, offer, verdict, verdict.resources);
+  if (assessment.resources !== undefined) {
+    const draft = draftContract(offer, assessment.resources, facts.nowMs);
+    if (differs(draft, terms) || (draft.generation !== terms.generation && isNotHeld(received, contract))) {
+      return sign(facts, offer, assessment, assessment.resources);
     }
   }
   const signed: SignedContract =
     !isSigned && proved?.text === contract.text
       ? { ...contract, providerSignature: proved.signature }
       : contract;
-  const closed = verdict.closes === undefined ? {} : { closed: verdict.message };
+  const closed = assessment.closes === undefined ? {} : { closed: assessment.message };
   if (signed.providerSignature !== undefined)
-    return { kind: 'use', verdict, contract: signed, terms, ...closed };
-  if (hasBelongings) return { kind: 'use', verdict, contract, ...closed };
-  // Nobody has signed it but we, and by now we would not.
-  if (verdict.resources === undefined) return { kind: 'rest', report: restReport(facts, verdict), verdict };
+    return { kind: 'use', assessment, contract: signed, terms, ...closed };
+  if (hasBelongings) return { kind: 'use', assessment, contract, ...closed };
+  // Only we have signed it, and we would not sign it any more.
+  if (assessment.resources === undefined)
+    return { kind: 'rest', report: restReport(facts, assessment), assessment };
   const report = waitReport('the provider has not signed the contract yet');
-  return { kind: 'rest', report, verdict, contract };
+  return { kind: 'rest', report, assessment, contract };
 }
 
-function sign({ nowMs }: Facts, offer: Offer, verdict: Verdict, resources: ResourceList): Course {
-  return { kind: 'sign', verdict, contract: draftContract(offer, resources, nowMs) };
+function sign(
+  { nowMs }: BorrowingFacts,
+  offer: Offer,
+  assessment: OfferAssessment,
+  resources: ResourceList,
+): Step {
+  return { kind: 'sign', assessment, contract: draftContract(offer, resources, nowMs) };
 }
 
-/** Taken down while there is something to take down; then only the Advertisement stays, and says why. */
+/** While there is something to take down, it is taken down. Then only the Advertisement stays, and says why. */
 function endOrRest(
-  facts: Facts,
-  verdict: Verdict,
+  facts: BorrowingFacts,
+  assessment: OfferAssessment,
   how: { contract?: SignedContract; revoked?: boolean },
-): Course {
+): Step {
   const { contract, revoked = false } = how;
-  if (!facts.hasBelongings) return { kind: 'rest', report: restReport(facts, verdict), verdict };
-  const report = ending(revoked ? 'the provider has ended it' : verdict.message);
-  return { kind: 'end', report, verdict, ...(contract && { contract }), forget: false, revoked };
+  if (!facts.hasBelongings) return { kind: 'rest', report: restReport(facts, assessment), assessment };
+  const report = ending(revoked ? 'the provider has ended it' : assessment.message);
+  return { kind: 'end', report, assessment, ...(contract && { contract }), forget: false, revoked };
 }
 
 /** The provider has said no, or that what we hold is over. */
 function isRevoked(
-  { heard: { grant }, advertisement }: Facts,
+  { received: { grant }, advertisement }: BorrowingFacts,
   contract: SignedContract | undefined,
 ): boolean {
   if (grant?.state === 'Denied') return true;
   if (grant?.state !== 'Ended') return false;
   const ended = grant.contract?.text;
-  // What ended may be an earlier contract than ours, or than the one that today's offer invites to.
+  // What ended may be an earlier contract than ours, or an earlier one than the current offer leads to.
   if (contract !== undefined) return ended === undefined || ended === contract.text;
   const generation = advertisement?.spec.offer.generation ?? 0;
   return ended === undefined || !((readText(ended)?.generation ?? generation) < generation);
 }
 
-/** The provider does not hold our contract as Active, and has said so on this link. */
-function isAmiss({ grant }: Heard, contract: SignedContract): boolean {
+/** The provider has said on this link that our contract is not the one that is Active there. */
+function isNotHeld({ grant }: ReceivedDocuments, contract: SignedContract): boolean {
   if (contract.providerSignature === undefined) return true;
   if (grant === undefined) return false;
   return grant?.state !== 'Active' || grant.contract?.text !== contract.text;
 }
 
-/** Differs in what matters to somebody: a renewal of the offer alone needs no new contract. */
-function isOtherwise(draft: Contract, terms: Contract): boolean {
+/** Whether they differ in what matters to somebody: a renewal of the offer alone needs no new contract. */
+function differs(draft: Contract, terms: Contract): boolean {
   const { generation: _draftGeneration, issued: _draftIssued, ...wanted } = draft;
   const { generation: _generation, issued: _issued, ...agreed } = terms;
   return !deepEqual(wanted, agreed);
 }
 
 /**
- * A provider keeps the pods of a silent home for `keepForSeconds`, and a home keeps the nodes of a silent provider as
- * long: from the end of its last offer on. One that is linked is not silent: whatever is wrong then (a clock that was
- * set, say), it would tell us that it has ended.
+ * A provider keeps the pods of a silent home for `keepForSeconds`, and a home keeps the nodes of a silent provider for
+ * as long, from the end of its last offer on. One that is linked is not silent: whatever is wrong then (a clock that was
+ * set, say), it would tell us when the contract has ended.
  */
-function isOver({ isLinked, nowMs }: Facts, offer: Offer, { keepForSeconds }: Contract): boolean {
+function isOver({ isLinked, nowMs }: BorrowingFacts, offer: Offer, { keepForSeconds }: Contract): boolean {
   return !isLinked && isExpired(offer, nowMs - keepForSeconds * 1000);
 }
 
-/** Ours, from the Advertisement's status; undefined where somebody has spoiled it. */
+/** Our contract, from the Advertisement's status; undefined where somebody has damaged it. */
 export const readContract = (contract: SignedContract | undefined): Contract | undefined =>
   contract?.consumerSignature === undefined ? undefined : readText(contract.text);
 
@@ -166,11 +173,11 @@ interface OfferFacts {
 const isExpired = (offer: Offer, nowMs: number): boolean =>
   Date.parse(offer.expires) + CLOCK_SKEW_MS <= nowMs;
 
-/** By time, by a person's word, by policy, in this order. */
-function verdictOf(
+/** A person's refusal counts first, then time, then the policy. */
+function assessOffer(
   { offer, approval }: Pick<AdvertisementSpec, 'offer' | 'approval'>,
   { nowMs, withdrawn, policy }: OfferFacts,
-): Verdict {
+): OfferAssessment {
   if (approval === 'Denied') return refused('deniedHere', 'denied by a person here');
   if (withdrawn) {
     const message = 'the provider has withdrawn its offer';
@@ -199,24 +206,24 @@ function verdictOf(
   return { ...accepted(judged.resources, `accepted by policy ${by.policy}`), ...by };
 }
 
-/** It was asked for all the same, so a person has said `outgoing: Enabled`: that is a decision, and sets no bounds. */
-const withoutPolicy = (offer: Offer): Verdict =>
+/** It was asked without a policy, so a person has set `outgoing: Enabled`: that is a decision, and it sets no bounds. */
+const withoutPolicy = (offer: Offer): OfferAssessment =>
   accepted(offer.resources, 'a person wants this provider, and no AcceptancePolicy sets bounds');
 
 type ReasonKey = keyof typeof ADVERTISEMENT_REASONS;
 
-const accepted = (resources: ResourceList, message: string): Verdict => ({
+const accepted = (resources: ResourceList, message: string): OfferAssessment => ({
   decision: 'Accepted',
   reason: ADVERTISEMENT_REASONS.ok,
   message,
   resources,
 });
-const refused = (reason: ReasonKey, message: string): Verdict => ({
+const refused = (reason: ReasonKey, message: string): OfferAssessment => ({
   decision: 'Refused',
   reason: ADVERTISEMENT_REASONS[reason],
   message,
 });
-const pending = (reason: ReasonKey, message: string): Verdict => ({
+const pending = (reason: ReasonKey, message: string): OfferAssessment => ({
   decision: 'Pending',
   reason: ADVERTISEMENT_REASONS[reason],
   message,

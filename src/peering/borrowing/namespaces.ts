@@ -5,24 +5,29 @@ import type { NamespaceMapping, VirtualNode } from '../../api/virtual-node.ts';
 import type { Documents, WithheldNamespace } from '../protocol/documents.ts';
 import { FORBIDDEN_KEYS } from '../protocol/validate.ts';
 import { readContract } from './decide.ts';
-import { type BorrowingWish, type Facts, type WantedNamespaces } from './facts.ts';
+import type { BorrowingFacts, BorrowingIntent, DesiredNamespaces } from './facts.ts';
 
-interface WantedSources {
-  wish: BorrowingWish;
+interface DesiredSources {
+  intent: BorrowingIntent;
   offloaded: readonly OffloadedNamespace[];
   /** Whether that namespace exists here and may leave the cluster. */
   mayOffload: (namespace: string) => boolean;
-  /** What runs over there already: of too many these come first. */
+  /** What runs over there already: where there are too many, these come first. */
   agreed: readonly NamespaceOffer[];
 }
 
 /** Whether people name it, whatever NamespaceOffloadings say. */
-export const isNamed = ({ policy, namespaces }: BorrowingWish, homeNamespace: string): boolean =>
+export const isNamed = ({ policy, namespaces }: BorrowingIntent, homeNamespace: string): boolean =>
   namespaces.includes(homeNamespace) || (policy?.spec.namespaces ?? []).includes(homeNamespace);
 
-/** What people have named here; what a provider maps beyond these is not used. Pure. */
-export function wantedNamespaces({ wish, offloaded, mayOffload, agreed }: WantedSources): WantedNamespaces {
-  const { policy, namespaces } = wish;
+/** What people have named here. Whatever a provider maps beyond these is not used. Pure. */
+export function desiredNamespaces({
+  intent,
+  offloaded,
+  mayOffload,
+  agreed,
+}: DesiredSources): DesiredNamespaces {
+  const { policy, namespaces } = intent;
   const asked = new Set([
     ...(policy?.spec.namespaces ?? []),
     ...namespaces,
@@ -42,32 +47,32 @@ export function wantedNamespaces({ wish, offloaded, mayOffload, agreed }: Wanted
 }
 
 /**
- * The provider's mapping, cut down to what we want, under the name that we want. It comes from a peer: a namespace that
- * nobody here has named must not leave the cluster because a peer has named it; and one that asks for a certain name
- * gets that or none, also from a provider that knows nothing of names.
+ * The provider's mapping, cut down to what we want, under the names that we want. It comes from a peer: a namespace that
+ * nobody here has named must not leave the cluster because a peer has named it. One that asks for a certain name gets
+ * this name or none, even from a provider that knows nothing of such names.
  */
 export function usedNamespaces(
   offered: readonly NamespaceOffer[],
-  wanted: WantedNamespaces,
+  desired: DesiredNamespaces,
 ): NamespaceOffer[] {
-  const names = new Set(wanted.names);
+  const names = new Set(desired.names);
   return offered.filter(
     ({ homeNamespace, tenantNamespace }) =>
       names.has(homeNamespace) &&
-      (remoteNameOf(wanted, homeNamespace) ?? tenantNamespace) === tenantNamespace,
+      (remoteNameOf(desired, homeNamespace) ?? tenantNamespace) === tenantNamespace,
   );
 }
 
-const remoteNameOf = (wanted: WantedNamespaces, homeNamespace: string): string | undefined =>
-  wanted.offloaded.get(homeNamespace)?.remoteName;
+const remoteNameOf = (desired: DesiredNamespaces, homeNamespace: string): string | undefined =>
+  desired.offloaded.get(homeNamespace)?.remoteName;
 
-/** As a VirtualNode names them, with the rules for their objects. */
+/** As a VirtualNode holds them, with the rules for their objects. */
 export const mappingsOf = (
   used: readonly NamespaceOffer[],
-  { offloaded }: WantedNamespaces,
+  { offloaded }: DesiredNamespaces,
 ): NamespaceMapping[] =>
   used.map(({ homeNamespace, tenantNamespace }) => {
-    // As the API server stores them; else they would differ for ever.
+    // With the default that the API server fills in; otherwise they would always differ.
     const rules = (offloaded.get(homeNamespace)?.reflection ?? []).map(({ group = '', ...rule }) => ({
       group,
       ...rule,
@@ -75,7 +80,7 @@ export const mappingsOf = (
     return { homeNamespace, tenantNamespace, ...(rules.length > 0 && { reflection: rules }) };
   });
 
-/** What the agents look after: asked of them, or not yet given up. */
+/** What the agents look after: what they are asked for, and what they have not given up yet. */
 const heldBy = (virtualNodes: readonly VirtualNode[]): NamespaceMapping[] =>
   virtualNodes.flatMap(({ spec, status }) => [...(spec.namespaces ?? []), ...(status?.namespaces ?? [])]);
 
@@ -86,56 +91,53 @@ interface AskedNamespaces {
 }
 
 /**
- * A namespace that is no longer wanted is asked for until no agent holds it, so that what runs there is ended while we
- * still may. For the same reason another name is asked for only when the old one is given up.
+ * A namespace that is no longer wanted is asked for until no agent holds it, so that what runs there can be ended while
+ * we still have access. For the same reason a new name is asked for only after the old one was given up.
  */
 export function askedNamespaces(
-  wanted: WantedNamespaces,
+  desired: DesiredNamespaces,
   agreed: readonly NamespaceOffer[],
   virtualNodes: readonly VirtualNode[],
 ): AskedNamespaces {
   const held = heldBy(virtualNodes);
   const leaving = agreed
     .map(({ homeNamespace }) => homeNamespace)
-    .filter((name) => !wanted.names.includes(name) && held.some((one) => one.homeNamespace === name));
+    .filter((name) => !desired.names.includes(name) && held.some((one) => one.homeNamespace === name));
   const isElsewhere = (homeNamespace: string, remoteName: string): boolean =>
     held.some((one) => one.homeNamespace === homeNamespace && one.tenantNamespace !== remoteName);
-  const names = wanted.names.flatMap((name): [string, string][] => {
-    const remoteName = remoteNameOf(wanted, name);
-    // A key that no peer reads (protocol/validate.ts); without the word the name cannot be had, and is not used.
+  const names = desired.names.flatMap((name): [string, string][] => {
+    const remoteName = remoteNameOf(desired, name);
+    // No peer reads such a key (protocol/validate.ts): the name cannot be asked for, so the namespace is not used.
     const isUnsayable = FORBIDDEN_KEYS.has(name);
     return remoteName === undefined || isUnsayable || isElsewhere(name, remoteName)
       ? []
       : [[name, remoteName]];
   });
   return {
-    namespaces: [...wanted.names, ...leaving].toSorted(),
+    namespaces: [...desired.names, ...leaving].toSorted(),
     ...(names.length > 0 && { names: Object.fromEntries(names) }),
   };
 }
 
-interface RequestContext {
-  /** Of this cluster. */
-  clusterName: string;
-  /** Those that were made because of this provider. */
-  virtualNodes: readonly VirtualNode[];
-}
-
 /**
- * What we say to a provider. A request stays until nothing of it is left here, so that the agent can end what runs
- * over there; then it is withdrawn, and the provider cleans up.
+ * What we say to a provider. A request stays until nothing that was made for it is left here, so that the agent can end
+ * what runs over there. Then it is withdrawn, and the provider cleans up.
+ *
+ * @param clusterName of this cluster
+ * @param virtualNodes those that were made because of this provider
  */
 export function documentsOf(
-  facts: Facts,
-  { clusterName, virtualNodes }: RequestContext,
+  facts: BorrowingFacts,
+  clusterName: string,
+  virtualNodes: readonly VirtualNode[],
 ): Pick<Documents, 'request' | 'acceptance'> {
-  const { wish, advertisement, hasBelongings, wanted } = facts;
-  const isWanted = wish.wanted && advertisement?.metadata.deletionTimestamp === undefined;
+  const { intent, advertisement, hasBelongings, desired } = facts;
+  const isWanted = intent.wanted && advertisement?.metadata.deletionTimestamp === undefined;
   if (!isWanted && !hasBelongings) return {};
   const contract = advertisement?.status?.contract;
   const agreed = readContract(contract)?.namespaces ?? [];
   const asked = isWanted
-    ? askedNamespaces(wanted, agreed, virtualNodes)
+    ? askedNamespaces(desired, agreed, virtualNodes)
     : { namespaces: agreed.map(({ homeNamespace }) => homeNamespace).toSorted() };
   const { consumerSignature: signature, text = '' } = contract ?? {};
   return {
@@ -144,22 +146,19 @@ export function documentsOf(
   };
 }
 
-/** One-time, and worth something to whoever reads it: said only until it has done its work. */
-function joinToken({ wish, heard, advertisement }: Facts): { joinToken?: string } {
-  const isDecided = heard.offer != null || advertisement?.status?.contract !== undefined;
-  return wish.joinToken === undefined || isDecided ? {} : { joinToken: wish.joinToken };
+/** It can be used once, by whoever reads it: it is sent only until it has done its work. */
+function joinToken({ intent, received, advertisement }: BorrowingFacts): { joinToken?: string } {
+  const isDecided = received.offer != null || advertisement?.status?.contract !== undefined;
+  return intent.joinToken === undefined || isDecided ? {} : { joinToken: intent.joinToken };
 }
 
-/**
- * Where a home namespace stands with a provider. Undefined: nothing is known of it yet, or it is neither wanted nor
- * there. Pure.
- */
-export function standingOf(
-  facts: Facts,
+/** Undefined: nothing is known of the namespace yet, or it is neither wanted nor over there. Pure. */
+export function mappingStateOf(
+  facts: BorrowingFacts,
   homeNamespace: string,
   virtualNodes: readonly VirtualNode[],
 ): NamespaceMappingState | undefined {
-  const { advertisement, wanted } = facts;
+  const { advertisement, desired } = facts;
   const agreed = readContract(advertisement?.status?.contract)?.namespaces ?? [];
   const tenantNamespace = agreed.find((one) => one.homeNamespace === homeNamespace)?.tenantNamespace;
   const isMapped = virtualNodes.some(({ spec }) =>
@@ -167,14 +166,14 @@ export function standingOf(
       (one) => one.homeNamespace === homeNamespace && one.tenantNamespace === tenantNamespace,
     ),
   );
-  const remoteName = remoteNameOf(wanted, homeNamespace);
+  const remoteName = remoteNameOf(desired, homeNamespace);
   if (tenantNamespace !== undefined && isMapped && (remoteName ?? tenantNamespace) === tenantNamespace) {
     return { state: 'Mapped', tenantNamespace };
   }
-  if (!wanted.names.includes(homeNamespace)) return undefined;
-  const word = saidOf(facts, homeNamespace) ?? misnamed(facts, homeNamespace, remoteName);
-  if (word === undefined) return undefined;
-  const { reason, message = MESSAGES[reason] } = word;
+  if (!desired.names.includes(homeNamespace)) return undefined;
+  const withheld = saidOf(facts, homeNamespace) ?? misnamed(facts, homeNamespace, remoteName);
+  if (withheld === undefined) return undefined;
+  const { reason, message = MESSAGES[reason] } = withheld;
   return { state: 'Withheld', reason, message };
 }
 
@@ -183,16 +182,19 @@ const MESSAGES: Readonly<Record<WithheldNamespace['reason'], string>> = {
   NamingNotAllowed: 'the provider chooses names itself',
 };
 
-/** In the provider's own words, which people look for over there. */
-function saidOf({ heard: { grant } }: Facts, homeNamespace: string): WithheldNamespace | undefined {
+/** What the provider says, in its own words: people look for them over there. */
+function saidOf(
+  { received: { grant } }: BorrowingFacts,
+  homeNamespace: string,
+): WithheldNamespace | undefined {
   const said = grant?.withheld?.find((one) => one.homeNamespace === homeNamespace);
   if (said?.message === undefined) return said;
   return { ...said, message: `the provider says: ${said.message}` };
 }
 
-/** It has a tenant, but not under the name that was asked for; a provider may know nothing of such wishes. */
+/** It has a tenant, but not under the name that was asked for: a provider may know nothing of such wishes. */
 function misnamed(
-  { advertisement }: Facts,
+  { advertisement }: BorrowingFacts,
   homeNamespace: string,
   remoteName: string | undefined,
 ): WithheldNamespace | undefined {
@@ -203,17 +205,17 @@ function misnamed(
   return { homeNamespace, reason: 'NamingNotAllowed', message };
 }
 
-/** Of every namespace that anything can be said of, by name. */
-export function standingsOf(
-  facts: Facts,
+/** By name, for each namespace of which something can be said. */
+export function mappingStatesOf(
+  facts: BorrowingFacts,
   virtualNodes: readonly VirtualNode[],
 ): ReadonlyMap<string, NamespaceMappingState> {
   const agreed = readContract(facts.advertisement?.status?.contract)?.namespaces ?? [];
-  const names = new Set([...facts.wanted.names, ...agreed.map(({ homeNamespace }) => homeNamespace)]);
+  const names = new Set([...facts.desired.names, ...agreed.map(({ homeNamespace }) => homeNamespace)]);
   return new Map(
     [...names].flatMap((name): [string, NamespaceMappingState][] => {
-      const standing = standingOf(facts, name, virtualNodes);
-      return standing === undefined ? [] : [[name, standing]];
+      const state = mappingStateOf(facts, name, virtualNodes);
+      return state === undefined ? [] : [[name, state]];
     }),
   );
 }

@@ -11,7 +11,7 @@ import { replaceIfDiffers } from '../../kube/write.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
 import type { BorrowingCaches } from './caches.ts';
-import type { Work } from './facts.ts';
+import type { ActiveProvider } from './facts.ts';
 import {
   clusterLabel,
   ingressClassesOf,
@@ -25,7 +25,7 @@ import { mappingsOf, usedNamespaces } from './namespaces.ts';
 import { secretName } from './secret.ts';
 import type { NodesState } from './status.ts';
 import type { Teardown } from './teardown.ts';
-import { draftVirtualNode, isOf, type WantedVirtualNode, wantedVirtualNode } from './virtual-node.ts';
+import { type DesiredVirtualNode, draftVirtualNode, isOf, updatedVirtualNode } from './virtual-node.ts';
 
 export interface NodeSetupOptions {
   client: KubeClient;
@@ -35,12 +35,12 @@ export interface NodeSetupOptions {
   homeApiServer?: HomeApiServer;
 }
 
-/** As the kind VirtualNode takes them; one that it does not take must not hold up the rest. */
+/** The form that the kind VirtualNode takes. A feature of another form is left out, so that the rest is written. */
 const FEATURE = /^[A-Z][A-Za-z0-9]*(\/[A-Z][A-Za-z0-9]*)*$/u;
 
 export type NamedPlan = VirtualNodePlan & { name: string };
 
-/** The VirtualNodes of one provider: as many and as large as was agreed on. */
+/** Makes the VirtualNodes of one provider: as many and as large as was agreed on. */
 export class NodeSetup {
   readonly #options: NodeSetupOptions;
 
@@ -49,27 +49,29 @@ export class NodeSetup {
   }
 
   /** Undefined while a newer contract waits for the provider: then nothing is changed. */
-  plans({ course, facts, advertisement }: Work): NamedPlan[] | undefined {
+  plans({ step, facts, advertisement }: ActiveProvider): NamedPlan[] | undefined {
     const base = advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME];
-    if (course.terms === undefined || base === undefined) return undefined;
-    const { shape, maxNodes } = facts.wish.policy?.spec ?? {};
-    const plans = virtualNodePlans(advertisement.spec.offer, course.terms.resources, shape, maxNodes);
+    if (step.terms === undefined || base === undefined) return undefined;
+    const { shape, maxNodes } = facts.intent.policy?.spec ?? {};
+    const plans = virtualNodePlans(advertisement.spec.offer, step.terms.resources, shape, maxNodes);
     return plans.map((plan) => ({ ...plan, name: nodeNameOf(base, plan.suffix) }));
   }
 
-  /** Makes them as planned. Returns after how many milliseconds to look again at those that go. */
-  async apply(work: Work, plans: readonly NamedPlan[]): Promise<number | undefined> {
-    for (const plan of plans) await this.#applyOne(work, plan);
-    return this.#removeSurplus(work, new Set(plans.map(({ name }) => name)));
+  /** Makes them as planned. Returns the milliseconds after which to look again at those that go. */
+  async apply(provider: ActiveProvider, plans: readonly NamedPlan[]): Promise<number | undefined> {
+    for (const plan of plans) await this.#applyOne(provider, plan);
+    return this.#removeSurplus(provider, new Set(plans.map(({ name }) => name)));
   }
 
-  state({ clusterID }: Work, wanted: readonly string[]): NodesState {
+  state({ clusterID }: ActiveProvider, wanted: readonly string[]): NodesState {
     const { virtualNodes: cache } = this.#options.caches;
     const found = wanted.flatMap((name) => cache.get(name) ?? []).filter((node) => isOf(node, clusterID));
-    const sleeper = found.find((node) => !isReady(node));
-    const why = sleeper?.status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
+    const notReady = found.find((node) => !isReady(node));
+    const why = notReady?.status?.conditions?.find(({ type }) => type === VIRTUAL_NODE_CONDITIONS.ready);
     const shown =
-      sleeper === undefined ? '' : `; ${sleeper.metadata.name}: ${why?.message ?? 'no agent has spoken yet'}`;
+      notReady === undefined
+        ? ''
+        : `; ${notReady.metadata.name}: ${why?.message ?? 'no agent has spoken yet'}`;
     return {
       complete: wanted.length > 0 && found.length === wanted.length,
       ready: found.filter(isReady).length,
@@ -77,25 +79,25 @@ export class NodeSetup {
     };
   }
 
-  async #applyOne(work: Work, plan: NamedPlan): Promise<void> {
+  async #applyOne(provider: ActiveProvider, plan: NamedPlan): Promise<void> {
     const { client, caches } = this.#options;
-    const { clusterID, signal } = work;
-    const wanted = this.#wanted(work, plan);
+    const { clusterID, signal } = provider;
+    const wanted = this.#wanted(provider, plan);
     const current = caches.virtualNodes.get(plan.name);
     if (current === undefined || !isOf(current, clusterID)) {
-      await this.#create(work, wanted);
+      await this.#create(provider, wanted);
     } else if (current.metadata.deletionTimestamp === undefined) {
-      const desired = wantedVirtualNode(current, wanted);
+      const desired = updatedVirtualNode(current, wanted);
       await replaceIfDiffers(client, virtualNodes, current, { desired, signal });
     }
   }
 
-  #wanted({ clusterID, course, facts, advertisement }: Work, plan: NamedPlan): WantedVirtualNode {
+  #wanted({ clusterID, step, facts, advertisement }: ActiveProvider, plan: NamedPlan): DesiredVirtualNode {
     const { systemNamespace, homeApiServer } = this.#options;
-    const { wish, wanted } = facts;
+    const { intent, desired } = facts;
     const { clusterName, offer } = advertisement.spec;
     const base = advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME];
-    const { nodeLabels, ingressClasses, storageClasses } = wish.policy?.spec ?? {};
+    const { nodeLabels, ingressClasses, storageClasses } = intent.policy?.spec ?? {};
     const { name, resources, labels, declaredFeatures } = plan;
     return {
       name,
@@ -103,22 +105,22 @@ export class NodeSetup {
       kubeconfigSecretRef: { namespace: systemNamespace, name: secretName(clusterID) },
       resources,
       labels: { ...labels, [LABEL_CLUSTER]: clusterLabel(clusterName, clusterID, base), ...nodeLabels },
-      namespaces: mappingsOf(usedNamespaces(course.terms?.namespaces ?? [], wanted), wanted),
+      namespaces: mappingsOf(usedNamespaces(step.terms?.namespaces ?? [], desired), desired),
       ingressClasses: ingressClassesOf(ingressClasses, offer.classes.ingress),
       storageClasses: storageClassesOf(storageClasses),
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
-      closed: course.closed !== undefined,
+      closed: step.closed !== undefined,
       ...(homeApiServer !== undefined && { homeApiServer }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),
     };
   }
 
-  async #create({ clusterID, ours, signal }: Work, wanted: WantedVirtualNode): Promise<void> {
+  async #create({ clusterID, ours, signal }: ActiveProvider, wanted: DesiredVirtualNode): Promise<void> {
     const { client } = this.#options;
     const { name } = wanted;
     const kind = await whoHas(this.#options, { name, clusterID }, signal);
     if (kind !== undefined) {
-      // Nothing is bound to the name yet: another one will do.
+      // No pod is bound to the name yet: another one can be chosen.
       if (ours.length === 0) await recordName(client, clusterID, null, signal);
       throw new TributaryError('AlreadyExists', `${kind} ${name} is not of this peering, and has the name`);
     }
@@ -131,11 +133,11 @@ export class NodeSetup {
   }
 
   /**
-   * Those that no plan asks for any more. What runs there was agreed on, and a node that lends no more (cordoned, say)
-   * still runs it: they take nothing new, and go when they are empty.
+   * Removes those that no plan asks for any more. What runs there was agreed on, and a node that lends no more (one that
+   * is cordoned, say) still runs it: so they take nothing new, and are removed when they are empty.
    */
-  async #removeSurplus(work: Work, wanted: ReadonlySet<string>): Promise<number | undefined> {
-    const { ours, clusterID, advertisement, signal } = work;
+  async #removeSurplus(provider: ActiveProvider, wanted: ReadonlySet<string>): Promise<number | undefined> {
+    const { ours, clusterID, advertisement, signal } = provider;
     const { caches, teardown } = this.#options;
     const waits: number[] = [];
     for (const one of ours.filter(({ metadata }) => !wanted.has(metadata.name))) {

@@ -12,11 +12,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import { contractText, signContract } from '../contract.ts';
 import type { OwnIdentity } from '../ports.ts';
-import type { AccessKeeper } from './access.ts';
+import type { AccessFinder } from './access.ts';
 import type { BorrowingCaches } from './caches.ts';
-import type { CredentialKeeper } from './credentials.ts';
+import type { CredentialRenewer } from './credentials.ts';
 import { decide } from './decide.ts';
-import type { Course, Facts, Work } from './facts.ts';
+import type { ActiveProvider, BorrowingFacts, Step } from './facts.ts';
 import { chooseName, recordName } from './names.ts';
 import type { Again, AgentSetup, Setup } from './setup.ts';
 import { forgeStatus, newsOf, type Progress, type StatusInputs } from './status.ts';
@@ -27,14 +27,14 @@ export interface ReconcilerOptions {
   client: KubeClient;
   caches: BorrowingCaches;
   identity: OwnIdentity;
-  facts: (clusterID: string) => Facts;
+  facts: (clusterID: string) => BorrowingFacts;
   /** How a provider calls itself, as far as is known. */
   clusterNameOf: (clusterID: string) => string | undefined;
   setup: Setup;
   teardown: Teardown;
   agents: AgentSetup;
-  access: AccessKeeper;
-  credentials: CredentialKeeper;
+  access: AccessFinder;
+  credentials: CredentialRenewer;
   events: EventRecorder;
   clock: Clock;
 }
@@ -46,7 +46,7 @@ const CACHE_LAG_MS = 1000;
 /** Of objects that were listed, the API server leaves this out. */
 const KIND = { apiVersion: API_VERSION, kind: 'Advertisement' };
 
-/** Makes the world right for one provider: one course, whose every write may be the last one. */
+/** Makes the world right for one provider: one step, whose every write may be the last one. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
 
@@ -57,36 +57,36 @@ export class Reconciler {
   async reconcile(clusterID: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { facts: gather, client } = this.#options;
     const facts = gather(clusterID);
-    const course = decide(facts);
+    const step = decide(facts);
     const { advertisement } = facts;
     if (advertisement !== undefined) {
       const how = { finalizer: FINALIZER_PEERING, signal };
       const held = await addFinalizer(client, advertisements, advertisement, how);
       if (held !== advertisement) return {};
     }
-    if (course.kind === 'use') return this.#use(clusterID, course, facts, signal);
-    if (course.kind === 'end') return this.#end(clusterID, course, facts, signal);
-    if (course.kind === 'keep') await this.#keep(clusterID, facts, signal);
-    else if (course.kind === 'sign') await this.#sign(course, facts, signal);
-    else await this.#rest(clusterID, course, facts, signal);
+    if (step.kind === 'use') return this.#use(clusterID, step, facts, signal);
+    if (step.kind === 'end') return this.#end(clusterID, step, facts, signal);
+    if (step.kind === 'keep') await this.#keep(clusterID, facts, signal);
+    else if (step.kind === 'sign') await this.#sign(step, facts, signal);
+    else await this.#rest(clusterID, step, facts, signal);
     return advertisement === undefined ? {} : { requeueAfterMs: LOOK_AGAIN_MS };
   }
 
   /** Kept first; that it is kept lets it be said. */
   async #sign(
-    { contract: terms, verdict }: Extract<Course, { kind: 'sign' }>,
-    facts: Facts,
+    { contract: terms, assessment }: Extract<Step, { kind: 'sign' }>,
+    facts: BorrowingFacts,
     signal: AbortSignal,
   ): Promise<void> {
     const text = contractText(terms);
     const contract = { text, consumerSignature: signContract(this.#options.identity, text) };
-    await this.#write(facts, { verdict, contract, goesOn: true }, signal);
+    await this.#write(facts, { assessment, contract, goesOn: true }, signal);
   }
 
   async #rest(
     clusterID: string,
-    { verdict, contract }: Extract<Course, { kind: 'rest' }>,
-    facts: Facts,
+    { assessment, contract }: Extract<Step, { kind: 'rest' }>,
+    facts: BorrowingFacts,
     signal: AbortSignal,
   ): Promise<void> {
     const { credentials, access } = this.#options;
@@ -94,16 +94,20 @@ export class Reconciler {
       credentials.drop(clusterID);
       await access.drop(clusterID);
     }
-    await this.#write(facts, { verdict, contract }, signal);
+    await this.#write(facts, { assessment, contract }, signal);
   }
 
   /** The offer as it was checked when it came; a person's word about the Advertisement stands. */
-  async #keep(clusterID: string, { heard, advertisement }: Facts, signal: AbortSignal): Promise<void> {
+  async #keep(
+    clusterID: string,
+    { received, advertisement }: BorrowingFacts,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { client } = this.#options;
-    if (heard.offer == null) return;
+    if (received.offer == null) return;
     const told = this.#options.clusterNameOf(clusterID);
     const clusterName = told !== undefined && isClusterName(told) ? told : undefined;
-    const { offer, signature } = heard.offer;
+    const { offer, signature } = received.offer;
     const spec = { clusterID, ...(clusterName !== undefined && { clusterName }), offer, signature };
     if (advertisement !== undefined) {
       const desired = { ...KIND, ...advertisement, spec: { ...advertisement.spec, ...spec } };
@@ -126,8 +130,8 @@ export class Reconciler {
 
   async #use(
     clusterID: string,
-    course: Extract<Course, { kind: 'use' }>,
-    facts: Facts,
+    step: Extract<Step, { kind: 'use' }>,
+    facts: BorrowingFacts,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { caches, client, setup, clock } = this.#options;
@@ -140,10 +144,10 @@ export class Reconciler {
       return {};
     }
     const ours = caches.virtualNodesOf(clusterID);
-    const work: Work = {
+    const work: ActiveProvider = {
       clusterID,
       facts,
-      course,
+      step,
       advertisement,
       ours,
       signal,
@@ -152,15 +156,15 @@ export class Reconciler {
     const tell = (progress: Progress, again: Again): void => {
       so = { progress, again };
     };
-    const { verdict, contract } = course;
+    const { assessment, contract } = step;
     try {
       await setup.run(work, tell);
     } catch (error) {
       const progress = hinderedBy(error, so.progress);
-      if (progress !== undefined) await this.#write(facts, { verdict, contract, progress }, signal);
+      if (progress !== undefined) await this.#write(facts, { assessment, contract, progress }, signal);
       throw error;
     }
-    await this.#write(facts, { verdict, contract, progress: so.progress }, signal);
+    await this.#write(facts, { assessment, contract, progress: so.progress }, signal);
     const { inMs = LOOK_AGAIN_MS, atMs = Infinity } = so.again;
     // A second late: the clock has to have passed it.
     return { requeueAfterMs: Math.min(inMs, LOOK_AGAIN_MS, Math.max(atMs - clock.now() + 1, 1000)) };
@@ -169,25 +173,25 @@ export class Reconciler {
   /** Everything that was made because of a provider, in the order in which nothing is lost sight of. */
   async #end(
     clusterID: string,
-    course: Extract<Course, { kind: 'end' }>,
-    facts: Facts,
+    step: Extract<Step, { kind: 'end' }>,
+    facts: BorrowingFacts,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const ours = this.#options.caches.virtualNodesOf(clusterID);
     const recorded = facts.advertisement?.status?.virtualNodes ?? [];
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
     const isLast = ours.length === 0 && facts.advertisement?.metadata.deletionTimestamp !== undefined;
-    const hasty = course.revoked || facts.wish.force === true;
+    const hasty = step.revoked || facts.intent.force === true;
     const draining = await this.#drain(ours, hasty, signal);
     // Nobody will read it.
-    if (!isLast) await this.#write(facts, this.#endingStatus(course, names, draining.message), signal);
+    if (!isLast) await this.#write(facts, this.#endingStatus(step, names, draining.message), signal);
     if (draining.error !== undefined) throw draining.error;
     if (draining.waitMs !== undefined) return { requeueAfterMs: draining.waitMs };
     const wait = await this.#takeDown(clusterID, names, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };
-    if (course.forget) await this.#forget(facts, signal);
+    if (step.forget) await this.#forget(facts, signal);
     // All that it names is gone for sure.
-    else await this.#write(facts, this.#endingStatus(course, []), signal);
+    else await this.#write(facts, this.#endingStatus(step, []), signal);
     return {};
   }
 
@@ -228,14 +232,14 @@ export class Reconciler {
   }
 
   #endingStatus(
-    { verdict, contract, report }: Extract<Course, { kind: 'end' }>,
+    { assessment, contract, report }: Extract<Step, { kind: 'end' }>,
     names: string[],
     draining?: string,
   ): Omit<StatusInputs, 'advertisement' | 'nowMs'> {
     const message = draining ?? report.message ?? '';
     const obstacle = { reason: ADVERTISEMENT_REASONS.ending, message };
     const nodes = { complete: false, ready: 0, message };
-    return { verdict, contract, progress: { names, nodes, obstacle } };
+    return { assessment, contract, progress: { names, nodes, obstacle } };
   }
 
   async #deleteSecret(clusterID: string, signal: AbortSignal): Promise<void> {
@@ -246,7 +250,7 @@ export class Reconciler {
     await client.delete(secrets, { name, namespace }, { uid, signal }).catch(ignoring('NotFound'));
   }
 
-  async #forget({ advertisement }: Facts, signal: AbortSignal): Promise<void> {
+  async #forget({ advertisement }: BorrowingFacts, signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
     if (advertisement === undefined) return;
     const { name, uid, deletionTimestamp } = advertisement.metadata;
@@ -259,7 +263,7 @@ export class Reconciler {
   }
 
   async #write(
-    { advertisement, nowMs }: Facts,
+    { advertisement, nowMs }: BorrowingFacts,
     inputs: Omit<StatusInputs, 'advertisement' | 'nowMs'>,
     signal: AbortSignal,
   ): Promise<void> {

@@ -2,7 +2,7 @@ import { ADVERTISEMENT_CONDITIONS, ADVERTISEMENT_REASONS } from '../../api/adver
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
 import type { GrantDocument } from '../protocol/documents.ts';
-import type { Course, Facts, Verdict } from './facts.ts';
+import type { BorrowingFacts, OfferAssessment, Step } from './facts.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
 const KNOWN = new Set<string>(Object.values(REASONS));
@@ -17,24 +17,27 @@ function known(reason: string | undefined, otherwise: string): string {
 const quoted = (message: string): string => `the provider says: ${message}`;
 
 /** Nothing of it is in place; what is waited for, and who has to act. */
-export function restReport(facts: Facts, verdict?: Verdict): PeeringReport {
-  const { wish, heard, advertisement } = facts;
-  if (!wish.wanted) return { phase: 'None', reason: REASONS.notWanted };
+export function restReport(facts: BorrowingFacts, assessment?: OfferAssessment): PeeringReport {
+  const { intent, received, advertisement } = facts;
+  if (!intent.wanted) return { phase: 'None', reason: REASONS.notWanted };
   if (advertisement?.spec.approval === 'Denied') {
     return { phase: 'Denied', reason: REASONS.deniedHere, message: 'a person here has denied the offer' };
   }
-  const { grant } = heard;
+  const { grant } = received;
   if (grant?.state === 'Denied' || grant?.state === 'Ended')
     return refusedReport({ ...grant, state: grant.state });
-  if (verdict !== undefined && verdict.resources === undefined) return offeredReport(verdict, grant);
-  if (heard.refusal !== undefined && advertisement === undefined) {
-    return { phase: 'Pending', reason: REASONS.invalid, message: heard.refusal };
+  if (assessment !== undefined && assessment.resources === undefined) return offeredReport(assessment, grant);
+  if (received.refusal !== undefined && advertisement === undefined) {
+    return { phase: 'Pending', reason: REASONS.invalid, message: received.refusal };
   }
   return pendingReport(facts);
 }
 
 /** After an offer that is over, the provider is asked anew. */
-function offeredReport({ decision, reason, message }: Verdict, grant?: GrantDocument | null): PeeringReport {
+function offeredReport(
+  { decision, reason, message }: OfferAssessment,
+  grant?: GrantDocument | null,
+): PeeringReport {
   const isOver = decision === 'Expired';
   if (isOver && grant?.state === 'Pending') return undecided(grant);
   return {
@@ -59,7 +62,7 @@ function refusedReport({
   };
 }
 
-function pendingReport({ heard: { grant, offer } }: Facts): PeeringReport {
+function pendingReport({ received: { grant, offer } }: BorrowingFacts): PeeringReport {
   if (offer != null) return { phase: 'Offered', reason: REASONS.settingUp, message: 'an offer has come' };
   if (grant?.state === 'Pending') return undecided(grant);
   return { phase: 'Pending', reason: REASONS.waitingForOffer, message: 'the provider has sent no offer yet' };
@@ -92,7 +95,7 @@ export const ending = (message: string): PeeringReport => ({
 });
 
 /** What is in place, as the Advertisement's conditions say: in use, or on the way there. */
-export function usedReport({ advertisement }: Facts): PeeringReport {
+export function usedReport({ advertisement }: BorrowingFacts): PeeringReport {
   const conditions = advertisement?.status?.conditions ?? [];
   const node = conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode);
   if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');
@@ -100,7 +103,7 @@ export function usedReport({ advertisement }: Facts): PeeringReport {
 }
 
 /** While it is taken down, the Advertisement says what is waited for. */
-function endingReport(report: PeeringReport, { advertisement }: Facts): PeeringReport {
+function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts): PeeringReport {
   const conditions = advertisement?.status?.conditions ?? [];
   const { reason, message } =
     conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode) ?? {};
@@ -109,10 +112,10 @@ function endingReport(report: PeeringReport, { advertisement }: Facts): PeeringR
 }
 
 /** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see leftOutOf. */
-export function reportOf(facts: Facts, course: Course, leftOut: readonly string[] = []): PeeringReport {
-  const said = 'report' in course ? course.report : usedReport(facts);
-  const report = course.kind === 'end' ? endingReport(said, facts) : said;
-  if (leftOut.length === 0 || !facts.wish.wanted || report.message === undefined) return report;
+export function reportOf(facts: BorrowingFacts, step: Step, leftOut: readonly string[] = []): PeeringReport {
+  const said = 'report' in step ? step.report : usedReport(facts);
+  const report = step.kind === 'end' ? endingReport(said, facts) : said;
+  if (leftOut.length === 0 || !facts.intent.wanted || report.message === undefined) return report;
   const shown = leftOut.slice(0, MAX_LEFT_OUT).join(', ');
   const more = leftOut.length > MAX_LEFT_OUT ? ', ...' : '';
   return {

@@ -1,7 +1,7 @@
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import { ANNOTATION_RENEW } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
-import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -10,10 +10,10 @@ import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../ports.ts';
-import type { AccessKeeper, AccessState } from './access.ts';
+import type { AccessFinder, AccessState } from './access.ts';
 import type { BorrowingCaches } from './caches.ts';
-import type { CredentialKeeper, CredentialState } from './credentials.ts';
-import { hasReason, type Work } from './facts.ts';
+import type { CredentialRenewer, CredentialState } from './credentials.ts';
+import type { ActiveProvider } from './facts.ts';
 import { usedNamespaces } from './namespaces.ts';
 import type { NodeSetup } from './node-setup.ts';
 import { type Access, forgeSecret, readSecret, secretName, type StoredAccess } from './secret.ts';
@@ -22,8 +22,8 @@ import type { Progress } from './status.ts';
 interface SetupOptions {
   client: KubeClient;
   caches: BorrowingCaches;
-  access: AccessKeeper;
-  credentials: CredentialKeeper;
+  access: AccessFinder;
+  credentials: CredentialRenewer;
   nodes: NodeSetup;
   agents: AgentSetup;
   systemNamespace: string;
@@ -39,7 +39,7 @@ export interface Again {
   atMs?: number;
 }
 
-/** From a contract to a virtual node: credential, Secret, VirtualNodes, agent; each made right where it differs. */
+/** From a contract to a virtual node: credential, Secret, VirtualNodes, agent. Each is corrected where it differs. */
 export class Setup {
   readonly #options: SetupOptions;
 
@@ -47,39 +47,39 @@ export class Setup {
     this.#options = options;
   }
 
-  /** As far as it can be done now. `tell` hears how far that was, also where a later step fails. */
-  async run(work: Work, tell: (progress: Progress, again: Again) => void): Promise<void> {
+  /** Does what can be done now. `tell` is called with the progress, also before a later step fails. */
+  async run(provider: ActiveProvider, tell: (progress: Progress, again: Again) => void): Promise<void> {
     const { nodes } = this.#options;
-    const { advertisement, course, ours } = work;
-    // Begun first: asking takes a while.
-    const access = this.#access(work);
-    const credential = this.#credential(work);
-    const plans = nodes.plans(work);
+    const { advertisement, step, ours } = provider;
+    // These begin first, since asking takes a while.
+    const access = this.#access(provider);
+    const credential = this.#credential(provider);
+    const plans = nodes.plans(provider);
     const existing = ours.map(({ metadata }) => metadata.name);
     const wanted = plans?.map(({ name }) => name) ?? existing;
     const names = [...new Set([...wanted, ...existing])];
     const again = { ...(credential.renewAtMs !== undefined && { atMs: credential.renewAtMs }) };
     let progress: Progress = {
       names,
-      nodes: nodes.state(work, wanted),
+      nodes: nodes.state(provider, wanted),
       ...told(access, credential),
-      ...this.#way(work.clusterID, access.access),
+      ...this.#way(provider.clusterID, access.access),
     };
     tell(progress, again);
     const { virtualNodes: recorded = [], contract } = advertisement.status ?? {};
-    // What is about to be made is written down first.
+    // What is about to be made is recorded first.
     const isRecorded = wanted.every((name) => recorded.includes(name));
-    if (!isRecorded || course.contract.providerSignature !== contract?.providerSignature) return;
-    const stored = await this.#secret(work, access, credential);
+    if (!isRecorded || step.contract.providerSignature !== contract?.providerSignature) return;
+    const stored = await this.#secret(provider, access, credential);
     if (stored === undefined) return;
     progress = {
       ...progress,
-      ...this.#way(work.clusterID, stored.access),
+      ...this.#way(provider.clusterID, stored.access),
       credentialExpiresMs: stored.credential.expiresMs,
     };
     tell(progress, again);
-    const inMs = plans === undefined ? undefined : await nodes.apply(work, plans);
-    if (names.length > 0) await this.#agent(work, names);
+    const inMs = plans === undefined ? undefined : await nodes.apply(provider, plans);
+    if (names.length > 0) await this.#agent(provider, names);
     tell(progress, { ...again, ...(inMs !== undefined && { inMs }) });
   }
 
@@ -93,8 +93,8 @@ export class Setup {
     return secret === undefined ? undefined : readSecret(secret);
   }
 
-  #access({ clusterID, facts, ours }: Work): AccessState {
-    const { grant } = facts.heard;
+  #access({ clusterID, facts, ours }: ActiveProvider): AccessState {
+    const { grant } = facts.received;
     return this.#options.access.want(clusterID, {
       api: grant?.state === 'Active' ? grant.api : undefined,
       stored: this.#stored(clusterID)?.access,
@@ -104,7 +104,7 @@ export class Setup {
     });
   }
 
-  #credential({ clusterID, ours, advertisement }: Work): CredentialState {
+  #credential({ clusterID, ours, advertisement }: ActiveProvider): CredentialState {
     const rejected = ours.some((node) =>
       hasReason(node, VIRTUAL_NODE_CONDITIONS.credentials, VIRTUAL_NODE_REASONS.credentialsRejected),
     );
@@ -113,9 +113,9 @@ export class Setup {
     return this.#options.credentials.want(clusterID, this.#stored(clusterID)?.credential, why);
   }
 
-  /** Written where it differs; what it holds then. */
+  /** Writes the Secret where it differs. Returns what it holds then. */
   async #secret(
-    { clusterID, signal }: Work,
+    { clusterID, signal }: ActiveProvider,
     { access }: AccessState,
     { held }: CredentialState,
   ): Promise<StoredAccess | undefined> {
@@ -140,16 +140,16 @@ export class Setup {
     return next;
   }
 
-  async #agent(work: Work, names: readonly string[]): Promise<void> {
+  async #agent(provider: ActiveProvider, names: readonly string[]): Promise<void> {
     const { agents, systemNamespace } = this.#options;
-    const { clusterID, course, ours, facts, signal } = work;
-    // While a newer contract waits, what the VirtualNodes say is what holds.
-    const offered = course.terms?.namespaces ?? ours[0]?.spec.namespaces ?? [];
+    const { clusterID, step, ours, facts, signal } = provider;
+    // While a newer contract waits, the VirtualNodes say what is in force.
+    const offered = step.terms?.namespaces ?? ours[0]?.spec.namespaces ?? [];
     await agents.ensure(
       {
         clusterID,
         virtualNodes: names.toSorted().map((name) => ({ name, nodeName: name })),
-        namespaces: usedNamespaces(offered, facts.wanted)
+        namespaces: usedNamespaces(offered, facts.desired)
           .map(({ homeNamespace }) => homeNamespace)
           .toSorted(),
         kubeconfigSecret: { namespace: systemNamespace, name: secretName(clusterID) },
@@ -158,6 +158,10 @@ export class Setup {
     );
   }
 }
+
+const hasReason = ({ status }: VirtualNode, type: string, reason: string): boolean =>
+  status?.conditions?.some((one) => one.type === type && one.status === 'False' && one.reason === reason) ??
+  false;
 
 function told(
   { access, problem }: AccessState,
@@ -181,14 +185,14 @@ interface AgentSetupOptions {
   log: Logger;
 }
 
-/** The agent's objects are looked at so often where nothing else differs. */
+/** How often the agent's objects are looked at where nothing differs. */
 const ENSURE_INTERVAL_MS = 60_000;
 const LAUNCH_TIMEOUT_MS = 20_000;
 
-/** The agents, each started where it is wanted and not started. */
+/** Starts and removes the agents of providers. */
 export class AgentSetup {
   readonly #options: AgentSetupOptions;
-  /** Only so as not to ask at every look. */
+  /** Spares a question at every look. */
   readonly #ensured = new Map<string, { agent: WantedAgent; at: number }>();
 
   constructor(options: AgentSetupOptions) {
@@ -214,7 +218,7 @@ export class AgentSetup {
     this.#ensured.set(agent.clusterID, { agent, at: clock.monotonic() });
   }
 
-  /** An agent that does not go in time (its machine is dead, say) does not hold up the rest. */
+  /** An agent that does not end in time (its machine is dead, say) does not hold up the rest. */
   async remove(clusterID: string, signal: AbortSignal): Promise<void> {
     const { launcher, clock, log } = this.#options;
     this.#ensured.delete(clusterID);

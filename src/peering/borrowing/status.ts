@@ -17,7 +17,7 @@ import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import type { SignedContract } from '../../api/offer.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { EventType } from '../../kube/events.ts';
-import type { Verdict } from './facts.ts';
+import type { OfferAssessment } from './facts.ts';
 
 /** Reasons of events of Advertisements; a closed list. */
 export const BORROWING_EVENTS = {
@@ -54,7 +54,7 @@ export interface NodesState {
 export interface StatusInputs {
   advertisement: Advertisement;
   /** Absent: what was decided before stands. */
-  verdict?: Verdict | undefined;
+  assessment?: OfferAssessment | undefined;
   contract?: SignedContract | undefined;
   /** Absent: nothing is set up, or no longer. */
   progress?: Progress | undefined;
@@ -68,11 +68,11 @@ const CONDITIONS = ADVERTISEMENT_CONDITIONS;
 
 /** The Advertisement's status in full; conditions that others put there are kept. Pure. */
 export function forgeStatus(inputs: StatusInputs): AdvertisementStatus {
-  const { advertisement, verdict, contract, progress, goesOn = false } = inputs;
+  const { advertisement, assessment, contract, progress, goesOn = false } = inputs;
   const { status: before = {}, metadata } = advertisement;
   return {
     observedGeneration: metadata.generation ?? 1,
-    ...(verdict === undefined ? decisionIn(before) : decisionOf(verdict)),
+    ...(assessment === undefined ? decisionIn(before) : decisionOf(assessment)),
     ...(contract && { contract }),
     ...(goesOn ? placesIn(before) : placesOf(progress)),
     // Written by those who keep the Services (src/peering/services).
@@ -104,7 +104,7 @@ const placesOf = ({
   ...(names.length > 0 && { virtualNodes: names.toSorted() }),
 });
 
-const decisionOf = ({ decision, reason, message, policy }: Verdict): AdvertisementStatus => ({
+const decisionOf = ({ decision, reason, message, policy }: OfferAssessment): AdvertisementStatus => ({
   decision,
   reason,
   message: message.slice(0, MAX_MESSAGE_LENGTH),
@@ -136,12 +136,12 @@ const setupOf = (inputs: StatusInputs): [string, Wanted][] => [
   [CONDITIONS.virtualNode, virtualNodeOf(inputs)],
 ];
 
-function acceptedOf({ verdict, advertisement }: StatusInputs): Wanted {
-  if (verdict === undefined) {
+function acceptedOf({ assessment, advertisement }: StatusInputs): Wanted {
+  if (assessment === undefined) {
     const before = advertisement.status?.conditions?.find(({ type }) => type === CONDITIONS.accepted);
     return before as Wanted;
   }
-  const { decision, reason, message } = verdict;
+  const { decision, reason, message } = assessment;
   const status = decision === 'Accepted' ? 'True' : decision === 'Pending' ? 'Unknown' : 'False';
   return { status, reason, message };
 }

@@ -9,7 +9,7 @@ import type { Draft, Taint } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 
 /** What peering wants of one VirtualNode; everything else in it belongs to people. */
-export interface WantedVirtualNode extends Pick<
+export interface DesiredVirtualNode extends Pick<
   VirtualNodeSpec,
   'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures'
 > {
@@ -32,43 +32,43 @@ interface Owned {
 }
 
 /** A VirtualNode that is not there yet. */
-export function draftVirtualNode(wanted: WantedVirtualNode): Draft<VirtualNode> {
-  const { name, provider, kubeconfigSecretRef, resources } = wanted;
+export function draftVirtualNode(desired: DesiredVirtualNode): Draft<VirtualNode> {
+  const { name, provider, kubeconfigSecretRef, resources } = desired;
   const bare = {
     ...KIND,
     metadata: { name, labels: { [LABEL_PROVIDER]: provider } },
     spec: { kubeconfigSecretRef, resources },
   };
-  return merged(bare, wanted);
+  return merged(bare, desired);
 }
 
 /** The object as it should be: ours set, ours of before removed, what people added kept. The same one where all is well. */
-export function wantedVirtualNode(current: VirtualNode, wanted: WantedVirtualNode): VirtualNode {
-  const next = merged(current, wanted);
+export function updatedVirtualNode(current: VirtualNode, desired: DesiredVirtualNode): VirtualNode {
+  const next = merged(current, desired);
   return deepEqual(next, current) ? current : { ...KIND, ...next };
 }
 
-function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualNode): T {
+function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtualNode): T {
   const { metadata, spec } = current;
-  const labels = { ...wanted.labels, [LABEL_PROVIDER]: wanted.provider };
+  const labels = { ...desired.labels, [LABEL_PROVIDER]: desired.provider };
   const owned: Owned = { labels: Object.keys(labels).toSorted() };
   const before = new Set(readOwned(current).labels);
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
   const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
-  const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = wanted;
+  const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = desired;
   const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
   const { ingressClasses: _ingress, storageClasses: _storage, ...rest } = kept;
-  const taints = withClosed(spec.taints ?? [], wanted.closed);
+  const taints = withClosed(spec.taints ?? [], desired.closed);
   return {
     ...current,
     metadata: { ...metadata, annotations: { ...annotations, [ANNOTATION_OWNED]: JSON.stringify(owned) } },
     spec: {
       ...rest,
-      kubeconfigSecretRef: withDefaults(spec, wanted),
-      resources: wanted.resources,
+      kubeconfigSecretRef: withDefaults(spec, desired),
+      resources: desired.resources,
       labels: { ...Object.fromEntries(others), ...labels },
       ...(taints.length > 0 && { taints }),
-      namespaces: movable(spec.namespaces ?? [], wanted.namespaces),
+      namespaces: movable(spec.namespaces ?? [], desired.namespaces),
       ...(Object.keys(ingressClasses).length > 0 && { ingressClasses }),
       ...(Object.keys(storageClasses).length > 0 && { storageClasses }),
       offeredStorageClasses,
@@ -81,19 +81,19 @@ function merged<T extends Draft<VirtualNode>>(current: T, wanted: WantedVirtualN
 /** The API server fills in the key; it must not look like a difference. */
 const withDefaults = (
   { kubeconfigSecretRef: current }: VirtualNodeSpec,
-  { kubeconfigSecretRef: wanted }: WantedVirtualNode,
+  { kubeconfigSecretRef: desired }: DesiredVirtualNode,
 ): VirtualNodeSpec['kubeconfigSecretRef'] =>
-  current.key === undefined || wanted.key !== undefined ? wanted : { ...wanted, key: 'kubeconfig' };
+  current.key === undefined || desired.key !== undefined ? desired : { ...desired, key: 'kubeconfig' };
 
 /** A home namespace that is given another tenant namespace has to be taken out first; the next look puts it back. */
 function movable(
   current: readonly NamespaceMapping[],
-  wanted: readonly NamespaceMapping[],
+  desired: readonly NamespaceMapping[],
 ): NamespaceMapping[] {
   const before = new Map(
     current.map(({ homeNamespace, tenantNamespace }) => [homeNamespace, tenantNamespace]),
   );
-  return wanted.filter(
+  return desired.filter(
     ({ homeNamespace, tenantNamespace }) =>
       (before.get(homeNamespace) ?? tenantNamespace) === tenantNamespace,
   );

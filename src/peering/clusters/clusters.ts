@@ -5,23 +5,23 @@ import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { BY_IDENTITY, idOf, primaryOf } from './foreign-cluster.ts';
-import { type ClusterWish, isAcquainted, type Policies, wishOf } from './intent.ts';
+import { type ClusterIntent, intentOf, isKnown, type Policies } from './intent.ts';
 import { type ClustersOptions, LIMITS } from './options.ts';
-import { ClusterKeeper } from './reconciler.ts';
+import { ForeignClusterReconciler } from './reconciler.ts';
 import { joinTokenRef, type NamedKey, NamedSecrets, networkKeyRefs, NetworkKeys } from './secrets.ts';
 
 export type { ClustersLimits, ClustersOptions } from './options.ts';
 export { BY_IDENTITY, clusterIndexes } from './foreign-cluster.ts';
 
 /**
- * ForeignClusters: what is wanted of each (`wish`), whom to dial, and what people see. `wish` answers from caches at
+ * ForeignClusters: what is wanted of each (`intent`), whom to dial, and what people see. `intent` answers from caches at
  * any time; the objects are kept by the controller in `components()`.
  */
 export class Clusters {
   readonly #options: ClustersOptions;
   readonly #secrets: NamedSecrets;
   readonly #keys: NetworkKeys;
-  readonly #keeper: ClusterKeeper;
+  readonly #keeper: ForeignClusterReconciler;
   readonly #listeners = new Set<(clusterID: string) => void>();
   readonly #keyListeners = new Set<() => void>();
   readonly #unsubscribes: (() => void)[] = [];
@@ -39,19 +39,19 @@ export class Clusters {
       ...(metrics && { metrics }),
     });
     this.#keys = new NetworkKeys((ref) => this.#secrets.value(ref), log);
-    this.#keeper = new ClusterKeeper({
+    this.#keeper = new ForeignClusterReconciler({
       ...options,
       log,
       limits: { ...LIMITS, ...limits },
       policies: () => this.#policies(),
-      wish: (clusterID) => this.wish(clusterID),
+      intent: (clusterID) => this.intent(clusterID),
     });
   }
 
-  /** What `wish` looks at; started before those who ask it. */
+  /** What `intent` looks at; started before those who ask it. */
   caches(): Component[] {
     const follow: Component = {
-      name: 'wishes',
+      name: 'intents',
       start: async (signal) => {
         signal.throwIfAborted();
         this.#follow();
@@ -71,10 +71,10 @@ export class Clusters {
   }
 
   /** What is wanted of a cluster, now; from caches. */
-  wish(clusterID: string): ClusterWish {
+  intent(clusterID: string): ClusterIntent {
     const { clusters, clock } = this.#options;
     const known = clusters.byIndex(BY_IDENTITY, clusterID);
-    return wishOf({
+    return intentOf({
       clusterID,
       clusters: known,
       view: this.#options.links().view(clusterID),
@@ -88,10 +88,10 @@ export class Clusters {
   isAcquainted(clusterID: string): boolean {
     const { outgoing, incoming } = this.#options;
     const reports = [outgoing().report(clusterID), incoming().report(clusterID)];
-    return isAcquainted(this.wish(clusterID), reports);
+    return isKnown(this.intent(clusterID), reports);
   }
 
-  /** Calls back with each ClusterID whose wish may have changed; the returned function ends that. */
+  /** Calls back with each ClusterID whose intent may have changed; the returned function ends that. */
   onChange(listener: (clusterID: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -181,7 +181,7 @@ const specOf = (object: object | undefined): unknown => {
   return { spec, deleted: metadata?.deletionTimestamp };
 };
 
-/** What of an object a wish is made of. */
+/** What of an object a intent is made of. */
 function relevant(cluster: ForeignCluster | undefined): unknown {
   if (cluster === undefined) return undefined;
   const { metadata, spec, status = {} } = cluster;

@@ -11,10 +11,10 @@ import { MAX_MESSAGE_LENGTH, REASON_PATTERN } from '../../api/limits.ts';
 import type { Condition } from '../../api/wire.ts';
 import { fingerprintOf } from '../identity/identity.ts';
 import type { DialProblem, LinkView, PeeringReport } from '../ports.ts';
-import type { ClusterWish } from './intent.ts';
+import type { ClusterIntent } from './intent.ts';
 
 /** All that is known of one ForeignCluster at one moment. */
-export interface Observed {
+export interface ForeignClusterFacts {
   cluster: ForeignCluster;
   /** The cluster that it is about; undefined: nobody has said which identity is wanted. */
   clusterID: string | undefined;
@@ -29,7 +29,7 @@ export interface Observed {
   /** It is among those that are dialled, which have at least one endpoint. */
   isDialled: boolean;
   hasEndpoint: boolean;
-  wish: ClusterWish | undefined;
+  intent: ClusterIntent | undefined;
   outgoing: PeeringReport;
   incoming: PeeringReport;
   now: number;
@@ -50,11 +50,11 @@ const REASON = new RegExp(REASON_PATTERN, 'u');
 const cause = (reason: ForeignClusterReason, message: string): Cause => ({ reason, message });
 
 /** Where it stands with what we want of it. */
-export function outgoingState(seen: Observed): Stated {
-  const { wish, outgoing, view } = seen;
+export function outgoingState(seen: ForeignClusterFacts): Stated {
+  const { intent, outgoing, view } = seen;
   const obstacle = obstacleOf(seen);
   if (obstacle !== undefined) return { phase: 'None', ...obstacle };
-  const isAsking = wish?.wanted === true && (outgoing.phase === 'None' || outgoing.phase === 'Pending');
+  const isAsking = intent?.wanted === true && (outgoing.phase === 'None' || outgoing.phase === 'Pending');
   if (isAsking && view === undefined) return { phase: 'Pending', ...noLinkCause(seen) };
   if (isAsking && outgoing.phase === 'None') {
     return { phase: 'Pending', ...cause(REASONS.waitingForOffer, 'asked for an offer') };
@@ -63,16 +63,21 @@ export function outgoingState(seen: Observed): Stated {
 }
 
 /** Where it stands with what it wants of us. */
-export function incomingState(seen: Observed): Stated {
-  const { wish, incoming } = seen;
+export function incomingState(seen: ForeignClusterFacts): Stated {
+  const { intent, incoming } = seen;
   const obstacle = obstacleOf(seen);
   if (obstacle !== undefined) return { phase: 'None', ...obstacle };
   if (incoming.phase !== 'None') return stated(incoming);
-  return { phase: 'None', ...notLentCause(wish?.incoming, wish?.sharingPolicy?.metadata.name) };
+  return { phase: 'None', ...notLentCause(intent?.incoming, intent?.sharingPolicy?.metadata.name) };
 }
 
 /** Why neither direction can come about, whatever anybody wants. */
-function obstacleOf({ cluster, clusterID, isOurselves, duplicateOf }: Observed): Cause | undefined {
+function obstacleOf({
+  cluster,
+  clusterID,
+  isOurselves,
+  duplicateOf,
+}: ForeignClusterFacts): Cause | undefined {
   if (clusterID === undefined) {
     return cause(
       REASONS.identityUnconfirmed,
@@ -85,34 +90,34 @@ function obstacleOf({ cluster, clusterID, isOurselves, duplicateOf }: Observed):
   return cause(REASONS.duplicate, message);
 }
 
-function notAskedCause({ cluster, wish }: Observed): Cause {
+function notAskedCause({ cluster, intent }: ForeignClusterFacts): Cause {
   if (cluster.metadata.deletionTimestamp !== undefined) {
     return cause(REASONS.ending, 'the ForeignCluster is being deleted');
   }
   if (cluster.spec?.outgoing === 'Disabled') return cause(REASONS.notWanted, 'spec.outgoing is Disabled');
   const hint = 'set spec.outgoing to Enabled to ask it all the same';
-  if (wish?.policy === undefined) {
+  if (intent?.policy === undefined) {
     return cause(REASONS.noPolicy, `no AcceptancePolicy means this cluster; ${hint}`);
   }
   return cause(
     REASONS.notWanted,
-    `AcceptancePolicy ${wish.policy.metadata.name} does not ask by itself; ${hint}`,
+    `AcceptancePolicy ${intent.policy.metadata.name} does not ask by itself; ${hint}`,
   );
 }
 
-function notLentCause(wish: string | undefined, policy: string | undefined): Cause {
-  if (wish === 'Disabled') return cause(REASONS.notWanted, 'it may not use us');
+function notLentCause(intent: string | undefined, policy: string | undefined): Cause {
+  if (intent === 'Disabled') return cause(REASONS.notWanted, 'it may not use us');
   if (policy === undefined) return cause(REASONS.noPolicy, 'no SharingPolicy means this cluster');
   return cause(REASONS.ok, `it has not asked; SharingPolicy ${policy} would decide`);
 }
 
 /** Why there is no link. */
-function noLinkCause({ cluster, problem, isDialled, hasEndpoint, wish }: Observed): Cause {
+function noLinkCause({ cluster, problem, isDialled, hasEndpoint, intent }: ForeignClusterFacts): Cause {
   if (problem !== undefined)
     return { reason: problem.reason, message: problemMessage(cluster.metadata.name, problem) };
   if (!hasEndpoint) return cause(REASONS.noEndpoint, 'no endpoint is known, and it has not come by itself');
-  if (!isDialled && wish?.wanted !== true) {
-    return cause(REASONS.notWanted, 'not dialled: no policy and no wish would make use of it');
+  if (!isDialled && intent?.wanted !== true) {
+    return cause(REASONS.notWanted, 'not dialled: no policy and no intent would make use of it');
   }
   return cluster.status?.link?.since === undefined
     ? cause(REASONS.settingUp, 'being dialled')
@@ -122,7 +127,7 @@ function noLinkCause({ cluster, problem, isDialled, hasEndpoint, wish }: Observe
 /** With what a person can do about it, where that is known. */
 function problemMessage(
   name: string,
-  { reason, message, answeredBy }: NonNullable<Observed['problem']>,
+  { reason, message, answeredBy }: NonNullable<ForeignClusterFacts['problem']>,
 ): string {
   if (reason !== REASONS.identityUnconfirmed || answeredBy === undefined) return message;
   return (
@@ -145,7 +150,7 @@ function stated({ phase, reason, message = '' }: PeeringReport): Stated {
 type Judged = Cause & { status: WantedCondition['status'] };
 
 export function forgeConditions(
-  seen: Observed,
+  seen: ForeignClusterFacts,
   { outgoing, incoming }: { outgoing: PeeringState; incoming: PeeringState },
 ): readonly Condition[] {
   const { cluster, now } = seen;
@@ -168,7 +173,7 @@ export function forgeConditions(
 }
 
 /** What was proved once stays proved, unless somebody else answers. */
-function identity({ cluster, clusterID, view, problem, ...rest }: Observed): Judged {
+function identity({ cluster, clusterID, view, problem, ...rest }: ForeignClusterFacts): Judged {
   if (view !== undefined) return yes('it has proved its identity by TLS');
   const why = noLinkCause({ cluster, clusterID, view, problem, ...rest });
   if (problem?.reason === REASONS.wrongIdentity || clusterID === undefined)
@@ -177,7 +182,7 @@ function identity({ cluster, clusterID, view, problem, ...rest }: Observed): Jud
   return { status: 'Unknown', ...why };
 }
 
-function connected(seen: Observed): Judged {
+function connected(seen: ForeignClusterFacts): Judged {
   const { view } = seen;
   if (view === undefined) return { status: 'False', ...noLinkCause(seen) };
   return yes(view.dialledBy === 'Them' ? 'it has opened the link' : 'we have opened the link');

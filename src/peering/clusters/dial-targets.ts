@@ -7,7 +7,7 @@ import { type CandidateFacts, couldMatch } from '../policy/match.ts';
 import type { DialTarget, LinkView } from '../ports.ts';
 import { hasPeering, idOf, isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
 import type { Policies } from './intent.ts';
-import type { KeeperOptions } from './options.ts';
+import type { ReconcilerOptions } from './options.ts';
 import { endpointsOf, foundBy } from './sightings.ts';
 
 export interface TargetInputs {
@@ -87,15 +87,15 @@ const TARGETS = 'targets';
 const INTERVAL_MS = 50;
 
 /** Works out whom to dial when something has changed, once for changes that come together. */
-export class Dialler {
-  readonly #options: KeeperOptions;
+export class DialTargets {
+  readonly #options: ReconcilerOptions;
   readonly #controller: Controller;
   readonly #changed: (name: string) => void;
   #targets: readonly DialTarget[] = [];
   #lookedAt = -Infinity;
 
   /** Calls back with the name of each ForeignCluster that is dialled from now on, or no more. */
-  constructor(options: KeeperOptions, changed: (name: string) => void) {
+  constructor(options: ReconcilerOptions, changed: (name: string) => void) {
     const { clock, log, metrics } = options;
     this.#options = options;
     this.#changed = changed;

@@ -4,7 +4,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { BY_IDENTITY, hasPeering, isDeleting, isDiscovered, isInUse } from './foreign-cluster.ts';
-import type { KeeperOptions } from './options.ts';
+import type { ReconcilerOptions } from './options.ts';
 import { currentSightings } from './sightings.ts';
 
 /** Whoever makes an object writes its first sighting right after; so long nobody minds that there is none. */
@@ -75,13 +75,13 @@ const RATE = { burst: 50, perSecond: 5 };
 const NO_ROOM_MS = 30_000;
 
 /** Makes the objects of peers that come by themselves, and removes those that nobody sees any more. */
-export class Newcomers {
-  readonly #options: KeeperOptions;
+export class DiscoveredClusters {
+  readonly #options: ReconcilerOptions;
   readonly #bucket: TokenBucket;
   /** Said once, until there is room again. */
   #isFull = false;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#bucket = new TokenBucket({ clock: options.clock, ...RATE });
   }

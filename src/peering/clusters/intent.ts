@@ -13,7 +13,7 @@ export interface Policies {
   sharing: Iterable<SharingPolicy>;
 }
 
-export interface WishInputs {
+export interface IntentInputs {
   clusterID: string;
   /** All ForeignClusters about it. */
   clusters: readonly ForeignCluster[];
@@ -27,7 +27,7 @@ export interface WishInputs {
  * What is wanted of a cluster. Without a ForeignCluster nothing is, and what there is comes down; only a peer that
  * is linked to us this moment may ask, since its object is about to be made.
  */
-export function wishOf(inputs: WishInputs): ClusterWish {
+export function intentOf(inputs: IntentInputs): ClusterIntent {
   const { clusterID, clusters, view, policies, joinToken } = inputs;
   const subject = primaryOf(clusters);
   const facts = factsOf(inputs, subject);
@@ -58,16 +58,16 @@ export function wishOf(inputs: WishInputs): ClusterWish {
 const isForced = ({ metadata }: ForeignCluster): boolean =>
   metadata.annotations?.[ANNOTATION_FORCE] === 'true';
 
-function withSharing(wish: ClusterWish, { sharing }: Policies): ClusterWish {
-  const policy = wish.incoming === 'Disabled' ? undefined : sharingPolicyFor(sharing, wish.facts);
-  return { ...wish, ...(policy && { sharingPolicy: policy }) };
+function withSharing(intent: ClusterIntent, { sharing }: Policies): ClusterIntent {
+  const policy = intent.incoming === 'Disabled' ? undefined : sharingPolicyFor(sharing, intent.facts);
+  return { ...intent, ...(policy && { sharingPolicy: policy }) };
 }
 
 /**
  * What policies look at. While a peering lasts, what it was agreed on counts beside what is seen now: neither a lost
  * link nor a missed announcement may end it. On a link, the keys that are proved there are the whole truth.
  */
-function factsOf({ clusterID, clusters, view, now }: WishInputs, subject?: ForeignCluster): PeerFacts {
+function factsOf({ clusterID, clusters, view, now }: IntentInputs, subject?: ForeignCluster): PeerFacts {
   // Of all objects about it: another one may just have become the one that counts.
   const standings = clusters.flatMap(({ status }) => status?.standing ?? []);
   const found = new Set([...foundBy(clusters, view, now), ...standings.flatMap((one) => one.foundBy ?? [])]);
@@ -81,7 +81,7 @@ function factsOf({ clusterID, clusters, view, now }: WishInputs, subject?: Forei
 }
 
 /** What people and policies here want of one cluster; for lending and borrowing alike. */
-export interface ClusterWish {
+export interface ClusterIntent {
   clusterID: string;
   /** The object that stands for it; the subject of events. */
   subject?: ForeignCluster;
@@ -109,8 +109,8 @@ const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Establ
  * Whether we deal with a cluster: somebody here means just it, or something is agreed on. That it has come in, and so
  * has an object, says nothing of a cluster, nor does a policy that means anyone: identities are free.
  */
-export function isAcquainted(
-  { subject, incoming, policy, sharingPolicy }: ClusterWish,
+export function isKnown(
+  { subject, incoming, policy, sharingPolicy }: ClusterIntent,
   reports: readonly PeeringReport[],
 ): boolean {
   if (reports.some(({ phase }) => AGREED.has(phase))) return true;

@@ -8,7 +8,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
-import type { ClusterWish, Policies } from './intent.ts';
+import type { ClusterIntent, Policies } from './intent.ts';
 
 /** All objects of one kind, as an Informer holds them. */
 interface Collection<T> {
@@ -30,7 +30,7 @@ export interface ClustersOptions {
   clusters: Pick<Cache<ForeignCluster>, 'get' | 'list' | 'byIndex' | 'onChange'>;
   acceptance: Collection<AcceptancePolicy>;
   sharing: Collection<SharingPolicy>;
-  /** Late bound: these need our wishes. */
+  /** Late bound: these need our intents. */
   links: () => PeerLinks;
   outgoing: () => PeeringReports;
   incoming: () => PeeringReports;
@@ -49,8 +49,8 @@ export interface ClustersLimits {
 export const LIMITS: ClustersLimits = { mostIdle: 1000, incomingTtlMs: 3_600_000, unpeerMs: 60_000 };
 
 /** What the parts that keep the objects are given. */
-export interface KeeperOptions extends Omit<ClustersOptions, 'limits' | 'acceptance' | 'sharing'> {
+export interface ReconcilerOptions extends Omit<ClustersOptions, 'limits' | 'acceptance' | 'sharing'> {
   limits: ClustersLimits;
   policies: () => Policies;
-  wish: (clusterID: string) => ClusterWish;
+  intent: (clusterID: string) => ClusterIntent;
 }

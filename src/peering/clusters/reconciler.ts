@@ -6,11 +6,11 @@ import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
-import type { Observed } from './conditions.ts';
-import { Dialler } from './dial-targets.ts';
-import { graceEndOf, isForgettable, Newcomers } from './discovered.ts';
+import type { ForeignClusterFacts } from './conditions.ts';
+import { DialTargets } from './dial-targets.ts';
+import { DiscoveredClusters, graceEndOf, isForgettable } from './discovered.ts';
 import { BY_IDENTITY, idOf, isDeleting, isInUse, isPeered, primaryOf } from './foreign-cluster.ts';
-import type { KeeperOptions } from './options.ts';
+import type { ReconcilerOptions } from './options.ts';
 import { endpointsOf, nextExpiryOf } from './sightings.ts';
 import { forgeStatus, isHandingOver, newsOf, ownPart } from './status.ts';
 
@@ -22,16 +22,16 @@ const HAND_OVER_MS = 100;
 const NO_PEERING = { phase: 'None' } as const;
 
 /** Keeps ForeignClusters: status, finalizer, those that nobody sees any more, those that came by themselves. */
-export class ClusterKeeper {
-  readonly #options: KeeperOptions;
+export class ForeignClusterReconciler {
+  readonly #options: ReconcilerOptions;
   readonly #controller: Controller;
-  readonly #dialler: Dialler;
-  readonly #newcomers: Newcomers;
+  readonly #dialler: DialTargets;
+  readonly #newcomers: DiscoveredClusters;
   readonly #unsubscribes: (() => void)[] = [];
   /** When this process first saw the deletion of an object (by UID), monotonic: no clock but ours is trusted alone. */
   readonly #deletions = new Map<string, number>();
 
-  constructor(options: KeeperOptions) {
+  constructor(options: ReconcilerOptions) {
     const { clock, log, metrics } = options;
     this.#options = options;
     this.#controller = new Controller({
@@ -42,8 +42,8 @@ export class ClusterKeeper {
       log,
       ...(metrics && { metrics }),
     });
-    this.#dialler = new Dialler(options, (name) => this.#controller.add(name));
-    this.#newcomers = new Newcomers(options);
+    this.#dialler = new DialTargets(options, (name) => this.#controller.add(name));
+    this.#newcomers = new DiscoveredClusters(options);
   }
 
   components(): Component[] {
@@ -121,8 +121,8 @@ export class ClusterKeeper {
     return this.#again(seen);
   }
 
-  #observe(cluster: ForeignCluster): Observed {
-    const { clusters, own, links, clock, wish, outgoing, incoming, limits } = this.#options;
+  #observe(cluster: ForeignCluster): ForeignClusterFacts {
+    const { clusters, own, links, clock, intent, outgoing, incoming, limits } = this.#options;
     const { name } = cluster.metadata;
     const clusterID = idOf(cluster);
     const siblings = clusterID === undefined ? [cluster] : clusters.byIndex(BY_IDENTITY, clusterID);
@@ -144,7 +144,7 @@ export class ClusterKeeper {
       problem: links().problem(primary),
       isDialled: this.#dialler.dials(primary),
       hasEndpoint: endpointsOf(siblings, { view, now, keep }).length > 0,
-      wish: clusterID === undefined ? undefined : wish(clusterID),
+      intent: clusterID === undefined ? undefined : intent(clusterID),
       ...reports,
       now,
       incomingTtlMs: limits.incomingTtlMs,
@@ -155,7 +155,7 @@ export class ClusterKeeper {
    * One patch of our own fields where any differs. By version, so that it is never made from an old state; discovery
    * patches its fields without, so that we are the ones to try again.
    */
-  async #writeStatus(seen: Observed, signal: AbortSignal): Promise<void> {
+  async #writeStatus(seen: ForeignClusterFacts, signal: AbortSignal): Promise<void> {
     const { client, events } = this.#options;
     const { cluster } = seen;
     const after = forgeStatus(seen);
@@ -180,7 +180,7 @@ export class ClusterKeeper {
   }
 
   /** When time alone changes something: a sighting ends, ours is to be renewed, a grace is over. */
-  #again({ cluster, view, now, incomingTtlMs }: Observed): ReconcileResult {
+  #again({ cluster, view, now, incomingTtlMs }: ForeignClusterFacts): ReconcileResult {
     const incoming = cluster.status?.sightings?.Incoming;
     const renewal =
       view?.dialledBy === 'Them' && incoming !== undefined
@@ -230,7 +230,14 @@ export class ClusterKeeper {
 }
 
 /** While something may have to be taken down, the deletion of the object waits for it. */
-function mustHold({ clusterID, duplicateOf, isOurselves, wish, outgoing, incoming }: Observed): boolean {
+function mustHold({
+  clusterID,
+  duplicateOf,
+  isOurselves,
+  intent,
+  outgoing,
+  incoming,
+}: ForeignClusterFacts): boolean {
   if (clusterID === undefined || duplicateOf !== undefined || isOurselves) return false;
-  return wish?.wanted === true || isPeered(outgoing, incoming);
+  return intent?.wanted === true || isPeered(outgoing, incoming);
 }

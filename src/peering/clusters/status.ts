@@ -12,7 +12,13 @@ import { MAX_ENDPOINT_LENGTH } from '../../api/limits.ts';
 import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { LinkView } from '../ports.ts';
-import { forgeConditions, incomingState, type Observed, outgoingState, type Stated } from './conditions.ts';
+import {
+  type ForeignClusterFacts,
+  forgeConditions,
+  incomingState,
+  outgoingState,
+  type Stated,
+} from './conditions.ts';
 import { isPeered } from './foreign-cluster.ts';
 import { clusterNameOf, foundBy, incomingSighting } from './sightings.ts';
 
@@ -29,7 +35,7 @@ export function ownPart(status: ForeignClusterStatus = {}): OwnStatus {
 }
 
 /** What of the status is ours, as it should be. Whatever moves all the time (round-trip times) is not in it. */
-export function forgeStatus(seen: Observed): OwnStatus {
+export function forgeStatus(seen: ForeignClusterFacts): OwnStatus {
   const { cluster, view, now, siblings, duplicateOf } = seen;
   const before = cluster.status;
   const found = foundBy(duplicateOf === undefined ? siblings : [cluster], view, now);
@@ -82,11 +88,11 @@ function linkOf(view: LinkView | undefined, before: LinkState | undefined, now: 
 }
 
 /** Kept while there is a peering; ways of discovery add up, keys are those of the last link. */
-function standingOf(seen: Observed): PeeringStanding | undefined {
-  const { cluster, wish, outgoing, incoming, duplicateOf } = seen;
-  if (wish === undefined || !isPeered(outgoing, incoming)) return undefined;
+function standingOf(seen: ForeignClusterFacts): PeeringStanding | undefined {
+  const { cluster, intent, outgoing, incoming, duplicateOf } = seen;
+  if (intent === undefined || !isPeered(outgoing, incoming)) return undefined;
   if (duplicateOf !== undefined) return isHandingOver(seen) ? cluster.status?.standing : undefined;
-  const { foundBy: found, networkKeys } = wish.facts;
+  const { foundBy: found, networkKeys } = intent.facts;
   const known = new Set([...(cluster.status?.standing?.foundBy ?? []), ...found]);
   return {
     ...(known.size > 0 && { foundBy: DISCOVERY_SOURCES.filter((source) => known.has(source)) }),
@@ -95,7 +101,13 @@ function standingOf(seen: Observed): PeeringStanding | undefined {
 }
 
 /** Another object has become the one that counts, and has not yet taken over what this one knows of the peering. */
-export function isHandingOver({ cluster, siblings, duplicateOf, outgoing, incoming }: Observed): boolean {
+export function isHandingOver({
+  cluster,
+  siblings,
+  duplicateOf,
+  outgoing,
+  incoming,
+}: ForeignClusterFacts): boolean {
   if (duplicateOf === undefined || cluster.status?.standing === undefined) return false;
   const heir = siblings.find(({ metadata }) => metadata.name === duplicateOf);
   return isPeered(outgoing, incoming) && heir?.status?.standing === undefined;

@@ -29,10 +29,10 @@ import { Intake } from './intake.ts';
 import { Offers } from './offers.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { promisesOf } from './promises.ts';
-import { Reconciler, type LendingWish } from './reconciler.ts';
+import { Reconciler, type LendingIntent } from './reconciler.ts';
 import { Tenants } from '../../hosting/tenants/tenants.ts';
 
-export type { LendingWish } from './reconciler.ts';
+export type { LendingIntent } from './reconciler.ts';
 
 export interface LendingOptions {
   client: KubeClient;
@@ -47,8 +47,8 @@ export interface LendingOptions {
   systemNamespace: string;
   stockkeeper: Pick<Stockkeeper, 'stock' | 'usage' | 'onChange'>;
   /** Called from `start` on; so parts that need each other can be made in any order. */
-  wishes: {
-    wish(clusterID: string): LendingWish;
+  intents: {
+    intent(clusterID: string): LendingIntent;
     onChange(listener: (clusterID: string) => void): () => void;
   };
   links: Pick<PeerLinks, 'view'>;
@@ -147,7 +147,7 @@ export class Lending implements LendingSide {
   }
 
   #reconciler(): Reconciler {
-    const { client, clock, events, identity, wishes, withdrawalGraceMs } = this.#options;
+    const { client, clock, events, identity, intents, withdrawalGraceMs } = this.#options;
     return new Reconciler({
       client,
       clock,
@@ -161,7 +161,7 @@ export class Lending implements LendingSide {
       used: (clusterID) => this.#stock.used(clusterID),
       request: (clusterID) => this.#requests.get(clusterID),
       policies: () => this.#policies.list(),
-      wish: (clusterID) => wishes.wish(clusterID),
+      intent: (clusterID) => intents.intent(clusterID),
       isLinked: (clusterID) => this.#isLinked(clusterID),
       checkToken: async (text, consumer, signal) => this.tokens.check(text, consumer, signal),
     });
@@ -203,7 +203,7 @@ export class Lending implements LendingSide {
             for (const { metadata } of this.#policies.list()) this.#tellPolicy(metadata.name);
           }),
           this.#stock.onChange(() => this.#addAll()),
-          this.#options.wishes.onChange((peer) => {
+          this.#options.intents.onChange((peer) => {
             if (this.#requests.get(peer) !== undefined) this.#add(peer);
           }),
           this.#api.onChange(() => {

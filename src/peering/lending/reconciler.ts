@@ -36,7 +36,7 @@ import { StatusRecorder } from './recorder.ts';
 import { endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
-export interface LendingWish {
+export interface LendingIntent {
   /** Disabled also while its ForeignCluster is being deleted. */
   incoming: PeeringWish;
   facts: PeerFacts;
@@ -54,7 +54,7 @@ export interface ReconcilerOptions {
   used: OfferSource['used'];
   request: (clusterID: string) => PeeringRequest | undefined;
   policies: () => Iterable<SharingPolicy>;
-  wish: (clusterID: string) => LendingWish;
+  intent: (clusterID: string) => LendingIntent;
   isLinked: (clusterID: string) => boolean;
   /** Milliseconds between a peer's last word and its end. Default 2000. */
   withdrawalGraceMs?: number;
@@ -211,9 +211,9 @@ export class Reconciler {
   }
 
   async #decide(request: PeeringRequest, heard: Heard, signal: AbortSignal): Promise<Decision> {
-    const { inbox, wish, isLinked, policies, checkToken } = this.#options;
+    const { inbox, intent, isLinked, policies, checkToken } = this.#options;
     const { metadata, spec, status = {} } = request;
-    const { incoming, facts } = wish(metadata.name);
+    const { incoming, facts } = intent(metadata.name);
     const admitted = isConditionTrue(status.conditions, PEERING_REQUEST_CONDITIONS.approved);
     const standing = { policy: status.policy, linked: isLinked(metadata.name) };
     const policy = policyFor([...policies()], facts, admitted ? standing : undefined);
@@ -236,7 +236,7 @@ export class Reconciler {
     decision: Exclude<Decision, Approval>,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, inbox, tenants, isLinked, wish } = this.#options;
+    const { clock, inbox, tenants, isLinked, intent } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
@@ -245,7 +245,7 @@ export class Reconciler {
     if (request.spec.approval !== undefined) return this.#afterEnd(remains);
     const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
     const isSaidElsewhere =
-      wish(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
+      intent(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
     const leftMs = isSaidElsewhere ? 0 : Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
     if (leftMs <= 0 && !isLinked(request.metadata.name)) {
       inbox.forget(request.metadata.name);

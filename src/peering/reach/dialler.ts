@@ -1,5 +1,4 @@
 import type { WebSocket } from 'ws';
-
 import type { Clock } from '../../lib/clock.ts';
 import { abortError, startDeadline } from '../../lib/deadline.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
@@ -19,7 +18,7 @@ interface WaysOptions {
 }
 
 /** Gets a WebSocket to a peer, whichever side can dial: ours is tried first, since it costs nobody an answer. */
-export class Ways {
+export class PeerDialler {
   readonly pending: PendingStreams;
   readonly #peers: WaysOptions['peers'];
   readonly #endpoints: PeerEndpoints;

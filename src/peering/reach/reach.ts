@@ -7,7 +7,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { ApiReach } from '../ports.ts';
-import { PeerEndpoints, type Way, Ways } from './dialler.ts';
+import { PeerDialler, PeerEndpoints, type Way } from './dialler.ts';
 import { isStreamID } from './pending.ts';
 import { DEFAULT_LIMITS, type ReachLimits, type ReachPeers } from './ports.ts';
 import { connectTcp, hold, type ListenAt, PeerListener, refuse } from './sockets.ts';
@@ -38,7 +38,7 @@ export class Reach implements ApiReach, Component {
   readonly #options: ReachOptions;
   readonly #limits: ReachLimits;
   readonly #endpoints: PeerEndpoints;
-  readonly #ways: Ways;
+  readonly #ways: PeerDialler;
   readonly #borrowed: StreamSet;
   readonly #lent: StreamSet;
   readonly #listeners = new Map<string, Promise<PeerListener>>();
@@ -51,7 +51,7 @@ export class Reach implements ApiReach, Component {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#quiet = new QuietLog({ log, clock });
     this.#endpoints = new PeerEndpoints(peers, clock);
-    this.#ways = new Ways({ peers, endpoints: this.#endpoints, limits: this.#limits, clock });
+    this.#ways = new PeerDialler({ peers, endpoints: this.#endpoints, limits: this.#limits, clock });
     const ended =
       (side: string) =>
       (clusterID: string, why: string | undefined): void =>

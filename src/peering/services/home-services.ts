@@ -198,7 +198,7 @@ export interface Refusal {
 }
 
 /** Makes home Services and their slices as they are to be, one write for what differs; whatever is not ours stays as it is. */
-export class Writer {
+export class HomeServiceWriter {
   readonly #options: WriterOptions;
 
   constructor(options: WriterOptions) {

@@ -1,5 +1,5 @@
 import type { AcceptedService } from '../../api/acceptance-policy.ts';
-import { SERVICE_REASONS, type ServiceStanding } from '../../api/advertisement.ts';
+import { type ProviderServiceStatus, SERVICE_REASONS } from '../../api/advertisement.ts';
 import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
 import { MAX_POLICY_ENTRIES, TUNNEL_LIMITS } from '../../api/limits.ts';
 import { TributaryError } from '../../lib/errors.ts';
@@ -12,7 +12,7 @@ import { type HomeService, sourceOf } from './home-services.ts';
 interface Plan {
   /** Accepted and on offer, with nothing against it that is known beforehand. */
   wanted: HomeService[];
-  standings: ServiceStanding[];
+  standings: ProviderServiceStatus[];
 }
 
 interface PlanFacts {
@@ -35,7 +35,7 @@ export function planOf(facts: PlanFacts): Plan {
   const byName = new Map(offered.map((service) => [sourceOf(service), service]));
   const accepted = facts.accepted.slice(0, MAX_POLICY_ENTRIES);
   const wanted: HomeService[] = [];
-  const standings: ServiceStanding[] = [];
+  const standings: ProviderServiceStatus[] = [];
   const taken = new Map<string, string>();
   for (const { namespace, name, homeNamespace, homeName = name } of accepted) {
     const common = { namespace, name, homeNamespace, homeName };
@@ -62,13 +62,13 @@ export function planOf(facts: PlanFacts): Plan {
   return { wanted, standings: standings.toSorted((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1)) };
 }
 
-const orderOf = ({ namespace, name, homeNamespace = '', homeName = '' }: ServiceStanding): string =>
+const orderOf = ({ namespace, name, homeNamespace = '', homeName = '' }: ProviderServiceStatus): string =>
   `${namespace}/${name} ${homeNamespace}/${homeName}`;
 
-const portsOf = ({ ports }: OfferedService): NonNullable<ServiceStanding['ports']> =>
+const portsOf = ({ ports }: OfferedService): NonNullable<ProviderServiceStatus['ports']> =>
   ports.map(({ name, protocol, port }) => ({ ...(name !== undefined && { name }), protocol, port }));
 
-type Obstacle = Required<Pick<ServiceStanding, 'reason' | 'message'>>;
+type Obstacle = Required<Pick<ProviderServiceStatus, 'reason' | 'message'>>;
 
 function obstacleOf({ namespace }: PlanFacts, home: string): Obstacle | undefined {
   if (isClusterNamespace(home)) {

@@ -1,8 +1,8 @@
 import {
   type Advertisement,
   advertisements,
+  type ProviderServiceStatus,
   SERVICE_REASONS,
-  type ServiceStanding,
 } from '../../api/advertisement.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import { LABEL_OFFERED_SERVICE, LABEL_PEER, LABEL_PROVIDER, LABEL_SERVICE_NAME } from '../../api/names.ts';
@@ -24,10 +24,10 @@ import type { ServicesDocument } from '../protocol/documents.ts';
 import {
   forgeEndpoints,
   type HomeService,
+  HomeServiceWriter,
   type Refusal,
   silenced,
   type Unreachable,
-  Writer,
 } from './home-services.ts';
 import { LinkPatience } from './link-patience.ts';
 import { checkServices, homeKey, planOf } from './plan.ts';
@@ -61,7 +61,7 @@ export class UsedServices {
   readonly #advertisements: Cache<Advertisement>;
   readonly #services: Cache<Service>;
   readonly #slices: Cache<EndpointSlice>;
-  readonly #writer: Writer;
+  readonly #writer: HomeServiceWriter;
   readonly #patience: LinkPatience;
   readonly #controller: Controller;
   readonly #heard = new Map<string, ServicesDocument | null>();
@@ -79,7 +79,7 @@ export class UsedServices {
     this.#advertisements = caches.of(advertisements);
     this.#services = caches.of(services, ours);
     this.#slices = caches.of(endpointSlices, ours);
-    this.#writer = new Writer({ client, services: this.#services, slices: this.#slices });
+    this.#writer = new HomeServiceWriter({ client, services: this.#services, slices: this.#slices });
     this.#patience = new LinkPatience(clock, (clusterID) => this.#controller.add(clusterID));
     this.#controller = new Controller({
       clock,
@@ -330,7 +330,7 @@ export class UsedServices {
 
   async #report(
     { metadata, status }: Advertisement,
-    standings: readonly ServiceStanding[],
+    standings: readonly ProviderServiceStatus[],
     signal: AbortSignal,
   ): Promise<void> {
     const told = standings.map(({ message, ...standing }) => ({
@@ -352,8 +352,8 @@ export class UsedServices {
 
   #tellPeople(
     metadata: Advertisement['metadata'],
-    told: readonly ServiceStanding[],
-    before: readonly ServiceStanding[],
+    told: readonly ProviderServiceStatus[],
+    before: readonly ProviderServiceStatus[],
   ): void {
     const known = new Map(before.map((standing) => [keyOf(standing), standing]));
     const subject = { apiVersion: API_VERSION, kind: 'Advertisement', metadata };
@@ -372,12 +372,12 @@ interface Made {
   kept: Set<string>;
   used: AddressPort[];
   /** What differs from the plan, by keyOf. */
-  results: Map<string, Pick<ServiceStanding, 'state' | 'reason' | 'message'>>;
+  results: Map<string, Pick<ProviderServiceStatus, 'state' | 'reason' | 'message'>>;
   /** For which it is tried again. */
   errors: unknown[];
 }
 
 const providerOf = ({ metadata }: KubeObject): string => metadata.labels?.[LABEL_PROVIDER] ?? '';
 
-const keyOf = ({ namespace, name, homeNamespace, homeName }: Partial<ServiceStanding>): string =>
+const keyOf = ({ namespace, name, homeNamespace, homeName }: Partial<ProviderServiceStatus>): string =>
   `${namespace}/${name} ${homeNamespace}/${homeName}`;

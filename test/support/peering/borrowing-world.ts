@@ -35,7 +35,7 @@ export class BorrowingWorld {
   readonly client: KubeClient;
   connected = true;
   readonly #lifecycle: Lifecycle;
-  readonly #wishes = new Set<(clusterID: string) => void>();
+  readonly #intents = new Set<(clusterID: string) => void>();
   #wanted = false;
   #said = { ours: '', theirs: '' };
 
@@ -56,11 +56,11 @@ export class BorrowingWorld {
       caches: new Caches({ client, clock: systemClock, log }),
       identity: this.identity,
       clusterName: 'rome',
-      wishes: {
-        wish: () => ({ wanted: this.#wanted, namespaces: [], policy: POLICY }),
+      intents: {
+        intent: () => ({ wanted: this.#wanted, namespaces: [], policy: POLICY }),
         onChange: (listener) => {
-          this.#wishes.add(listener);
-          return () => this.#wishes.delete(listener);
+          this.#intents.add(listener);
+          return () => this.#intents.delete(listener);
         },
       },
       links: () => ({
@@ -113,7 +113,7 @@ export class BorrowingWorld {
 
   want(wanted: boolean): void {
     this.#wanted = wanted;
-    for (const listener of this.#wishes) listener(this.id);
+    for (const listener of this.#intents) listener(this.id);
   }
 
   /** Both sides say what is new, as over a link. */

@@ -85,8 +85,8 @@ export class LendingWorld {
       events: {
         event: (_subject, type, reason, message) => void this.events.push({ type, reason, message }),
       },
-      wishes: {
-        wish: (clusterID) => ({
+      intents: {
+        intent: (clusterID) => ({
           incoming: this.incoming.get(clusterID) ?? 'Auto',
           facts: {
             clusterID,
@@ -148,7 +148,7 @@ export class LendingWorld {
     await (this.clock instanceof FakeClock ? this.clock.during(what, work) : work);
   }
 
-  wish(clusterID: string, incoming: PeeringWish): void {
+  intent(clusterID: string, incoming: PeeringWish): void {
     this.incoming.set(clusterID, incoming);
     for (const listener of this.#wishListeners) listener(clusterID);
   }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { AccessKeeper } from '../../../../src/peering/borrowing/access.ts';
+import { AccessFinder } from '../../../../src/peering/borrowing/access.ts';
 import type { Access } from '../../../../src/peering/borrowing/secret.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
 
@@ -10,7 +10,7 @@ const STREAM: Access = { how: 'Link', server: 'https://127.0.0.1:4443', serverNa
 const DIRECT: Access = { how: 'Direct', server: 'https://192.0.2.1:6443' };
 
 function keeper(reachable = true): {
-  access: AccessKeeper;
+  access: AccessFinder;
   clock: FakeClock;
   seen: { probes: number; opened: number; closed: number; woken: number };
   world: { reachable: boolean; opens: boolean };
@@ -18,7 +18,7 @@ function keeper(reachable = true): {
   const clock = new FakeClock();
   const seen = { probes: 0, opened: 0, closed: 0, woken: 0 };
   const world = { reachable, opens: true };
-  const access = new AccessKeeper({
+  const access = new AccessFinder({
     probe: async () => {
       seen.probes++;
       await Promise.resolve();
@@ -45,8 +45,8 @@ function keeper(reachable = true): {
 }
 
 const wanted = (
-  more: Partial<Parameters<AccessKeeper['want']>[1]> = {},
-): Parameters<AccessKeeper['want']>[1] => ({
+  more: Partial<Parameters<AccessFinder['want']>[1]> = {},
+): Parameters<AccessFinder['want']>[1] => ({
   api: API,
   stored: undefined,
   failing: false,

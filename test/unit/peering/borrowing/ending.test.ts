@@ -1,6 +1,6 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { nodes, pods } from '../../../../src/api/resources.ts';
-import { World, type Running } from './support/world.ts';
+import { type Running, World } from './support/world.ts';
 
 // Two busy cores are enough.
 jest.setTimeout(30_000);
@@ -18,7 +18,7 @@ const established = async (more: ConstructorParameters<typeof World>[0] = {}): P
 const pod = (name: string): ReturnType<World['home']['storage']['get']> =>
   world.home.storage.get('pods', `shop/${name}`);
 
-/** From the wish to the end, in milliseconds of the world's clock. */
+/** From the intent to the end, in milliseconds of the world's clock. */
 async function tookMs(end: () => Promise<void>): Promise<number> {
   const from = world.clock.monotonic();
   await end();
@@ -116,22 +116,22 @@ test('an Advertisement that a person deletes ends the peering; still wanted, it 
 
 test.each(['Denied', 'Ended'] as const)(
   '%s by the provider: taken down here, and used again once it may be',
-  async (verdict) => {
+  async (assessment) => {
     const { borrowing } = await established();
     world.addPod('web', 'milan');
-    world.provider.verdict = verdict;
+    world.provider.assessment = assessment;
     world.provider.contract = undefined;
     world.say();
     await world.until('denied', () => borrowing.report(world.id).phase === 'Denied');
     expect(borrowing.report(world.id)).toMatchObject(
-      verdict === 'Denied'
+      assessment === 'Denied'
         ? { reason: 'DeniedByPeer', message: 'the provider says: not you' }
         : { reason: 'NoPolicyMatches', message: 'the provider says: over' },
     );
     expect(world.leftovers()).toEqual([`advertisements.tributary.dev/${world.id}`, 'the request']);
     expect(world.advertisement?.status?.contract).toBeUndefined();
     expect(world.provider.acceptance).toBeUndefined();
-    world.provider.verdict = 'Automatic';
+    world.provider.assessment = 'Automatic';
     world.provider.renew();
     world.say();
     await world.established();
@@ -186,7 +186,7 @@ test('what bears a provider’s name without an Advertisement is taken down', as
   const { storage } = world.home;
   world.silence();
   storage.remove('advertisements.tributary.dev', world.id);
-  world.wish = { wanted: false, namespaces: [] };
+  world.intent = { wanted: false, namespaces: [] };
   await world.replaceAll();
   await world.gone();
 });

@@ -1,6 +1,6 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { namespaces } from '../../../../src/api/resources.ts';
-import { World, policy } from './support/world.ts';
+import { policy, World } from './support/world.ts';
 
 // Two busy cores are enough.
 jest.setTimeout(30_000);
@@ -63,7 +63,7 @@ test('from an offer to a virtual node, and back to nothing', async () => {
 
 test('a Manual policy waits for a person, and a person may say no', async () => {
   await up();
-  world.wish = { ...world.wish, policy: policy({ approval: 'Manual' }) };
+  world.intent = { ...world.intent, policy: policy({ approval: 'Manual' }) };
   const { borrowing } = await world.start();
   await world.until('offered', () => borrowing.report(world.id).reason === 'WaitingForApproval');
   expect(world.provider.acceptance).toBeUndefined();
@@ -81,7 +81,7 @@ test('a Manual policy waits for a person, and a person may say no', async () => 
 
 test('a namespace that is not offloaded although somebody has named it is told', async () => {
   await up();
-  world.wish = { ...world.wish, policy: policy({ namespaces: ['shop', 'kube-system', 'typo'] }) };
+  world.intent = { ...world.intent, policy: policy({ namespaces: ['shop', 'kube-system', 'typo'] }) };
   const { borrowing } = await world.start();
   await world.established();
   const message = (): string | undefined => borrowing.report(world.id).message;

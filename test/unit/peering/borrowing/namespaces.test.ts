@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { MAX_LENT_NAMESPACES } from '../../../../src/api/limits.ts';
 import type { OffloadedNamespace } from '../../../../src/api/namespace-offloading.ts';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
-import type { WantedNamespaces } from '../../../../src/peering/borrowing/facts.ts';
+import type { DesiredNamespaces } from '../../../../src/peering/borrowing/facts.ts';
 import {
   askedNamespaces,
+  desiredNamespaces,
   isNamed,
   mappingsOf,
   usedNamespaces,
-  wantedNamespaces,
 } from '../../../../src/peering/borrowing/namespaces.ts';
 import { policy } from './support/world.ts';
 
@@ -19,10 +19,10 @@ const there = (homeNamespace: string, tenantNamespace = `${homeNamespace}-t`): N
 
 const wanted = (
   offloaded: Partial<OffloadedNamespace>[],
-  more: Partial<Parameters<typeof wantedNamespaces>[0]> = {},
-): WantedNamespaces =>
-  wantedNamespaces({
-    wish: { wanted: true, namespaces: [] },
+  more: Partial<Parameters<typeof desiredNamespaces>[0]> = {},
+): DesiredNamespaces =>
+  desiredNamespaces({
+    intent: { wanted: true, namespaces: [] },
     offloaded: offloaded.map((one) => ({ homeNamespace: 'shop', reflection: [], ...one })),
     mayOffload: (name) => !name.startsWith('kube-'),
     agreed: [],
@@ -34,15 +34,17 @@ const virtualNode = (spec: NamespaceMapping[], status: NamespaceMapping[] = spec
 
 describe('what is wanted', () => {
   test('by a policy, by a ForeignCluster, by NamespaceOffloadings; each once', () => {
-    const wish = {
+    const intent = {
       wanted: true,
       namespaces: ['shop', 'web'],
       policy: policy({ namespaces: ['shop', 'data'] }),
     };
-    const { names, leftOut } = wanted([{ homeNamespace: 'api' }, { homeNamespace: 'kube-system' }], { wish });
+    const { names, leftOut } = wanted([{ homeNamespace: 'api' }, { homeNamespace: 'kube-system' }], {
+      intent,
+    });
     expect(names).toEqual(['api', 'data', 'shop', 'web']);
     expect(leftOut).toEqual(['kube-system']);
-    expect(['data', 'web', 'shop', 'api'].filter((name) => isNamed(wish, name))).toEqual([
+    expect(['data', 'web', 'shop', 'api'].filter((name) => isNamed(intent, name))).toEqual([
       'data',
       'web',
       'shop',

@@ -1,5 +1,4 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-
 import { ANNOTATION_NODE_NAME } from '../../../../src/api/names.ts';
 import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
@@ -98,7 +97,7 @@ test('what is no offer to us is refused with its cause, told once, and the old o
 
 test('a contract that another has signed is none', async () => {
   world = await new World().up();
-  world.provider.verdict = 'Pending';
+  world.provider.assessment = 'Pending';
   const { borrowing } = await world.start();
   await world.until('asked', () => world.provider.request !== undefined);
   const text = '{}';
@@ -155,7 +154,7 @@ test('ceilings of the policy are what is taken, also when they change', async ()
 
 test('without a policy the word of the person who asked is enough, and may be taken back', async () => {
   world = await new World().up();
-  world.wish = { wanted: true, namespaces: ['shop'] };
+  world.intent = { wanted: true, namespaces: ['shop'] };
   await world.start();
   await world.established();
   world.patchAdvertisement({ approval: 'Denied' });
@@ -164,7 +163,7 @@ test('without a policy the word of the person who asked is enough, and may be ta
 
 test('namespaces that nobody here has named do not leave the cluster', async () => {
   world = await new World().up();
-  world.wish = { ...world.wish, namespaces: ['spare', 'kube-system', 'tributary-system', 'absent'] };
+  world.intent = { ...world.intent, namespaces: ['spare', 'kube-system', 'tributary-system', 'absent'] };
   world.provider.extraNamespaces = [
     { homeNamespace: 'kube-system', tenantNamespace: 'loot' },
     { homeNamespace: 'default', tenantNamespace: 'loot-2' },
@@ -202,11 +201,11 @@ test('another tenant namespace is put in only after the old one was taken out', 
 
 test('the join token is said until the provider has decided, and then no more', async () => {
   world = await new World().up();
-  world.wish = { ...world.wish, joinToken: 'a-token' };
-  world.provider.verdict = 'Pending';
+  world.intent = { ...world.intent, joinToken: 'a-token' };
+  world.provider.assessment = 'Pending';
   await world.start();
   await world.until('asked', () => world.provider.request?.joinToken === 'a-token');
-  world.provider.verdict = 'Automatic';
+  world.provider.assessment = 'Automatic';
   const { request } = world.provider;
   world.provider.received({ ...(request && { request }) });
   world.say();
@@ -270,7 +269,7 @@ test('what people add to a virtual node stays; what is ours is taken back', asyn
 
 test('PerNode: one for each node over there; one too many takes nothing new, and goes when it is empty', async () => {
   world = await new World().up();
-  world.wish = { ...world.wish, policy: policy({ shape: 'PerNode' }) };
+  world.intent = { ...world.intent, policy: policy({ shape: 'PerNode' }) };
   const each = { cpu: '4', memory: '8Gi', pods: '50' };
   const shape = { architecture: 'amd64', operatingSystem: 'linux', resources: each };
   world.provider.more = { shapes: [{ ...shape, count: 2 }] };

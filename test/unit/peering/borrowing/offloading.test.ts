@@ -1,5 +1,4 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-
 import type { OffloadedNamespace } from '../../../../src/api/namespace-offloading.ts';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
 import type { NamespaceOffloadings } from '../../../../src/peering/ports.ts';
@@ -41,7 +40,7 @@ afterEach(async () => world.down());
 const up = async (): Promise<World> => {
   offloadings = new Offloadings();
   world = await new World({ offloadings }).up();
-  world.wish = { wanted: true, namespaces: [], policy: policy({ namespaces: [] }) };
+  world.intent = { wanted: true, namespaces: [], policy: policy({ namespaces: [] }) };
   return world;
 };
 
@@ -67,16 +66,16 @@ test('a peering without a namespace has a virtual node; a namespace comes and go
   expect(mappings()).toEqual([]);
   expect(world.provider.request?.namespaces).toEqual([]);
   expect(world.agents.running.get(world.id)?.namespaces).toEqual([]);
-  expect(borrowing.standing(world.id, 'shop')).toBeUndefined();
+  expect(borrowing.mappingState(world.id, 'shop')).toBeUndefined();
   const heard: (string | undefined)[] = [];
-  borrowing.onChange(() => heard.push(borrowing.standing(world.id, 'shop')?.state));
+  borrowing.onChange(() => heard.push(borrowing.mappingState(world.id, 'shop')?.state));
 
   offloadings.set({});
   await world.until('asked for', () => world.provider.request?.namespaces.join() === 'shop');
   await answered('mapped', () => mappings()?.length === 1);
   expect(mappings()).toEqual([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]);
   await world.until('told', () => heard.includes('Mapped'));
-  expect(borrowing.standing(world.id, 'shop')).toEqual({ state: 'Mapped', tenantNamespace: 'shop-t' });
+  expect(borrowing.mappingState(world.id, 'shop')).toEqual({ state: 'Mapped', tenantNamespace: 'shop-t' });
   await world.until('the agent may enter', () =>
     Boolean(world.agents.running.get(world.id)?.namespaces.includes('shop')),
   );
@@ -93,7 +92,7 @@ test('a peering without a namespace has a virtual node; a namespace comes and go
   held([{ homeNamespace: 'shop', tenantNamespace: 'shop-t' }]);
   offloadings.set();
   await world.until('taken out', () => mappings()?.length === 0);
-  await world.until('told', () => borrowing.standing(world.id, 'shop') === undefined);
+  await world.until('told', () => borrowing.mappingState(world.id, 'shop') === undefined);
   // The agent has not ended what runs there: it needs its rights.
   expect(world.provider.request?.namespaces).toEqual(['shop']);
   held([]);
@@ -128,7 +127,7 @@ test('a provider that knows nothing of names: what it calls otherwise is not use
   expect(world.provider.request?.names).toEqual({ shop: 'store', spare: 'spare-t' });
   await answered('mapped', () => mappings()?.length === 1);
   expect(mappings()).toEqual([{ homeNamespace: 'spare', tenantNamespace: 'spare-t' }]);
-  expect(borrowing.standing(world.id, 'shop')).toEqual({
+  expect(borrowing.mappingState(world.id, 'shop')).toEqual({
     state: 'Withheld',
     reason: 'NamingNotAllowed',
     message: 'the provider calls it shop-t, not store, so it is not used',
@@ -149,13 +148,13 @@ test('what the provider withholds is told with its cause; of what nobody wants n
   world.provider.refuses = ['shop'];
   offloadings.set({ remoteName: 'store' });
   await world.established();
-  await world.until('told', () => borrowing.standing(world.id, 'shop') !== undefined);
-  expect(borrowing.standing(world.id, 'shop')).toEqual({
+  await world.until('told', () => borrowing.mappingState(world.id, 'shop') !== undefined);
+  expect(borrowing.mappingState(world.id, 'shop')).toEqual({
     state: 'Withheld',
     reason: 'NameTaken',
     message: 'the provider says: store is another namespace here',
   });
-  expect(borrowing.standing(world.id, 'spare')).toBeUndefined();
+  expect(borrowing.mappingState(world.id, 'spare')).toBeUndefined();
   expect(mappings()).toEqual([]);
 });
 
@@ -170,7 +169,7 @@ test('before NamespaceOffloadings are read nothing is said, and nothing taken ba
   offloadings.set();
   const { borrowing } = await world.start();
   expect(() => borrowing.documents(world.id)).toThrow('not all that was agreed on is read yet');
-  expect(borrowing.standing(world.id, 'shop')).toBeUndefined();
+  expect(borrowing.mappingState(world.id, 'shop')).toBeUndefined();
   offloadings.synced = true;
   offloadings.set({});
   await world.until('said', () => borrowing.documents(world.id).request?.namespaces.join() === 'shop');
@@ -184,8 +183,8 @@ test('labels of the node: the cluster, the place, and what people say above all'
     labels: { 'topology.kubernetes.io/region': 'north', 'example.com/tier': 'cheap' },
     classes: { ingress: ['nginx', 'upper/Class'] },
   };
-  world.wish = {
-    ...world.wish,
+  world.intent = {
+    ...world.intent,
     policy: policy({
       namespaces: [],
       nodeLabels: { 'example.com/tier': 'dear', 'example.com/own': 'yes' },

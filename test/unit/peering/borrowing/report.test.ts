@@ -1,22 +1,22 @@
 import { expect, test } from '@jest/globals';
-import type { Facts, Verdict } from '../../../../src/peering/borrowing/facts.ts';
+import type { BorrowingFacts, OfferAssessment } from '../../../../src/peering/borrowing/facts.ts';
 import { restReport } from '../../../../src/peering/borrowing/report.ts';
 import type { GrantDocument } from '../../../../src/peering/protocol/documents.ts';
 
-const asking = (grant?: GrantDocument): Facts =>
+const asking = (grant?: GrantDocument): BorrowingFacts =>
   ({
-    wish: { wanted: true, namespaces: [] },
-    heard: { offer: null, ...(grant && { grant }) },
+    intent: { wanted: true, namespaces: [] },
+    received: { offer: null, ...(grant && { grant }) },
     advertisement: { spec: {} },
-  }) as unknown as Facts;
-const withdrawn: Verdict = { decision: 'Expired', reason: 'Withdrawn', message: 'taken back' };
-const expired: Verdict = { decision: 'Expired', reason: 'Expired', message: 'over' };
+  }) as unknown as BorrowingFacts;
+const withdrawn: OfferAssessment = { decision: 'Expired', reason: 'Withdrawn', message: 'taken back' };
+const expired: OfferAssessment = { decision: 'Expired', reason: 'Expired', message: 'over' };
 
 test.each([withdrawn, expired])(
   'after an offer that is $reason, what the provider waits for counts',
-  (verdict) => {
+  (assessment) => {
     const grant: GrantDocument = { state: 'Pending', reason: 'WaitingForApproval', message: 'approve it' };
-    expect(restReport(asking(grant), verdict)).toEqual({
+    expect(restReport(asking(grant), assessment)).toEqual({
       phase: 'Pending',
       reason: 'WaitingForApproval',
       message: 'the provider says: approve it',
@@ -27,14 +27,14 @@ test.each([withdrawn, expired])(
 test.each([
   [withdrawn, 'Withdrawn'],
   [expired, 'WaitingForOffer'],
-])('without a word of the provider, nothing is offered', (verdict, reason) => {
-  expect(restReport(asking(), verdict)).toEqual({ phase: 'Pending', reason, message: verdict.message });
+])('without a word of the provider, nothing is offered', (assessment, reason) => {
+  expect(restReport(asking(), assessment)).toEqual({ phase: 'Pending', reason, message: assessment.message });
 });
 
 test('an offer that is there and does not pass is an offer', () => {
-  const verdict: Verdict = { decision: 'Refused', reason: 'BelowMinimum', message: 'too little' };
+  const assessment: OfferAssessment = { decision: 'Refused', reason: 'BelowMinimum', message: 'too little' };
   const grant: GrantDocument = { state: 'Pending', reason: 'WaitingForDecision' };
-  expect(restReport(asking(grant), verdict)).toMatchObject({ phase: 'Offered', reason: 'OfferRefused' });
+  expect(restReport(asking(grant), assessment)).toMatchObject({ phase: 'Offered', reason: 'OfferRefused' });
 });
 
 test('a denial over there is none here', () => {

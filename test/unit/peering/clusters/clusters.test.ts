@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { acceptancePolicies } from '../../../../src/api/acceptance-policy.ts';
-import { foreignClusters, type ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
+import { type ForeignCluster, foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { FINALIZER_PEERING, LABEL_DISCOVERED } from '../../../../src/api/names.ts';
 import { acceptance, byPerson, discovered, linked, MILAN, ROME, sighting } from './support/objects.ts';
 import { ClustersWorld } from './support/world.ts';
@@ -92,11 +92,11 @@ test('an endpoint without identity is trusted with nothing; the message says wha
   // A link of that cluster does not make it the one that is wanted.
   world.links.up(linked(MILAN, { dialledBy: 'Them' }));
   await world.until(MILAN, ({ status }) => status?.foundBy === 'Incoming');
-  expect(world.clusters.wish(MILAN)).toMatchObject({ wanted: false, incoming: 'Auto' });
+  expect(world.clusters.intent(MILAN)).toMatchObject({ wanted: false, incoming: 'Auto' });
   await world.patch('milan', { spec: { clusterID: MILAN } });
   const trusted = await world.until('milan', ({ status }) => status?.clusterID === MILAN);
   expect(trusted.status?.answeredBy).toBeUndefined();
-  expect(world.clusters.wish(MILAN)).toMatchObject({
+  expect(world.clusters.intent(MILAN)).toMatchObject({
     wanted: true,
     subject: { metadata: { name: 'milan' } },
   });
@@ -133,12 +133,12 @@ test('two objects about one cluster make one peering; the other says so', async 
   });
   await world.wait('one of them is dialled', () => world.links.targets[0]?.endpoints.length === 1);
   expect(world.links.targets).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['lan:6844'] }]);
-  expect(world.clusters.wish(MILAN).wanted).toBe(true);
+  expect(world.clusters.intent(MILAN).wanted).toBe(true);
   // The other takes over as soon as the one that counts goes.
   await world.remove('milan');
   await world.gone('milan');
   await world.until(MILAN, ({ status }) => status?.outgoing?.reason === 'NoPolicyMatches');
-  expect(world.clusters.wish(MILAN).wanted).toBe(false);
+  expect(world.clusters.intent(MILAN).wanted).toBe(false);
 });
 
 test('a peer that comes by itself gets an object; it is forgotten some time after it has gone', async () => {
@@ -222,8 +222,8 @@ test('deletion ends both peerings before the object goes', async () => {
   const told: string[] = [];
   world.clusters.onChange((clusterID) => told.push(clusterID));
   await world.remove('milan');
-  await world.wait('its wish is told to have changed', () => told.includes(MILAN));
-  expect(world.clusters.wish(MILAN)).toMatchObject({ wanted: false, incoming: 'Disabled' });
+  await world.wait('its intent is told to have changed', () => told.includes(MILAN));
+  expect(world.clusters.intent(MILAN)).toMatchObject({ wanted: false, incoming: 'Disabled' });
   world.outgoing.say(MILAN, { phase: 'Ending' });
   await world.until('milan', ({ status }) => status?.outgoing?.phase === 'Ending');
   expect(world.links.targets).toHaveLength(1);
@@ -296,7 +296,7 @@ test('a peer that uses us gets its object back, however many strangers there are
   await world.until(ROME, ({ status }) => status?.foundBy === 'Incoming');
 });
 
-test('a policy that comes or goes changes wishes and targets at once', async () => {
+test('a policy that comes or goes changes intents and targets at once', async () => {
   const LAN = sighting('lan', 3600);
   world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN } } }));
   await world.until(MILAN, ({ status }) => status?.outgoing?.reason === 'NoPolicyMatches');
@@ -306,10 +306,10 @@ test('a policy that comes or goes changes wishes and targets at once', async () 
   world.seed(acceptancePolicies, acceptance({ clusterIDs: [MILAN] }));
   await world.wait('it is dialled', () => world.links.targets.length === 1);
   expect(told).toContain(MILAN);
-  expect(world.clusters.wish(MILAN).wanted).toBe(true);
+  expect(world.clusters.intent(MILAN).wanted).toBe(true);
   world.server.storage.remove('acceptancepolicies.tributary.dev', 'taken');
   await world.wait('it is not dialled any more', () => world.links.targets.length === 0);
-  expect(world.clusters.wish(MILAN).wanted).toBe(false);
+  expect(world.clusters.intent(MILAN).wanted).toBe(false);
   await world.until(MILAN, ({ status }) => status?.outgoing?.phase === 'None');
 });
 
@@ -324,9 +324,9 @@ test('an established peering outlives a change of the object that counts, also w
   await world.until(MILAN, ({ status }) => status?.link?.connected === false);
   const lost: string[] = [];
   world.clusters.onChange((clusterID) => {
-    if (!world.clusters.wish(clusterID).wanted) lost.push(clusterID);
+    if (!world.clusters.intent(clusterID).wanted) lost.push(clusterID);
   });
-  const subject = (): string | undefined => world.clusters.wish(MILAN).subject?.metadata.name;
+  const subject = (): string | undefined => world.clusters.intent(MILAN).subject?.metadata.name;
   world.seed(foreignClusters, byPerson('milan', { clusterID: MILAN }));
   await world.until('milan', ({ status }) => status?.standing?.networkKeys?.[0] === 'family');
   await world.until(MILAN, ({ status }) => status?.standing === undefined);

@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
-
 import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
 import { ANNOTATION_FORCE } from '../../../../src/api/names.ts';
 import {
-  type ClusterWish,
-  isAcquainted,
-  type WishInputs,
-  wishOf,
+  type ClusterIntent,
+  type IntentInputs,
+  intentOf,
+  isKnown,
 } from '../../../../src/peering/clusters/intent.ts';
 import type { PeeringReport } from '../../../../src/peering/ports.ts';
 import {
@@ -20,8 +19,8 @@ import {
   sighting,
 } from './support/objects.ts';
 
-const wish = (clusters: ForeignCluster[], more: Partial<WishInputs> = {}): ClusterWish =>
-  wishOf({
+const intent = (clusters: ForeignCluster[], more: Partial<IntentInputs> = {}): ClusterIntent =>
+  intentOf({
     clusterID: MILAN,
     clusters,
     view: undefined,
@@ -31,9 +30,9 @@ const wish = (clusters: ForeignCluster[], more: Partial<WishInputs> = {}): Clust
     ...more,
   });
 const policies = (
-  acceptances: WishInputs['policies']['acceptance'],
-  sharings: WishInputs['policies']['sharing'] = [],
-): Pick<WishInputs, 'policies'> => ({ policies: { acceptance: acceptances, sharing: sharings } });
+  acceptances: IntentInputs['policies']['acceptance'],
+  sharings: IntentInputs['policies']['sharing'] = [],
+): Pick<IntentInputs, 'policies'> => ({ policies: { acceptance: acceptances, sharing: sharings } });
 const anyone = { anyone: true };
 
 test.each([
@@ -64,7 +63,7 @@ test.each([
     false,
   ],
 ])('wanted: %s', (_what, cluster, given, wanted) => {
-  expect(wish([cluster], given).wanted).toBe(wanted);
+  expect(intent([cluster], given).wanted).toBe(wanted);
 });
 
 test('the policy of highest precedence decides, also that nothing is asked', () => {
@@ -72,7 +71,7 @@ test('the policy of highest precedence decides, also that nothing is asked', () 
     acceptance(anyone),
     { ...acceptance({ clusterIDs: [MILAN] }, { approval: 'Manual', precedence: 1 }) },
   ]);
-  expect(wish([discovered(MILAN)], given)).toMatchObject({
+  expect(intent([discovered(MILAN)], given)).toMatchObject({
     wanted: false,
     policy: { spec: { precedence: 1 } },
   });
@@ -84,7 +83,7 @@ test('what the ForeignCluster says travels along', () => {
     { clusterID: MILAN, outgoing: 'Enabled', namespaces: ['shop'] },
     { annotations: { [ANNOTATION_FORCE]: 'true' }, labels: { site: 'milan' } },
   );
-  expect(wish([cluster], { joinToken: 'secret' })).toMatchObject({
+  expect(intent([cluster], { joinToken: 'secret' })).toMatchObject({
     subject: cluster,
     namespaces: ['shop'],
     joinToken: 'secret',
@@ -96,13 +95,13 @@ test('what the ForeignCluster says travels along', () => {
 
 test('incoming: Disabled needs no policy, deletion is as Disabled', () => {
   const given = policies([], [sharing(anyone)]);
-  expect(wish([discovered(MILAN)], given)).toMatchObject({ incoming: 'Auto', sharingPolicy: {} });
-  const off = wish([discovered(MILAN, { incoming: 'Disabled' })], given);
+  expect(intent([discovered(MILAN)], given)).toMatchObject({ incoming: 'Auto', sharingPolicy: {} });
+  const off = intent([discovered(MILAN, { incoming: 'Disabled' })], given);
   expect(off.incoming).toBe('Disabled');
   expect(off.sharingPolicy).toBeUndefined();
   const deletionTimestamp = '2026-01-01T12:00:00Z';
   expect(
-    wish([byPerson('m', { clusterID: MILAN, incoming: 'Enabled' }, { deletionTimestamp })], given),
+    intent([byPerson('m', { clusterID: MILAN, incoming: 'Enabled' }, { deletionTimestamp })], given),
   ).toMatchObject({
     incoming: 'Disabled',
     wanted: false,
@@ -111,9 +110,9 @@ test('incoming: Disabled needs no policy, deletion is as Disabled', () => {
 
 test('without an object nothing is wanted; only a linked peer may ask', () => {
   const given = policies([acceptance(anyone)], [sharing(anyone)]);
-  expect(wish([], given)).toMatchObject({ wanted: false, incoming: 'Disabled' });
+  expect(intent([], given)).toMatchObject({ wanted: false, incoming: 'Disabled' });
   const view = linked(MILAN, { dialledBy: 'Them' });
-  expect(wish([], { ...given, view })).toMatchObject({
+  expect(intent([], { ...given, view })).toMatchObject({
     wanted: false,
     incoming: 'Auto',
     sharingPolicy: {},
@@ -126,7 +125,7 @@ test('sightings of all objects about a cluster count, expired ones do not', () =
     byPerson('milan', { clusterID: MILAN }),
     discovered(MILAN, {}, { status: { sightings: { LAN: sighting('lan'), WAN: sighting('wan', -1) } } }),
   ];
-  expect(wish(clusters).facts.foundBy).toEqual(['LAN', 'Manual']);
+  expect(intent(clusters).facts.foundBy).toEqual(['LAN', 'Manual']);
 });
 
 test('a lost link and a missed announcement end nothing while a peering lasts', () => {
@@ -135,21 +134,21 @@ test('a lost link and a missed announcement end nothing while a peering lasts', 
     [sharing({ anyone: true, discovery: ['LAN'] })],
   );
   const status = { sightings: { LAN: sighting('lan', -1) } };
-  expect(wish([discovered(MILAN, {}, { status })], given)).toMatchObject({ wanted: false });
+  expect(intent([discovered(MILAN, {}, { status })], given)).toMatchObject({ wanted: false });
   const standing = { foundBy: ['LAN' as const], networkKeys: ['family'] };
   const peered = discovered(MILAN, {}, { status: { ...status, standing } });
-  expect(wish([peered], given)).toMatchObject({ wanted: true, sharingPolicy: {} });
+  expect(intent([peered], given)).toMatchObject({ wanted: true, sharingPolicy: {} });
   // On a link, what is proved there is the whole truth: a key that was taken away is no longer held.
-  expect(wish([peered], { ...given, view: linked(MILAN) })).toMatchObject({ wanted: false });
+  expect(intent([peered], { ...given, view: linked(MILAN) })).toMatchObject({ wanted: false });
 });
 
 const acquainted = (
   clusters: ForeignCluster[],
-  policies: WishInputs['policies'],
+  policies: IntentInputs['policies'],
   ...phases: PeeringReport['phase'][]
 ): boolean =>
-  isAcquainted(
-    wishOf({ clusterID: MILAN, clusters, view: linked(MILAN), policies, joinToken: undefined, now: NOW }),
+  isKnown(
+    intentOf({ clusterID: MILAN, clusters, view: linked(MILAN), policies, joinToken: undefined, now: NOW }),
     phases.map((phase) => ({ phase })),
   );
 const none = { acceptance: [], sharing: [] };

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { errorMessage } from '../../../../src/lib/errors.ts';
 import { acceptancePolicies } from '../../../../src/api/acceptance-policy.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { secrets } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import { errorMessage } from '../../../../src/lib/errors.ts';
 import { acceptance, byPerson, MILAN, ROME, sharing } from './support/objects.ts';
 import { ClustersWorld, NAMESPACE } from './support/world.ts';
 
@@ -34,7 +34,7 @@ test('join tokens and network keys are read from the Secrets that are referred t
   );
   world.seed(sharingPolicies, sharing({ networkKeySecretRef: { name: 'family' } }));
   world.seed(acceptancePolicies, acceptance({ networkKeySecretRef: { name: 'weak' } }));
-  await world.wait('the token is read', () => world.clusters.wish(MILAN).joinToken === 'a.b.c');
+  await world.wait('the token is read', () => world.clusters.intent(MILAN).joinToken === 'a.b.c');
   expect(told).toContain(MILAN);
   await world.wait('the key is read', () => world.clusters.networkKeys().length === 1);
   expect(world.clusters.networkKeys()).toEqual([{ name: 'family', key: Buffer.from('k'.repeat(32)) }]);
@@ -74,6 +74,6 @@ test('a join token that is another cluster’s is not shown to this one', async 
     world.seed(foreignClusters, byPerson(name, { clusterID, joinTokenSecretRef: { name: 'token' } }));
   }
   world.seed(secrets, token(MILAN) as never);
-  await world.wait('it is read', () => world.clusters.wish(MILAN).joinToken === `${MILAN}.name.secret`);
-  expect(world.clusters.wish(ROME).joinToken).toBeUndefined();
+  await world.wait('it is read', () => world.clusters.intent(MILAN).joinToken === `${MILAN}.name.secret`);
+  expect(world.clusters.intent(ROME).joinToken).toBeUndefined();
 });

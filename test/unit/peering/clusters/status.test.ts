@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { CLUSTER_NAME_PATTERN, ENDPOINT_PATTERN, REASON_PATTERN } from '../../../../src/api/limits.ts';
-import type { Observed } from '../../../../src/peering/clusters/conditions.ts';
-import type { ClusterWish } from '../../../../src/peering/clusters/intent.ts';
+import type { ForeignClusterFacts } from '../../../../src/peering/clusters/conditions.ts';
+import type { ClusterIntent } from '../../../../src/peering/clusters/intent.ts';
 import { forgeStatus, newsOf, ownPart } from '../../../../src/peering/clusters/status.ts';
 import { fc } from '../../../support/property.ts';
 import { byPerson, discovered, linked, MILAN, NOW, sharing, sighting } from './support/objects.ts';
 
-const wish: ClusterWish = {
+const intent: ClusterIntent = {
   clusterID: MILAN,
   facts: { clusterID: MILAN, labels: {}, foundBy: ['LAN'], networkKeys: [] },
   wanted: false,
@@ -15,7 +15,7 @@ const wish: ClusterWish = {
   force: false,
 };
 
-function observed(more: Partial<Observed> = {}): Observed {
+function observed(more: Partial<ForeignClusterFacts> = {}): ForeignClusterFacts {
   const cluster = more.cluster ?? discovered(MILAN);
   return {
     cluster,
@@ -27,7 +27,7 @@ function observed(more: Partial<Observed> = {}): Observed {
     problem: undefined,
     isDialled: true,
     hasEndpoint: true,
-    wish,
+    intent,
     outgoing: { phase: 'None' },
     incoming: { phase: 'None' },
     now: NOW,
@@ -35,11 +35,11 @@ function observed(more: Partial<Observed> = {}): Observed {
     ...more,
   };
 }
-const wanted = { wish: { ...wish, wanted: true } };
+const wanted = { intent: { ...intent, wanted: true } };
 const unreachable = { reason: 'EndpointUnreachable', message: 'a:1: refused' } as const;
 const lost = discovered(MILAN, {}, { status: { link: { connected: true, since: '2026-01-01T00:00:00Z' } } });
 
-test.each<[string, Partial<Observed>, object]>([
+test.each<[string, Partial<ForeignClusterFacts>, object]>([
   ['nothing means it', {}, { phase: 'None', reason: 'NoPolicyMatches' }],
   [
     'a person has said no',
@@ -81,10 +81,14 @@ test.each<[string, Partial<Observed>, object]>([
   expect(forgeStatus(observed(more)).outgoing).toMatchObject(state);
 });
 
-test.each<[string, Partial<Observed>, object]>([
+test.each<[string, Partial<ForeignClusterFacts>, object]>([
   ['nothing means it', {}, { phase: 'None', reason: 'NoPolicyMatches' }],
-  ['it may ask', { wish: { ...wish, sharingPolicy: sharing({}) } }, { phase: 'None', reason: 'AsExpected' }],
-  ['it may not', { wish: { ...wish, incoming: 'Disabled' } }, { phase: 'None', reason: 'NotWanted' }],
+  [
+    'it may ask',
+    { intent: { ...intent, sharingPolicy: sharing({}) } },
+    { phase: 'None', reason: 'AsExpected' },
+  ],
+  ['it may not', { intent: { ...intent, incoming: 'Disabled' } }, { phase: 'None', reason: 'NotWanted' }],
   ['it has asked', { incoming: { phase: 'Pending', reason: 'WaitingForApproval' } }, { phase: 'Pending' }],
 ])('incoming: %s', (_what, more, state) => {
   expect(forgeStatus(observed(more)).incoming).toMatchObject(state);
@@ -125,8 +129,8 @@ test('a link that is lost leaves what worked, and says since when', () => {
 test('the standing of a peering keeps ways of discovery, and the keys of the last link', () => {
   const standing = { foundBy: ['WAN' as const], networkKeys: ['old'] };
   const cluster = discovered(MILAN, {}, { status: { standing } });
-  const facts = { ...wish.facts, networkKeys: ['family'] };
-  const peered = observed({ cluster, wish: { ...wish, facts }, outgoing: { phase: 'Established' } });
+  const facts = { ...intent.facts, networkKeys: ['family'] };
+  const peered = observed({ cluster, intent: { ...intent, facts }, outgoing: { phase: 'Established' } });
   expect(forgeStatus(peered).standing).toEqual({ foundBy: ['LAN', 'WAN'], networkKeys: ['family'] });
   expect(forgeStatus(observed({ cluster })).standing).toBeUndefined();
   expect(forgeStatus(observed({ cluster, outgoing: { phase: 'Denied' } })).standing).toBeUndefined();

@@ -264,12 +264,12 @@ describe('change', () => {
     await rome.peered();
     world.linked.delete(rome.id);
     world.networkKeys.delete(rome.id);
-    world.wish(rome.id, 'Auto');
+    world.intent(rome.id, 'Auto');
     await world.changePolicy({ sharePercent: 20 });
     await clock.until('looked at', () => rome.told.offer?.offer.resources['cpu'] === '1600m');
     expect(rome.told.grant).toMatchObject({ state: 'Active' });
     world.linked.add(rome.id);
-    world.wish(rome.id, 'Auto');
+    world.intent(rome.id, 'Auto');
     await rome.granted('Denied');
   });
 });
@@ -298,7 +298,7 @@ describe('the end', () => {
     ],
     [
       'incoming is disabled',
-      async (w: LendingWorld, peer: ReturnType<LendingWorld['peer']>) => w.wish(peer.id, 'Disabled'),
+      async (w: LendingWorld, peer: ReturnType<LendingWorld['peer']>) => w.intent(peer.id, 'Disabled'),
     ],
     [
       'the policy is gone',
@@ -330,12 +330,12 @@ describe('the end', () => {
     await world.policy();
     const rome = world.peer();
     await rome.peered();
-    world.wish(rome.id, 'Disabled');
+    world.intent(rome.id, 'Disabled');
     await rome.granted('Denied');
     await clock.until('nothing is left', async () => (await nothingLeft()).length === 0);
     expect((await client.list(peeringRequests)).items).toHaveLength(1);
     world.linked.delete(rome.id);
-    world.wish(rome.id, 'Disabled');
+    world.intent(rome.id, 'Disabled');
     await clock.until('forgotten', async () => (await client.list(peeringRequests)).items.length === 0);
   });
 

@@ -68,7 +68,7 @@ test('a denied peer whose namespace never ends stays denied, without rights', as
   const rome = world.peer();
   await rome.peered();
   await holdTenant(rome.tenant());
-  world.wish(rome.id, 'Disabled');
+  world.intent(rome.id, 'Disabled');
   await rome.granted('Ended');
   expect(rome.told.grant).toMatchObject({ reason: 'DeniedHere' });
   await pass(100_000);
@@ -83,9 +83,9 @@ test('a peer that comes back while its namespace still ends waits for that', asy
   const rome = world.peer();
   await rome.peered();
   await holdTenant(rome.tenant());
-  world.wish(rome.id, 'Disabled');
+  world.intent(rome.id, 'Disabled');
   await rome.granted('Ended');
-  world.wish(rome.id, 'Auto');
+  world.intent(rome.id, 'Auto');
   await rome.offered();
   await rome.accept();
   await clock.until(
@@ -152,7 +152,7 @@ test('saying so again and again puts off no revocation', async () => {
   await rome.peered();
   await rome.ask();
   await rome.ask(null);
-  world.wish(rome.id, 'Disabled');
+  world.intent(rome.id, 'Disabled');
   await clock.until('revoked, and no time has passed', async () => !(await rome.hasAccount()));
 });
 

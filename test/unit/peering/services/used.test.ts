@@ -3,7 +3,7 @@ import type { AcceptancePolicy } from '../../../../src/api/acceptance-policy.ts'
 import {
   type Advertisement,
   advertisements,
-  type ServiceStanding,
+  type ProviderServiceStatus,
 } from '../../../../src/api/advertisement.ts';
 import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import { namespaces, services } from '../../../../src/api/resources.ts';
@@ -86,7 +86,7 @@ function offer(port: number, names = ['db']): void {
 }
 
 const home = (name = 'db'): KubeObject | undefined => api.storage.get('services', `shop/${name}`);
-const standing = (name: string): ServiceStanding | undefined =>
+const standing = (name: string): ProviderServiceStatus | undefined =>
   advertisement().status?.services?.find((one) => one.name === name);
 const advertisement = (): Advertisement =>
   api.storage.get('advertisements.tributary.dev', PROVIDER) as unknown as Advertisement;

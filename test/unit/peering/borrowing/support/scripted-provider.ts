@@ -1,7 +1,7 @@
 import type { Offer, SignedContract } from '../../../../../src/api/offer.ts';
 import type { ResourceList } from '../../../../../src/api/wire.ts';
-import type { Clock } from '../../../../../src/lib/clock.ts';
 import { canonicalText } from '../../../../../src/lib/canonical-json.ts';
+import type { Clock } from '../../../../../src/lib/clock.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type {
   AcceptanceDocument,
@@ -30,7 +30,7 @@ export class ScriptedProvider {
   resources: ResourceList = { cpu: '8', memory: '16Gi', pods: '100' };
   lifeMs: number = 3_600_000;
   tokenLifeMs: number = 600_000;
-  verdict: 'Automatic' | 'Pending' | 'Denied' | 'Ended' = 'Automatic';
+  assessment: 'Automatic' | 'Pending' | 'Denied' | 'Ended' = 'Automatic';
   withdrawn = false;
   withheld: WithheldNamespace[] = [];
   /** Home namespaces that get no tenant. */
@@ -55,7 +55,7 @@ export class ScriptedProvider {
     if (request === undefined) {
       this.contract = undefined;
       this.#offer = undefined;
-    } else if (this.verdict === 'Automatic') {
+    } else if (this.assessment === 'Automatic') {
       this.#offer ??= this.#newOffer();
       this.#sign();
     }
@@ -85,8 +85,8 @@ export class ScriptedProvider {
   }
 
   #grant(): GrantDocument {
-    if (this.verdict === 'Denied') return { state: 'Denied', reason: 'DeniedHere', message: 'not you' };
-    if (this.verdict === 'Ended') return { state: 'Ended', reason: 'NoPolicyMatches', message: 'over' };
+    if (this.assessment === 'Denied') return { state: 'Denied', reason: 'DeniedHere', message: 'not you' };
+    if (this.assessment === 'Ended') return { state: 'Ended', reason: 'NoPolicyMatches', message: 'over' };
     const { text, providerSignature: signature } = this.contract ?? {};
     if (text === undefined || signature === undefined)
       return { state: 'Pending', reason: 'WaitingForDecision' };

@@ -7,7 +7,7 @@ import { errorMessage, TributaryError } from '../../../../../src/lib/errors.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
 import { Borrowing, type BorrowingOptions } from '../../../../../src/peering/borrowing/borrowing.ts';
-import type { BorrowingWish } from '../../../../../src/peering/borrowing/facts.ts';
+import type { BorrowingIntent } from '../../../../../src/peering/borrowing/facts.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
 import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
@@ -51,7 +51,7 @@ export class World {
   readonly events: string[] = [];
   readonly refusals: string[] = [];
   readonly reach = { opened: 0, closed: 0 };
-  wish: BorrowingWish = { wanted: true, namespaces: [], policy: policy() };
+  intent: BorrowingIntent = { wanted: true, namespaces: [], policy: policy() };
   connected = true;
   clusterName = 'Milan';
   calls = 0;
@@ -97,8 +97,8 @@ export class World {
       caches: new Caches({ client, clock: this.clock, log: silentLogger }),
       identity: this.identity,
       clusterName: 'rome',
-      wishes: {
-        wish: (clusterID) => (clusterID === this.id ? this.wish : { wanted: false, namespaces: [] }),
+      intents: {
+        intent: (clusterID) => (clusterID === this.id ? this.intent : { wanted: false, namespaces: [] }),
         onChange: (listener) => subscribed(this.#wishListeners, listener),
       },
       links: () =>
@@ -182,8 +182,8 @@ export class World {
     return { crashed: () => seen >= k, crash: promise };
   }
 
-  want(wish: Partial<BorrowingWish>): void {
-    this.wish = { ...this.wish, ...wish };
+  want(intent: Partial<BorrowingIntent>): void {
+    this.intent = { ...this.intent, ...intent };
     for (const listener of this.#wishListeners) listener(this.id);
   }
 
