@@ -11,6 +11,7 @@ import { SwitchableClient } from '../kube/switchable-client.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { Listeners } from '../lib/listeners.ts';
 import type { Logger } from '../lib/log.ts';
 import type { ContactReason } from './node/contact.ts';
 
@@ -32,7 +33,8 @@ export class ForeignCluster implements Component {
   readonly client: SwitchableClient;
   readonly #options: ForeignClusterOptions;
   readonly #informer: Informer<Secret>;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
+  readonly onChange: Listeners['add'] = this.#listeners.add;
   /** Its token is the one of the moment. */
   #credentials: Credentials | undefined;
   #token: Credentials['token'];
@@ -61,10 +63,6 @@ export class ForeignCluster implements Component {
   /** Why there is no usable credential; undefined when there is one. */
   get problem(): { reason: ContactReason; message: string } | undefined {
     return this.#problem;
-  }
-
-  onChange(listener: () => void): void {
-    this.#listeners.add(listener);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -108,7 +106,7 @@ export class ForeignCluster implements Component {
       }
       this.#problem = undefined;
       log.info('using the kubeconfig', { secret: `${namespace}/${name}`, server: credentials.server.host });
-      this.#tell();
+      this.#listeners.tell();
     } catch (error) {
       await this.#fail(VIRTUAL_NODE_REASONS.kubeconfigInvalid, `${where}: ${errorMessage(error)}`);
     }
@@ -127,10 +125,6 @@ export class ForeignCluster implements Component {
     this.#problem = { reason, message };
     this.#text = undefined;
     await this.client.use(undefined, message);
-    this.#tell();
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
+    this.#listeners.tell();
   }
 }

@@ -1,8 +1,8 @@
 import { timestamp } from '../api/conditions.ts';
 import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
+import { nodeNameOf } from '../api/node-labels.ts';
 import { nodes } from '../api/resources.ts';
-import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
-import { API_VERSION, virtualNodes } from '../api/virtual-node.ts';
+import { API_VERSION, type NamespaceMapping, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Controller, ControllerMetrics } from '../kube/controller.ts';
@@ -12,30 +12,28 @@ import type { Clock } from '../lib/clock.ts';
 import { hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
-import type { ForgeContext } from './forge/context.ts';
 import { EventsHome, type EventsHomeOptions } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
+import type { ForgeContext } from './forge/context.ts';
 import { HomeLease } from './home-lease.ts';
 import { homePodInformer } from './home-pods.ts';
-import { NO_NETWORK, type NetworkView } from './network-view.ts';
+import { type NetworkView, NO_NETWORK } from './network-view.ts';
 import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
-import { NodeKeeper } from './node/keeper.ts';
-import { nodeNameOf } from '../api/node-labels.ts';
+import { NodeReconciler } from './node/reconciler.ts';
 import { Readiness } from './node/readiness.ts';
-import { OffloadedNamespaces } from './offloaded-namespaces.ts';
-import { LossBudget } from '../lib/loss-budget.ts';
+import { OffloadedNamespaces } from './namespaces.ts';
 import { PodReconciler, type PodReconcilerOptions } from './pods/reconciler.ts';
 import { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import { Mirror, type MirrorOptions } from './reflect/mirror.ts';
 import { referenceState } from './reflect/reference-state.ts';
 import { Reflector, type ReflectorOptions } from './reflect/reflector.ts';
-import { TokenKeeper } from './reflect/tokens.ts';
+import { TokenReconciler } from './reflect/tokens.ts';
 import { Storage, type StorageOptions } from './storage/storage.ts';
-import { Tenant } from './tenant.ts';
-import { Tenants } from './tenants.ts';
-import { connect } from './wiring.ts';
+import { Tenant, Tenants } from './tenants.ts';
+import { connect } from './connect.ts';
 
 export interface ProviderOptions {
   /** As read at start; its node name never changes, the rest is followed. */
@@ -77,11 +75,11 @@ export class Provider {
   readonly reflector: Reflector;
   readonly mirror: Mirror;
   readonly troubles: MirrorTroubles;
-  readonly tokens: TokenKeeper;
+  readonly tokens: TokenReconciler;
   readonly events: EventsHome;
   readonly storage: Storage;
   readonly #options: ProviderOptions;
-  readonly #node: NodeKeeper;
+  readonly #node: NodeReconciler;
   readonly #readiness: Readiness;
   /** The VirtualNode as it was before it was deleted. */
   #known: VirtualNode;
@@ -100,7 +98,7 @@ export class Provider {
     this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
     this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
-    this.#node = new NodeKeeper({
+    this.#node = new NodeReconciler({
       home,
       virtualNode: name,
       virtualNodes: this.virtualNodes,
@@ -132,7 +130,7 @@ export class Provider {
     this.reflector = this.#createReflector(shared, owner, contact);
     this.troubles = new MirrorTroubles({ events: options.events, virtualNode: () => this.#known });
     this.mirror = this.#createMirror(shared, owner, contact);
-    this.tokens = new TokenKeeper({
+    this.tokens = new TokenReconciler({
       ...shared,
       virtualNode: name,
       isAsked: (namespace) => this.isAsked(namespace),

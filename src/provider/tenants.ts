@@ -1,7 +1,151 @@
+import { LABEL_MANAGED_BY } from '../api/names.ts';
+import { configMaps, pods, secrets } from '../api/resources.ts';
 import type { NamespaceMapping } from '../api/virtual-node.ts';
+import type { KubeObject, Pod } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
-import type { MirrorSidesListener } from './reflect/mirror-sides.ts';
-import type { Tenant } from './tenant.ts';
+import type { Logger } from '../lib/log.ts';
+import { RemoteEvents } from './events/remote-events.ts';
+import type { ReferenceKind } from './forge/references.ts';
+import { MirrorSides, type MirrorSidesListener } from './reflect/mirror-sides.ts';
+import { ClaimSides } from './storage/claim-sides.ts';
+
+interface TenantOptions {
+  mapping: NamespaceMapping;
+  virtualNode: string;
+  /** Of the copies; see ReflectorOptions. */
+  copyOwner: string;
+  home: KubeClient;
+  foreign: KubeClient;
+  clock: Clock;
+  log: Logger;
+}
+
+/** The objects of one kind on both sides, by metadata only: no Secret's data is cached. */
+interface ReflectedCaches {
+  home: Informer<KubeObject>;
+  remote: Informer<KubeObject>;
+}
+
+/**
+ * What is seen of one offloaded namespace: everything of ours in its tenant namespace over there, and the metadata
+ * of ConfigMaps and Secrets at home.
+ */
+export class Tenant {
+  #mapping: NamespaceMapping;
+  readonly virtualNode: string;
+  readonly pods: Informer<Pod>;
+  readonly caches: Readonly<Record<ReferenceKind, ReflectedCaches>>;
+  /** Of Services, Ingresses and whatever else rules name; each kind opened apart. */
+  readonly mirror: MirrorSides;
+  /** What happens over there; opened apart, and no part of `synced`. */
+  readonly events: RemoteEvents;
+  /** Opened apart, where volumes are used. */
+  readonly claims: ClaimSides;
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: TenantOptions) {
+    const { mapping, virtualNode, copyOwner, home, foreign, clock, log } = options;
+    this.#mapping = mapping;
+    this.virtualNode = virtualNode;
+    const ours = {
+      namespace: mapping.tenantNamespace,
+      labelSelector: `${LABEL_MANAGED_BY}=${virtualNode}`,
+    };
+    // Tokens' Secrets are each virtual node's own.
+    const shared =
+      copyOwner === virtualNode
+        ? ours
+        : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${copyOwner})` };
+    const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }) };
+    this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
+    const caches = (type: typeof configMaps | typeof secrets): ReflectedCaches => ({
+      home: new Informer<KubeObject>({
+        ...common,
+        client: home,
+        type,
+        list: { namespace: mapping.homeNamespace, metadataOnly: true },
+      }),
+      remote: new Informer<KubeObject>({
+        ...common,
+        client: foreign,
+        type,
+        list: { ...shared, metadataOnly: true },
+      }),
+    });
+    this.caches = { ConfigMap: caches(configMaps), Secret: caches(secrets) };
+    this.mirror = new MirrorSides({ ...common, mapping, owner: copyOwner, home, foreign });
+    this.events = new RemoteEvents({ ...common, mapping, foreign });
+    this.claims = new ClaimSides({ ...common, mapping, owner: copyOwner, home, foreign });
+  }
+
+  get mapping(): NamespaceMapping {
+    return this.#mapping;
+  }
+
+  /** The same namespaces with other rules. */
+  update(mapping: NamespaceMapping): void {
+    this.#mapping = mapping;
+  }
+
+  get #informers(): (Informer<Pod> | Informer<KubeObject>)[] {
+    const { ConfigMap, Secret } = this.caches;
+    return [this.pods, ConfigMap.home, ConfigMap.remote, Secret.home, Secret.remote];
+  }
+
+  /** Whether all caches are complete: until then absence means nothing. */
+  get synced(): boolean {
+    return this.#informers.every((informer) => informer.synced);
+  }
+
+  /**
+   * Whether its home side may not even be looked at. A home namespace that has ended took our rights in it along; a
+   * program that starts after that never completes its caches.
+   */
+  get isForsaken(): boolean {
+    const { ConfigMap, Secret } = this.caches;
+    return [ConfigMap.home, Secret.home].every(
+      ({ synced, contact }) => !synced && contact.code === 'Forbidden',
+    );
+  }
+
+  /** Whether something of ours is over there. */
+  get holdsOurs(): boolean {
+    const { ConfigMap, Secret } = this.caches;
+    return this.pods.size + ConfigMap.remote.size + Secret.remote.size > 0 || this.mirror.holdsCopies;
+  }
+
+  /** What the first of the caches in trouble says. */
+  get problem(): string | undefined {
+    return this.#informers.map(({ contact }) => contact.error).find((error) => error !== undefined);
+  }
+
+  /** Returns at once: the foreign cluster may be away for long. */
+  start({ onSynced, onContact }: { onSynced: () => void; onContact: () => void }): void {
+    const { signal } = this.#abort;
+    for (const informer of this.#informers) informer.onContact(onContact);
+    const syncs = this.#informers.map(async (informer) => informer.start(signal));
+    this.#running = Promise.allSettled(syncs).then(() => {
+      if (!signal.aborted) onSynced();
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('tenant closed'));
+    await this.#running;
+    await Promise.all(
+      [...this.#informers, this.mirror, this.events, this.claims].map(async (part) => part.stop()),
+    );
+  }
+
+  /** The remote pod that stands for the home pod of this name, whatever its UID. */
+  remotePod(name: string): Pod | undefined {
+    return this.pods.get(`${this.mapping.tenantNamespace}/${name}`);
+  }
+}
 
 export interface TenantListener {
   /** All caches of the namespace are complete. */

@@ -4,7 +4,7 @@ import type { ReflectionRule } from '../../src/api/reflection.ts';
 import { configMaps, events, pods, secrets, serviceAccounts } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeEvent, Pod, PodSpec } from '../../src/api/wire.ts';
-import { liveOrUndefined } from '../../src/provider/pods/remote-pods.ts';
+import { ignoring } from '../../src/lib/errors.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -125,7 +125,7 @@ describe('events', () => {
 describe('ConfigMaps and Secrets', () => {
   const shop = 'shop';
   const there = async (type: typeof secrets | typeof configMaps, name: string): Promise<boolean> =>
-    (await liveOrUndefined(lab.foreign.get(type, { namespace: 'tenant', name }))) !== undefined;
+    (await lab.foreign.get(type, { namespace: 'tenant', name }).catch(ignoring('NotFound'))) !== undefined;
 
   async function setRules(reflection: ReflectionRule[]): Promise<void> {
     const namespaces = [{ homeNamespace: shop, tenantNamespace: 'tenant', reflection }];

@@ -23,7 +23,7 @@ import type { PodSpec } from '../../src/api/wire.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
-import { liveOrUndefined } from '../../src/provider/pods/remote-pods.ts';
+import { ignoring } from '../../src/lib/errors.ts';
 import type { Claim, Volume } from '../../src/provider/storage/claims.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
@@ -146,9 +146,9 @@ const mount = async (name: string, spec: Partial<PodSpec> = placed): Promise<voi
 };
 const claim = async (name: string): Promise<Claim> => lab.home.get(claims, { namespace: 'shop', name });
 const there = async (name: string): Promise<Claim | undefined> =>
-  liveOrUndefined(lab.foreign.get(claims, { namespace: 'tenant', name }));
+  lab.foreign.get(claims, { namespace: 'tenant', name }).catch(ignoring('NotFound'));
 const volume = async (name: string): Promise<Volume | undefined> =>
-  liveOrUndefined(lab.home.get(volumes, { name }));
+  lab.home.get(volumes, { name }).catch(ignoring('NotFound'));
 const runs = async (name: string): Promise<void> =>
   eventually(
     `${name} runs`,

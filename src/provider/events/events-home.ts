@@ -7,11 +7,9 @@ import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
-import { Allowance } from './allowance.ts';
-import { EventInbox, type Waiting } from './inbox.ts';
-import { homeEvent, RECENT_MS, type RemoteEvent } from './remote-event.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
+import { Allowance, EventInbox, type Waiting } from './inbox.ts';
+import { homeEvent, RECENT_MS, type RemoteEvent } from './remote-events.ts';
 
 export interface EventsHomeOptions {
   home: KubeClient;

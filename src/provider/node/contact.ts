@@ -4,6 +4,7 @@ import { readText } from '../../kube/read-text.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 
 export type ContactReason = (typeof VIRTUAL_NODE_REASONS)[keyof typeof VIRTUAL_NODE_REASONS];
@@ -46,7 +47,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 export class ForeignContact implements Component {
   readonly name = 'foreign-contact';
   readonly #options: ContactOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
+  readonly onChange: Listeners['add'] = this.#listeners.add;
   #state: ContactState = {
     ok: false,
     reason: VIRTUAL_NODE_REASONS.starting,
@@ -64,10 +66,6 @@ export class ForeignContact implements Component {
 
   get state(): ContactState {
     return this.#state;
-  }
-
-  onChange(listener: () => void): void {
-    this.#listeners.add(listener);
   }
 
   /** Returns at once; the foreign cluster may be away for long. */
@@ -177,6 +175,6 @@ export class ForeignContact implements Component {
       reason: state.reason,
       cause: state.message,
     });
-    for (const listener of this.#listeners) listener();
+    this.#listeners.tell();
   }
 }

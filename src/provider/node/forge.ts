@@ -5,7 +5,7 @@ import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { ContactState } from './contact.ts';
-import { type Obstacle, obstacleOf } from './obstacle.ts';
+import { type Obstacle, obstacleOf } from './readiness.ts';
 
 /** What the Node is made from; read fresh for every decision. */
 export interface NodeInputs {
@@ -143,7 +143,7 @@ const isOfOurNetwork = ({ type, reason }: NodeCondition): boolean =>
   type === 'NetworkUnavailable' && NETWORK_REASONS.has(reason);
 
 /** While it is True, the control plane taints the node, so that nothing new is scheduled here. */
-function networkCondition(network: NetworkState): Verdict[] {
+function networkCondition(network: NetworkState): ConditionState[] {
   const type = 'NetworkUnavailable';
   if (network.kind === 'Off') return [];
   if (network.kind === 'Down') {
@@ -152,7 +152,7 @@ function networkCondition(network: NetworkState): Verdict[] {
   return [{ type, status: 'False', reason: NETWORK_UP, message: 'the tunnel to the foreign cluster works' }];
 }
 
-type Verdict = { type: string; status: string; reason: string; message: string };
+type ConditionState = { type: string; status: string; reason: string; message: string };
 
 function ourConditions(current: Node, { contact, notReady, network, now }: NodeInputs): NodeCondition[] {
   const obstacle = obstacleOf(contact, notReady);
@@ -169,7 +169,7 @@ function ourConditions(current: Node, { contact, notReady, network, now }: NodeI
   ].map((condition) => withTimes(condition, current, now));
 }
 
-function withTimes(condition: Verdict, current: Node, now: string): NodeCondition {
+function withTimes(condition: ConditionState, current: Node, now: string): NodeCondition {
   const before = current.status?.conditions?.find(({ type }) => type === condition.type);
   const isSame =
     before?.status === condition.status &&

@@ -1,8 +1,19 @@
-import type { NamespaceMapping } from '../../api/virtual-node.ts';
-import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import { type NamespaceMapping, VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import { includesMapping } from '../namespaces.ts';
 import type { Tenants } from '../tenants.ts';
-import { includesMapping } from '../mappings.ts';
-import type { Obstacle } from './obstacle.ts';
+import type { ContactState } from './contact.ts';
+
+/** Why a node takes no pods, for its Ready condition. */
+export interface Obstacle {
+  reason: string;
+  message: string;
+}
+
+/** The first thing in the way: an agent that does not run, then the far side, then this one; undefined when nothing is. */
+export function obstacleOf(contact: ContactState, own: Obstacle | undefined): Obstacle | undefined {
+  if (own?.reason === VIRTUAL_NODE_REASONS.stopped) return own;
+  return contact.ok ? own : { reason: contact.reason, message: contact.message };
+}
 
 /** Whether pods can be served, besides that the foreign cluster answers. */
 export class Readiness {

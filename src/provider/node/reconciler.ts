@@ -1,25 +1,38 @@
 import { nodes } from '../../api/resources.ts';
+import {
+  type NamespaceMapping,
+  VIRTUAL_NODE_REASONS,
+  type VirtualNode,
+  virtualNodes,
+} from '../../api/virtual-node.ts';
 import type { Node } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import type { NodeInputs } from './forge.ts';
-import { forgeNode, forgeNodeStatus } from './forge.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { forgeNode, forgeNodeStatus, type NodeInputs } from './forge.ts';
+import { writeVirtualNodeStatus } from './status.ts';
 
-export interface NodeReconcilerOptions {
+interface NodeReconcilerOptions {
   home: KubeClient;
+  /** Name of the VirtualNode. */
+  virtualNode: string;
+  virtualNodes: Informer<VirtualNode>;
   /** Holds the one Node. */
   nodes: Informer<Node>;
   nodeName: string;
   /** Undefined while the VirtualNode does not exist. */
   inputs: () => NodeInputs | undefined;
+  /** The namespaces that the VirtualNode's status is to name. */
+  mappings: () => NamespaceMapping[];
 }
 
-/** Conditions get a new heartbeat this often, as the kubelet does (nodeStatusReportFrequency); the Lease says alive. */
+/** Conditions get a new heartbeat this often, as from the kubelet (nodeStatusReportFrequency); the Lease says alive. */
 const HEARTBEAT_MS = 5 * 60_000;
+const HEARTBEAT_TYPES = new Set(['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']);
 
-/** Keeps the Node as the VirtualNode and the foreign cluster's state want it; one write a run. */
+/** Keeps the Node as the VirtualNode and the foreign cluster's state want it, and then the VirtualNode's status. */
 export class NodeReconciler {
   readonly #options: NodeReconcilerOptions;
 
@@ -28,12 +41,35 @@ export class NodeReconciler {
   }
 
   async reconcile(signal: AbortSignal): Promise<ReconcileResult> {
-    const { home, nodes: cache, nodeName, inputs } = this.#options;
-    const given = inputs();
-    if (given === undefined || given.virtualNode.metadata.deletionTimestamp !== undefined) return {};
+    const inputs = this.#options.inputs();
+    if (inputs === undefined) {
+      await this.#removeNode(signal);
+      return {};
+    }
+    let result: ReconcileResult;
+    try {
+      result = await this.#writeNode(inputs, signal);
+    } catch (error) {
+      if (hasCode(error, 'Invalid', 'Forbidden')) {
+        const notReady = { reason: VIRTUAL_NODE_REASONS.nodeRefused, message: errorMessage(error) };
+        await this.#writeStatus({ ...inputs, notReady }, signal);
+      }
+      throw error;
+    }
+    await this.#writeStatus(inputs, signal);
+    return result;
+  }
+
+  /** At most one write a run. */
+  async #writeNode(inputs: NodeInputs, signal: AbortSignal): Promise<ReconcileResult> {
+    const { home, nodes: cache, nodeName } = this.#options;
+    const { virtualNode, now } = inputs;
     const current = cache.get(nodeName);
-    if (current?.metadata.deletionTimestamp !== undefined) return {};
-    const node = forgeNode(current, given.virtualNode);
+    const isEnding = [virtualNode, current].some(
+      (object) => object?.metadata.deletionTimestamp !== undefined,
+    );
+    if (isEnding) return {};
+    const node = forgeNode(current, virtualNode);
     if (current === undefined) {
       // Created with its status empty: NotReady until the status write below has happened.
       await home.create(nodes, node, { signal });
@@ -43,23 +79,36 @@ export class NodeReconciler {
       await home.replace(nodes, node, { signal });
       return {};
     }
-    const status = forgeNodeStatus(current, given);
-    const isDue = heartbeatAgeMs(current, given.now) >= HEARTBEAT_MS;
+    const status = forgeNodeStatus(current, inputs);
+    const isDue = heartbeatAgeMs(current, now) >= HEARTBEAT_MS;
     if (!deepEqual(status, current.status ?? {}) || isDue) {
       const conditions = (status.conditions ?? []).map((condition) =>
-        HEARTBEAT_TYPES.has(condition.type) ? { ...condition, lastHeartbeatTime: given.now } : condition,
+        HEARTBEAT_TYPES.has(condition.type) ? { ...condition, lastHeartbeatTime: now } : condition,
       );
-      await home.replace(
-        nodes,
-        { ...current, status: { ...status, conditions } },
-        { subresource: 'status', signal },
-      );
+      const written = { ...current, status: { ...status, conditions } };
+      await home.replace(nodes, written, { subresource: 'status', signal });
     }
     return { requeueAfterMs: HEARTBEAT_MS };
   }
-}
 
-const HEARTBEAT_TYPES = new Set(['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']);
+  async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<void> {
+    const { home, mappings } = this.#options;
+    await writeVirtualNodeStatus(home, { ...inputs, namespaces: mappings() }, signal);
+  }
+
+  /** The VirtualNode is gone: its Node goes, too, after a live read has shown that the cache is right. */
+  async #removeNode(signal: AbortSignal): Promise<void> {
+    const { home, virtualNode: name, virtualNodes: cache, nodeName } = this.#options;
+    const live = await home.get(virtualNodes, { name }, { signal }).catch(ignoring('NotFound'));
+    if (live !== undefined) {
+      cache.relist('a VirtualNode exists that the cache has lost');
+      return;
+    }
+    const node = this.#options.nodes.get(nodeName);
+    if (node === undefined) return;
+    await home.delete(nodes, { name: nodeName }, { uid: node.metadata.uid, signal });
+  }
+}
 
 function heartbeatAgeMs(node: Node, now: string): number {
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');

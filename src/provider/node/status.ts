@@ -1,18 +1,18 @@
-import type { VirtualNode, VirtualNodeStatus } from '../../api/virtual-node.ts';
+import { nodeNameOf } from '../../api/node-labels.ts';
 import {
   API_VERSION,
+  type NamespaceMapping,
   VIRTUAL_NODE_CONDITIONS,
   VIRTUAL_NODE_REASONS,
+  type VirtualNode,
   virtualNodes,
+  type VirtualNodeStatus,
 } from '../../api/virtual-node.ts';
-import type { NamespaceMapping } from '../../api/virtual-node.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { ContactState } from './contact.ts';
-import { nodeNameOf } from '../../api/node-labels.ts';
-import { obstacleOf } from './obstacle.ts';
-import type { Obstacle } from './obstacle.ts';
+import { type Obstacle, obstacleOf } from './readiness.ts';
 
 export interface StatusInputs {
   virtualNode: VirtualNode;
@@ -43,18 +43,22 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
   const hasAnswered = ANSWER_REASONS.has(contact.reason);
   const isStarting = contact.reason === VIRTUAL_NODE_REASONS.starting;
   const bad = { reason: contact.reason as string, message: contact.message };
-  const good = (message: string): Verdict => ({ status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message });
+  const good = (message: string): ConditionState => ({
+    status: 'True',
+    reason: VIRTUAL_NODE_REASONS.ok,
+    message,
+  });
   const obstacle = obstacleOf(contact, notReady);
-  const ready: Verdict =
+  const ready: ConditionState =
     obstacle === undefined ? good('the foreign cluster takes pods') : { status: 'False', ...obstacle };
-  const credentials: Verdict = contact.ok
+  const credentials: ConditionState = contact.ok
     ? good('the foreign API server accepts the credential')
     : { status: isCredential ? 'False' : 'Unknown', ...bad };
-  const reachable: Verdict =
+  const reachable: ConditionState =
     contact.ok || hasAnswered
       ? good('the foreign API server answers')
       : { status: isCredential || isStarting ? 'Unknown' : 'False', ...bad };
-  const verdicts: [string, Verdict][] = [
+  const verdicts: [string, ConditionState][] = [
     [VIRTUAL_NODE_CONDITIONS.ready, ready],
     [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
     [VIRTUAL_NODE_CONDITIONS.reachable, reachable],
@@ -73,11 +77,11 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
   };
 }
 
-type Verdict = Pick<Condition, 'reason' | 'message'> & { status: 'True' | 'False' | 'Unknown' };
+type ConditionState = Pick<Condition, 'reason' | 'message'> & { status: 'True' | 'False' | 'Unknown' };
 
 function withTransition(
   type: string,
-  verdict: Verdict,
+  verdict: ConditionState,
   { virtualNode }: StatusInputs,
   now: string,
 ): Condition {

@@ -1,7 +1,11 @@
 import { timestamp } from '../../api/conditions.ts';
+import {
+  LABEL_HOME_UID,
+  LABEL_MANAGED_BY,
+  OFFLOADED_REASONS,
+  type OffloadedReason,
+} from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
-import { LABEL_HOME_UID, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
-import type { OffloadedReason } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -9,23 +13,20 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { PodChange } from '../forge/change.ts';
-import { nextChange } from '../forge/change.ts';
+import type { LossBudget } from '../../lib/loss-budget.ts';
+import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { endedStatus, lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { podKey } from '../home-pods.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
-import type { Action, ReferenceState, Situation } from './decide.ts';
-import { decide, FORCED_GRACE_SECONDS } from './decide.ts';
-import type { LossBudget } from '../../lib/loss-budget.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
+import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Situation } from './decide.ts';
 import { Patience } from './patience.ts';
 import { refusalOf } from './refusal.ts';
-import { liveOrUndefined, RemotePods } from './remote-pods.ts';
+import { RemotePods } from './remote-pods.ts';
 
 export interface PodReconcilerOptions {
   home: KubeClient;
@@ -227,11 +228,8 @@ export class PodReconciler {
   }
 
   async #putStatus(home: Pod, status: PodStatus, signal: AbortSignal): Promise<void> {
-    try {
-      await this.#options.home.replace(pods, { ...home, status }, { subresource: 'status', signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    const writing = this.#options.home.replace(pods, { ...home, status }, { subresource: 'status', signal });
+    await writing.catch(ignoring('NotFound'));
   }
 
   async #refuse(
@@ -281,9 +279,9 @@ export class PodReconciler {
     );
     if (tenant === undefined) return DONE;
     const { homeNamespace } = tenant.mapping;
-    const owner = await liveOrUndefined(
-      home.get(pods, { namespace: homeNamespace, name: remote.metadata.name }, { signal }),
-    );
+    const owner = await home
+      .get(pods, { namespace: homeNamespace, name: remote.metadata.name }, { signal })
+      .catch(ignoring('NotFound'));
     const uid = remote.metadata.labels?.[LABEL_HOME_UID];
     // A body whose label was taken off is nobody's, and no sign that the cache is wrong.
     if (owner !== undefined && owner.metadata.uid === uid) {
@@ -305,15 +303,8 @@ export class PodReconciler {
     if ((home.metadata.finalizers ?? []).length > 0 && !isFinished(home)) {
       return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock.now())), signal);
     }
-    try {
-      await this.#options.home.delete(
-        pods,
-        { name, ...(namespace === undefined ? {} : { namespace }) },
-        { uid, gracePeriodSeconds: 0, signal },
-      );
-    } catch (error) {
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    const deleting = this.#options.home.delete(pods, home.metadata, { uid, gracePeriodSeconds: 0, signal });
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
     return DONE;
   }
 
@@ -330,8 +321,6 @@ const unreachable = (action: never): never => {
 };
 
 const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false };
-
-/** Seconds are all that Kubernetes keeps of a metav1.Time. */
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);

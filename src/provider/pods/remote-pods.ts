@@ -2,9 +2,9 @@ import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { PodChange } from '../forge/change.ts';
-import type { Tenant } from '../tenant.ts';
+import type { Tenant } from '../tenants.ts';
 
 /** Single requests about remote pods; each names the UID it means, so none can hit a successor of that name. */
 export class RemotePods {
@@ -16,10 +16,10 @@ export class RemotePods {
 
   /** As it is now, past all caches. */
   async live(namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
-    return liveOrUndefined(this.#foreign.get(pods, { namespace, name }, { signal }));
+    return this.#foreign.get(pods, { namespace, name }, { signal }).catch(ignoring('NotFound'));
   }
 
-  /** Why the provider refuses the change; undefined when it was made, or when its pod is gone. */
+  /** Why the foreign cluster refuses the change; undefined when it was made, or when its pod is gone. */
   async refusalOf(remote: Pod, change: PodChange, signal: AbortSignal): Promise<string | undefined> {
     try {
       await this.#patch(remote, change, signal);
@@ -36,15 +36,12 @@ export class RemotePods {
   async delete(remote: Pod, gracePeriodSeconds: number | undefined, signal: AbortSignal): Promise<void> {
     const { uid } = remote.metadata;
     const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
-    try {
-      await this.#foreign.delete(pods, remote.metadata, { uid, signal, ...grace });
-    } catch (error) {
-      // Gone already, or another pod by now: the watch tells the rest.
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    const deleting = this.#foreign.delete(pods, remote.metadata, { uid, signal, ...grace });
+    // Gone already, or another pod by now: the watch tells the rest.
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
   }
 
-  /** A pod of ours that the cache does not hold: either the cache is wrong, or the label it goes by was taken off. */
+  /** A pod of ours that the cache does not hold: either the cache is wrong, or its label was taken off. */
   async reclaim(remote: Pod, { virtualNode, pods: cache }: Tenant, signal: AbortSignal): Promise<void> {
     if (remote.metadata.labels?.[LABEL_MANAGED_BY] === virtualNode) {
       cache.relist('a pod exists that the cache does not hold');
@@ -64,14 +61,5 @@ export class RemotePods {
       { type: 'strategic', body },
       { signal, ...(subresource === undefined ? {} : { subresource }) },
     );
-  }
-}
-
-export async function liveOrUndefined<T>(read: Promise<T>): Promise<T | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (errorCode(error) === 'NotFound') return undefined;
-    throw error;
   }
 }

@@ -1,11 +1,97 @@
-import { LABEL_MANAGED_BY } from '../../api/names.ts';
-import type { DraftMeta, KubeObject } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { hasCode } from '../../lib/errors.ts';
-import type { ReferenceKind } from '../forge/references.ts';
-import { REFLECTED_KINDS } from './descriptor.ts';
+import { createHash } from 'node:crypto';
 
-export interface CopyDraft {
+import {
+  ANNOTATION_HOME_NAMESPACE,
+  ANNOTATION_SOURCE,
+  LABEL_HOME_UID,
+  LABEL_MANAGED_BY,
+} from '../../api/names.ts';
+import { configMaps, pods, type ResourceType, secrets } from '../../api/resources.ts';
+import type { ConfigMap, DraftMeta, KubeObject, ObjectMeta, Secret } from '../../api/wire.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { ignoring } from '../../lib/errors.ts';
+import { podReferences, type ReferenceKind, remoteReferenceName } from '../forge/references.ts';
+import { type FieldPath, parsePath, withoutPaths } from './field-paths.ts';
+import { ACCOUNT_TOKEN_TYPE, BOOTSTRAP_TOKEN_TYPE } from './travel.ts';
+
+/** What a copy must bear to be known as ours, and as the copy of which state of which object. */
+interface CopyOptions {
+  /** Whose it is: a virtual node, or the peering whose virtual nodes share it. */
+  owner: string;
+  tenantNamespace: string;
+  /** Fields that do not travel, as their rule names them. */
+  drop?: readonly string[] | undefined;
+}
+
+/** How objects of one kind travel. */
+interface ReflectedKind<T extends KubeObject = KubeObject> {
+  kind: ReferenceKind;
+  type: ResourceType<T>;
+  /** The object as it is to be over there: data only, none of the home cluster's bookkeeping. */
+  forge: (source: T, options: CopyOptions) => Omit<T, 'metadata'> & { metadata: DraftMeta };
+}
+
+/** The state that a copy is of, and what was left out of it. */
+export function sourceVersion(meta: ObjectMeta, drop: readonly string[] = []): string {
+  const version = `${meta.uid}/${meta.resourceVersion}`;
+  if (drop.length === 0) return version;
+  return `${version}/${createHash('sha256').update(JSON.stringify(drop)).digest('hex').slice(0, 16)}`;
+}
+
+/** What is left of the object to travel. */
+export const withoutDropped = <T>(source: T, drop: readonly string[] = []): T =>
+  withoutPaths(source, drop.map(parsePath).filter(isFieldPath));
+
+const isFieldPath = (path: ReturnType<typeof parsePath>): path is FieldPath => Array.isArray(path);
+
+function copyMeta(kind: ReferenceKind, source: KubeObject, options: CopyOptions): DraftMeta {
+  return {
+    name: remoteReferenceName(kind, source.metadata.name),
+    namespace: options.tenantNamespace,
+    labels: { [LABEL_MANAGED_BY]: options.owner },
+    annotations: {
+      [ANNOTATION_SOURCE]: sourceVersion(source.metadata, options.drop),
+      [ANNOTATION_HOME_NAMESPACE]: source.metadata.namespace ?? '',
+    },
+  };
+}
+
+const configMapKind: ReflectedKind<ConfigMap> = {
+  kind: 'ConfigMap',
+  type: configMaps,
+  forge: (source, options) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: copyMeta('ConfigMap', source, options),
+    ...(source.data === undefined ? {} : { data: source.data }),
+    ...(source.binaryData === undefined ? {} : { binaryData: source.binaryData }),
+    ...(source.immutable === undefined ? {} : { immutable: source.immutable }),
+  }),
+};
+
+/** Types whose objects the API server ties to an account or a signer of its own: their data travels as Opaque. */
+const TIED_SECRET_TYPES = new Set<string>([ACCOUNT_TOKEN_TYPE, BOOTSTRAP_TOKEN_TYPE]);
+
+const secretKind: ReflectedKind<Secret> = {
+  kind: 'Secret',
+  type: secrets,
+  forge: (source, options) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: copyMeta('Secret', source, options),
+    type: source.type === undefined || TIED_SECRET_TYPES.has(source.type) ? 'Opaque' : source.type,
+    ...(source.data === undefined ? {} : { data: source.data }),
+    ...(source.immutable === undefined ? {} : { immutable: source.immutable }),
+  }),
+};
+
+export const REFLECTED_KINDS: Readonly<Record<ReferenceKind, ReflectedKind>> = {
+  ConfigMap: configMapKind,
+  Secret: secretKind,
+};
+
+interface CopyDraft {
   metadata: DraftMeta;
 }
 
@@ -36,12 +122,12 @@ export class RemoteCopies {
   }
 
   async delete(kind: ReferenceKind, copy: KubeObject, signal: AbortSignal): Promise<void> {
-    const { name, namespace = '', uid } = copy.metadata;
-    try {
-      await this.#foreign.delete(REFLECTED_KINDS[kind].type, { name, namespace }, { uid, signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    const { metadata } = copy;
+    const deleting = this.#foreign.delete(REFLECTED_KINDS[kind].type, metadata, {
+      uid: metadata.uid,
+      signal,
+    });
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
   }
 
   /** Whether the object that has the name bears our mark. */
@@ -67,5 +153,42 @@ export class RemoteCopies {
     const { type } = REFLECTED_KINDS[kind];
     const { items } = await this.#foreign.list(type, { namespace, fieldSelector, signal });
     return items.find(({ metadata }) => metadata.name === name);
+  }
+}
+
+/** A pod that begins in this time and finds its copy gone has its own virtual node make it again. */
+const FRESH_MS = 10_000;
+
+/**
+ * What pods of all virtual nodes use in a tenant namespace: several of one peering may share it, and with it the
+ * copies, while each caches its own pods only. Read anew for each decision, or at most ten seconds before it.
+ */
+export class CopyUse {
+  readonly #foreign: KubeClient;
+  readonly #clock: Clock;
+  readonly #seen = new Map<string, { atMs: number; used: Promise<ReadonlySet<string>> }>();
+
+  constructor(foreign: KubeClient, clock: Clock) {
+    this.#foreign = foreign;
+    this.#clock = clock;
+  }
+
+  async uses(namespace: string, kind: ReferenceKind, name: string): Promise<boolean> {
+    const nowMs = this.#clock.monotonic();
+    const seen = this.#seen.get(namespace);
+    if (seen !== undefined && nowMs - seen.atMs < FRESH_MS) return (await seen.used).has(`${kind}/${name}`);
+    const used = this.#look(namespace);
+    this.#seen.set(namespace, { atMs: nowMs, used });
+    try {
+      return (await used).has(`${kind}/${name}`);
+    } catch (error) {
+      this.#seen.delete(namespace);
+      throw error;
+    }
+  }
+
+  async #look(namespace: string): Promise<ReadonlySet<string>> {
+    const { items } = await this.#foreign.list(pods, { namespace, labelSelector: LABEL_HOME_UID });
+    return new Set(items.flatMap((pod) => podReferences(pod).map(({ kind, name }) => `${kind}/${name}`)));
   }
 }

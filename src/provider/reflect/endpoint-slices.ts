@@ -8,8 +8,14 @@ import {
 import { endpointSlices } from '../../api/resources.ts';
 import type { Endpoint, EndpointSlice } from '../../api/wire.ts';
 import { podAddressFamily } from '../pod-address.ts';
-import type { Forged, MirrorContext, MirroredKind } from './mirrored-kind.ts';
-import { isReflection, mergedMeta, mirroredMeta } from './mirrored-meta.ts';
+import {
+  type Forged,
+  isReflection,
+  mergedMeta,
+  type MirrorContext,
+  type MirroredKind,
+  mirroredMeta,
+} from './mirrored-kind.ts';
 import { serviceKind } from './services.ts';
 
 /** The provider's own controller names slices after their Service: ours must never meet them. */

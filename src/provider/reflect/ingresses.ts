@@ -1,8 +1,15 @@
 /** How an Ingress of home is kept in the tenant namespace. Pure. */
 import { ingresses } from '../../api/resources.ts';
 import type { Ingress } from '../../api/wire.ts';
-import type { Forged, MirrorContext, MirroredKind } from './mirrored-kind.ts';
-import { isReflection, mergedMeta, mirroredMeta, travellingLabels } from './mirrored-meta.ts';
+import {
+  type Forged,
+  isReflection,
+  mergedMeta,
+  type MirrorContext,
+  type MirroredKind,
+  mirroredMeta,
+  travellingLabels,
+} from './mirrored-kind.ts';
 import { serviceKind } from './services.ts';
 
 type IngressSpec = NonNullable<Ingress['spec']>;

@@ -38,7 +38,7 @@ export interface OpenKind extends Readonly<Sides> {
   readonly ruled: RuledKind;
 }
 
-interface Entry extends OpenKind {
+interface OpenedKind extends OpenKind {
   ruled: RuledKind;
   readonly abort: AbortController;
   running: Promise<void>;
@@ -62,7 +62,7 @@ const INDEXES: Readonly<Record<MirroredKindName, Record<string, (object: KubeObj
  */
 export class MirrorSides {
   readonly #options: MirrorSidesOptions;
-  readonly #entries = new Map<MirroredKindName, Entry>();
+  readonly #entries = new Map<MirroredKindName, OpenedKind>();
   /** Kinds of which nothing is to be there, and nothing is. */
   readonly #drained = new Set<MirroredKindName>();
   readonly #closing = new Set<Promise<void>>();
@@ -179,7 +179,7 @@ export class MirrorSides {
       }),
     };
     const abort = new AbortController();
-    const entry: Entry = { ...sides, ruled, abort, running: Promise.resolve() };
+    const entry: OpenedKind = { ...sides, ruled, abort, running: Promise.resolve() };
     this.#entries.set(name, entry);
     for (const side of ['home', 'remote'] as const) {
       sides[side].onChange((key, ...states) => {
@@ -191,7 +191,7 @@ export class MirrorSides {
     entry.running = this.#run(name, entry);
   }
 
-  async #run(name: MirroredKindName, { home, remote, abort: { signal } }: Entry): Promise<void> {
+  async #run(name: MirroredKindName, { home, remote, abort: { signal } }: OpenedKind): Promise<void> {
     await Promise.allSettled(
       [home, remote].map(async (informer) => {
         await informer.start(signal);
@@ -201,7 +201,7 @@ export class MirrorSides {
     );
   }
 
-  #close(name: MirroredKindName, { home, remote, abort, running }: Entry): void {
+  #close(name: MirroredKindName, { home, remote, abort, running }: OpenedKind): void {
     this.#entries.delete(name);
     abort.abort(new Error('closed'));
     const closing = (async (): Promise<void> => {
@@ -215,7 +215,7 @@ export class MirrorSides {
 const withNone = (ruled: RuledKind): RuledKind => ({ ...ruled, rule: { ...ruled.rule, policy: 'None' } });
 
 /** A provider that does not know the kind has none of it; of one that no longer lets us see it nothing can be said. */
-function holdsCopies({ remote }: Entry): boolean {
+function holdsCopies({ remote }: OpenedKind): boolean {
   const { status } = remote.contact;
   if (status === 404 || status === 403) return false;
   return !remote.synced || remote.size > 0;

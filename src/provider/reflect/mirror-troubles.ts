@@ -1,6 +1,6 @@
 import { API_VERSION } from '../../api/virtual-node.ts';
 import type { EventRecorder, EventSubject } from '../../kube/events.ts';
-import type { Tenant } from '../tenant.ts';
+import type { Tenant } from '../tenants.ts';
 import type { MirroredKindName } from './mirrored-kind.ts';
 import type { OpenKind, Side } from './mirror-sides.ts';
 

@@ -1,23 +1,68 @@
+import { createHash } from 'node:crypto';
+
 import { LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { hasCode, ignoring } from '../../lib/errors.ts';
 import type { NetworkView } from '../network-view.ts';
 import { refusalOf } from '../pods/refusal.ts';
-import { liveOrUndefined } from '../pods/remote-pods.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
-import { withoutPaths } from './custom-paths.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
+import { withoutPaths } from './field-paths.ts';
 import { ingressKind } from './ingresses.ts';
-import { saysTheSame, SettledCopies } from './mirror-settled.ts';
 import type { OpenKind } from './mirror-sides.ts';
 import type { MirrorTroubles } from './mirror-troubles.ts';
 import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } from './mirrored-kind.ts';
 import type { RuledKind } from './mirrored-kinds.ts';
-import { isSelected, type GroupResource } from './rules.ts';
+import { type GroupResource, isSelected } from './rules.ts';
+
+/** What a copy says, without what its API server alone keeps: version, status and the like. */
+const saidBy = ({ apiVersion: _version, kind: _kind, metadata, ...fields }: KubeObject): object => {
+  const { status: _status, ...rest } = fields as { status?: unknown };
+  const { labels = {}, annotations = {} } = metadata;
+  return { ...rest, metadata: { labels, annotations } };
+};
+
+/** Whether nothing is to be written, though one may be as read and the other as sent. */
+export const saysTheSame = (merged: KubeObject, copy: KubeObject): boolean =>
+  deepEqual(saidBy(merged), saidBy(copy));
+
+/**
+ * Copies that are as wanted although they differ from what was written: defaults and admission over there add to it. By
+ * what was written and what the API server made of it, so that a later change on either side is seen. Forgotten with the
+ * process: then each of them is written once more, which changes nothing.
+ */
+export class SettledCopies {
+  readonly #digests = new Map<string, string>();
+
+  /** After a write, with its answer. */
+  wrote(
+    key: string,
+    kind: MirroredKind,
+    { wanted, copy }: { wanted: Wanted<KubeObject>; copy: KubeObject },
+  ): void {
+    const merged = kind.merge(copy, wanted);
+    if (saysTheSame(merged, copy)) this.#digests.delete(key);
+    else this.#digests.set(key, digestOf(merged, copy));
+  }
+
+  isAsWritten(key: string, merged: KubeObject, copy: KubeObject): boolean {
+    const digest = this.#digests.get(key);
+    return digest !== undefined && digest === digestOf(merged, copy);
+  }
+
+  forget(key: string): void {
+    this.#digests.delete(key);
+  }
+}
+
+const digestOf = (merged: KubeObject, copy: KubeObject): string =>
+  createHash('sha256')
+    .update(JSON.stringify([saidBy(merged), saidBy(copy)]))
+    .digest('base64');
 
 export interface MirrorOptions {
   home: KubeClient;
@@ -39,7 +84,7 @@ export interface MirrorOptions {
 }
 
 /** `kind/homeNamespace/name`, the name as at home. */
-export type MirrorKey = string;
+type MirrorKey = string;
 
 export const mirrorKey = (kind: MirroredKindName, homeNamespace: string, name: string): MirrorKey =>
   `${kind}/${homeNamespace}/${name}`;
@@ -257,8 +302,8 @@ export class Mirror {
     if (source === undefined && isWanted) {
       const { homeNamespace } = tenant.mapping;
       const [, , name = ''] = key.split('/');
-      const read = this.#options.home.get(kind.type, { namespace: homeNamespace, name }, { signal });
-      if ((await liveOrUndefined(read)) !== undefined) {
+      const reading = this.#options.home.get(kind.type, { namespace: homeNamespace, name }, { signal });
+      if ((await reading.catch(ignoring('NotFound'))) !== undefined) {
         home.relist('an object exists that the cache has lost');
         return { requeueAfterMs: RELIST_WAIT_MS };
       }
@@ -268,14 +313,10 @@ export class Mirror {
   }
 
   async #delete({ kind }: Work, { metadata }: KubeObject, signal: AbortSignal): Promise<void> {
-    const { name, namespace = '', uid, deletionTimestamp } = metadata;
-    if (deletionTimestamp !== undefined) return;
-    try {
-      await this.#options.foreign.delete(kind.type, { name, namespace }, { uid, signal });
-    } catch (error) {
-      // Gone, or another object by now: the watch tells the rest.
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    if (metadata.deletionTimestamp !== undefined) return;
+    const deleting = this.#options.foreign.delete(kind.type, metadata, { uid: metadata.uid, signal });
+    // Gone, or another object by now: the watch tells the rest.
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
   }
 
   #tell({ key, source, kind }: Work, news: { reason: string; message: string } | undefined): void {

@@ -3,7 +3,7 @@ import { podReferences } from '../forge/references.ts';
 import type { ReferenceState } from '../pods/decide.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Reflector } from './reflector.ts';
-import type { TokenKeeper } from './tokens.ts';
+import type { TokenReconciler } from './tokens.ts';
 
 /** Where everything stands that the pod needs over there before it may be made. */
 export function referenceState(
@@ -12,7 +12,7 @@ export function referenceState(
     reflector,
     tokens,
     storage,
-  }: { reflector: Reflector; tokens: TokenKeeper; storage: Pick<Storage, 'state'> },
+  }: { reflector: Reflector; tokens: TokenReconciler; storage: Pick<Storage, 'state'> },
 ): ReferenceState {
   const token = tokens.state(home);
   const state: ReferenceState & { missing: unknown[]; refused: unknown[] } = {

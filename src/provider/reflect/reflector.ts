@@ -7,18 +7,17 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { hasCode } from '../../lib/errors.ts';
-import type { ReferenceKind } from '../forge/references.ts';
-import { podReferences, remoteReferenceName, ROOT_CA_CONFIG_MAP } from '../forge/references.ts';
+import { hasCode, ignoring } from '../../lib/errors.ts';
+import {
+  podReferences,
+  type ReferenceKind,
+  remoteReferenceName,
+  ROOT_CA_CONFIG_MAP,
+} from '../forge/references.ts';
 import { referenceKey } from '../home-pods.ts';
-import type { Refusal } from '../pods/refusal.ts';
-import { refusalOf } from '../pods/refusal.ts';
-import { liveOrUndefined } from '../pods/remote-pods.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
-import { RemoteCopies } from './copies.ts';
-import { REFLECTED_KINDS, sourceVersion, withoutDropped } from './descriptor.ts';
-import { KinUse } from './kin.ts';
+import { type Refusal, refusalOf } from '../pods/refusal.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
+import { CopyUse, REFLECTED_KINDS, RemoteCopies, sourceVersion, withoutDropped } from './copies.ts';
 import { type KindRule, ruleFor } from './rules.ts';
 import {
   isReserved,
@@ -28,7 +27,7 @@ import {
   refusedToPod,
   RESOURCES,
   staysHome,
-  type Withheld,
+  type StaysHome,
 } from './travel.ts';
 
 export interface ReflectorOptions {
@@ -63,7 +62,7 @@ export type ReflectionKey = string;
 export const KEEP_UNREFERENCED_MS = 60_000;
 
 /** Where a referenced object stands over there; a refusal says why it cannot get there. */
-export type CopyState = 'ready' | 'pending' | 'missing' | Refusal | Withheld;
+export type CopyState = 'ready' | 'pending' | 'missing' | Refusal | StaysHome;
 
 /** Refused again and again, an object is tried this often: with pods that wait for it, and without. */
 const REFUSED_RETRY_MS = 30_000;
@@ -99,7 +98,7 @@ interface CopyWork {
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
-  readonly #kin: KinUse;
+  readonly #kin: CopyUse;
   readonly #copies: RemoteCopies;
   /** Copies that exist, as a refusal to make them has shown, and that the cache should show soon. */
   readonly #awaiting = new Set<ReflectionKey>();
@@ -112,7 +111,7 @@ export class Reflector {
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
-    this.#kin = new KinUse(options.foreign, options.clock);
+    this.#kin = new CopyUse(options.foreign, options.clock);
     this.#copies = new RemoteCopies(options.foreign, options.owner);
   }
 
@@ -226,7 +225,9 @@ export class Reflector {
     const known = this.#typeOf(key, source);
     if (known !== undefined || !mayBeTied(kind, source)) return known?.type;
     const { name, namespace = '' } = source.metadata;
-    const live = await liveOrUndefined(this.#options.home.get(secrets, { name, namespace }, { signal }));
+    const live = await this.#options.home
+      .get(secrets, { name, namespace }, { signal })
+      .catch(ignoring('NotFound'));
     if (live !== undefined) this.#learn(key, live);
     return live?.type;
   }
@@ -268,7 +269,8 @@ export class Reflector {
   ): Promise<ReconcileResult> {
     const ref = { namespace: tenant.mapping.homeNamespace, name };
     const { type } = REFLECTED_KINDS[kind];
-    if ((await liveOrUndefined(this.#options.home.get(type, ref, { signal }))) !== undefined) {
+    const live = await this.#options.home.get(type, ref, { signal }).catch(ignoring('NotFound'));
+    if (live !== undefined) {
       tenant.caches[kind].home.relist('an object exists that the cache has lost');
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
@@ -288,7 +290,7 @@ export class Reflector {
     const { key, kind, source, copy, tenantNamespace } = work;
     const { type, forge } = REFLECTED_KINDS[kind];
     const ref = { name: source.name, namespace: source.namespace ?? '' };
-    const current = await liveOrUndefined(home.get(type, ref, { signal }));
+    const current = await home.get(type, ref, { signal }).catch(ignoring('NotFound'));
     if (current === undefined) return {};
     if (!this.#mayLeave(key, kind, current)) return { requeueAfterMs: RELIST_WAIT_MS };
     const { drop } = this.#rule(kind, ref.namespace);

@@ -1,8 +1,13 @@
 /** How a Service of home is kept in the tenant namespace. Pure. */
 import { services } from '../../api/resources.ts';
 import type { Service } from '../../api/wire.ts';
-import type { MirroredKind } from './mirrored-kind.ts';
-import { isReflection, mergedMeta, mirroredMeta, travellingLabels } from './mirrored-meta.ts';
+import {
+  isReflection,
+  mergedMeta,
+  type MirroredKind,
+  mirroredMeta,
+  travellingLabels,
+} from './mirrored-kind.ts';
 
 type ServiceSpec = NonNullable<Service['spec']>;
 

@@ -1,4 +1,3 @@
-import { isFinished } from '../../api/pod.ts';
 import {
   ANNOTATION_HOME_NAMESPACE,
   ANNOTATION_REFRESH_AT,
@@ -6,27 +5,25 @@ import {
   LABEL_MANAGED_BY,
   OFFLOADED_REASONS,
 } from '../../api/names.ts';
+import { isFinished } from '../../api/pod.ts';
 import { secrets, serviceAccountTokens } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { errorMessage, hasCode } from '../../lib/errors.ts';
-import type { TokenNeed } from '../forge/tokens.ts';
-import { tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
+import { errorMessage, ignoring } from '../../lib/errors.ts';
+import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
-import type { Refusal } from '../pods/refusal.ts';
-import { refusalOf } from '../pods/refusal.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
+import { type Refusal, refusalOf } from '../pods/refusal.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
 import { KEEP_UNREFERENCED_MS } from './reflector.ts';
 
 /** Like the kubelet's token manager: at 80 % of the life, and once a day at the latest. */
 const REFRESH_AT_SHARE = 0.8;
 const LATEST_REFRESH_MS = 24 * 3600 * 1000;
 
-export interface TokenKeeperOptions {
+export interface TokenReconcilerOptions {
   home: KubeClient;
   foreign: KubeClient;
   homePods: Informer<Pod>;
@@ -62,12 +59,12 @@ interface Tokens {
  * Service-account tokens of the home cluster, bound to the home pod (KEP-1205) and so worthless once it is gone,
  * in one Secret per pod over there, renewed in good time.
  */
-export class TokenKeeper {
-  readonly #options: TokenKeeperOptions;
+export class TokenReconciler {
+  readonly #options: TokenReconcilerOptions;
   /** By key, why the tokens could not be brought over there. */
   readonly #refusals = new Map<string, Refusal>();
 
-  constructor(options: TokenKeeperOptions) {
+  constructor(options: TokenReconcilerOptions) {
     this.#options = options;
   }
 
@@ -215,12 +212,8 @@ export class TokenKeeper {
       ({ metadata }) => metadata.labels?.[LABEL_HOME_UID] === owner,
     );
     if (isUsed) return { requeueAfterMs: isLeaving ? LEAVING_RETRY_MS : KEEP_UNREFERENCED_MS };
-    const { name, namespace = '', uid } = copy.metadata;
-    try {
-      await this.#options.foreign.delete(secrets, { name, namespace }, { uid, signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    const deleting = this.#options.foreign.delete(secrets, copy.metadata, { uid: copy.metadata.uid, signal });
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
     return {};
   }
 }

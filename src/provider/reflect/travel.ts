@@ -3,11 +3,11 @@ import { ANNOTATION_REFLECT, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import { type ReferenceKind, ROOT_CA_CONFIG_MAP } from '../forge/references.ts';
 import type { Refusal } from '../pods/refusal.ts';
-import { parsePath } from './custom-paths.ts';
+import { parsePath } from './field-paths.ts';
 import { isSelected, type KindRule } from './rules.ts';
 
 /** Why a referenced object does not get over there. What a pod only would like to have is then as if it were not. */
-export interface Withheld extends Refusal {
+export interface StaysHome extends Refusal {
   withheld: true;
 }
 
@@ -48,7 +48,7 @@ export function staysHome(
   kind: ReferenceKind,
   rule: Pick<KindRule, 'policy' | 'drop'>,
   source: KubeObject,
-): Withheld | undefined {
+): StaysHome | undefined {
   const { name, annotations } = source.metadata;
   if (isRootCa(kind, name)) return undefined;
   const what = `${kind.toLowerCase()} "${name}" stays home`;
@@ -105,7 +105,7 @@ export function refusedToPod(type: string | undefined, source: KubeObject, pod: 
 
 const accountOf = ({ spec }: Pod): string => spec?.serviceAccountName ?? 'default';
 
-const withheld = (message: string): Withheld => ({
+const withheld = (message: string): StaysHome => ({
   reason: OFFLOADED_REASONS.missingReference,
   message,
   withheld: true,

@@ -6,9 +6,8 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { type RemoteEvent, readEvent } from '../events/remote-event.ts';
-import type { Claim } from './claims.ts';
-import { claimKey } from './claims.ts';
+import { readEvent, type RemoteEvent } from '../events/remote-events.ts';
+import { type Claim, claimKey } from './claims.ts';
 
 export interface ClaimSidesOptions {
   mapping: NamespaceMapping;

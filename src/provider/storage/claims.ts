@@ -1,6 +1,8 @@
-/** Claims and volumes as this folder sees them: what is ours, and under which names. Pure. */
-import { LABEL_HOME_UID, LABEL_MANAGED_BY, STORAGE_PROVISIONER } from '../../api/names.ts';
+import { LABEL_HOME_UID, LABEL_MANAGED_BY, OFFLOADED_REASONS, STORAGE_PROVISIONER } from '../../api/names.ts';
 import type { persistentVolumeClaims, persistentVolumes, storageClasses } from '../../api/resources.ts';
+import type { Refusal } from '../pods/refusal.ts';
+
+/** Claims and volumes as this folder sees them: what is ours, and under which names. Pure. */
 
 export type Claim = NonNullable<(typeof persistentVolumeClaims)['__object']>;
 export type Volume = NonNullable<(typeof persistentVolumes)['__object']>;
@@ -42,3 +44,45 @@ export const isBound = ({ status }: Claim): boolean => status?.phase === 'Bound'
 
 /** The volume that a home claim is bound to, or is about to be, for good. */
 export const boundTo = ({ spec }: Claim): string | undefined => spec?.volumeName;
+
+/** What is known of one claim that a pod on the virtual node mounts. */
+interface MountedClaim {
+  name: string;
+  home: Claim | undefined;
+  remote: Claim | undefined;
+  /** The volume here that is ours and was made for the claim. */
+  volume: Volume | undefined;
+  /** Whether the claim's class is one of volumes in foreign clusters; undefined where it names none. */
+  isOurClass: boolean | undefined;
+  nodeName: string;
+}
+
+/** Why a pod with this claim cannot begin over there; undefined where the claim is there for it. Pure. */
+export function claimRefusal(claim: MountedClaim): Refusal | undefined {
+  const { name, home, remote, volume } = claim;
+  if (home === undefined) return missing(`persistentvolumeclaim "${name}" not found`);
+  if (home.metadata.deletionTimestamp !== undefined) {
+    return missing(`persistentvolumeclaim "${name}" is being deleted`);
+  }
+  const isBound = home.spec?.volumeName !== undefined;
+  if (isBound ? home.spec?.volumeName !== volume?.metadata.name : claim.isOurClass === false) {
+    return {
+      reason: OFFLOADED_REASONS.volumeNotHere,
+      message: `claim "${name}" is a volume of this cluster, or of another one, and cannot follow the pod; use a StorageClass with provisioner tributary.dev/storage`,
+    };
+  }
+  if (!isBound) return missing(unboundMessage(claim, home));
+  if (remote !== undefined && homeUidOf(remote) === home.metadata.uid) return undefined;
+  return missing(`claim "${name}", where its data were, is gone from the foreign cluster`);
+}
+
+/** The scheduler binds claims before pods; a pod that it has never seen has claims that nobody chose a node for. */
+function unboundMessage({ name, nodeName }: MountedClaim, { metadata }: Claim): string {
+  const isChosen = metadata.annotations?.[ANNOTATION_SELECTED_NODE] === nodeName;
+  const what = `persistentvolumeclaim "${name}" is not bound`;
+  return isChosen
+    ? what
+    : `${what}: no node is chosen for it; let the scheduler place the pod (no spec.nodeName)`;
+}
+
+const missing = (message: string): Refusal => ({ reason: OFFLOADED_REASONS.missingReference, message });

@@ -5,8 +5,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { claimNames } from '../forge/references.ts';
 import { podKey } from '../home-pods.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
 import { claimKey, claimKeyOf } from './claims.ts';
 import type { Storage } from './storage.ts';
 

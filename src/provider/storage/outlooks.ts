@@ -1,4 +1,4 @@
-import type { RemoteEvent } from '../events/remote-event.ts';
+import type { RemoteEvent } from '../events/remote-events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Outlook } from './decide.ts';
 

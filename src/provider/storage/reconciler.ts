@@ -2,9 +2,8 @@ import { persistentVolumeClaims, persistentVolumes } from '../../api/resources.t
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder, EventSubject } from '../../kube/events.ts';
-import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import { refusalOf } from '../pods/refusal.ts';
-import { liveOrUndefined } from '../pods/remote-pods.ts';
 import type { ClaimSides } from './claim-sides.ts';
 import type { Claim, Volume } from './claims.ts';
 import { ANNOTATION_SELECTED_NODE, homeUidOf, isOf, volumeName } from './claims.ts';
@@ -37,7 +36,7 @@ type Act<K extends ClaimAction['do']> = Extract<ClaimAction, { do: K }>;
 const DONE: ReconcileResult = {};
 /** A cache contradicted by a live read is listed again; until then the key waits this long. */
 const RELIST_WAIT_MS = 1_000;
-/** What the provider has refused, and no watch would show that it does no longer. */
+/** After a refusal by the foreign cluster: no watch would show that it would no longer refuse. */
 const REFUSED_WAIT_MS = 60_000;
 
 /** The shell around `decideClaim`: gathers the situation, performs the one step. */
@@ -116,7 +115,7 @@ export class ClaimReconciler {
       }
       if (!hasCode(error, 'AlreadyExists')) throw error;
       const holder = await this.#volume(home.metadata.uid, signal);
-      // Another provider's agent was chosen, and quicker: the claim will be bound to that, and ours over there goes.
+      // The agent of another foreign cluster was chosen and was faster: the claim is bound to its volume, and ours goes.
       if (holder !== undefined && !isOf(holder, owner)) return DONE;
       this.#options.relistVolumes('a volume exists that the watch has not shown');
       return { requeueAfterMs: RELIST_WAIT_MS };
@@ -125,25 +124,17 @@ export class ClaimReconciler {
   }
 
   async #updateVolume({ volume }: Act<'updateVolume'>, signal: AbortSignal): Outcome {
-    try {
-      await this.#options.home.replace(persistentVolumes, volume, { signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    await this.#options.home.replace(persistentVolumes, volume, { signal }).catch(ignoring('NotFound'));
     return DONE;
   }
 
-  /** Told first: killed in between, it is told twice, and not never. */
+  /** The event comes first: if this is killed in between, the event comes twice rather than never. */
   async #refuse({ home, unselect, ...why }: Omit<Act<'refuse'>, 'do'>, signal: AbortSignal): Outcome {
     this.#tell(home, why);
     if (!unselect) return { requeueAfterMs: REFUSED_WAIT_MS };
     const { [ANNOTATION_SELECTED_NODE]: _node, ...annotations } = home.metadata.annotations ?? {};
     const desired = { ...KIND, ...home, metadata: { ...home.metadata, annotations } };
-    try {
-      await this.#options.home.replace(persistentVolumeClaims, desired, { signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    await this.#options.home.replace(persistentVolumeClaims, desired, { signal }).catch(ignoring('NotFound'));
     return DONE;
   }
 
@@ -156,13 +147,11 @@ export class ClaimReconciler {
     if (!isOf(remote, owner) || !mayDeleteRemote(remote, { home, volume, isOurs })) {
       return this.#doubt(known, 'a claim or volume is not as the cache has it');
     }
-    try {
-      const { uid: own, resourceVersion } = remote.metadata;
-      // Nothing may have happened to it since it was looked at: it may have been bound.
-      await foreign.delete(persistentVolumeClaims, remote.metadata, { uid: own, resourceVersion, signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    const { metadata } = remote;
+    // By version, since it may have been bound after it was read.
+    const precondition = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+    const deleting = foreign.delete(persistentVolumeClaims, metadata, { ...precondition, signal });
+    await deleting.catch(ignoring('NotFound'));
     return DONE;
   }
 
@@ -174,13 +163,11 @@ export class ClaimReconciler {
     if ((remote !== undefined && homeUidOf(remote) === claimUid) || home?.metadata.uid === claimUid) {
       return this.#doubt(known, 'a claim is not as the cache has it');
     }
-    try {
-      const { uid, resourceVersion } = volume.metadata;
-      // Nobody may have said Retain meanwhile.
-      await this.#options.home.delete(persistentVolumes, volume.metadata, { uid, resourceVersion, signal });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    const { metadata } = volume;
+    // By version, since somebody may have set Retain after it was read.
+    const precondition = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+    const deleting = this.#options.home.delete(persistentVolumes, metadata, { ...precondition, signal });
+    await deleting.catch(ignoring('NotFound'));
     return DONE;
   }
 
@@ -212,20 +199,20 @@ export class ClaimReconciler {
     signal: AbortSignal,
   ): Promise<Claim | undefined> {
     const ref = home?.metadata ?? { namespace, name };
-    return liveOrUndefined(this.#options.home.get(persistentVolumeClaims, ref, { signal }));
+    return this.#options.home.get(persistentVolumeClaims, ref, { signal }).catch(ignoring('NotFound'));
   }
 
   async #remote(ref: { namespace: string; name: string }, signal: AbortSignal): Promise<Claim | undefined> {
-    return liveOrUndefined(this.#options.foreign.get(persistentVolumeClaims, ref, { signal }));
+    return this.#options.foreign.get(persistentVolumeClaims, ref, { signal }).catch(ignoring('NotFound'));
   }
 
   async #volume(claimUid: string, signal: AbortSignal): Promise<Volume | undefined> {
     const ref = { name: volumeName(claimUid) };
-    return liveOrUndefined(this.#options.home.get(persistentVolumes, ref, { signal }));
+    return this.#options.home.get(persistentVolumes, ref, { signal }).catch(ignoring('NotFound'));
   }
 }
 
-/** Of objects that were listed, the API server leaves this out. */
+/** The API server leaves this out of objects in a list. */
 const KIND = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
 
 export const claimSubject = ({ metadata }: Claim): EventSubject => ({ ...KIND, metadata });

@@ -1,4 +1,5 @@
 import { LABEL_MANAGED_BY, LABEL_PROVIDER, LABEL_VIRTUAL_NODE, OFFLOADED_REASONS } from '../../api/names.ts';
+import { nodeNameOf } from '../../api/node-labels.ts';
 import { persistentVolumes, storageClasses } from '../../api/resources.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -9,19 +10,24 @@ import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { RemoteEvent } from '../events/remote-event.ts';
+import type { RemoteEvent } from '../events/remote-events.ts';
 import { claimNames } from '../forge/references.ts';
-import { nodeNameOf } from '../../api/node-labels.ts';
 import type { Refusal } from '../pods/refusal.ts';
-import type { Tenant } from '../tenant.ts';
-import type { Tenants } from '../tenants.ts';
+import type { Tenant, Tenants } from '../tenants.ts';
 import type { ClaimSides } from './claim-sides.ts';
-import type { StorageClass, Volume } from './claims.ts';
-import { claimKey, claimKeyOf, homeUidOf, isOurClass, volumeName } from './claims.ts';
+import {
+  claimKey,
+  claimKeyOf,
+  claimRefusal,
+  homeUidOf,
+  isOurClass,
+  type StorageClass,
+  type Volume,
+  volumeName,
+} from './claims.ts';
 import type { StoragePlace } from './forge.ts';
 import { Outlooks } from './outlooks.ts';
-import { claimRefusal } from './pod-claims.ts';
-import { ClaimReconciler, type Known, claimSubject } from './reconciler.ts';
+import { ClaimReconciler, claimSubject, type Known } from './reconciler.ts';
 
 export interface StorageOptions {
   /** As read at start. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { TributaryError, type ErrorCode } from '../../../src/lib/errors.ts';
-import { effectiveMappings } from '../../../src/provider/mappings.ts';
+import { effectiveMappings } from '../../../src/provider/namespaces.ts';
 import { podAddressFamily } from '../../../src/provider/pod-address.ts';
 import { LossBudget } from '../../../src/lib/loss-budget.ts';
 import { Patience } from '../../../src/provider/pods/patience.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { Allowance } from '../../../../src/provider/events/allowance.ts';
-import { EventInbox } from '../../../../src/provider/events/inbox.ts';
-import type { RemoteEvent } from '../../../../src/provider/events/remote-event.ts';
+
+import { Allowance, EventInbox } from '../../../../src/provider/events/inbox.ts';
+import type { RemoteEvent } from '../../../../src/provider/events/remote-events.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const event = (podUid: string, count = 1): RemoteEvent => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeEvent } from '../../../../src/api/wire.ts';
-import { homeEvent, readEvent, type RemoteEvent } from '../../../../src/provider/events/remote-event.ts';
+import { homeEvent, readEvent, type RemoteEvent } from '../../../../src/provider/events/remote-events.ts';
 import { homePod, NOW, remotePod } from '../support/pods.ts';
 
 const nowMs = Date.parse(NOW);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+
 import type { ReflectionRule } from '../../../../src/api/reflection.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
-import { customKind, problemOfKind } from '../../../../src/provider/reflect/custom-kind.ts';
-import { parsePath, withoutPaths, type FieldPath } from '../../../../src/provider/reflect/custom-paths.ts';
-import { saysTheSame, SettledCopies } from '../../../../src/provider/reflect/mirror-settled.ts';
+import { type FieldPath, parsePath, withoutPaths } from '../../../../src/provider/reflect/field-paths.ts';
+import { saysTheSame, SettledCopies } from '../../../../src/provider/reflect/mirror.ts';
 import type { MirrorContext, Wanted } from '../../../../src/provider/reflect/mirrored-kind.ts';
-import { ruledKinds } from '../../../../src/provider/reflect/mirrored-kinds.ts';
+import { customKind, problemOfKind, ruledKinds } from '../../../../src/provider/reflect/mirrored-kinds.ts';
 import type { KindRule } from '../../../../src/provider/reflect/rules.ts';
 import { FakeNetwork } from '../support/network.ts';
 import { NOW } from '../support/pods.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
-import { TokenKeeper, type TokenKeeperOptions } from '../../../../src/provider/reflect/tokens.ts';
+import { TokenReconciler, type TokenReconcilerOptions } from '../../../../src/provider/reflect/tokens.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
 const UID = '68b0b183-dcb1-4f80-b3c3-5c7960e42bcd';
@@ -20,7 +20,7 @@ async function leftBehind({ isAsked = true, isRunning = false }): Promise<unknow
     caches: { Secret: { remote: { get: () => secret } } },
     pods: { list: () => (isRunning ? [{ metadata: { labels } }] : []) },
   };
-  const keeper = new TokenKeeper({
+  const keeper = new TokenReconciler({
     homePods: { synced: true, byIndex: () => [] },
     tenants: { of: () => tenant },
     foreign: {
@@ -30,7 +30,7 @@ async function leftBehind({ isAsked = true, isRunning = false }): Promise<unknow
     isAsked: () => isAsked,
     contact: () => true,
     clock,
-  } as unknown as TokenKeeperOptions);
+  } as unknown as TokenReconcilerOptions);
   const { requeueAfterMs } = await keeper.reconcile(`shop/${UID}`, new AbortController().signal);
   return { isDeleted: deleted.length === 1, requeueAfterMs };
 }

@@ -10,16 +10,16 @@ import type { HomeLease } from './home-lease.ts';
 import { podKey, referenceKey } from './home-pods.ts';
 import type { ForeignContact } from './node/contact.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf, type WiredToStorage } from './storage/connect.ts';
-import type { Tenant } from './tenant.ts';
+import type { Tenant } from './tenants.ts';
 import { homeReferenceName, type Reflector } from './reflect/reflector.ts';
 import {
-  connectNetwork,
+  connectMirror,
   enqueueMirrored,
   mirrorListener,
   openMirror,
   wakeDraining,
   type WiredToNetwork,
-} from './wiring-network.ts';
+} from './reflect/connect.ts';
 
 /** The parts that are joined here: caches that change, and controllers that are to look. */
 export interface Wired extends WiredToNetwork, WiredToStorage {
@@ -43,7 +43,7 @@ export function connect(provider: Wired): void {
   connectHomePods(provider);
   connectTenants(provider);
   connectNode(provider);
-  connectNetwork(provider);
+  connectMirror(provider);
   connectStorage(provider);
 }
 

@@ -1,17 +1,16 @@
-import type { VirtualNode } from '../api/virtual-node.ts';
-import type { Controller } from '../kube/controller.ts';
-import type { Informer } from '../kube/informer.ts';
-import type { Ingress, Pod } from '../api/wire.ts';
-import { podKey, referenceKey } from './home-pods.ts';
-import type { NetworkView } from './network-view.ts';
-import { endpointSliceKind } from './reflect/endpoint-slices.ts';
-import { ingressKind, ingressReferences } from './reflect/ingresses.ts';
-import type { OpenKind } from './reflect/mirror-sides.ts';
-import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
-import { mirrorKey } from './reflect/mirror.ts';
-import { serviceKind } from './reflect/services.ts';
-import type { Tenant } from './tenant.ts';
-import type { TenantListener, Tenants } from './tenants.ts';
+import type { VirtualNode } from '../../api/virtual-node.ts';
+import type { Ingress, Pod } from '../../api/wire.ts';
+import type { Controller } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { podKey, referenceKey } from '../home-pods.ts';
+import type { NetworkView } from '../network-view.ts';
+import { endpointSliceKind } from './endpoint-slices.ts';
+import { ingressKind, ingressReferences } from './ingresses.ts';
+import type { OpenKind } from './mirror-sides.ts';
+import type { MirrorTroubles } from './mirror-troubles.ts';
+import { mirrorKey } from './mirror.ts';
+import { serviceKind } from './services.ts';
+import type { Tenant, TenantListener, Tenants } from '../tenants.ts';
 
 /** What the network between the clusters has to do with. */
 export interface WiredToNetwork {
@@ -27,7 +26,7 @@ export interface WiredToNetwork {
 }
 
 /** When the network changes, so do addresses and readiness: of pods, of the Node, and of what is mirrored. */
-export function connectNetwork(provider: WiredToNetwork): void {
+export function connectMirror(provider: WiredToNetwork): void {
   const { network, controllers, homePods, tenants, nodeName } = provider;
   homePods.onChange((key, current) => {
     if (current === undefined) wakeDraining(provider, key);
