@@ -7,7 +7,7 @@ import type { Provider } from '../provider/provider.ts';
 import type { KubeletBackend } from '../server/kubelet/backend.ts';
 
 /** The figures that another part takes from the foreign cluster. */
-export type KubeletFigures = Pick<KubeletBackend, 'statsSummary' | 'metricsResource' | 'metrics'>;
+type KubeletFigures = Pick<KubeletBackend, 'statsSummary' | 'metricsResource' | 'metrics'>;
 
 /** The kubelet API's questions, answered from the provider's caches and the foreign API server. */
 export function kubeletBackend(provider: Provider, clock: Clock, figures: KubeletFigures): KubeletBackend {

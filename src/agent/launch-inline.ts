@@ -7,7 +7,7 @@ import type { AgentParts } from './parts.ts';
 import type { Registries } from '../server/registries.ts';
 import { VirtualNodeAgent } from './virtual-node.ts';
 
-export interface InlineLauncherOptions {
+interface InlineLauncherOptions {
   parts: AgentParts;
   home: KubeClient;
   caches: Caches;

@@ -8,7 +8,7 @@ import type { AgentParts } from './parts.ts';
 
 const LEADER_LEASE_MS = 15_000;
 
-export interface LeadingOptions {
+interface LeadingOptions {
   home: KubeClient;
   lease: string;
   registry: OpsServerOptions['registry'];
@@ -23,7 +23,7 @@ export interface LeadingOptions {
   standbyReady?: boolean;
 }
 
-export interface Leading {
+interface Leading {
   ops: OpsServer;
   election: LeaderElection;
   /** To be given its lifecycle, of which `ops` tells. */

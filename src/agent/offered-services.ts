@@ -6,7 +6,7 @@ import { Services, type ServicesOptions } from '../peering/services/services.ts'
 
 /** Services of one cluster that another uses, put together with what they have to know of the network. */
 
-export interface OfferedServicesParts extends Pick<
+interface OfferedServicesParts extends Pick<
   ServicesOptions,
   'client' | 'caches' | 'clock' | 'log' | 'events' | 'metrics' | 'ownPods'
 > {

@@ -48,7 +48,7 @@ import { OffloadingParts } from './offloading.ts';
 import type { AgentParts } from './parts.ts';
 import { policyStatus } from './policy-status.ts';
 
-export interface PeeringOptions {
+interface PeeringOptions {
   parts: AgentParts;
   home: KubeClient;
   /** Of the process. */

@@ -11,7 +11,7 @@ import type { Stockkeeper } from '../peering/offer/stockkeeper.ts';
 import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
 import type { AgentParts } from './parts.ts';
 
-export interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
+interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
   client: KubeClient;
   metrics: ControllerMetrics;
   sharing: Cache<SharingPolicy>;

@@ -1,8 +1,12 @@
 import type { Registry } from 'prom-client';
+
 import { LABEL_PROVIDER } from '../api/names.ts';
+import { nodeNameOf } from '../api/node-labels.ts';
 import { tunnels } from '../api/tunnel.ts';
-import type { VirtualNode } from '../api/virtual-node.ts';
-import { virtualNodes } from '../api/virtual-node.ts';
+import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
+import { CertificateFiles } from '../certificates/certificate-files.ts';
+import { authoritiesFromFile, ClientAuthorities } from '../certificates/client-authorities.ts';
+import { ServingCertificate } from '../certificates/serving-certificate.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
@@ -11,21 +15,16 @@ import { systemRandom } from '../lib/backoff.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
-import { nodeNameOf } from '../api/node-labels.ts';
-import { Provider } from '../provider/provider.ts';
-import { CertificateFiles } from '../certificates/certificate-files.ts';
-import { apiServerReviews } from '../server/kubelet/reviews.ts';
-import { KubeletServer } from '../server/kubelet/server.ts';
-import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
-import { ServerMetrics } from '../server/kubelet/metrics.ts';
-import { ServingCertificate } from '../certificates/serving-certificate.ts';
-import { VERSION } from '../version.ts';
-import { authoritiesFromFile, ClientAuthorities } from '../certificates/client-authorities.ts';
-import { kubeletBackend } from './kubelet-backend.ts';
 import { TunnelView } from '../network/tunnel-view.ts';
-import type { AgentParts } from './parts.ts';
-import { controllerMetrics, lifecycleOf } from './parts.ts';
+import { Provider } from '../provider/provider.ts';
 import { ForeignUsage } from '../provider/usage.ts';
+import { apiServerReviews } from '../server/kubelet/auth.ts';
+import { ServerMetrics } from '../server/kubelet/metrics.ts';
+import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
+import { KubeletServer } from '../server/kubelet/server.ts';
+import { VERSION } from '../version.ts';
+import { kubeletBackend } from './kubelet-backend.ts';
+import { type AgentParts, controllerMetrics, lifecycleOf } from './parts.ts';
 
 const WAIT_FOR_OBJECT_MS = 2_000;
 /** The kubelet's own: 40 s, renewed four times as often. */
@@ -33,7 +32,7 @@ const NODE_LEASE_MS = 40_000;
 /** Two renewals of the Node's Lease have failed by then: over there, too, the home is to count as away, and not much later. */
 const HOME_SILENT_MS = NODE_LEASE_MS / 2;
 
-export interface VirtualNodeOptions {
+interface VirtualNodeOptions {
   parts: AgentParts;
   home: KubeClient;
   /** Of all virtual nodes of the process, at that API server. */

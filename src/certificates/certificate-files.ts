@@ -7,7 +7,7 @@ import type { Logger } from '../lib/log.ts';
 import { Variable } from '../lib/source.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
 
-export interface CertificateFilesOptions {
+interface CertificateFilesOptions {
   certificatePath: string;
   keyPath: string;
   clock: Clock;

@@ -34,8 +34,8 @@ export type CsrDecision =
   /** Not ours, settled, or not to be judged yet. */
   | { action: 'ignore'; reason: string };
 
-export const EXTRA_POD_NAME = 'authentication.kubernetes.io/pod-name';
-export const EXTRA_POD_UID = 'authentication.kubernetes.io/pod-uid';
+export const EXTRA_POD_NAME: string = 'authentication.kubernetes.io/pod-name';
+export const EXTRA_POD_UID: string = 'authentication.kubernetes.io/pod-uid';
 
 const ignore = (reason: string): CsrDecision => ({ action: 'ignore', reason });
 const deny = (reason: string): CsrDecision => ({ action: 'deny', reason });

@@ -12,7 +12,14 @@ import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
-import { type CsrDecision, decideCsr, type RequestingPod, type ServedNode } from './csr-policy.ts';
+import {
+  type CsrDecision,
+  decideCsr,
+  EXTRA_POD_NAME,
+  EXTRA_POD_UID,
+  type RequestingPod,
+  type ServedNode,
+} from './csr-policy.ts';
 import { KUBELET_SERVING_SIGNER, parseSigningRequest, settleRequest } from './signing-request.ts';
 
 interface ServingApproverOptions {
@@ -155,8 +162,8 @@ export class AgentApprover {
   /** The pod that a bound service-account token names (KEP-4193), only if it is still the one of that UID. */
   #requestingPod(username: string, extra: Record<string, string[]>): RequestingPod | undefined {
     const namespace = username.split(':')[2] ?? '';
-    const name = extra['authentication.kubernetes.io/pod-name']?.[0];
-    const uid = extra['authentication.kubernetes.io/pod-uid']?.[0];
+    const name = extra[EXTRA_POD_NAME]?.[0];
+    const uid = extra[EXTRA_POD_UID]?.[0];
     const found = this.#agents.flatMap((agents) => agents.get(`${namespace}/${name}`) ?? []);
     const pod = found.find(({ metadata }) => metadata.uid === uid);
     if (pod === undefined) return undefined;

@@ -14,7 +14,7 @@ import { createSigningRequest, KUBELET_SERVING_SIGNER, settleRequest } from './s
 import type { CertificateSubject } from './subject.ts';
 
 /** What the signer permits for a key that cannot encipher. */
-export const SERVING_USAGES: readonly string[] = ['digital signature', 'server auth'];
+const SERVING_USAGES: readonly string[] = ['digital signature', 'server auth'];
 
 /** Where the certificate stands, for a condition of the VirtualNode. */
 export interface ServingCertificateState {
@@ -24,7 +24,7 @@ export interface ServingCertificateState {
   expiresMs?: number;
 }
 
-export interface ServingCertificateOptions {
+interface ServingCertificateOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

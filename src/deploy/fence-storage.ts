@@ -6,15 +6,15 @@ type Validation = readonly [expression: string, message: string];
 const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 
 /** CEL: whether the request is about a volume, or a claim; other validations of a fence leave them alone. */
-export const IS_VOLUME = "request.resource.resource == 'persistentvolumes'";
-export const IS_CLAIM = "request.resource.resource == 'persistentvolumeclaims'";
+const IS_VOLUME = "request.resource.resource == 'persistentvolumes'";
+const IS_CLAIM = "request.resource.resource == 'persistentvolumeclaims'";
 export const IS_STORAGE: string = `(${IS_VOLUME} || ${IS_CLAIM})`;
 
 /**
  * `isNode`, `isVirtualNode`: CEL over a name, whether the asking agent serves it; `isProvider`: over a ClusterID, whether it
  * is that provider's.
  */
-export interface Served {
+interface Served {
   isNode: (name: string) => string;
   isVirtualNode: (name: string) => string;
   isProvider: (clusterID: string) => string;

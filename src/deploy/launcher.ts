@@ -17,7 +17,7 @@ import {
 } from './manifests-launched.ts';
 import { SYSTEM_NAMESPACE } from './manifests.ts';
 
-export interface PodLauncherOptions {
+interface PodLauncherOptions {
   home: KubeClient;
   image: string;
   priorityClassName?: string;

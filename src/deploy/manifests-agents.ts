@@ -24,7 +24,7 @@ import {
  */
 
 /** Role of all of them, and the name of their fence. */
-export const AGENTS_ROLE = 'tributary-agents';
+const AGENTS_ROLE = 'tributary-agents';
 /** Bound in each offloaded namespace. */
 export const AGENT_NAMESPACE_ROLE = 'tributary-agent-namespace';
 /** Likewise, beside it: rights to further kinds, from ClusterRoles with LABEL_AGGREGATE_AGENTS. */

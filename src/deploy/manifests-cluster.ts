@@ -32,8 +32,8 @@ import { forgeKindsFence } from './manifests-kinds-fence.ts';
 import { checkedImage, SYSTEM_NAMESPACE } from './manifests.ts';
 import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights-cluster.ts';
 
-export const PEERING_PORT = 7443;
-export const PEERING_SERVICE = 'tributary-peering';
+const PEERING_PORT = 7443;
+const PEERING_SERVICE = 'tributary-peering';
 
 export type ServiceType = 'ClusterIP' | 'NodePort' | 'LoadBalancer';
 

@@ -11,7 +11,7 @@ import { NODE_NAME, NODE_ROLE_RIGHTS } from './rights-cluster.ts';
 const NODE_OPS_PORT = 7482;
 const CLEAN_UP_NAME = 'tributary-clean-up';
 
-export interface NodeOptions {
+interface NodeOptions {
   image: string;
   priorityClassName?: string;
   /** Further arguments of `tributary node`. */

@@ -53,7 +53,7 @@ export const GATEWAY_NAME = 'tributary-gateway';
 export const NODE_NAME = 'tributary-node';
 
 /** The rights of one part, in one place. */
-export interface PartRights {
+interface PartRights {
   part: string;
   rights: readonly Right[];
 }

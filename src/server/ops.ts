@@ -7,7 +7,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 
 /** Something that must hold; the answer is what is wrong, undefined when nothing is. */
-export interface HealthCheck {
+interface HealthCheck {
   name: string;
   check: () => string | undefined;
 }

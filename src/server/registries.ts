@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Registry } from 'prom-client';
 
 /** What answers a scrape. */
-export type Exposition = Pick<Registry, 'metrics' | 'contentType'>;
+type Exposition = Pick<Registry, 'metrics' | 'contentType'>;
 
 /**
  * The metrics of a process that serves several virtual nodes: the process's own, and those of each virtual node with

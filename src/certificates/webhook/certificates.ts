@@ -13,7 +13,7 @@ import { type WebhookSubject, periodOf } from './authority.ts';
 import { type Chain, bundleOf, renewed, restMs } from './chain.ts';
 import { chainOf, dataOf } from './stored-chain.ts';
 
-export interface WebhookCertificatesOptions {
+interface WebhookCertificatesOptions {
   client: KubeClient;
   /** The project's own namespace. */
   namespace: string;

@@ -13,7 +13,7 @@ import {
 } from '../manifests-output.ts';
 
 /** The caller closes it. */
-export type OpenCluster = (where: Where) => Promise<KubeClient>;
+type OpenCluster = (where: Where) => Promise<KubeClient>;
 
 export const openCluster: OpenCluster = async (where) => createClient(await kubectlCredentials(where));
 
@@ -30,7 +30,7 @@ export interface Session extends CommandEnvironment {
   client: KubeClient;
 }
 
-export interface ClusterCommand<Arguments> {
+interface ClusterCommand<Arguments> {
   usage: string;
   options?: readonly string[];
   flags?: readonly string[];

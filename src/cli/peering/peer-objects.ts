@@ -47,7 +47,7 @@ async function made(name: string, args: PeerArguments, session: Session): Promis
 }
 
 /** The one for this ClusterID; else of this name; else, where no ID is known, of this endpoint. Throws Conflict. */
-export function existing(
+function existing(
   clusters: readonly ForeignCluster[],
   { clusterID, name, endpoint }: PeerArguments,
 ): ForeignCluster | undefined {

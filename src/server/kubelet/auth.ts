@@ -1,16 +1,107 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
+
+import { subjectAccessReviews, tokenReviews } from '../../api/resources.ts';
+import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { requestAttributes } from './auth-attributes.ts';
-import { bearerToken } from './auth-token.ts';
 import { ExpiringCache } from './expiring-cache.ts';
-import type { Reviews } from './reviews.ts';
-import { authenticated } from './user.ts';
-import type { UserInfo } from './user.ts';
+import { authenticated, bearerToken, type UserInfo } from './user.ts';
+
+/** One permission on this node that a user asks for. */
+export interface AccessQuestion {
+  user: UserInfo;
+  nodeName: string;
+  verb: string;
+  subresource: string;
+}
+
+/** The two questions that a kubelet leaves to its API server. */
+export interface Reviews {
+  /** Undefined when the token is good for nobody. */
+  token(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
+  access(question: AccessQuestion, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Asks the home API server. As in the kubelet no audience is named, so that only the server's own are good. */
+export const apiServerReviews = (client: KubeClient): Reviews => ({
+  async token(token, signal) {
+    const review = await client.create(tokenReviews, { metadata: {}, spec: { token } }, { signal });
+    const user = review.status?.authenticated === true ? review.status.user : undefined;
+    if (user?.username === undefined || user.username === '') return undefined;
+    return {
+      name: user.username,
+      groups: user.groups ?? [],
+      ...(user.uid === undefined ? {} : { uid: user.uid }),
+      ...(user.extra === undefined ? {} : { extra: user.extra }),
+    };
+  },
+
+  async access({ user, nodeName, verb, subresource }, signal) {
+    const spec = {
+      user: user.name,
+      groups: user.groups,
+      ...(user.uid === undefined ? {} : { uid: user.uid }),
+      ...(user.extra === undefined ? {} : { extra: user.extra }),
+      resourceAttributes: { verb, version: 'v1', resource: 'nodes', subresource, name: nodeName },
+    };
+    const review = await client.create(subjectAccessReviews, { metadata: {}, spec }, { signal });
+    return review.status?.allowed === true && review.status.denied !== true;
+  },
+});
+
+/**
+ * Which permissions a request to the kubelet API asks for. The table is that of kubelet 1.36
+ * (pkg/kubelet/server/auth.go, KEP-2862): attributes are tried in order, the first allowed one lets in.
+ * All of them are on the resource `nodes`, named as this node.
+ */
+interface NodeAttributes {
+  verb: string;
+  /** Never empty. */
+  subresources: string[];
+}
+
+const VERBS: Readonly<Record<string, string>> = {
+  GET: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+/** Finer permissions of KubeletFineGrainedAuthz; they come before the one below. */
+const FINE: readonly [prefix: string, subresource: string][] = [
+  ['/pods', 'pods'],
+  ['/healthz', 'healthz'],
+  ['/configz', 'configz'],
+  ['/runningpods', 'pods'],
+];
+
+const COARSE: readonly [prefix: string, subresource: string][] = [
+  ['/stats', 'stats'],
+  ['/metrics', 'metrics'],
+  ['/logs', 'log'],
+  ['/checkpoint', 'checkpoint'],
+  ['/statusz', 'statusz'],
+  ['/flagz', 'configz'],
+];
+
+const under = (path: string, prefix: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
+
+const find = (table: readonly [string, string][], path: string): string | undefined =>
+  table.find(([prefix]) => under(path, prefix))?.[1];
+
+/** Undefined for a method that has no verb; such a request is refused. */
+export function requestAttributes(method: string, path: string): NodeAttributes | undefined {
+  const verb = VERBS[method];
+  if (verb === undefined) return undefined;
+  const fine = find(FINE, path);
+  const coarse = find(COARSE, path) ?? 'proxy';
+  return { verb, subresources: fine === undefined ? [coarse] : [fine, coarse] };
+}
 
 /** The kubelet's own times. */
 const TOKEN_TTL_MS = 120_000;
@@ -24,12 +115,12 @@ const MAX_ENTRIES = 4096;
 const MAX_TOKEN_BYTES = 16_384;
 
 /** Why a request is turned away. */
-export interface Refusal {
+interface Refusal {
   status: number;
   text: string;
 }
 
-export interface KubeletAuthOptions {
+interface KubeletAuthOptions {
   nodeName: string;
   clock: Clock;
   log: Logger;

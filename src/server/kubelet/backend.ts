@@ -1,6 +1,6 @@
-import type { Duplex } from 'node:stream';
 import type { Pod } from '../../api/wire.ts';
 import type { RawRequest, RawResponse } from '../../kube/client.ts';
+import type { UpgradeRequest, UpgradeResponse } from '../../kube/upgrade.ts';
 
 /** Where the body of a home pod is. */
 export interface PodLocation {
@@ -8,26 +8,6 @@ export interface PodLocation {
   path: string;
   /** UID of the home pod, for the variants of the streaming paths that name one. */
   uid: string;
-}
-
-/** An HTTP/1.1 upgrade request, headers in their order and with repetitions; the dialler adds Host and credentials. */
-export interface UpgradeRequest {
-  method: string;
-  path: string;
-  rawHeaders: [string, string][];
-  signal: AbortSignal;
-}
-
-export interface UpgradeResult {
-  status: number;
-  statusMessage: string;
-  headers: [string, string][];
-  /** Half-open and raw where status is 101, of no use otherwise. */
-  socket: Duplex;
-  /** What followed the head of a 101 in the same packet. */
-  head: Buffer;
-  /** Of an answer that is not 101. */
-  body: Buffer;
 }
 
 /** What the kubelet API asks of the rest of the agent. */
@@ -39,8 +19,8 @@ export interface KubeletBackend {
   locate(namespace: string, pod: string, container?: string): PodLocation | undefined;
   /** To the foreign API server. */
   raw(request: RawRequest): Promise<RawResponse>;
-  /** To the foreign API server, over a connection of its own. */
-  upgrade(request: UpgradeRequest): Promise<UpgradeResult>;
+  /** To the foreign API server, over a connection of its own; Host and credentials are added. */
+  upgrade(request: UpgradeRequest & { signal: AbortSignal }): Promise<UpgradeResponse>;
   /** Home pods bound to the node. */
   pods(): Pod[];
   /** Those of them with a running container. */

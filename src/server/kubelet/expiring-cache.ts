@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts';
 
-export interface ExpiringCacheOptions {
+interface ExpiringCacheOptions {
   clock: Clock;
   /** The entry that was stored longest ago goes first. */
   maxEntries: number;

@@ -1,19 +1,89 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+
+import type { RawResponse } from '../../kube/client.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { RawResponse } from '../../kube/client.ts';
-import type { ServerMetrics } from './metrics.ts';
+import { readBody, remoteRefusal, sendText } from './answers.ts';
 import type { KubeletBackend, PodLocation } from './backend.ts';
-import { locatePod } from './locate.ts';
-import { parseLogQuery } from './log-options.ts';
-import { invalidName } from './names.ts';
-import type { PodPath } from './names.ts';
-import { readBody, remoteRefusal } from './status-text.ts';
-import { StreamGate } from './stream-gate.ts';
-import { sendText } from './text.ts';
+import type { ServerMetrics } from './metrics.ts';
+import { invalidName, locatePod, type PodPath } from './pod-path.ts';
+import { StreamGate } from './splice.ts';
 
-export interface LogsOptions {
+/**
+ * Query parameters of /containerLogs, decoded and checked as the kubelet does (PodLogOptions of v1) and written
+ * out again for the foreign API server. The list is closed: nothing else is passed on.
+ */
+type LogQuery = { query: URLSearchParams } | { status: 400 | 422; text: string };
+
+const undecodable: LogQuery = { status: 400, text: '{"message": "Unable to decode query."}' };
+const invalid: LogQuery = { status: 422, text: '{"message": "Invalid request."}' };
+
+const INT64_MAX = 2n ** 63n - 1n;
+const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
+
+/** As apimachinery converts a query value to bool: whatever is not a way to say no means yes. */
+const isTrue = (value: string): boolean => value !== '0' && value.toLowerCase() !== 'false';
+
+/** Undefined when it is no 64-bit integer. */
+function parseInteger(value: string): bigint | undefined {
+  if (!/^[+-]?\d{1,19}$/.test(value)) return undefined;
+  const number = BigInt(value.replace('+', ''));
+  return number > INT64_MAX || number < -INT64_MAX - 1n ? undefined : number;
+}
+
+const FLAGS = ['follow', 'previous', 'timestamps'] as const;
+/** Smallest permitted value each. */
+const INTEGERS = { sinceSeconds: 1n, tailLines: 0n, limitBytes: 1n } as const;
+const STREAMS: ReadonlySet<string> = new Set(['All', 'Stdout', 'Stderr']);
+
+/** `tail` is what clients before v1 said; `all` is the same as nothing. */
+function withLegacyTail(query: URLSearchParams): URLSearchParams {
+  const tail = query.get('tail');
+  if (tail === null || tail === '') return query;
+  const copy = new URLSearchParams(query);
+  if (tail === 'all') copy.delete('tailLines');
+  else copy.set('tailLines', tail);
+  return copy;
+}
+
+export function parseLogQuery(received: URLSearchParams): LogQuery {
+  const given = withLegacyTail(received);
+  const query = new URLSearchParams();
+  let outOfRange = false;
+  for (const flag of FLAGS) {
+    const value = given.get(flag);
+    if (value !== null && isTrue(value)) query.set(flag, 'true');
+  }
+  for (const [name, minimum] of Object.entries(INTEGERS)) {
+    const value = given.get(name);
+    if (value === null) continue;
+    const number = parseInteger(value);
+    if (number === undefined) return undecodable;
+    outOfRange ||= number < minimum;
+    query.set(name, String(number));
+  }
+  const sinceTime = given.get('sinceTime');
+  if (sinceTime !== null) {
+    if (!RFC3339.test(sinceTime) || Number.isNaN(Date.parse(sinceTime))) return undecodable;
+    query.set('sinceTime', sinceTime);
+  }
+  if (outOfRange || (query.has('sinceTime') && query.has('sinceSeconds'))) return invalid;
+  return withStream(query, given.get('stream'));
+}
+
+/**
+ * KEP-3288. `All` is what a server does unasked, and one without the feature refuses the parameter, so it is
+ * left out.
+ */
+function withStream(query: URLSearchParams, stream: string | null): LogQuery {
+  if (stream === null || stream === 'All') return { query };
+  if (!STREAMS.has(stream) || query.has('tailLines')) return invalid;
+  query.set('stream', stream);
+  return { query };
+}
+
+interface LogsOptions {
   backend: KubeletBackend;
   log: Logger;
   metrics: ServerMetrics;
@@ -28,7 +98,7 @@ export class ContainerLogs {
 
   constructor(options: LogsOptions) {
     this.#options = options;
-    this.#gate = new StreamGate(options.maxReads);
+    this.#gate = new StreamGate(options.maxReads, (open) => options.metrics.openStreams('log', open));
   }
 
   async serve(home: PodPath, given: URLSearchParams, response: ServerResponse): Promise<void> {
@@ -40,13 +110,11 @@ export class ContainerLogs {
     if ('status' in location) return sendText(response, location.status, location.text);
     const leave = this.#gate.enter();
     if (leave === undefined) return sendText(response, 429, 'too many logs are being read on this node');
-    this.#options.metrics.openStreams('log', this.#gate.open);
     parsed.query.set('container', home.container ?? '');
     try {
       await this.#copy(home, location, parsed.query, response);
     } finally {
       leave();
-      this.#options.metrics.openStreams('log', this.#gate.open);
     }
   }
 

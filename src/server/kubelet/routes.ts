@@ -1,17 +1,17 @@
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
+
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { pathClass } from './metrics.ts';
-import type { ServerMetrics } from './metrics.ts';
+import { send, sendJson, sendText } from './answers.ts';
 import type { KubeletAuth } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
 import type { ContainerLogs } from './logs.ts';
-import { splitTarget } from './names.ts';
+import { pathClass, type ServerMetrics } from './metrics.ts';
+import { splitTarget } from './pod-path.ts';
 import { isStreamPath, parseStreamRequest } from './stream-request.ts';
-import { send, sendJson, sendText } from './text.ts';
 
-export interface RoutesOptions {
+interface RoutesOptions {
   backend: KubeletBackend;
   auth: KubeletAuth;
   logs: ContainerLogs;
@@ -102,12 +102,12 @@ function addReports(app: Express, { backend }: RoutesOptions): void {
 
 /** A streaming path without an upgrade: what is wrong with it, or else that it must be upgraded. */
 function streamsWithoutUpgrade(request: Request, response: Response, next: NextFunction): void {
-  const path = splitTarget(request.url)?.path ?? '';
-  if (!isStreamPath(path)) return next();
+  const target = splitTarget(request.url);
+  if (target === undefined || !isStreamPath(target.path)) return next();
   if (request.method !== 'GET' && request.method !== 'POST') {
     return sendText(response, 405, 'Method Not Allowed');
   }
-  const parsed = parseStreamRequest(request.url, request.headers);
+  const parsed = parseStreamRequest(target, request.headers);
   if ('status' in parsed) return sendText(response, parsed.status, parsed.text);
   return sendText(response, 400, 'Upgrade request required');
 }

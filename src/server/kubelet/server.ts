@@ -1,24 +1,23 @@
 import { constants } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { createServer } from 'node:https';
-import type { Server, ServerOptions } from 'node:https';
+import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
+
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { ServerMetrics } from './metrics.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
-import { KubeletAuth } from './auth.ts';
+import { KubeletAuth, type Reviews } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
-import { Connections } from './connections.ts';
 import { ContainerLogs } from './logs.ts';
-import { splitTarget } from './names.ts';
-import type { Reviews } from './reviews.ts';
+import type { ServerMetrics } from './metrics.ts';
 import { kubeletRoutes } from './routes.ts';
 import { isStreamPath } from './stream-request.ts';
 import { Streams } from './streams.ts';
+import { Connections } from './user.ts';
 
 export interface KubeletServerOptions {
   nodeName: string;
@@ -52,7 +51,7 @@ export class KubeletServer implements Component {
   readonly #streams: Streams;
   readonly #auth: KubeletAuth;
   #server: Server | undefined;
-  #unsubscribe: (() => void)[] = [];
+  readonly #subscriptions = new Subscriptions();
   /** Also those in their handshake, which node:http does not know yet. */
   readonly #sockets = new Set<Socket>();
 
@@ -88,13 +87,13 @@ export class KubeletServer implements Component {
       void this.#streams.serve(request, socket, head);
     });
     const renew = (): void => this.#renew(server);
-    this.#unsubscribe = [servingCertificate.subscribe(renew), clientAuthorities.subscribe(renew)];
+    this.#subscriptions.add(servingCertificate.subscribe(renew), clientAuthorities.subscribe(renew));
     await listen(server, this.#options.host, this.#options.port ?? 10_250);
     log.info('kubelet API listens', { port: this.port });
   }
 
   async stop(): Promise<void> {
-    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#subscriptions.end();
     const server = this.#server;
     if (server === undefined) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -146,7 +145,7 @@ const LIMITS: ServerOptions = {
   noDelay: true,
   keepAlive: true,
   keepAliveInitialDelay: 15_000,
-  shouldUpgradeCallback: (request) => isStreamPath(splitTarget(request.url ?? '')?.path ?? ''),
+  shouldUpgradeCallback: (request) => isStreamPath((request.url ?? '').split('?', 1)[0] ?? ''),
 };
 
 async function listen(server: Server, host: string | undefined, port: number): Promise<void> {

@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+
 import type { Clock } from '../../lib/clock.ts';
 
-export interface SpliceOptions {
+interface SpliceOptions {
   clock: Clock;
   /** Both connections are cut when no byte has passed for about this long. */
   idleMs: number;
@@ -56,4 +57,29 @@ function watchIdle(client: Socket, { clock, idleMs }: SpliceOptions): () => void
   };
   cancel = clock.after(idleMs / CHECKS, check);
   return () => cancel();
+}
+
+/** Counts what is open and says no beyond a limit, so that no caller can exhaust the agent's sockets. */
+export class StreamGate {
+  readonly #limit: number;
+  readonly #show: (open: number) => void;
+  #open = 0;
+
+  /** `show` is told after each change how many are open. */
+  constructor(limit: number, show: (open: number) => void) {
+    this.#limit = limit;
+    this.#show = show;
+  }
+
+  /** The returned function gives the place back, once; undefined when all are taken. */
+  enter(): (() => void) | undefined {
+    if (this.#open >= this.#limit) return undefined;
+    this.#show((this.#open += 1));
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      this.#show((this.#open -= 1));
+    };
+  }
 }

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { subprotocols } from './auth-token.ts';
-import { decodeSegment, invalidName, splitTarget } from './names.ts';
-import type { PodPath } from './names.ts';
+
+import { decodeSegment, invalidName, type PodPath, type Target } from './pod-path.ts';
+import { BEARER_SUBPROTOCOL, subprotocols } from './user.ts';
 
 /**
  * The kubelet's streaming paths and what becomes of their parameters on the way to a pod's subresource. Parameters
  * are a closed list per kind; names and values that the foreign API server expects differ from the kubelet's.
  */
-export const STREAM_KINDS = ['exec', 'attach', 'portForward'] as const;
-export type StreamKind = (typeof STREAM_KINDS)[number];
+const STREAM_KINDS = ['exec', 'attach', 'portForward'] as const;
+type StreamKind = (typeof STREAM_KINDS)[number];
 
 export interface StreamRequest {
   kind: StreamKind;
@@ -17,7 +17,7 @@ export interface StreamRequest {
   suffix: string;
 }
 
-export interface BadStreamRequest {
+interface BadStreamRequest {
   status: 400 | 404;
   text: string;
 }
@@ -75,18 +75,86 @@ function portQuery(given: URLSearchParams, headers: IncomingHttpHeaders): URLSea
 }
 
 export function parseStreamRequest(
-  target: string,
+  { path, query: given }: Target,
   headers: IncomingHttpHeaders,
 ): StreamRequest | BadStreamRequest {
-  const split = splitTarget(target);
-  if (split === undefined) return { status: 400, text: 'invalid path' };
-  const parsed = parsePath(split.path);
+  const parsed = parsePath(path);
   if ('status' in parsed) return parsed;
   const { kind, home } = parsed;
-  const commands = kind === 'exec' ? split.query.getAll('command') : [];
-  const query =
-    kind === 'portForward' ? portQuery(split.query, headers) : commandQuery(split.query, home, commands);
+  const commands = kind === 'exec' ? given.getAll('command') : [];
+  const query = kind === 'portForward' ? portQuery(given, headers) : commandQuery(given, home, commands);
   if (typeof query === 'string') return { status: 400, text: query };
   const text = query.toString();
   return { kind, home, suffix: `/${kind.toLowerCase()}${text === '' ? '' : `?${text}`}` };
+}
+
+/**
+ * Headers of an upgrade, on their way there and back. A closed list goes there: identity (Authorization, Cookie,
+ * Impersonate-*, X-Remote-*), provenance (X-Forwarded-*, Origin) and framing of a body must not cross, and a list
+ * of what may cross cannot forget one of them. Repetitions matter: SPDY clients offer each version of the
+ * stream protocol in a header of its own.
+ */
+const REQUEST_HEADERS: ReadonlySet<string> = new Set([
+  'upgrade',
+  'user-agent',
+  'sec-websocket-key',
+  'sec-websocket-version',
+  'sec-websocket-protocol',
+  'sec-websocket-extensions',
+  'x-stream-protocol-version',
+]);
+
+/** Of the answer: what speaks of the other connection or belongs to the foreign server's own clients. */
+const DROPPED_RESPONSE_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'content-length',
+  'trailer',
+  'set-cookie',
+  'www-authenticate',
+  'audit-id',
+  'strict-transport-security',
+]);
+
+export function pairs(rawHeaders: readonly string[]): [string, string][] {
+  const list: [string, string][] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    list.push([rawHeaders[index] ?? '', rawHeaders[index + 1] ?? '']);
+  }
+  return list;
+}
+
+/** A token for the home cluster may be among the subprotocols; the foreign server must not see it. */
+function withoutBearer(value: string): string {
+  return subprotocols(value)
+    .filter((item) => !item.startsWith(BEARER_SUBPROTOCOL))
+    .join(', ');
+}
+
+export function upgradeHeaders(method: string, rawHeaders: readonly string[]): [string, string][] {
+  const kept: [string, string][] = [['Connection', 'Upgrade']];
+  // Said outright: a client that frames an empty body in chunks would put its last chunk into the stream.
+  if (method !== 'GET') kept.push(['Content-Length', '0']);
+  for (const [name, value] of pairs(rawHeaders)) {
+    const lower = name.toLowerCase();
+    if (!REQUEST_HEADERS.has(lower)) continue;
+    const cleaned = lower === 'sec-websocket-protocol' ? withoutBearer(value) : value;
+    if (cleaned !== '') kept.push([name, cleaned]);
+  }
+  return kept;
+}
+
+export function answerHeaders(headers: readonly [string, string][]): [string, string][] {
+  return headers.filter(([name]) => !DROPPED_RESPONSE_HEADERS.has(name.toLowerCase()));
+}
+
+/** The first value of a header, by its name in lower case. */
+export const headerValue = (headers: readonly [string, string][], name: string): string | undefined =>
+  headers.find(([candidate]) => candidate.toLowerCase() === name)?.[1];
+
+/** An HTTP/1.1 message head. Values come from parsed messages and hold no line breaks. */
+export function formatHead(status: number, message: string, headers: readonly [string, string][]): string {
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  return `HTTP/1.1 ${status} ${message}\r\n${lines}\r\n`;
 }

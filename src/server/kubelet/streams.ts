@@ -1,29 +1,33 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+
+import type { UpgradeResponse } from '../../kube/upgrade.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { pathClass } from './metrics.ts';
-import type { ServerMetrics } from './metrics.ts';
+import { remoteRefusal } from './answers.ts';
 import type { KubeletAuth } from './auth.ts';
-import type { KubeletBackend, PodLocation, UpgradeResult } from './backend.ts';
-import { splitTarget } from './names.ts';
-import { locatePod } from './locate.ts';
-import { splice } from './splice.ts';
-import { remoteRefusal } from './status-text.ts';
-import { StreamGate } from './stream-gate.ts';
-import { answerHeaders, formatHead, headerValue, upgradeHeaders } from './stream-headers.ts';
-import { parseStreamRequest } from './stream-request.ts';
-import type { StreamRequest } from './stream-request.ts';
+import type { KubeletBackend, PodLocation } from './backend.ts';
+import { pathClass, type ServerMetrics } from './metrics.ts';
+import { locatePod, splitTarget, type Target } from './pod-path.ts';
+import { splice, StreamGate } from './splice.ts';
+import {
+  answerHeaders,
+  formatHead,
+  headerValue,
+  parseStreamRequest,
+  type StreamRequest,
+  upgradeHeaders,
+} from './stream-request.ts';
 
 /** As long as the kubelet lets a stream be silent. */
 export const STREAM_IDLE_MS: number = 4 * 60 * 60_000;
 /** From the request to the foreign server's answer. */
 const DIAL_DEADLINE_MS = 30_000;
 
-export interface StreamsOptions {
+interface StreamsOptions {
   backend: KubeletBackend;
   auth: KubeletAuth;
   clock: Clock;
@@ -51,11 +55,7 @@ export class Streams {
 
   constructor(options: StreamsOptions) {
     this.#options = options;
-    this.#gate = new StreamGate(options.maxStreams);
-  }
-
-  get open(): number {
-    return this.#gate.open;
+    this.#gate = new StreamGate(options.maxStreams, (open) => options.metrics.openStreams('upgraded', open));
   }
 
   /** Cuts every stream; for the end of the process. */
@@ -69,10 +69,14 @@ export class Streams {
     this.#sockets.add(socket);
     socket.on('error', () => undefined);
     socket.once('close', () => this.#sockets.delete(socket));
-    const path = splitTarget(request.url ?? '')?.path ?? '';
+    const target = splitTarget(request.url ?? '');
+    const path = target?.path ?? '';
     const count = (code: number): void => metrics.answered(pathClass(path), request.method ?? '', code);
     try {
-      const reply = await this.#open(request, socket, head, count);
+      const reply =
+        target === undefined
+          ? { status: 400, text: 'invalid path' }
+          : await this.#open(target, { request, socket, head }, count);
       if (reply === undefined) return;
       count(reply.status);
       answer(socket, reply);
@@ -85,23 +89,19 @@ export class Streams {
 
   /** A reply is what the client gets instead of a stream; undefined when there was one, and it has ended. */
   async #open(
-    request: IncomingMessage,
-    socket: Socket,
-    head: Buffer,
+    target: Target,
+    { request, socket, head }: { request: IncomingMessage; socket: Socket; head: Buffer },
     count: (code: number) => void,
   ): Promise<Reply | undefined> {
     const { auth, backend } = this.#options;
-    const split = splitTarget(request.url ?? '');
-    if (split === undefined) return { status: 400, text: 'invalid path' };
-    const refusal = await auth.refusal(request, split.path);
+    const refusal = await auth.refusal(request, target.path);
     if (refusal !== undefined) return refusal;
-    const stream = parseStreamRequest(request.url ?? '', request.headers);
+    const stream = parseStreamRequest(target, request.headers);
     if ('status' in stream) return stream;
     const location = locatePod(backend, stream.home);
     if ('status' in location) return location;
     const leave = this.#gate.enter();
     if (leave === undefined) return { status: 429, text: 'too many streams are open on this node' };
-    this.#options.metrics.openStreams('upgraded', this.#gate.open);
     try {
       const result = await this.#dial(request, socket, location.path + stream.suffix);
       if ('text' in result) return result;
@@ -111,11 +111,10 @@ export class Streams {
       return undefined;
     } finally {
       leave();
-      this.#options.metrics.openStreams('upgraded', this.#gate.open);
     }
   }
 
-  async #dial(request: IncomingMessage, socket: Socket, path: string): Promise<UpgradeResult | Reply> {
+  async #dial(request: IncomingMessage, socket: Socket, path: string): Promise<UpgradeResponse | Reply> {
     const { backend, clock, log } = this.#options;
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error('the client has gone'));
@@ -136,7 +135,7 @@ export class Streams {
     }
   }
 
-  #refused(result: UpgradeResult, stream: StreamRequest, location: PodLocation): Reply {
+  #refused(result: UpgradeResponse, stream: StreamRequest, location: PodLocation): Reply {
     result.socket.on('error', () => undefined);
     result.socket.destroy();
     const refused = { status: result.status, body: result.body.toString('utf8') };
@@ -146,7 +145,7 @@ export class Streams {
     return { status, text: json ?? text, contentType, headers };
   }
 
-  async #join(socket: Socket, head: Buffer, result: UpgradeResult): Promise<void> {
+  async #join(socket: Socket, head: Buffer, result: UpgradeResponse): Promise<void> {
     const { clock } = this.#options;
     const remote = result.socket;
     this.#sockets.add(remote);

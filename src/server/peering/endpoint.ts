@@ -1,23 +1,36 @@
 import { constants } from 'node:crypto';
-import { createServer as createHttpServer } from 'node:http';
-import type { IncomingMessage, Server as HttpServer } from 'node:http';
+import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
-import type { SecureContextOptions, Server as TlsServer, TLSSocket } from 'node:tls';
+import {
+  createServer as createTlsServer,
+  type SecureContextOptions,
+  type Server as TlsServer,
+  type TLSSocket,
+} from 'node:tls';
 import type { WebSocket, WebSocketServer } from 'ws';
+
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
-import { DEFAULT_PLACES, Places } from './places.ts';
-import type { PlaceLimits } from './places.ts';
-import { routeOf } from './route.ts';
-import type { Route } from './route.ts';
+import { DEFAULT_PLACES, type PlaceLimits, Places } from './places.ts';
+
+type Route = { kind: 'link' } | { kind: 'api' } | { kind: 'stream'; id: string };
+
+const STREAM = /^\/v1\/streams\/([A-Za-z0-9_-]{8,64})$/;
+
+/** What a caller wants of us; undefined for anything else. Queries are not part of the protocol. */
+export function routeOf(target: string): Route | undefined {
+  if (target === '/v1/link') return { kind: 'link' };
+  if (target === '/v1/api') return { kind: 'api' };
+  const id = STREAM.exec(target)?.[1];
+  return id === undefined ? undefined : { kind: 'stream', id };
+}
 
 /** Who is at the other end of a connection, proved by TLS. */
-export interface Caller {
+interface Caller {
   readonly clusterID: string;
   /** Raw Ed25519 public key. */
   readonly publicKey: Uint8Array;

@@ -10,11 +10,10 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
-import { type BodyLimits, BodyReader } from './body.ts';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.ts';
-import { answerOf, parseReview, type ReviewRequest } from './review.ts';
+import { answerOf, type BodyLimits, BodyReader, parseReview, type ReviewRequest } from './review.ts';
 
-export interface WebhookServerOptions {
+interface WebhookServerOptions {
   /** Default all addresses, IPv4 and IPv6. */
   host?: string;
   /** 0 takes a free one. */

@@ -2,13 +2,12 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { afterEach, expect, test } from '@jest/globals';
-import { requestAttributes } from '../../../../src/server/kubelet/auth-attributes.ts';
-import { bearerToken } from '../../../../src/server/kubelet/auth-token.ts';
+
+import { requestAttributes } from '../../../../src/server/kubelet/auth.ts';
 import { ExpiringCache } from '../../../../src/server/kubelet/expiring-cache.ts';
-import { createAuthority } from '../support/certificates.ts';
-import type { Authority, Issued } from '../support/certificates.ts';
-import { TestClock, readBytes, startKubelet, upgradeText } from '../support/kubelet.ts';
-import type { Fixture } from '../support/kubelet.ts';
+import { bearerToken } from '../../../../src/server/kubelet/user.ts';
+import { type Authority, createAuthority, type Issued } from '../support/certificates.ts';
+import { type Fixture, readBytes, startKubelet, TestClock, upgradeText } from '../support/kubelet.ts';
 
 let kubelet: Fixture | undefined;
 afterEach(async () => {

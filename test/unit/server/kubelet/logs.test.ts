@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { afterEach, expect, test } from '@jest/globals';
+
 import type { RawRequest, RawResponse } from '../../../../src/kube/client.ts';
-import { parseLogQuery } from '../../../../src/server/kubelet/log-options.ts';
-import { REMOTE_PATH, readBytes, readHead, startKubelet } from '../support/kubelet.ts';
-import type { Fixture } from '../support/kubelet.ts';
+import { parseLogQuery } from '../../../../src/server/kubelet/logs.ts';
+import { type Fixture, readBytes, readHead, REMOTE_PATH, startKubelet } from '../support/kubelet.ts';
 
 let kubelet: Fixture;
 afterEach(async () => kubelet?.stop());

@@ -2,18 +2,19 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterEach, expect, test } from '@jest/globals';
 import { WebSocket } from 'ws';
-import { pairs } from '../../../../src/server/kubelet/stream-headers.ts';
+
+import { pairs } from '../../../../src/server/kubelet/stream-request.ts';
 import { STREAM_IDLE_MS } from '../../../../src/server/kubelet/streams.ts';
 import {
-  REMOTE_PATH,
-  TestClock,
-  UID,
+  type Fixture,
   readBytes,
   readHead,
+  REMOTE_PATH,
   startKubelet,
+  TestClock,
+  UID,
   upgradeText,
 } from '../support/kubelet.ts';
-import type { Fixture } from '../support/kubelet.ts';
 
 let kubelet: Fixture;
 afterEach(async () => kubelet.stop());

@@ -1,16 +1,15 @@
-import 'reflect-metadata';
-import { connect } from 'node:tls';
-import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import 'reflect-metadata';
 import type { WebSocket } from 'ws';
+
 import { systemClock } from '../../../../src/lib/clock.ts';
-import { Dialer } from '../../../../src/peering/link/dialer.ts';
 import { presentedChain, verifyChain } from '../../../../src/peering/identity/verify.ts';
-import { routeOf } from '../../../../src/server/peering/route.ts';
+import { Dialer } from '../../../../src/peering/link/dialer.ts';
+import { routeOf } from '../../../../src/server/peering/endpoint.ts';
 import { Places } from '../../../../src/server/peering/places.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode } from '../../../support/peering/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
+import { PeeringNode, type PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 
 let nodes: PeeringNode[] = [];
 async function start(options: PeeringNodeOptions = {}): Promise<PeeringNode> {

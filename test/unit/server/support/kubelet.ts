@@ -1,30 +1,22 @@
 /** A kubelet server on loopback with a fake foreign API server behind it. */
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import { createServer, type IncomingMessage, request as httpRequest, type Server } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect } from 'node:tls';
-import type { ConnectionOptions, TLSSocket } from 'node:tls';
+import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { Registry } from 'prom-client';
-import { systemClock } from '../../../../src/lib/clock.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
+
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import type {
-  KubeletBackend,
-  UpgradeRequest,
-  UpgradeResult,
-} from '../../../../src/server/kubelet/backend.ts';
-import type { AccessQuestion, Reviews } from '../../../../src/server/kubelet/reviews.ts';
-import { KubeletServer } from '../../../../src/server/kubelet/server.ts';
-import type { KubeletServerOptions } from '../../../../src/server/kubelet/server.ts';
-import { pairs } from '../../../../src/server/kubelet/stream-headers.ts';
-import type { UserInfo } from '../../../../src/server/kubelet/user.ts';
-import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
 import { Variable } from '../../../../src/lib/source.ts';
-import type { Authority, Issued } from './certificates.ts';
-import { createAuthority } from './certificates.ts';
+import type { AccessQuestion, Reviews } from '../../../../src/server/kubelet/auth.ts';
+import type { UpgradeRequest, UpgradeResponse } from '../../../../src/kube/upgrade.ts';
+import type { KubeletBackend } from '../../../../src/server/kubelet/backend.ts';
+import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
+import { KubeletServer, type KubeletServerOptions } from '../../../../src/server/kubelet/server.ts';
+import { pairs } from '../../../../src/server/kubelet/stream-request.ts';
+import type { UserInfo } from '../../../../src/server/kubelet/user.ts';
+import { type Authority, createAuthority, type Issued } from './certificates.ts';
 
 export const REMOTE_PATH = '/api/v1/namespaces/tenant-a/pods/web-remote';
 export const UID = '3f2c1d6e-0000-4000-8000-000000000001';
@@ -90,11 +82,11 @@ export class FakeForeign {
   }
 
   /** As the product's dialler, without TLS. */
-  async dial({ method, path, rawHeaders, signal }: UpgradeRequest): Promise<UpgradeResult> {
+  async dial({ method, path, rawHeaders, signal }: UpgradeRequest): Promise<UpgradeResponse> {
     const headers = ['Host', 'foreign', ...rawHeaders.flat()];
-    const { promise, resolve, reject } = Promise.withResolvers<UpgradeResult>();
+    const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
     const request = httpRequest({ port: this.port, host: '127.0.0.1', method, path, headers, signal });
-    const head = (from: IncomingMessage): Omit<UpgradeResult, 'socket' | 'head' | 'body'> => ({
+    const head = (from: IncomingMessage): Omit<UpgradeResponse, 'socket' | 'head' | 'body'> => ({
       status: from.statusCode ?? 0,
       statusMessage: from.statusMessage ?? '',
       headers: pairs(from.rawHeaders),

@@ -1,12 +1,34 @@
+import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+
 import type { PodLocation } from './backend.ts';
-import type { PodPath } from './names.ts';
+import type { PodPath } from './pod-path.ts';
+
+/** Answers in plain text; browsers must not guess anything else from it. */
+export function sendText(response: ServerResponse, status: number, text: string): void {
+  send(response, status, 'text/plain; charset=utf-8', text);
+}
+
+export function sendJson(response: ServerResponse, value: object): void {
+  send(response, 200, 'application/json', JSON.stringify(value));
+}
+
+export function send(response: ServerResponse, status: number, contentType: string, text: string): void {
+  if (response.destroyed || response.headersSent) return;
+  response.writeHead(status, {
+    'Content-Type': contentType,
+    'X-Content-Type-Options': 'nosniff',
+    'Content-Length': Buffer.byteLength(text),
+    ...(status === 429 ? { 'Retry-After': '1' } : {}),
+  });
+  response.end(text);
+}
 
 /** Far more than any Status; what comes beyond is cut. */
 const MAX_BODY_BYTES = 65_536;
 
 /** A refusal by the foreign API server, in words that hold at home. */
-export interface RemoteRefusal {
+interface RemoteRefusal {
   status: number;
   /** The message of a Status, or the text as it came. */
   text: string;
@@ -36,7 +58,7 @@ const replaceWord = (text: string, from: string, to: string): string =>
   from === to ? text : text.replaceAll(new RegExp(`(?<![\\w.-])${escape(from)}(?![\\w-]|\\.\\w)`, 'g'), to);
 
 /** Puts the home names of a pod and its namespace where those over there stand. */
-export function inHomeWords(text: string, home: PodPath, location: PodLocation): string {
+function inHomeWords(text: string, home: PodPath, location: PodLocation): string {
   const match = /\/namespaces\/([^/]+)\/pods\/([^/]+)$/.exec(location.path);
   const [, namespace, pod] = match ?? [];
   if (namespace === undefined || pod === undefined) return text;

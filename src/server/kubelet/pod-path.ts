@@ -1,3 +1,5 @@
+import type { KubeletBackend, PodLocation } from './backend.ts';
+
 /**
  * Names from a request's path. They become segments of a path on the foreign API server, so whatever is not a
  * plain Kubernetes name is refused before anything looks at it.
@@ -7,8 +9,7 @@ const DNS_SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]
 /** Static pods have a hash for a UID. */
 const UID = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]{0,126}[a-zA-Z0-9])?$/;
 
-export const isDnsLabel = (name: string): boolean => DNS_LABEL.test(name);
-export const isDnsSubdomain = (name: string): boolean => name.length <= 253 && DNS_SUBDOMAIN.test(name);
+const isDnsSubdomain = (name: string): boolean => name.length <= 253 && DNS_SUBDOMAIN.test(name);
 
 /** Parts of a streaming or log path. */
 export interface PodPath {
@@ -21,10 +22,10 @@ export interface PodPath {
 
 /** What is wrong with the names, in words for the caller; undefined when they are sound. */
 export function invalidName(path: PodPath): string | undefined {
-  if (!isDnsLabel(path.namespace)) return 'invalid namespace';
+  if (!DNS_LABEL.test(path.namespace)) return 'invalid namespace';
   if (!isDnsSubdomain(path.pod)) return 'invalid pod name';
   if (path.uid !== undefined && !UID.test(path.uid)) return 'invalid pod UID';
-  if (path.container !== undefined && !isDnsLabel(path.container)) return 'invalid container name';
+  if (path.container !== undefined && !DNS_LABEL.test(path.container)) return 'invalid container name';
   return undefined;
 }
 
@@ -37,10 +38,33 @@ export function decodeSegment(segment: string): string | undefined {
   }
 }
 
+/** Of a request, as it came. */
+export interface Target {
+  path: string;
+  query: URLSearchParams;
+}
+
 /** Path and query of a request target in origin form; undefined for any other form. */
-export function splitTarget(target: string): { path: string; query: URLSearchParams } | undefined {
+export function splitTarget(target: string): Target | undefined {
   if (!target.startsWith('/')) return undefined;
   const mark = target.indexOf('?');
   if (mark === -1) return { path: target, query: new URLSearchParams() };
   return { path: target.slice(0, mark), query: new URLSearchParams(target.slice(mark + 1)) };
+}
+
+/** A pod of this node by what a path says of it, or why there is none, in the kubelet's words. */
+export function locatePod(
+  backend: Pick<KubeletBackend, 'locate'>,
+  { namespace, pod, uid, container }: PodPath,
+): PodLocation | { status: 404; text: string } {
+  const location = backend.locate(namespace, pod);
+  if (location === undefined) return { status: 404, text: `pod ${JSON.stringify(pod)} does not exist` };
+  if (uid !== undefined && uid !== location.uid) return { status: 404, text: 'pod not found' };
+  if (container === undefined) return location;
+  return (
+    backend.locate(namespace, pod, container) ?? {
+      status: 404,
+      text: `container ${JSON.stringify(container)} not found in pod ${JSON.stringify(pod)}`,
+    }
+  );
 }
