@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { events, pods } from '../../../src/api/resources.ts';
-import type { AnyObject } from '../../support/fake-api/storage.ts';
-import { World } from './support/world.ts';
+import { events, pods } from '../../../../src/api/resources.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
+import { World } from '../support/world.ts';
 
 /** Events of the foreign cluster, brought home by agents between two simulated clusters. */
 

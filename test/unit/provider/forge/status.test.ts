@@ -1,16 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
-import { ANNOTATION_APPLIED, CONDITION_OFFLOADED } from '../../../src/api/names.ts';
-import type { Pod, PodStatus } from '../../../src/api/wire.ts';
-import { appliedOf } from '../../../src/provider/forge/applied.ts';
-import { endedStatus, lostStatus } from '../../../src/provider/forge/ended-status.ts';
-import { sameStatus } from '../../../src/provider/forge/same-status.ts';
+import { ANNOTATION_APPLIED, CONDITION_OFFLOADED } from '../../../../src/api/names.ts';
+import type { Pod, PodStatus } from '../../../../src/api/wire.ts';
+import { appliedOf } from '../../../../src/provider/forge/applied.ts';
+import { endedStatus, lostStatus } from '../../../../src/provider/forge/ended-status.ts';
+import { sameStatus } from '../../../../src/provider/forge/same-status.ts';
 import {
   forgeStatus,
   refusedStatus,
   stayHomeStatus,
   unshowableStatus,
-} from '../../../src/provider/forge/status.ts';
-import { CONTEXT, homePod, NOW, remotePod, RUNNING } from './support/pods.ts';
+} from '../../../../src/provider/forge/status.ts';
+import { CONTEXT, homePod, NOW, remotePod, RUNNING } from '../support/pods.ts';
 
 const LATER = '2026-01-01T00:01:00Z';
 const shown = (

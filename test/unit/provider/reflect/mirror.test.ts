@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { endpointSlices, services } from '../../../src/api/resources.ts';
-import type { Endpoint, EndpointSlice, Pod, Service } from '../../../src/api/wire.ts';
-import { DOWN, FakeNetwork } from './support/network.ts';
-import { World } from './support/world.ts';
+import { endpointSlices, services } from '../../../../src/api/resources.ts';
+import type { Endpoint, EndpointSlice, Pod, Service } from '../../../../src/api/wire.ts';
+import { DOWN, FakeNetwork } from '../support/network.ts';
+import { World } from '../support/world.ts';
 
 const TIMEOUT_MS = 30_000;
 

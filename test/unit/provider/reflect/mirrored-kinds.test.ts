@@ -1,10 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ReflectionRule } from '../../../src/api/reflection.ts';
-import { defineResource, endpointSlices, ingresses, secrets, services } from '../../../src/api/resources.ts';
-import type { VirtualNodeSpec } from '../../../src/api/virtual-node.ts';
-import type { AnyObject } from '../../support/fake-api/storage.ts';
-import { FakeNetwork } from './support/network.ts';
-import { World } from './support/world.ts';
+import type { ReflectionRule } from '../../../../src/api/reflection.ts';
+import {
+  defineResource,
+  endpointSlices,
+  ingresses,
+  secrets,
+  services,
+} from '../../../../src/api/resources.ts';
+import type { VirtualNodeSpec } from '../../../../src/api/virtual-node.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
+import { FakeNetwork } from '../support/network.ts';
+import { World } from '../support/world.ts';
 
 const TIMEOUT_MS = 30_000;
 const GROUP = 'stable.example.com';

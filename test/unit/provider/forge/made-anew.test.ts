@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { ANNOTATION_RECREATED, ANNOTATION_RESULT, CONDITION_OFFLOADED } from '../../../src/api/names.ts';
-import type { ContainerStatus, Pod, PodStatus } from '../../../src/api/wire.ts';
-import { recreatedOf } from '../../../src/provider/forge/made-anew.ts';
-import { forgeStatus } from '../../../src/provider/forge/status.ts';
-import { decide } from '../../../src/provider/pods/decide.ts';
-import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from './support/pods.ts';
-import { fc } from '../../support/property.ts';
+import { ANNOTATION_RECREATED, ANNOTATION_RESULT, CONDITION_OFFLOADED } from '../../../../src/api/names.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../../../../src/api/wire.ts';
+import { recreatedOf } from '../../../../src/provider/forge/made-anew.ts';
+import { forgeStatus } from '../../../../src/provider/forge/status.ts';
+import { decide } from '../../../../src/provider/pods/decide.ts';
+import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support/pods.ts';
+import { fc } from '../../../support/property.ts';
 
 const LATER = '2026-01-01T00:10:00Z';
 

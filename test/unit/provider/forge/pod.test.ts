@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Container, Pod, PodSpec, Volume } from '../../../src/api/wire.ts';
-import { forgePod } from '../../../src/provider/forge/pod.ts';
-import { podReferences } from '../../../src/provider/forge/references.ts';
-import { tokenKey, tokenNeeds, tokenSecretName } from '../../../src/provider/forge/tokens.ts';
-import { CONTEXT, homePod, UID } from './support/pods.ts';
+import type { Container, Pod, PodSpec, Volume } from '../../../../src/api/wire.ts';
+import { forgePod } from '../../../../src/provider/forge/pod.ts';
+import { podReferences } from '../../../../src/provider/forge/references.ts';
+import { tokenKey, tokenNeeds, tokenSecretName } from '../../../../src/provider/forge/tokens.ts';
+import { CONTEXT, homePod, UID } from '../support/pods.ts';
 
 const spec = (given: Partial<PodSpec>, context = CONTEXT): PodSpec =>
   forgePod(homePod({ spec: given }), context).spec as PodSpec;

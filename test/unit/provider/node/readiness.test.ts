@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { NamespaceMapping } from '../../../src/api/virtual-node.ts';
-import { Readiness } from '../../../src/provider/node/readiness.ts';
-import type { Tenants } from '../../../src/provider/tenants.ts';
+import type { NamespaceMapping } from '../../../../src/api/virtual-node.ts';
+import { Readiness } from '../../../../src/provider/node/readiness.ts';
+import type { Tenants } from '../../../../src/provider/tenants.ts';
 
 const mapping = (homeNamespace: string): NamespaceMapping => ({
   homeNamespace,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { LABEL_HOME_UID } from '../../../src/api/names.ts';
-import type { Pod } from '../../../src/api/wire.ts';
-import { forgeStatus, refusedStatus } from '../../../src/provider/forge/status.ts';
-import type { Action, Situation } from '../../../src/provider/pods/decide.ts';
-import { decide } from '../../../src/provider/pods/decide.ts';
-import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from './support/pods.ts';
+import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
+import type { Pod } from '../../../../src/api/wire.ts';
+import { forgeStatus, refusedStatus } from '../../../../src/provider/forge/status.ts';
+import type { Action, Situation } from '../../../../src/provider/pods/decide.ts';
+import { decide } from '../../../../src/provider/pods/decide.ts';
+import { CONTEXT, homePod, NOW, remotePod, RUNNING, situation } from '../support/pods.ts';
 
 const ENDING = { deletionTimestamp: NOW, deletionGracePeriodSeconds: 30 };
 const fresh = homePod();

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { ANNOTATION_REFLECT } from '../../../src/api/names.ts';
-import type { ReflectionRule } from '../../../src/api/reflection.ts';
-import { configMaps, secrets } from '../../../src/api/resources.ts';
-import type { VirtualNode } from '../../../src/api/virtual-node.ts';
-import type { Secret } from '../../../src/api/wire.ts';
-import type { AnyObject } from '../../support/fake-api/storage.ts';
-import { World } from './support/world.ts';
+import { ANNOTATION_REFLECT } from '../../../../src/api/names.ts';
+import type { ReflectionRule } from '../../../../src/api/reflection.ts';
+import { configMaps, secrets } from '../../../../src/api/resources.ts';
+import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
+import type { Secret } from '../../../../src/api/wire.ts';
+import type { AnyObject } from '../../../support/fake-api/storage.ts';
+import { World } from '../support/world.ts';
 
 /** Which ConfigMaps and Secrets get over there, with everything that is ever stored there looked at. */
 

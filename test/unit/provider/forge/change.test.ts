@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { ANNOTATION_APPLIED } from '../../../src/api/names.ts';
-import type { Pod } from '../../../src/api/wire.ts';
-import { appliedOf, readApplied } from '../../../src/provider/forge/applied.ts';
-import { nextChange } from '../../../src/provider/forge/change.ts';
-import { CONTEXT, homePod, remotePod } from './support/pods.ts';
+import { ANNOTATION_APPLIED } from '../../../../src/api/names.ts';
+import type { Pod } from '../../../../src/api/wire.ts';
+import { appliedOf, readApplied } from '../../../../src/provider/forge/applied.ts';
+import { nextChange } from '../../../../src/provider/forge/change.ts';
+import { CONTEXT, homePod, remotePod } from '../support/pods.ts';
 
 const base = homePod();
 const body = remotePod(base);

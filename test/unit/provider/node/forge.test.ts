@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import type { VirtualNode } from '../../../src/api/virtual-node.ts';
-import type { Node } from '../../../src/api/wire.ts';
-import type { NodeInputs } from '../../../src/provider/node/forge.ts';
-import { forgeNode, forgeNodeStatus } from '../../../src/provider/node/forge.ts';
-import { forgeVirtualNodeStatus } from '../../../src/provider/node/status.ts';
-import { NOW } from './support/pods.ts';
+import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
+import type { Node } from '../../../../src/api/wire.ts';
+import type { NodeInputs } from '../../../../src/provider/node/forge.ts';
+import { forgeNode, forgeNodeStatus } from '../../../../src/provider/node/forge.ts';
+import { forgeVirtualNodeStatus } from '../../../../src/provider/node/status.ts';
+import { NOW } from '../support/pods.ts';
 
 const virtualNode = (spec: Partial<VirtualNode['spec']> = {}): VirtualNode => ({
   metadata: { name: 'rome', uid: 'u', resourceVersion: '1', generation: 2, creationTimestamp: NOW },

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
-import { LABEL_PROVIDER } from '../../../src/api/names.ts';
-import { configMaps } from '../../../src/api/resources.ts';
-import type { ConfigMap } from '../../../src/api/wire.ts';
-import { virtualNodes } from '../../../src/api/virtual-node.ts';
-import { World } from './support/world.ts';
+import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
+import { configMaps } from '../../../../src/api/resources.ts';
+import type { ConfigMap } from '../../../../src/api/wire.ts';
+import { virtualNodes } from '../../../../src/api/virtual-node.ts';
+import { World } from '../support/world.ts';
 
 /** Several virtual nodes of one provider run pods of one namespace, so they share a tenant namespace. */
 

@@ -1,0 +1,23 @@
+import { expect, test } from '@jest/globals';
+import { podAddressFamily } from '../../../src/provider/pod-address.ts';
+
+test.each([
+  ['10.0.0.1', 4],
+  ['fd00::1', 6],
+  ['2001:db8::1', 6],
+  ['0.0.0.0', 0],
+  ['127.9.9.9', 0],
+  ['169.254.0.1', 0],
+  ['224.0.0.1', 0],
+  ['255.255.255.255', 0],
+  ['::', 0],
+  ['::1', 0],
+  ['fe80::1', 0],
+  ['ff02::1', 0],
+  ['::ffff:127.0.0.1', 0],
+  ['010.0.0.1', 0],
+  ['1.2.3', 0],
+  ['', 0],
+])('the family of %s is %i', (text, family) => {
+  expect(podAddressFamily(text)).toBe(family);
+});
