@@ -164,7 +164,7 @@ async function peers(): Promise<void> {
     for (let number = 1; number <= most; number += 1) {
       const peer = simulated(number - 1);
       join(home.side, peer);
-      home.side.relation(peer).guests.add(home.side.sees(peer, '10.244.0.9'));
+      home.side.relation(peer).abroad.add(home.side.sees(peer, '10.244.0.9'));
       const isLast = number === most;
       const before = isLast ? await node.handles() : '';
       const began = performance.now();

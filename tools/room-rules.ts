@@ -39,7 +39,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 export const KNOWN_CIRCLES: readonly string[] = [
   'src/hosting/guardian/entry.ts',
   'src/network/plan/gateway-table.ts',
-  'src/network/plan/node-table.ts',
+  'src/network/plan/node.ts',
   'src/network/probe/peer-probe.ts',
   'src/peering/reach/dialler.ts',
 ];

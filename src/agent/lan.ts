@@ -3,7 +3,7 @@ import { ANNOUNCEMENT_CONFIG_MAP } from '../api/own-announcement.ts';
 import { configMaps } from '../api/resources.ts';
 import { LanSource } from '../discovery/lan/lan-source.ts';
 import { announcer } from '../discovery/own-announcement.ts';
-import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
+import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-writer.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';

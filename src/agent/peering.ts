@@ -14,7 +14,7 @@ import type { HomeApiServer } from '../api/virtual-node.ts';
 import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
-import { foreignClusterIndexes, SightingWriter } from '../discovery/sightings.ts';
+import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-writer.ts';
 import { WanSource } from '../discovery/wan/wan-source.ts';
 import { Guardian } from '../hosting/guardian/guardian.ts';
 import { guestAdmission } from '../hosting/guests/webhook.ts';

@@ -3,9 +3,8 @@ import { systemClock } from '../lib/clock.ts';
 import { errorMessage, TributaryError } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
 import { OWNERS } from '../network/host/host-config.ts';
-import { createHost } from '../network/host/host.ts';
-import { kernelHasWireGuard } from '../network/host/kernel-wireguard.ts';
-import { EXIT, parseCommandLine, runCommand, type CommandIo } from './manifests-output.ts';
+import { createHost, kernelHasWireGuard } from '../network/host/host.ts';
+import { type CommandIo, EXIT, parseCommandLine, runCommand } from './manifests-output.ts';
 
 export const CLEAN_UP_USAGE = 'tributary clean-up';
 export const KERNEL_WIREGUARD_USAGE = 'tributary kernel-wireguard';

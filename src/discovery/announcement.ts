@@ -1,3 +1,10 @@
+import { BlockList, isIP, SocketAddress } from 'node:net';
+
+import { isClusterID } from '../api/forms.ts';
+import { joinEndpoint } from '../lib/endpoint.ts';
+import { TributaryError } from '../lib/errors.ts';
+import type { Announcement, Candidate } from './candidates.ts';
+
 /**
  * What an announcement looks like in DNS-SD (RFC 6763), the same on the LAN and in a zone:
  *
@@ -8,10 +15,6 @@
  *
  * Everything that is read here comes from strangers.
  */
-import { isClusterID } from '../api/forms.ts';
-import { TributaryError } from '../lib/errors.ts';
-import { dialableAddress, hostPort, isLinkLocal } from './addresses.ts';
-import type { Announcement, Candidate } from './source.ts';
 
 /** A DNS label (RFC 1035, 2.3.4). */
 const MAX_LABEL_BYTES = 63;
@@ -41,7 +44,7 @@ export interface AnnouncedHost {
   addresses: readonly string[];
 }
 
-export interface ParseOptions {
+interface ParseOptions {
   /**
    * Interface that the records came in through. Link-local addresses mean something only there, for a program on that
    * host: IPv6 ones get it as scope, and they are taken only where there is no other. Without it they are left out.
@@ -141,8 +144,8 @@ function readEndpoints(hosts: readonly AnnouncedHost[], scope: string | undefine
     for (const text of addresses.slice(0, MAX_RECORDS)) {
       const address = dialableAddress(text);
       if (address === undefined) continue;
-      if (!isLinkLocal(address)) far.add(hostPort(address, port));
-      else if (scope !== undefined) near.add(hostPort(scoped(address, scope), port));
+      if (!isLinkLocal(address)) far.add(joinEndpoint(address, port));
+      else if (scope !== undefined) near.add(joinEndpoint(scoped(address, scope), port));
     }
   }
   const endpoints = [...(far.size > 0 ? far : near)].slice(0, MAX_ENDPOINTS);
@@ -156,3 +159,35 @@ const scoped = (address: string, scope: string): string =>
 
 const invalid = (why: string): TributaryError =>
   new TributaryError('Invalid', `announcement refused: ${why}`);
+
+/** Addresses that no announcement may send us to. */
+const REFUSED = new BlockList();
+REFUSED.addSubnet('0.0.0.0', 8, 'ipv4');
+REFUSED.addSubnet('127.0.0.0', 8, 'ipv4');
+REFUSED.addSubnet('224.0.0.0', 4, 'ipv4');
+REFUSED.addSubnet('240.0.0.0', 4, 'ipv4');
+REFUSED.addAddress('::', 'ipv6');
+REFUSED.addAddress('::1', 'ipv6');
+REFUSED.addSubnet('ff00::', 8, 'ipv6');
+REFUSED.addSubnet('::', 96, 'ipv6');
+
+const LINK_LOCAL = new BlockList();
+LINK_LOCAL.addSubnet('169.254.0.0', 16, 'ipv4');
+LINK_LOCAL.addSubnet('fe80::', 10, 'ipv6');
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 4 ? 'ipv4' : 'ipv6');
+
+export const isLinkLocal = (address: string): boolean => LINK_LOCAL.check(address, familyOf(address));
+
+/**
+ * The address in its one spelling, without a scope; undefined where it is none that a cluster can be dialled at:
+ * loopback, unspecified, multicast, broadcast, reserved, IPv4 inside IPv6, or not an address.
+ */
+export function dialableAddress(text: string): string | undefined {
+  if (text.length > 45 || text.includes('%') || isIP(text) === 0) return undefined;
+  const family = familyOf(text);
+  const { address } = new SocketAddress({ address: text, family });
+  // An IPv4 address in the clothes of IPv6 (RFC 4291, 2.5.5). Not a rule of the list, where it would mean all of IPv4.
+  if (address.startsWith('::ffff:')) return undefined;
+  return REFUSED.check(address, family) ? undefined : address;
+}

@@ -1,8 +1,7 @@
 import type { ForeignCluster } from '../api/foreign-cluster.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Clock } from '../lib/clock.ts';
-import { CandidateSet } from './candidate-set.ts';
-import type { Candidate, CandidateSource } from './source.ts';
+import { type Candidate, CandidateSet, type CandidateSource } from './candidates.ts';
 
 export interface ManualSourceOptions {
   /** Started before this one. */

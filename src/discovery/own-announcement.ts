@@ -18,7 +18,7 @@ import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { LanSource } from './lan/lan-source.ts';
-import type { Announcement } from './source.ts';
+import type { Announcement } from './candidates.ts';
 
 interface AnnouncementOptions {
   client: KubeClient;

@@ -1,12 +1,12 @@
 /** Decisions of the SightingWriter, pure. */
-import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
 import { timestamp } from '../api/conditions.ts';
+import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
 import { isClusterName, isEndpoint } from '../api/forms.ts';
 import { MAX_ENDPOINTS, MAX_PROTOCOLS } from '../api/limits.ts';
-import type { DiscoverySource } from '../api/peer-selector.ts';
 import { LABEL_DISCOVERED } from '../api/names.ts';
+import type { DiscoverySource } from '../api/peer-selector.ts';
 import { deepEqual } from '../lib/equality.ts';
-import type { Candidate } from './source.ts';
+import type { Candidate } from './candidates.ts';
 
 /** What is said of a candidate, apart from its times. */
 type Said = Omit<Sighting, 'firstSeen' | 'expires'>;

@@ -17,7 +17,11 @@ export function splitEndpoint(endpoint: string): Endpoint | undefined {
   return { host, port };
 }
 
-/** The same; throws Invalid for anything else. */
+/** `host:port`, or `[IPv6]:port`. */
+export const joinEndpoint = (host: string, port: number): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+
+/** As `splitEndpoint`; throws Invalid for anything else. */
 export function parseEndpoint(endpoint: string): Endpoint {
   const parsed = splitEndpoint(endpoint);
   if (parsed !== undefined) return parsed;

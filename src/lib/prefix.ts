@@ -107,6 +107,16 @@ export function tryPrefix(text: string): Prefix | undefined {
   return typeof parsed === 'string' ? undefined : parsed;
 }
 
+/** Those of the texts that are prefixes, in their order. */
+export const prefixesOf = (texts: readonly string[]): Prefix[] =>
+  texts.flatMap((text) => tryPrefix(text) ?? []);
+
+/** The prefix in its one spelling; undefined where it is none. */
+export function canonicalPrefix(text: string): string | undefined {
+  const prefix = tryPrefix(text);
+  return prefix && formatPrefix(prefix);
+}
+
 /** The prefix, or what is wrong. */
 function readPrefix(text: string): Prefix | string {
   const slash = text.indexOf('/');

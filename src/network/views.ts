@@ -1,6 +1,12 @@
 import type { PrefixView } from '../api/tunnel.ts';
-import { formatAddress, parseAddress, prefixOf, tryPrefix } from '../lib/prefix.ts';
-import type { IpFamily, Prefix } from '../lib/prefix.ts';
+import {
+  formatAddress,
+  type IpFamily,
+  parseAddress,
+  type Prefix,
+  prefixOf,
+  tryPrefix,
+} from '../lib/prefix.ts';
 
 /** One direction: bases of the other side, by family, by length (longest first), by own base. */
 type Bases = Map<bigint, bigint>;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { Candidate, CandidateSource } from '../../src/discovery/source.ts';
+import type { Candidate, CandidateSource } from '../../src/discovery/candidates.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** What a cluster says of itself, in the words of all sources. */

@@ -6,7 +6,7 @@ import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import type { SearchDomain } from '../../src/api/search-domain.ts';
 import { searchDomains } from '../../src/api/search-domain.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { SightingWriter, foreignClusterIndexes } from '../../src/discovery/sightings.ts';
+import { SightingWriter, foreignClusterIndexes } from '../../src/discovery/sighting-writer.ts';
 import { WanSource } from '../../src/discovery/wan/wan-source.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { Informer } from '../../src/kube/informer.ts';

@@ -2,9 +2,8 @@ import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { ServiceCache } from './cache.ts';
 import { SERVICE_NAME } from './instance.ts';
-import type { LanLink } from './port.ts';
-import type { LanQuestion, LanRecord } from './wire.ts';
-import { queryPackets } from './wire.ts';
+import type { LanLink } from './link.ts';
+import { type LanQuestion, type LanRecord, queryPackets } from './wire.ts';
 
 /** RFC 6762, 5.2: the first query after 20 to 120 ms, then 1 s, and every interval twice the one before. */
 const FIRST_DELAY_MS = 20;

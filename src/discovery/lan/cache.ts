@@ -1,10 +1,14 @@
+import { parseAnnouncement } from '../announcement.ts';
+import type { Candidate } from '../candidates.ts';
 import type { Random } from '../../lib/backoff.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { parseAnnouncement } from '../announcement.ts';
-import type { Candidate } from '../source.ts';
-import type { Address, Host, Instance } from './instance.ts';
 import {
+  type Address,
+  endSoon,
+  type Host,
+  type Instance,
   isAskable,
+  isFlushed,
   isInstanceName,
   isOver,
   livesOf,
@@ -12,12 +16,12 @@ import {
   newInstance,
   noteMissing,
   SERVICE_NAME,
+  type Timed,
+  timed,
+  wasAsked,
 } from './instance.ts';
 import type { Quota } from './quota.ts';
-import type { Timed } from './timed.ts';
-import { endSoon, isFlushed, timed, wasAsked } from './timed.ts';
-import type { LanQuestion, LanRecord } from './wire.ts';
-import { nameKey } from './wire.ts';
+import { type LanQuestion, type LanRecord, nameKey } from './wire.ts';
 
 /** Addresses kept of one host; it may say more than it can be dialled at. */
 const MAX_ADDRESSES = 16;

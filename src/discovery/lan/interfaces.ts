@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { networkInterfaces } from 'node:os';
-import type { NetworkInterfaceInfo } from 'node:os';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 
 export interface LanAddress {
   address: string;

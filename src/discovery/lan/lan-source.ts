@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
-import { errorMessage, TributaryError } from '../../lib/errors.ts';
-import { systemRandom } from '../../lib/backoff.ts';
-import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
+
 import { instanceLabel } from '../announcement.ts';
-import type { Announcement, Candidate, CandidateSource } from '../source.ts';
-import { hostInterfaces, lanInterfaces, onLinkTest } from './interfaces.ts';
-import type { LanInterface } from './interfaces.ts';
-import { differs, mergeSightings } from './merge.ts';
+import type { Announcement, Candidate, CandidateSource } from '../candidates.ts';
+import { type Random, systemRandom } from '../../lib/backoff.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import { Listeners } from '../../lib/listeners.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Sighting } from './cache.ts';
+import { hostInterfaces, type LanInterface, lanInterfaces, onLinkTest } from './interfaces.ts';
+import type { OpenLink } from './link.ts';
 import type { OwnService } from './own-records.ts';
-import type { OpenLink } from './port.ts';
 import { Quota } from './quota.ts';
 import { Refusals } from './refusals.ts';
 import { Segment } from './segment.ts';
@@ -52,7 +52,7 @@ export class LanSource implements CandidateSource {
   readonly #quota: Quota;
   readonly #refusals: Refusals;
   readonly #segments = new Map<string, Segment>();
-  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #listeners = new Listeners<[clusterID: string]>();
   readonly #told = new Map<string, Candidate>();
   #onLinkTests: ((source: string) => boolean)[] = [];
   #service: OwnService | undefined;
@@ -144,8 +144,7 @@ export class LanSource implements CandidateSource {
   }
 
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async #follow(): Promise<void> {
@@ -231,8 +230,50 @@ export class LanSource implements CandidateSource {
     if (!differs(this.#told.get(clusterID), candidate)) return;
     if (candidate === undefined) this.#told.delete(clusterID);
     else this.#told.set(clusterID, candidate);
-    for (const listener of this.#listeners) listener(clusterID);
+    this.#listeners.tell(clusterID);
   }
 }
 
 const labelOf = ({ announcement, attempt }: OwnService): string => instanceLabel(announcement, attempt);
+
+const MAX_ENDPOINTS = 8;
+
+/**
+ * One candidate from all that is said of a cluster, on all interfaces. Anyone may announce anybody's ID, so the
+ * endpoints are taken from each sender in turn, the one known the longest first: an impostor adds endpoints, where TLS
+ * will refuse it, but cannot crowd out those of the cluster itself.
+ */
+function mergeSightings(sightings: readonly Sighting[]): Candidate | undefined {
+  const sorted = sightings.toSorted((a, b) => a.firstSeen - b.firstSeen);
+  const [first] = sorted;
+  if (first === undefined) return undefined;
+  const bySource = new Map<string, Set<string>>();
+  for (const { source, endpoints } of sorted) {
+    const said = bySource.get(source) ?? new Set();
+    bySource.set(source, said);
+    for (const endpoint of endpoints) if (said.size < MAX_ENDPOINTS) said.add(endpoint);
+  }
+  const endpoints = new Set<string>();
+  for (let turn = 0; turn < MAX_ENDPOINTS; turn++) {
+    for (const said of bySource.values()) {
+      const endpoint = [...said][turn];
+      if (endpoint !== undefined && endpoints.size < MAX_ENDPOINTS) endpoints.add(endpoint);
+    }
+  }
+  return {
+    clusterID: first.clusterID,
+    ...(first.clusterName !== undefined && { clusterName: first.clusterName }),
+    endpoints: [...endpoints],
+    protocols: first.protocols,
+    expiresAt: sorted.reduce((latest, { expiresAt }) => Math.max(latest, expiresAt), -Infinity),
+  };
+}
+
+/** Whether a listener needs to hear of it. That it lives longer than it would have is no news. */
+function differs(before: Candidate | undefined, after: Candidate | undefined): boolean {
+  const said = (candidate: Candidate | undefined): string =>
+    candidate === undefined
+      ? ''
+      : JSON.stringify([candidate.clusterName, candidate.endpoints, candidate.protocols]);
+  return said(before) !== said(after);
+}

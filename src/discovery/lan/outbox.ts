@@ -1,8 +1,7 @@
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { LanLink } from './port.ts';
-import type { LanRecord } from './wire.ts';
-import { recordKey, responsePacket } from './wire.ts';
+import type { LanLink } from './link.ts';
+import { type LanRecord, recordKey, responsePacket } from './wire.ts';
 
 /** RFC 6762, section 6: records that others may have too wait, so that not all hosts answer at once. */
 const SHARED_DELAY_MS = 20;

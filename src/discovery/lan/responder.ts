@@ -1,15 +1,16 @@
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { foreignClaims, losesTie } from './conflict.ts';
-import type { PacketSource } from './guard.ts';
-import { MDNS_PORT } from './guard.ts';
+import { type LanLink, MDNS_PORT, type PacketSource } from './link.ts';
 import { Outbox } from './outbox.ts';
-import type { OwnRecords } from './own-records.ts';
-import { replyTo } from './own-records.ts';
-import { PendingQueries } from './pending-queries.ts';
-import type { LanLink } from './port.ts';
-import type { LanQuery, LanQuestion, LanRecord } from './wire.ts';
-import { queryPackets, recordKey, responsePacket } from './wire.ts';
+import { foreignClaims, losesTie, type OwnRecords, replyTo } from './own-records.ts';
+import {
+  type LanQuery,
+  type LanQuestion,
+  type LanRecord,
+  queryPackets,
+  recordKey,
+  responsePacket,
+} from './wire.ts';
 
 /** RFC 6762, section 8. */
 const PROBE_START_MS = 250;
@@ -21,7 +22,7 @@ const ANNOUNCE_AGAIN_MS = [1000, 2000];
 /** RFC 6762, 6.7: what is told to resolvers that keep no mDNS cache. */
 const LEGACY_TTL_SECONDS = 10;
 
-export interface ResponderOptions {
+interface ResponderOptions {
   clock: Clock;
   random: Random;
   link: LanLink;
@@ -176,5 +177,57 @@ export class Responder {
   #later(ms: number, what: () => void): void {
     this.#cancel();
     this.#cancel = this.#options.clock.after(ms, what);
+  }
+}
+
+/** RFC 6762, 7.2: more known answers may be on their way. */
+const MORE_DELAY_MS = 400;
+const MORE_SPREAD_MS = 100;
+const MAX_WAITING = 64;
+const MAX_KNOWN = 1000;
+
+interface PendingQueriesOptions {
+  clock: Clock;
+  random: Random;
+  answer: (query: LanQuery, from: PacketSource) => void;
+}
+
+/** Puts queries together whose known answers came in several packets. */
+class PendingQueries {
+  readonly #options: PendingQueriesOptions;
+  readonly #waiting = new Map<string, { query: LanQuery; cancel: () => void }>();
+
+  constructor(options: PendingQueriesOptions) {
+    this.#options = options;
+  }
+
+  add(query: LanQuery, from: PacketSource): void {
+    const key = `${from.address} ${from.port}`;
+    const before = this.#waiting.get(key);
+    if (before === undefined && !query.truncated) {
+      this.#options.answer(query, from);
+      return;
+    }
+    if (before === undefined && this.#waiting.size >= MAX_WAITING) return;
+    before?.cancel();
+    const whole: LanQuery = {
+      ...query,
+      questions: [...(before?.query.questions ?? []), ...query.questions],
+      known: [...(before?.query.known ?? []), ...query.known].slice(0, MAX_KNOWN),
+    };
+    const finish = (): void => {
+      this.#waiting.delete(key);
+      this.#options.answer(whole, from);
+    };
+    const { clock, random } = this.#options;
+    this.#waiting.set(key, {
+      query: whole,
+      cancel: clock.after(MORE_DELAY_MS + random() * MORE_SPREAD_MS, finish),
+    });
+  }
+
+  clear(): void {
+    for (const { cancel } of this.#waiting.values()) cancel();
+    this.#waiting.clear();
   }
 }

@@ -1,13 +1,19 @@
-import { createSocket } from 'node:dgram';
-import type { RemoteInfo, Socket } from 'node:dgram';
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { DecodedPacket, Packet } from 'dns-packet';
 import type { MulticastDNS } from 'multicast-dns';
+
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { Guard, MDNS_PORT } from './guard.ts';
-import type { PacketSource } from './guard.ts';
-import type { LanInterface } from './interfaces.ts';
-import type { LanLink, LinkEvents, OpenLink } from './port.ts';
+import { TokenBucket, TokenBuckets } from '../../lib/token-bucket.ts';
+import { type LanInterface, onLinkTest } from './interfaces.ts';
+import {
+  type LanLink,
+  type LinkEvents,
+  MDNS_PORT,
+  type OpenLink,
+  type PacketSource,
+  type Refusal,
+} from './link.ts';
 import { readPacket } from './wire.ts';
 
 const GROUP = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
@@ -129,4 +135,40 @@ async function send(
     resolve(error as Error);
   }
   return promise;
+}
+
+/** RFC 6762, section 17. */
+const MAX_PACKET_BYTES = 9000;
+const HEADER_BYTES = 12;
+/** Records and questions together. Compressed names make many of them expensive to read. */
+const MAX_RECORDS = 512;
+/** From one address: an announcement, a goodbye and answers of a busy host fit well. */
+const PER_SOURCE = { burst: 100, perSecond: 20, maxKeys: 1024 };
+/** From all together; a thousand clusters may answer the first query at once. */
+const PER_LINK = { burst: 2000, perSecond: 500 };
+
+/** Decides, before anything of it is parsed, whether a datagram is looked at. */
+export class Guard {
+  readonly #onLink: (source: string) => boolean;
+  readonly #perSource: TokenBuckets;
+  readonly #perLink: TokenBucket;
+
+  constructor(iface: LanInterface, clock: Clock) {
+    this.#onLink = onLinkTest(iface);
+    this.#perSource = new TokenBuckets({ clock, ...PER_SOURCE });
+    this.#perLink = new TokenBucket({ clock, ...PER_LINK });
+  }
+
+  /** Undefined: look at it. */
+  refusal(bytes: Buffer, source: PacketSource): Refusal | undefined {
+    if (!this.#onLink(source.address)) return 'OffLink';
+    if (bytes.length > MAX_PACKET_BYTES) return 'TooLarge';
+    if (bytes.length < HEADER_BYTES) return 'TooShort';
+    const counts = [4, 6, 8, 10].map((offset) => bytes.readUInt16BE(offset));
+    if (counts.reduce((sum, count) => sum + count, 0) > MAX_RECORDS) return 'TooManyRecords';
+    // RFC 6762, section 6: responses come from port 5353 alone.
+    const response = (bytes.readUInt16BE(2) & 0x80_00) !== 0;
+    if (response && source.port !== MDNS_PORT) return 'WrongPort';
+    return this.#perSource.of(source.address).tryTake(1) && this.#perLink.tryTake(1) ? undefined : 'TooFast';
+  }
 }

@@ -1,12 +1,42 @@
-/** A query to one server and what came back, over a socket of its own. */
 import { createSocket } from 'node:dgram';
-import { connect, isIPv6 } from 'node:net';
+import { connect, isIP, isIPv6 } from 'node:net';
+
 import { abortError } from '../../lib/deadline.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Reply } from './message.ts';
-import { type ServerAddress, serverText } from './servers.ts';
 
-export interface ExchangeRequest {
+/** A DNS server. */
+export interface ServerAddress {
+  address: string;
+  port: number;
+}
+
+const DNS_PORT = 53;
+/** More are not asked: a look must end. */
+const MAX_SERVERS = 8;
+
+/** `address`, `address:port` or `[v6]:port`, as in SearchDomain and in `dns.getServers()`. Throws Invalid. */
+export function parseServers(texts: readonly string[]): ServerAddress[] {
+  return texts.slice(0, MAX_SERVERS).map(parseServer);
+}
+
+function parseServer(text: string): ServerAddress {
+  if (isIP(text) !== 0) return { address: text, port: DNS_PORT };
+  const { host = '', port = String(DNS_PORT) } =
+    /^(?:\[(?<host>[^\]]+)\]|(?<host>[^:]+))(?::(?<port>\d{1,5}))?$/.exec(text)?.groups ?? {};
+  const number = Number(port);
+  if (isIP(host) === 0 || number < 1 || number > 65_535) {
+    throw new TributaryError('Invalid', `DNS server "${text}" is not of the form address or address:port`);
+  }
+  return { address: host, port: number };
+}
+
+export const serverText = ({ address, port }: ServerAddress): string =>
+  `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+
+/** A query to one server and what came back, over a socket of its own. */
+
+interface ExchangeRequest {
   server: ServerAddress;
   message: Buffer;
   /** What a message says; undefined where it is not the answer. Throws where nothing better will come. */

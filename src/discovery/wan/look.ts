@@ -1,8 +1,8 @@
+import { type AnnouncedHost, parseAnnouncement } from '../announcement.ts';
+import { type Candidate, SERVICE_TYPE } from '../candidates.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
-import { type AnnouncedHost, parseAnnouncement } from '../announcement.ts';
-import { type Candidate, SERVICE_TYPE } from '../source.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { nameKey } from './message.ts';
 import type { Resolver } from './resolver.ts';
 

@@ -1,6 +1,14 @@
 /** One DNS message out, one in (RFC 1035, RFC 6891). What comes in was sent by whoever could. */
-import { RECURSION_DESIRED, TRUNCATED_RESPONSE, decode, encode } from 'dns-packet';
-import type { Answer, DecodedPacket, SrvData } from 'dns-packet';
+import {
+  type Answer,
+  decode,
+  type DecodedPacket,
+  encode,
+  RECURSION_DESIRED,
+  type SrvData,
+  TRUNCATED_RESPONSE,
+} from 'dns-packet';
+
 import { TributaryError } from '../../lib/errors.ts';
 
 export type QueryType = 'PTR' | 'SRV' | 'TXT' | 'A' | 'AAAA';

@@ -1,19 +1,19 @@
 import { randomInt } from 'node:crypto';
+
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
-import { type Exchange, exchangeTcp, exchangeUdp } from './exchange.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import { type Exchange, exchangeTcp, exchangeUdp, type ServerAddress, serverText } from './exchange.ts';
 import {
-  type DnsRecord,
-  type QueryType,
-  RCODE,
-  type Reply,
   decodeReply,
+  type DnsRecord,
   encodeQuery,
   isDnsName,
   nameKey,
+  type QueryType,
+  RCODE,
+  type Reply,
 } from './message.ts';
-import { type ServerAddress, serverText } from './servers.ts';
 
 export interface ResolverOptions {
   /** Asked in this order, but first the one that answered last. */

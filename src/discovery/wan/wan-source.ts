@@ -1,21 +1,25 @@
 import { getServers } from 'node:dns';
-import type { SearchDomain } from '../../api/search-domain.ts';
-import { searchDomains } from '../../api/search-domain.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+
+import { type SearchDomain, searchDomains } from '../../api/search-domain.ts';
+import { type Candidate, CandidateSet, type CandidateSource } from '../candidates.ts';
 import type { Cache } from '../../kube/cache.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { CandidateSet } from '../candidate-set.ts';
-import type { Candidate, CandidateSource } from '../source.ts';
-import { BrowsedDomain, DEFAULT_PACE, type Pace, domainName } from './domain.ts';
-import { type LookResult, domainStatus } from './domain-status.ts';
+import {
+  BrowsedDomain,
+  DEFAULT_PACE,
+  domainName,
+  domainStatus,
+  type LookResult,
+  type Pace,
+} from './domain.ts';
+import { parseServers, type ServerAddress } from './exchange.ts';
 import { lookAt } from './look.ts';
 import { Resolver } from './resolver.ts';
-import { type ServerAddress, parseServers } from './servers.ts';
 
 export interface WanSourceOptions {
   client: KubeClient;

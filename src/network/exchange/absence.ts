@@ -1,16 +1,15 @@
 import { withCondition } from '../../api/conditions.ts';
 import { GATEWAY_LEASE } from '../../api/own-network.ts';
 import { leases } from '../../api/resources.ts';
-import { TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels } from '../../api/tunnel.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
+import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels } from '../../api/tunnel.ts';
 import type { Condition, Lease } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 
 export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 'clock' | 'log' | 'random'> {
   caches: Caches;
@@ -52,12 +51,12 @@ export class GatewayAbsence {
   }
 
   actors(): Component[] {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     const wiring: Component = {
       name: 'absence wiring',
       start: async () => {
         this.#heardAt = this.#options.clock.monotonic();
-        ends.push(
+        subscriptions.add(
           this.#lease.onChange(() => {
             this.#heardAt = this.#options.clock.monotonic();
             this.#controller.add(KEY);
@@ -68,7 +67,7 @@ export class GatewayAbsence {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const end of ends) end();
+        subscriptions.end();
         await Promise.resolve();
       },
     };

@@ -2,8 +2,7 @@ import type { PeerView, Tunnel } from '../../api/tunnel.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Logger } from '../../lib/log.ts';
 import { formatPrefix, mergePrefixes, overlaps, parsePrefix, tryPrefix, without } from '../../lib/prefix.ts';
-import { Ipam } from '../ipam/ipam.ts';
-import type { Assignment, RefusedPrefix, WantedPrefix } from '../ipam/ipam.ts';
+import { type Assignment, Ipam, type RefusedPrefix, type WantedPrefix } from '../ipam/ipam.ts';
 
 export interface AddressBookOptions {
   pools: readonly string[];

@@ -4,7 +4,7 @@ import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
 import { contains, formatPrefix, parseAddress, tryPrefix } from '../../lib/prefix.ts';
-import { NEVER_DIALLED } from '../never-dialled.ts';
+import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
 
 /** One end of a tunnel as peers tell each other; its counterpart is in src/peering/protocol/documents.ts. */
 export interface NetworkDocument {

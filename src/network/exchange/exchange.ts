@@ -1,26 +1,26 @@
-import { foreignClusters } from '../../api/foreign-cluster.ts';
-import type { ForeignCluster } from '../../api/foreign-cluster.ts';
-import { tunnels } from '../../api/tunnel.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
+import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
+import { type Tunnel, tunnels } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics } from '../../kube/controller.ts';
+import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import { GatewayAbsence } from './absence.ts';
 import { AddressBook } from './address-book.ts';
-import { podViews, transitFor, type TunnelServices } from './decide.ts';
-import { checkDocument, composeDocument } from './document.ts';
-import type { NetworkDocument } from './document.ts';
+import { checkDocument, composeDocument, type NetworkDocument } from './document.ts';
 import { Inbox } from './inbox.ts';
-import { OwnNetworkKeeper } from './own-network.ts';
-import type { OwnNetworkOptions } from './own-network.ts';
-import { networkPeers } from './peers.ts';
-import type { NetworkPeer, NetworkPeers } from './peers.ts';
+import { type OwnNetworkOptions, OwnNetworkPublisher } from './own-network.ts';
 import { PresharedKeys } from './preshared.ts';
-import { TunnelReconciler } from './tunnels.ts';
-import type { ExchangeMetrics } from './tunnels.ts';
+import {
+  type NetworkPeer,
+  networkPeers,
+  type NetworkPeers,
+  podViews,
+  transitFor,
+  type TunnelServices,
+} from './tunnel-spec.ts';
+import { type ExchangeMetrics, TunnelReconciler } from './tunnels.ts';
 
 export interface ExchangeOptions extends Omit<OwnNetworkOptions, 'metrics'> {
   /** Our ClusterID. */
@@ -54,14 +54,14 @@ export class Exchange {
   readonly #options: ExchangeOptions;
   readonly #tunnels: Cache<Tunnel>;
   readonly #clusters: Cache<ForeignCluster>;
-  readonly #keeper: OwnNetworkKeeper;
+  readonly #keeper: OwnNetworkPublisher;
   readonly #preshared: PresharedKeys;
   readonly #absence: GatewayAbsence;
   readonly #inbox: Inbox;
   readonly #book: AddressBook;
   readonly #reconciler: TunnelReconciler;
   readonly #controller: Controller;
-  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #listeners = new Listeners<[clusterID: string]>();
   #peers: NetworkPeers = new Map();
   #isReady = false;
 
@@ -73,7 +73,7 @@ export class Exchange {
     const common = { client, clock, log, ...(random && { random }) };
     this.#tunnels = caches.of(tunnels);
     this.#clusters = caches.of(foreignClusters);
-    this.#keeper = new OwnNetworkKeeper({ ...options, log });
+    this.#keeper = new OwnNetworkPublisher({ ...options, log });
     this.#preshared = new PresharedKeys({ client, caches, namespace, own, enabled: presharedKeys });
     this.#absence = new GatewayAbsence({
       ...common,
@@ -162,8 +162,7 @@ export class Exchange {
 
   /** Calls back when what we say to that cluster may have changed; the returned function ends that. */
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   #makeReconciler(): TunnelReconciler {
@@ -201,14 +200,14 @@ export class Exchange {
 
   /** Starts when all caches are filled: stored addresses are known before the first one is assigned. */
   #wiring(): Component {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     return {
       name: 'exchange wiring',
       start: async () => {
         this.#peers = networkPeers(this.#clusters.list());
         this.#book.restore(this.#tunnels.list());
         this.#reconciler.restore(this.#tunnels.list());
-        ends.push(
+        subscriptions.add(
           this.#tunnels.onChange((key, current, previous) => this.#onTunnel(key, current, previous)),
           this.#clusters.onChange(() => this.#onClusters()),
           this.#keeper.onChange(() => this.#lookAtAll()),
@@ -227,7 +226,7 @@ export class Exchange {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const end of ends) end();
+        subscriptions.end();
         await Promise.resolve();
       },
     };
@@ -265,7 +264,7 @@ export class Exchange {
 
   #look(clusterID: string): void {
     this.#controller.add(clusterID);
-    for (const listener of this.#listeners) listener(clusterID);
+    this.#listeners.tell(clusterID);
   }
 }
 

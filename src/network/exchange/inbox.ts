@@ -1,5 +1,5 @@
-import type { Heard } from './decide.ts';
 import type { NetworkDocument } from './document.ts';
+import type { Heard } from './tunnel-spec.ts';
 
 export interface InboxOptions {
   isPeered: (clusterID: string) => boolean;

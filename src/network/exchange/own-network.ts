@@ -1,35 +1,37 @@
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import {
   GATEWAY_CONFIG_MAP,
+  type GatewayFacts,
   NETWORK_CONFIG_MAP,
+  type OwnNetwork,
   ownNetworkData,
   readGatewayFacts,
   readOwnNetwork,
 } from '../../api/own-network.ts';
-import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
 import { configMaps, nodes } from '../../api/resources.ts';
 import { slimNode } from '../../api/slim-node.ts';
 import type { ConfigMap, Node } from '../../api/wire.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics } from '../../kube/controller.ts';
+import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { InformerOptions } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
 import {
   composeOwn,
   externalConflict,
+  type OwnOptions,
   realNode,
+  type RealNode,
   reservedOf,
   shortcomings,
   soundOwn,
   soundRoutes,
-} from './own.ts';
-import type { OwnOptions, RealNode } from './own.ts';
+} from './own-network-data.ts';
 import { ServiceRanges } from './service-cidrs.ts';
 
 export interface OwnNetworkOptions
@@ -46,14 +48,14 @@ const KEY = 'own network';
 const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
 
 /** What this cluster says of its own end, kept in a ConfigMap; and what the gateway says. */
-export class OwnNetworkKeeper {
+export class OwnNetworkPublisher {
   readonly #options: OwnNetworkOptions;
   readonly #nodes: Cache<Node>;
   readonly #published: Cache<ConfigMap>;
   readonly #gateway: Cache<ConfigMap>;
   readonly #services: ServiceRanges;
   readonly #controller: Controller;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   #real: RealNode[] | undefined;
   #reserved: readonly string[] | undefined;
   #localRoutes: readonly string[] | undefined;
@@ -80,7 +82,7 @@ export class OwnNetworkKeeper {
   }
 
   actors(): Component[] {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     const changed = (): void => {
       this.#reserved = undefined;
       this.#localRoutes = undefined;
@@ -89,7 +91,7 @@ export class OwnNetworkKeeper {
     const wiring: Component = {
       name: 'own network wiring',
       start: async () => {
-        ends.push(
+        subscriptions.add(
           this.#nodes.onChange((_key, current, previous) => {
             if (deepEqual(current && realNode(current), previous && realNode(previous))) return;
             this.#real = undefined;
@@ -97,11 +99,11 @@ export class OwnNetworkKeeper {
           }),
           this.#published.onChange(() => {
             changed();
-            this.#tell();
+            this.#listeners.tell();
           }),
           this.#gateway.onChange(() => {
             changed();
-            this.#tell();
+            this.#listeners.tell();
           }),
           this.#services.onChange(changed),
         );
@@ -109,7 +111,7 @@ export class OwnNetworkKeeper {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const end of ends) end();
+        subscriptions.end();
         await Promise.resolve();
       },
     };
@@ -125,8 +127,7 @@ export class OwnNetworkKeeper {
 
   /** Calls back when what is told to peers may have changed. */
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** What no peer may be seen as. */
@@ -139,10 +140,6 @@ export class OwnNetworkKeeper {
   localRoutes(): readonly string[] {
     this.#localRoutes ??= soundRoutes(this.#facts()?.localRoutes);
     return this.#localRoutes;
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
   }
 
   #compose(): OwnNetwork {

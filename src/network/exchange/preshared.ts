@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+
 import { isClusterID } from '../../api/forms.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { PRESHARED_HALVES_SECRET, PRESHARED_SECRET } from '../../api/own-network.ts';

@@ -1,10 +1,10 @@
 import { serviceCidrs } from '../../api/resources.ts';
 import type { ServiceCidr } from '../../api/wire.ts';
-import { Informer } from '../../kube/informer.ts';
-import type { InformerOptions } from '../../kube/informer.ts';
+import { Informer, type InformerOptions } from '../../kube/informer.ts';
 import { Backoff, systemRandom } from '../../lib/backoff.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 
 export interface ServiceRangesOptions extends Pick<
   InformerOptions<ServiceCidr>,
@@ -20,7 +20,7 @@ const RETRY_MS = { baseMs: 500, capMs: 30_000 };
 export class ServiceRanges implements Component {
   readonly name = 'service ranges';
   readonly #options: ServiceRangesOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   #informer: Informer<ServiceCidr> | undefined;
 
   constructor(options: ServiceRangesOptions) {
@@ -33,8 +33,7 @@ export class ServiceRanges implements Component {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -48,9 +47,7 @@ export class ServiceRanges implements Component {
     }
     const common = { client, clock, log, ...(random && { random }) };
     this.#informer = new Informer<ServiceCidr>({ ...common, type: serviceCidrs, list: {} });
-    this.#informer.onChange(() => {
-      for (const listener of this.#listeners) listener();
-    });
+    this.#informer.onChange(() => this.#listeners.tell());
     await this.#informer.start(signal);
   }
 

@@ -1,8 +1,7 @@
-import type { OwnNetwork } from '../../api/own-network.ts';
-import { ANNOTATION_ROTATE } from '../../api/names.ts';
-import { tunnels } from '../../api/tunnel.ts';
-import type { Tunnel, TunnelSpec, TunnelStatus } from '../../api/tunnel.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { ANNOTATION_ROTATE } from '../../api/names.ts';
+import type { OwnNetwork } from '../../api/own-network.ts';
+import { type Tunnel, tunnels, type TunnelSpec, type TunnelStatus } from '../../api/tunnel.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
@@ -10,14 +9,17 @@ import type { Logger } from '../../lib/log.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
 import type { RefusedPrefix } from '../ipam/ipam.ts';
 import type { AddressBook } from './address-book.ts';
-import { KeyClaims } from './claims.ts';
-import { decideSpec, wantedPrefixes } from './decide.ts';
-import type { Heard, TunnelServices } from './decide.ts';
 import { exportedTo } from './document.ts';
-import type { NetworkPeer } from './peers.ts';
 import type { PresharedKeys } from './preshared.ts';
+import {
+  decideSpec,
+  type Heard,
+  type NetworkPeer,
+  type TunnelServices,
+  wantedPrefixes,
+} from './tunnel-spec.ts';
 
-export interface TunnelReconcilerOptions {
+interface TunnelReconcilerOptions {
   client: KubeClient;
   log: Logger;
   tunnel: (clusterID: string) => Tunnel | undefined;
@@ -173,5 +175,30 @@ export class TunnelReconciler {
     this.#complaints.delete(clusterID);
     metrics?.prefixes(clusterID, undefined);
     forgotten(clusterID);
+  }
+}
+
+/**
+ * Who has which WireGuard key. WireGuard knows peers by their keys alone: with the key of another, or with ours, one
+ * peer would take the other's addresses away. Who comes first has it.
+ */
+export class KeyClaims {
+  readonly #owners = new Map<string, string>();
+  readonly #keys = new Map<string, string>();
+
+  /** Whether the key is, or has become, that cluster's; what it had before is free again. */
+  claim(clusterID: string, publicKey: string): boolean {
+    const owner = this.#owners.get(publicKey);
+    if (owner !== undefined && owner !== clusterID) return false;
+    this.release(clusterID);
+    this.#owners.set(publicKey, clusterID);
+    this.#keys.set(clusterID, publicKey);
+    return true;
+  }
+
+  release(clusterID: string): void {
+    const key = this.#keys.get(clusterID);
+    if (key !== undefined) this.#owners.delete(key);
+    this.#keys.delete(clusterID);
   }
 }

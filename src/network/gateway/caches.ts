@@ -5,12 +5,9 @@ import {
   PRESHARED_SECRET,
   WIREGUARD_SECRET,
 } from '../../api/own-network.ts';
-import { configMaps, namespaces, pods, secrets } from '../../api/resources.ts';
-import type { ResourceType } from '../../api/resources.ts';
-import { tunnels } from '../../api/tunnel.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
-import { virtualNodes } from '../../api/virtual-node.ts';
-import type { VirtualNode } from '../../api/virtual-node.ts';
+import { configMaps, namespaces, pods, type ResourceType, secrets } from '../../api/resources.ts';
+import { type Tunnel, tunnels } from '../../api/tunnel.ts';
+import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { ConfigMap, KubeObject, Namespace, Pod, Secret } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
@@ -43,7 +40,7 @@ export class GatewayCaches {
   readonly virtualNodes: Cache<VirtualNode>;
   readonly namespaces: Cache<Namespace>;
   /** Pods of peers that run here. */
-  readonly remotePods: Cache<Pod>;
+  readonly hostedPods: Cache<Pod>;
   readonly #namespace: string;
 
   constructor(caches: Caches, namespace: string) {
@@ -61,7 +58,7 @@ export class GatewayCaches {
     this.preshared = one(secrets, PRESHARED_SECRET);
     this.virtualNodes = caches.of(virtualNodes, { list: { labelSelector: LABEL_PROVIDER } });
     this.namespaces = caches.of(namespaces, { list: { labelSelector: LABEL_PEER, metadataOnly: true } });
-    this.remotePods = caches.of(pods, { list: { labelSelector: LABEL_HOME_UID }, transform: slimPod });
+    this.hostedPods = caches.of(pods, { list: { labelSelector: LABEL_HOME_UID }, transform: slimPod });
   }
 
   components(): Component[] {
@@ -74,7 +71,7 @@ export class GatewayCaches {
       preshared,
       this.virtualNodes,
       this.namespaces,
-      this.remotePods,
+      this.hostedPods,
     ];
   }
 

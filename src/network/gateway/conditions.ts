@@ -1,9 +1,8 @@
 /** What is said of a tunnel, and why. Pure. */
 import type { WantedCondition } from '../../api/conditions.ts';
-import { TUNNEL_CONDITIONS, TUNNEL_REASONS } from '../../api/tunnel.ts';
-import type { Tunnel, TunnelReason } from '../../api/tunnel.ts';
+import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, type TunnelReason } from '../../api/tunnel.ts';
 import type { HostReport } from '../host/host-config.ts';
-import type { ProbeResult } from '../probe/prober.ts';
+import type { ProbeResult } from '../probe/peer-probe.ts';
 
 export interface TunnelObservation {
   /** Milliseconds since 1970. */

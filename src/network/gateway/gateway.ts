@@ -1,38 +1,36 @@
 import {
   GATEWAY_CONFIG_MAP,
   NETWORK_CONFIG_MAP,
+  type OwnNetwork,
   PRESHARED_SECRET,
-  WIREGUARD_SECRET,
   readOwnNetwork,
+  WIREGUARD_SECRET,
 } from '../../api/own-network.ts';
-import type { OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import { exportedTo } from '../exchange/document.ts';
-import type { HostConfig, HostReport, WireGuardPeerState } from '../host/host-config.ts';
+import type { HostConfig, HostNetwork, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
 import { refusedName } from '../plan/names.ts';
-import type { HostNetwork } from '../ports.ts';
+import { AbroadPods } from './abroad-pods.ts';
 import { GatewayCaches } from './caches.ts';
-import { keepaliveSeconds } from './endpoints.ts';
-import { gatewayPeers, neverDialled, probeTarget, refusedPeers, tenantsByPeer } from './facts.ts';
-import { GuestPods } from './guests.ts';
-import { KeyKeeper } from './key.ts';
+import { LastingReport } from './host-report.ts';
+import { TunnelKey } from './key.ts';
 import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
+import { keepaliveSeconds, PeerWatch } from './peer-watch.ts';
+import { gatewayPeers, hostedByPeer, neverDialled, probeTarget, refusedPeers } from './peers.ts';
 import type { ProbeResponder, TunnelMetrics, TunnelProber } from './ports.ts';
 import { Reports } from './reports.ts';
-import { EndpointResolver } from './resolver.ts';
-import type { LookUp } from './resolver.ts';
-import { SettledReport } from './settled.ts';
-import { PeerWatch } from './watcher.ts';
+import { EndpointResolver, type LookUp } from './resolver.ts';
 
 export interface GatewayOptions {
   client: KubeClient;
@@ -91,15 +89,15 @@ type Key = 'key' | 'host' | 'observe' | 'count' | 'routes';
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #caches: GatewayCaches;
-  readonly #guests: GuestPods;
-  readonly #keys: KeyKeeper;
+  readonly #abroad: AbroadPods;
+  readonly #keys: TunnelKey;
   readonly #routes: LocalRoutes;
   readonly #resolver: EndpointResolver;
   readonly #watch: PeerWatch;
   readonly #reports: Reports;
   readonly #controller: Controller;
   #report: HostReport | undefined;
-  readonly #settled = new SettledReport();
+  readonly #settled = new LastingReport();
   #observed = false;
   /** As WireGuard told them last, and why it does not any more. */
   #states: readonly WireGuardPeerState[] = [];
@@ -108,7 +106,7 @@ export class Gateway {
   readonly #warnedOf = new Set<string>();
   /** By ClusterID. */
   #refusedPackets: ReadonlyMap<string, number> = new Map();
-  #unsubscribe: (() => void)[] = [];
+  readonly #subscriptions = new Subscriptions();
 
   constructor(options: GatewayOptions) {
     const { client, clock, log, namespace, probeSeconds, events, controllerMetrics } = options;
@@ -118,7 +116,7 @@ export class Gateway {
     const { virtualNodes } = caches;
     this.#routes = new LocalRoutes({ host: options.host, events });
     const wake = (): void => this.#add('host');
-    this.#guests = new GuestPods({ client, clock, log, virtualNodes, onChange: wake });
+    this.#abroad = new AbroadPods({ client, clock, log, virtualNodes, onChange: wake });
     this.#resolver = new EndpointResolver({
       clock,
       log: log.named('endpoints'),
@@ -126,7 +124,7 @@ export class Gateway {
       onChange: () => this.#add('observe'),
     });
     this.#watch = new PeerWatch({ clock, resolver: this.#resolver, silenceMs: probeSeconds * 2500 });
-    this.#keys = new KeyKeeper({
+    this.#keys = new TunnelKey({
       client,
       log: log.named('key'),
       namespace,
@@ -149,7 +147,7 @@ export class Gateway {
 
   /** What a standby has at hand, so that it need not ask when it takes over. In the order of their start. */
   caches(): Component[] {
-    return [...this.#caches.components(), this.#guests];
+    return [...this.#caches.components(), this.#abroad];
   }
 
   /** The acting part; after the caches, for the holder of the Lease. In the order of their start. */
@@ -157,7 +155,7 @@ export class Gateway {
     const entry: Component = {
       name: 'gateway wiring',
       start: async () => Promise.resolve(this.#wire()),
-      stop: async () => Promise.resolve(this.#unsubscribe.forEach((unsubscribe) => unsubscribe())),
+      stop: async () => Promise.resolve(this.#subscriptions.end()),
     };
     return [this.#reports.controller, this.#controller, entry];
   }
@@ -168,22 +166,22 @@ export class Gateway {
 
   #wire(): void {
     const { host, prober } = this.#options;
-    const { tunnels, network, published, privateKey, preshared, namespaces, remotePods } = this.#caches;
+    const { tunnels, network, published, privateKey, preshared, namespaces, hostedPods } = this.#caches;
     const wake = (...keys: Key[]) => {
       return (): void => keys.forEach((key) => this.#add(key));
     };
-    this.#unsubscribe = [
+    this.#subscriptions.add(
       tunnels.onChange(wake('host', 'observe')),
       network.onChange(wake('key', 'host')),
       published.onChange(wake('key')),
       privateKey.onChange(wake('key')),
       preshared.onChange(wake('host')),
       namespaces.onChange(wake('host')),
-      remotePods.onChange(wake('host')),
+      hostedPods.onChange(wake('host')),
       host.onChange(wake('host')),
       // A changed path MTU is a part of the plan.
       prober.onChange(wake('observe', 'host')),
-    ];
+    );
     wake('key', 'host', 'observe', 'count', 'routes')();
   }
 
@@ -231,14 +229,14 @@ export class Gateway {
     const { key } = this.#keys;
     if (network === undefined || key === undefined) return undefined;
     const caches = this.#caches;
-    const tenants = tenantsByPeer(caches.remotePods.list(), (name) => caches.namespaces.get(name));
+    const hosted = hostedByPeer(caches.hostedPods.list(), (name) => caches.namespaces.get(name));
     const peers = gatewayPeers({
       tunnels: caches.liveTunnels(),
       network,
       publicKey: key.publicKey,
       preshared: caches.one(caches.preshared, PRESHARED_SECRET),
-      guests: this.#guests.addresses(),
-      tenants,
+      abroad: this.#abroad.addresses(),
+      hosted,
       endpointOf: (clusterID) => this.#watch.endpointOf(clusterID),
       probes: prober.results(),
       mtu,
@@ -252,7 +250,7 @@ export class Gateway {
       port,
       privateKey: key.privateKey,
       peers,
-      hosted: [...tenants.values()].flat(),
+      hosted: [...hosted.values()].flat(),
     });
     return this.#withPeers(plan);
   }
@@ -355,8 +353,7 @@ export class Gateway {
     const { endpoints, nodeName, nodeAddress, port } = this.#options;
     if (endpoints !== undefined) return endpoints;
     const address = this.#network()?.nodes.find(({ name }) => name === nodeName)?.address ?? nodeAddress;
-    if (address === undefined) return undefined;
-    return [address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`];
+    return address === undefined ? undefined : [joinEndpoint(address, port)];
   }
 
   #isDialable(): boolean {

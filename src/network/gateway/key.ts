@@ -1,18 +1,17 @@
-import { deepEqual } from '../../lib/equality.ts';
+import { ANNOTATION_ROTATE } from '../../api/names.ts';
 import {
   GATEWAY_CONFIG_MAP,
-  WIREGUARD_SECRET,
+  type GatewayFacts,
   gatewayFactsData,
   readGatewayFacts,
+  WIREGUARD_SECRET,
 } from '../../api/own-network.ts';
-import { ANNOTATION_ROTATE } from '../../api/names.ts';
 import { configMaps, secrets } from '../../api/resources.ts';
-import type { GatewayFacts } from '../../api/own-network.ts';
 import type { ConfigMap, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import type { Logger } from '../../lib/log.ts';
-import { generateKey, publicKeyOf } from '../host/wireguard/wireguard.ts';
-import type { KeyPair } from '../host/wireguard/wireguard.ts';
+import { generateKey, type KeyPair, publicKeyOf } from '../host/wireguard/wireguard.ts';
 
 /** Key of the Secret: base64 as `wg genkey` prints it. */
 const PRIVATE_KEY = 'privateKey';
@@ -71,7 +70,7 @@ export interface KeyKeeperOptions {
 }
 
 /** Keeps the private key and tells the public one. */
-export class KeyKeeper {
+export class TunnelKey {
   readonly #options: KeyKeeperOptions;
   #key: KeyPair | undefined;
 

@@ -1,10 +1,18 @@
 import type { OwnNetwork } from '../../api/own-network.ts';
 import type { PeerView, Tunnel } from '../../api/tunnel.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import { compare, contains, formatPrefix, mergePrefixes, overlaps, tryPrefix } from '../../lib/prefix.ts';
-import type { IpFamily, Prefix } from '../../lib/prefix.ts';
-import { whySpecial } from '../ipam/special.ts';
-import type { HostNetwork } from '../ports.ts';
+import {
+  compare,
+  contains,
+  formatPrefix,
+  type IpFamily,
+  mergePrefixes,
+  overlaps,
+  prefixesOf,
+  tryPrefix,
+} from '../../lib/prefix.ts';
+import type { HostNetwork } from '../host/host-config.ts';
+import { whySpecial } from '../ipam/special-ranges.ts';
 
 /** Of an object that every cluster role reads. */
 const MOST_ROUTES = 256;
@@ -45,8 +53,6 @@ export function collisions(
     return route === undefined ? [] : [{ view: as, route: formatPrefix(route) }];
   });
 }
-
-const prefixesOf = (texts: readonly string[]): Prefix[] => texts.flatMap((text) => tryPrefix(text) ?? []);
 
 /** Routes come and go with a CNI's pods; networks do not. */
 export const ROUTES_MS = 30_000;

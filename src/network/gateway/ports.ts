@@ -1,5 +1,5 @@
 /** What the gateway wants of others; src/agent/gateway.ts hands it over. */
-import type { ProbeResult, ProbeTarget } from '../probe/prober.ts';
+import type { ProbeResult, ProbeTarget } from '../probe/peer-probe.ts';
 
 /** src/network/probe/prober.ts. */
 export interface TunnelProber {

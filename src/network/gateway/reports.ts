@@ -1,22 +1,18 @@
-import { TUNNEL_CONDITIONS, tunnels as tunnelType } from '../../api/tunnel.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
 import type { WantedCondition } from '../../api/conditions.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
+import { type Tunnel, TUNNEL_CONDITIONS, tunnels as tunnelType } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { blamed } from './blame.ts';
 import type { HostReport, WireGuardPeerState } from '../host/host-config.ts';
-import type { ProbeResult } from '../probe/prober.ts';
-import { tunnelConditions } from './conditions.ts';
-import type { TunnelObservation } from './conditions.ts';
+import type { ProbeResult } from '../probe/peer-probe.ts';
+import { tunnelConditions, type TunnelObservation } from './conditions.ts';
+import { reportPerTunnel } from './host-report.ts';
 import type { TunnelSample } from './ports.ts';
-import { connectionOf, statusPatch } from './status.ts';
-import type { ConnectionFacts, StatusPatch } from './status.ts';
+import { type ConnectionFacts, connectionOf, statusPatch, type StatusPatch } from './status.ts';
 
 export interface ReportsOptions {
   client: KubeClient;
@@ -70,7 +66,7 @@ export class Reports {
   }
 
   observe(round: Round): void {
-    const hostFor = round.host && blamed(round.host, round.tunnels);
+    const hostFor = round.host && reportPerTunnel(round.host, round.tunnels);
     this.#reports = new Map(
       round.tunnels.map((tunnel) => [tunnel.metadata.name, reportOf(tunnel, round, hostFor?.(tunnel))]),
     );

@@ -1,11 +1,10 @@
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
-import { splitEndpoint } from '../../lib/endpoint.ts';
+import { joinEndpoint, splitEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import { contains, formatAddress, parseAddress } from '../../lib/prefix.ts';
-import type { Prefix } from '../../lib/prefix.ts';
-import { NEVER_DIALLED } from '../never-dialled.ts';
+import { contains, formatAddress, parseAddress, type Prefix } from '../../lib/prefix.ts';
+import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
 
 /** Addresses of a name. Must end by itself, and must not hold a thread meanwhile. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
@@ -105,6 +104,5 @@ function dialable(text: string, port: number, forbidden: readonly Prefix[]): str
   // Inside our own pods or views, the tunnel would run through itself; at our Services and nodes, a peer would have us
   // send to what it could not reach.
   if ([...NEVER_DIALLED, ...forbidden].some((prefix) => contains(prefix, address))) return [];
-  const literal = formatAddress(address);
-  return [address.family === 6 ? `[${literal}]:${port}` : `${literal}:${port}`];
+  return [joinEndpoint(formatAddress(address), port)];
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { HostNetwork } from '../ports.ts';
+import type { HostNetwork } from '../host/host-config.ts';
 
 export interface StandbyFenceOptions {
   host: Pick<HostNetwork, 'cleanUp'>;

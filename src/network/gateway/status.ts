@@ -1,10 +1,9 @@
 /** When a tunnel's status is written, and with what. Pure. */
-import { timestamp, withCondition } from '../../api/conditions.ts';
-import type { WantedCondition } from '../../api/conditions.ts';
+import { timestamp, type WantedCondition, withCondition } from '../../api/conditions.ts';
 import type { Tunnel, TunnelConnection } from '../../api/tunnel.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { WireGuardPeerState } from '../host/host-config.ts';
-import type { ProbeResult } from '../probe/prober.ts';
+import type { ProbeResult } from '../probe/peer-probe.ts';
 
 /** Numbers alone are written no more often. */
 export const NUMBERS_MS = 10_000;

@@ -1,28 +1,25 @@
 import { isIP } from 'node:net';
 
-import { TributaryError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { Debounce } from '../../lib/debounce.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { HostNetwork } from '../ports.ts';
-import { addressBytes } from './address.ts';
+import { addressBytes } from './addresses.ts';
 import { cleanUpHost } from './clean-up.ts';
-import type { HostConfig, HostReport, Owner, WireGuardPeerState } from './host-config.ts';
-import { linkMtu } from './links.ts';
-import { foreignDestinations } from './diff-routes.ts';
-import { dumpRoutes, lookUpRoute } from './routes.ts';
-import { KernelError, Rtnetlink } from './rtnetlink.ts';
+import type { HostConfig, HostNetwork, HostReport, Owner, WireGuardPeerState } from './host-config.ts';
+import { createLink, deleteLink, dumpLinks, linkMtu } from './links.ts';
+import { dumpRoutes, foreignDestinations, linkIndex, lookUpRoute } from './routes.ts';
+import { isKernelError, KernelError, Rtnetlink } from './rtnetlink.ts';
 import { setHost } from './set.ts';
-import { linkIndex } from './set-routes.ts';
 import { Watch } from './watch.ts';
-import { Work } from './work.ts';
 import { wireguardPeers } from './wireguard/wireguard.ts';
+import { Work } from './work.ts';
 
 /** As `HostNetwork.onChange` has it. */
 const QUIET_MS = 100;
 
-export interface HostOptions {
+interface HostOptions {
   clock: Clock;
   log: Logger;
   /** Is told of each thing that was removed. */
@@ -118,5 +115,27 @@ class Host implements HostNetwork {
     });
     this.#last = done.catch(() => undefined);
     return done;
+  }
+}
+
+/** There for a moment only. */
+const TRIAL = 'tributary-trial';
+
+/** Whether this kernel has WireGuard: by making a link, since the module may be loaded only then. Needs CAP_NET_ADMIN. */
+export async function kernelHasWireGuard(options: { clock: Clock; log: Logger }): Promise<boolean> {
+  const kernel = new Rtnetlink(options);
+  try {
+    await createLink(kernel, 'gateway', { kind: 'wireguard', name: TRIAL, mtu: 1420, addresses: [] });
+    return true;
+  } catch (error) {
+    if (isKernelError(error, 'EEXIST')) return true;
+    if (isKernelError(error, 'EOPNOTSUPP')) return false;
+    throw error;
+  } finally {
+    const links = await dumpLinks(kernel).catch(() => []);
+    for (const { name, index } of links) {
+      if (name === TRIAL) await deleteLink(kernel, index).catch(() => undefined);
+    }
+    kernel.close();
   }
 }

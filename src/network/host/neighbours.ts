@@ -1,19 +1,23 @@
-/** Static neighbours of VXLAN links: who has an address (ARP, NDP), and behind which node a MAC address is. */
-import { addressBytes, addressText, canonicalAddress, macBytes, macText } from './address.ts';
-import { decodeAttributes, encodeAttributes, readU16, readU32 } from './attributes.ts';
-import type { VxlanNeighbour } from './host-config.ts';
-import { diffSets, type SetDiff } from './diff-sets.ts';
+import { addressBytes, addressText, canonicalAddress, macBytes, macText } from './addresses.ts';
+import type { VxlanLink, VxlanNeighbour } from './host-config.ts';
 import {
   AF_BRIDGE,
+  decodeAttributes,
   DELETE_NEIGHBOUR,
+  encodeAttributes,
   GET_NEIGHBOUR,
   LINK_BYTES,
   linkHeader,
   NEIGHBOUR_BYTES,
   neighbourHeader,
   NEW_NEIGHBOUR,
+  readU16,
+  readU32,
 } from './messages.ts';
 import { CREATE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
+import { diffSets, type Host, type OurLinks, type SetDiff } from './work.ts';
+
+/** Static neighbours of VXLAN links: who has an address (ARP, NDP), and behind which node a MAC address is. */
 
 /** One entry of either table. */
 export interface KernelNeighbour {
@@ -112,3 +116,25 @@ function neighbourMessage(index: number, { table, address, macAddress }: KernelN
     ]),
   ]);
 }
+
+export async function setNeighbours({ kernel, work }: Host, links: OurLinks): Promise<void> {
+  const vxlans = [...links].flatMap(([, { wanted, index }]): { wanted: VxlanLink; index: number }[] =>
+    wanted.kind === 'vxlan' ? [{ wanted, index }] : [],
+  );
+  const indexes = vxlans.map(({ index }) => index);
+  const actual = await dumpNeighbours(kernel, indexes);
+  for (const { wanted, index } of vxlans) {
+    const diff = diffNeighbours(wanted.neighbours, actual.get(index) ?? []);
+    for (const entry of diff.add) {
+      await work.change(describe(entry, wanted.name), async () => addNeighbour(kernel, index, entry));
+    }
+    for (const entry of diff.remove) {
+      await work.remove(describe(entry, wanted.name), async () => deleteNeighbour(kernel, index, entry));
+    }
+  }
+}
+
+export const describe = ({ table, address, macAddress }: KernelNeighbour, link: string): string =>
+  table === 'address'
+    ? `neighbour ${address} lladdr ${macAddress} dev ${link}`
+    : `forwarding entry ${macAddress} dst ${address} dev ${link}`;

@@ -1,4 +1,3 @@
-/** Routes of the kernel: reading and writing. */
 import {
   addressBytes,
   addressText,
@@ -7,18 +6,25 @@ import {
   parsePrefix,
   prefixText,
   unspecified,
-} from './address.ts';
+} from './addresses.ts';
+import { PROTOCOLS } from './host-config.ts';
+import type { KernelLink } from './links.ts';
 import {
   type Attribute,
   decodeAttributes,
+  DELETE_ROUTE,
   encodeAttributes,
+  GET_ROUTE,
+  NEW_ROUTE,
   optionalU32,
   readU32,
+  ROUTE_BYTES,
+  routeHeader,
   u32,
-} from './attributes.ts';
-import { type KernelRoute, type Route } from './diff-routes.ts';
-import { DELETE_ROUTE, GET_ROUTE, NEW_ROUTE, ROUTE_BYTES, routeHeader } from './messages.ts';
+} from './messages.ts';
 import { CREATE, EXCLUSIVE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
+
+/** Routes of the kernel: reading and writing. */
 
 /** RTA_* of linux/rtnetlink.h. */
 const RTA = {
@@ -180,4 +186,49 @@ export async function lookUpRoute(
   const attributes = decodeAttributes(answer?.subarray(ROUTE_BYTES) ?? Buffer.alloc(0));
   const [mtu, index] = [mtuOf(attributes), optionalU32(attributes.get(RTA.link))];
   return { ...(mtu !== undefined && { mtu }), ...(index !== undefined && { index }) };
+}
+
+/** RT_TABLE_MAIN. */
+export const MAIN_TABLE = 254;
+
+export interface Route {
+  /** `address/length`, canonical. */
+  destination: string;
+  table: number;
+  metric: number;
+  /** `other`: blackholes, several next hops, encapsulations: never what we make. */
+  type: 'unicast' | 'unreachable' | 'other';
+  link?: string;
+  gateway?: string;
+  source?: string;
+  mtu?: number;
+}
+
+export interface KernelRoute extends Route {
+  protocol: number;
+}
+
+/** What others have routes to, of the main table, but for default routes. */
+export function foreignDestinations(routes: readonly KernelRoute[]): string[] {
+  const ours = new Set(Object.values(PROTOCOLS));
+  return routes
+    .filter(({ table, protocol }) => table === MAIN_TABLE && !ours.has(protocol))
+    .map(({ destination }) => destination)
+    .filter((destination) => !destination.endsWith('/0'));
+}
+
+/** As `ip route` has it. */
+export function describeRoute(route: Route): string {
+  const { destination, table, metric, type, link, gateway } = route;
+  const parts = ['route', type === 'unicast' ? destination : `${type} ${destination}`];
+  if (gateway !== undefined) parts.push('via', gateway);
+  if (link !== undefined) parts.push('dev', link);
+  if (table !== MAIN_TABLE) parts.push('table', String(table));
+  return [...parts, 'metric', String(metric)].join(' ');
+}
+
+export function linkIndex(links: readonly KernelLink[]): LinkIndex {
+  const names = new Map(links.map(({ index, name }) => [index, name]));
+  const indexes = new Map(links.map(({ index, name }) => [name, index]));
+  return { nameOf: (index) => names.get(index), indexOf: (name) => indexes.get(name) };
 }

@@ -1,9 +1,8 @@
 import { getSystemErrorName } from 'node:util';
-
 import netlink from 'netlink';
 
-import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 
 type Socket = ReturnType<typeof netlink.createNetlink>;

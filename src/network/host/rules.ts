@@ -1,19 +1,31 @@
-/** Rules of policy routing. */
-import { canonicalPrefix, type Family, familyOf, KERNEL_FAMILY, parsePrefix, prefixText } from './address.ts';
+import {
+  canonicalPrefix,
+  type Family,
+  familyOf,
+  KERNEL_FAMILY,
+  parsePrefix,
+  prefixText,
+} from './addresses.ts';
+import { type HostConfig, PROTOCOLS, type RuleConfig } from './host-config.ts';
 import {
   type Attribute,
   decodeAttributes,
+  DELETE_RULE,
   encodeAttributes,
+  GET_RULE,
+  NEW_RULE,
   optionalU32,
   readText,
+  RULE_BYTES,
+  ruleHeader,
   text,
   u32,
   u8,
-} from './attributes.ts';
-import type { RuleConfig } from './host-config.ts';
-import { diffSets, type SetDiff } from './diff-sets.ts';
-import { DELETE_RULE, GET_RULE, NEW_RULE, RULE_BYTES, ruleHeader } from './messages.ts';
+} from './messages.ts';
 import { CREATE, EXCLUSIVE, type Rtnetlink } from './rtnetlink.ts';
+import { diffSets, type Host, type SetDiff } from './work.ts';
+
+/** Rules of policy routing. */
 
 /** One rule as the kernel has it: prefixes are canonical. */
 export interface KernelRule extends RuleConfig {
@@ -132,4 +144,14 @@ function ruleMessage({ family, priority, incoming, from, to, table, protocol }: 
     action: ACTION_TO_TABLE,
   });
   return Buffer.concat([header, encodeAttributes(attributes)]);
+}
+
+export async function setRules({ kernel, work }: Host, { owner, rules }: HostConfig): Promise<void> {
+  const { add, remove } = diffRules(PROTOCOLS[owner], rules, await dumpRules(kernel));
+  for (const rule of add) {
+    await work.change(describeRule(rule), async () => addRule(kernel, rule));
+  }
+  for (const rule of remove) {
+    await work.remove(describeRule(rule), async () => deleteRule(kernel, rule));
+  }
 }

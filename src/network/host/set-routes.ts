@@ -1,16 +1,95 @@
-/** The routes and rules of a HostConfig. */
-import { describeRoute, diffRoutes, type KernelRoute, type Route, routeOf } from './diff-routes.ts';
-import type { KernelLink } from './diff-links.ts';
-import { type HostConfig, PROTOCOLS } from './host-config.ts';
-import { addRoute, deleteRoute, dumpRoutes, type LinkIndex, replaceRoute } from './routes.ts';
-import { addRule, deleteRule, describeRule, diffRules, dumpRules } from './rules.ts';
-import type { Host } from './set-links.ts';
+import { canonicalAddress, canonicalPrefix } from './addresses.ts';
+import { type HostConfig, PROTOCOLS, type RouteConfig } from './host-config.ts';
+import {
+  addRoute,
+  deleteRoute,
+  describeRoute,
+  dumpRoutes,
+  type KernelRoute,
+  linkIndex,
+  type LinkIndex,
+  MAIN_TABLE,
+  replaceRoute,
+  type Route,
+} from './routes.ts';
+import type { Host } from './work.ts';
 
-export function linkIndex(links: readonly KernelLink[]): LinkIndex {
-  const names = new Map(links.map(({ index, name }) => [index, name]));
-  const indexes = new Map(links.map(({ index, name }) => [name, index]));
-  return { nameOf: (index) => names.get(index), indexOf: (name) => indexes.get(name) };
+/** What has to happen to the routes of a host, from what is wanted and what there is. Pure. */
+
+interface RouteDiff {
+  add: Route[];
+  replace: { from: KernelRoute; to: Route }[];
+  remove: KernelRoute[];
+  /** The message is one line, for people. */
+  refused: { destination: string; message: string }[];
 }
+
+/** Throws Invalid. */
+export function routeOf(config: RouteConfig): Route {
+  const { destination, table = MAIN_TABLE, metric, to, source, mtu } = config;
+  return {
+    destination: canonicalPrefix(destination),
+    table,
+    metric,
+    type: to === 'unreachable' ? 'unreachable' : 'unicast',
+    ...(to !== 'unreachable' && { link: to.link }),
+    ...(to !== 'unreachable' && to.gateway !== undefined && { gateway: canonicalAddress(to.gateway) }),
+    ...(source !== undefined && { source: canonicalAddress(source) }),
+    ...(mtu !== undefined && { mtu }),
+  };
+}
+
+/** The kernel has one route for each, as far as we are concerned. */
+const keyOf = ({ destination, table, metric }: Route): string => `${destination} ${table} ${metric}`;
+
+/**
+ * Ours are known by their protocol. One of others' that does the same is as good as ours; one that does not is in the
+ * way, since to replace it would take it from its owner.
+ */
+export function diffRoutes(
+  protocol: number,
+  wanted: readonly Route[],
+  actual: readonly KernelRoute[],
+): RouteDiff {
+  const diff: RouteDiff = { add: [], replace: [], remove: [], refused: [] };
+  const there = new Map<string, KernelRoute[]>();
+  for (const route of actual) {
+    const key = keyOf(route);
+    const same = there.get(key);
+    if (same === undefined) there.set(key, [route]);
+    else same.push(route);
+  }
+  const kept = new Set<KernelRoute>();
+  const wantedByKey = new Map(wanted.map((route) => [keyOf(route), route]));
+  for (const [key, route] of wantedByKey) {
+    const same = there.get(key) ?? [];
+    const ours = same.find((other) => other.protocol === protocol);
+    const match = same.find((other) => isSame(route, other));
+    if (match !== undefined) kept.add(match);
+    else if (ours !== undefined) {
+      diff.replace.push({ from: ours, to: route });
+      kept.add(ours);
+    } else if (same[0] === undefined) diff.add.push(route);
+    else {
+      const message = `${describeRoute(route)}: there is ${describeRoute(same[0])} of others already`;
+      diff.refused.push({ destination: route.destination, message });
+    }
+  }
+  diff.remove.push(...actual.filter((route) => route.protocol === protocol && !kept.has(route)));
+  return diff;
+}
+
+function isSame(wanted: Route, there: Route): boolean {
+  return (
+    wanted.type === there.type &&
+    wanted.link === there.link &&
+    wanted.gateway === there.gateway &&
+    wanted.source === there.source &&
+    wanted.mtu === there.mtu
+  );
+}
+
+/** The routes and rules of a HostConfig. */
 
 const isUnreachable = ({ type }: Route): boolean => type === 'unreachable';
 
@@ -22,7 +101,7 @@ export async function setFallbacks(host: Host, config: HostConfig): Promise<void
   await addAll(host, config, add, linkIndex([]));
 }
 
-export interface RouteLinks {
+interface RouteLinks {
   all: LinkIndex;
   /** Names of links that are not there (as wanted): what has been said of each already. */
   missing: ReadonlySet<string>;
@@ -99,14 +178,4 @@ function withLinks({ work }: Host, routes: readonly Route[], links: RouteLinks):
     if (!links.missing.has(link)) work.refuse(`link ${link} is not there: ${count} routes wait for it`);
   }
   return possible;
-}
-
-export async function setRules({ kernel, work }: Host, { owner, rules }: HostConfig): Promise<void> {
-  const { add, remove } = diffRules(PROTOCOLS[owner], rules, await dumpRules(kernel));
-  for (const rule of add) {
-    await work.change(describeRule(rule), async () => addRule(kernel, rule));
-  }
-  for (const rule of remove) {
-    await work.remove(describeRule(rule), async () => deleteRule(kernel, rule));
-  }
 }

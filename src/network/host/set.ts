@@ -1,10 +1,14 @@
-import type { HostConfig } from './host-config.ts';
-import { TABLES } from './host-config.ts';
+import { setAddresses } from './addresses.ts';
+import { type HostConfig, TABLES } from './host-config.ts';
+import { ourLinks, setLinks } from './links.ts';
+import { setNeighbours } from './neighbours.ts';
 import { setTable } from './nftables/table.ts';
-import { linkIndex, setFallbacks, setRoutes, setRules } from './set-routes.ts';
-import { type Host, ourLinks, setAddresses, setLinks, setNeighbours } from './set-links.ts';
+import { linkIndex } from './routes.ts';
+import { setRules } from './rules.ts';
+import { setFallbacks, setRoutes } from './set-routes.ts';
 import { setSysctl } from './sysctl.ts';
 import { setWireGuard } from './wireguard/wireguard.ts';
+import type { Host } from './work.ts';
 
 /**
  * Makes the host as wanted, in an order in which nothing leaks at any point, wherever it is interrupted: fallback routes

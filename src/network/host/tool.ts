@@ -5,7 +5,7 @@
  * memory that the program opens as `/dev/fd/3`, `/dev/fd/4`, ... Node's own pipes are sockets, which Linux refuses to
  * open by such a path.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 
 import { TributaryError } from '../../lib/errors.ts';

@@ -11,7 +11,7 @@ import raw from 'netlink/dist/raw.js';
 
 import { systemClock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { isAboutUs } from './nftables-news.ts';
+import { isAboutUs } from './host-config.ts';
 
 /** NETLINK_ROUTE and NETLINK_NETFILTER. */
 const ROUTE = 0;

@@ -1,6 +1,6 @@
 import { errorMessage, hasCode } from '../../lib/errors.ts';
-import type { HostProblem, HostReport } from './host-config.ts';
-import { isKernelError, KernelError } from './rtnetlink.ts';
+import type { HostProblem, HostReport, LinkConfig } from './host-config.ts';
+import { isKernelError, KernelError, type Rtnetlink } from './rtnetlink.ts';
 
 /** Of a status that people read. */
 const MOST_PROBLEMS = 16;
@@ -82,3 +82,31 @@ export class Work {
 
 const refusal = (what: string, error: KernelError): string =>
   `${what}: ${error.message}${HINTS[error.errno] ?? ''}`;
+
+export interface Host {
+  kernel: Rtnetlink;
+  work: Work;
+}
+
+/** Links that are there as wanted: ours, by name. */
+export type OurLinks = ReadonlyMap<string, { wanted: LinkConfig; index: number }>;
+
+/** What has to be added to a set and removed from it. Pure. */
+export interface SetDiff<T> {
+  add: T[];
+  remove: T[];
+}
+
+/** Elements are equal when their keys are. */
+export function diffSets<T>(
+  wanted: readonly T[],
+  actual: readonly T[],
+  keyOf: (element: T) => string,
+): SetDiff<T> {
+  const wantedByKey = new Map(wanted.map((element) => [keyOf(element), element]));
+  const actualKeys = new Set(actual.map(keyOf));
+  return {
+    add: [...wantedByKey].flatMap(([key, element]) => (actualKeys.has(key) ? [] : [element])),
+    remove: actual.filter((element) => !wantedByKey.has(keyOf(element))),
+  };
+}

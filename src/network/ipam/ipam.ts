@@ -1,17 +1,56 @@
-import { TUNNEL_REASONS, type PeerView } from '../../api/tunnel.ts';
+import { type PeerView, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { contains, formatPrefix, mergePrefixes, overlaps, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
-import type { Prefix } from '../../lib/prefix.ts';
-import { RangeTree } from './range-tree.ts';
-import { refusal, type RefusedPrefix } from './refusal.ts';
-import { Share } from './share.ts';
-import { sift, wholeSpaces, type WantedPrefix } from './sift.ts';
-import { isPrivate, SPECIAL_RANGES, whySpecial } from './special.ts';
+import {
+  contains,
+  formatPrefix,
+  type IpFamily,
+  mergePrefixes,
+  overlaps,
+  parsePrefix,
+  type Prefix,
+  sizeOf,
+  tryPrefix,
+} from '../../lib/prefix.ts';
+import { RangeTree, wholeSpaces } from './range-tree.ts';
+import { isPrivate, SPECIAL_RANGES, whySpecial } from './special-ranges.ts';
+import { checkWanted, refusal, type RefusedPrefix, type WantedPrefix } from './wanted-prefixes.ts';
 
-export type { RefusedPrefix } from './refusal.ts';
-export type { WantedPrefix } from './sift.ts';
+/** Addresses of a /16, and of a /48. */
+const SINGLE: Readonly<Record<IpFamily, bigint>> = { 4: 1n << 16n, 6: 1n << 80n };
 
-export interface IpamOptions {
+/**
+ * How much of the pools one peer has: a peer that names ever more prefixes must not take the last address from the
+ * others. Out of pools that are no larger than the pods of one cluster its first range is given in any case: they may be
+ * made for a single peer.
+ */
+class Share {
+  readonly #pools: readonly RangeTree[];
+  readonly #has = { 4: 0n, 6: 0n };
+
+  constructor(pools: readonly RangeTree[]) {
+    this.#pools = pools;
+  }
+
+  /** A view of the peer; counts where it is out of a pool. */
+  add(as: Prefix): void {
+    if (this.#pools.some(({ range }) => contains(range, as))) this.#has[as.family] += sizeOf(as);
+  }
+
+  /** Whether it would still have at most three quarters of the pools of that family. */
+  allows(prefix: Prefix): boolean {
+    const has = this.#has[prefix.family];
+    const all = this.#pools
+      .filter(({ range }) => range.family === prefix.family)
+      .reduce((sum, { range }) => sum + sizeOf(range), 0n);
+    if (has === 0n && all <= SINGLE[prefix.family]) return true;
+    return (has + sizeOf(prefix)) * 4n <= all * 3n;
+  }
+}
+
+export type { RefusedPrefix } from './wanted-prefixes.ts';
+export type { WantedPrefix } from './wanted-prefixes.ts';
+
+interface IpamOptions {
   /** Ranges from which views are taken where a peer's own prefix cannot be used; of either family. */
   pools: readonly string[];
   /** What no peer is ever seen as; see reservedRanges. */
@@ -109,7 +148,7 @@ export class Ipam {
    * free, the rest is chosen.
    */
   assign(owner: string, wanted: readonly WantedPrefix[]): Assignment {
-    const { sound, refused } = sift(wanted);
+    const { sound, refused } = checkWanted(wanted);
     const before = this.#owners.get(owner) ?? new Map<string, Allotment>();
     const still = new Set(sound.map(({ text }) => text));
     for (const [text, { as }] of before) if (!still.has(text)) this.#treeOf(as).release(as);

@@ -1,5 +1,4 @@
-import { contains, sizeOf, WIDTHS } from '../../lib/prefix.ts';
-import type { Prefix } from '../../lib/prefix.ts';
+import { contains, type IpFamily, type Prefix, sizeOf, WIDTHS } from '../../lib/prefix.ts';
 
 const TAKEN = 'taken';
 /** Undefined: all of it is free. A branch has something taken below. */
@@ -111,3 +110,9 @@ const has = (free: bigint, length: number): boolean => ((free >> BigInt(length))
 
 const bitOf = ({ family, base }: Prefix, depth: number): boolean =>
   ((base >> BigInt(WIDTHS[family] - 1 - depth)) & 1n) === 1n;
+
+/** All addresses of each family. */
+export const wholeSpaces = (): Record<IpFamily, RangeTree> => ({
+  4: new RangeTree({ family: 4, base: 0n, length: 0 }),
+  6: new RangeTree({ family: 6, base: 0n, length: 0 }),
+});

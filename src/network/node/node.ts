@@ -1,21 +1,49 @@
 import { GATEWAY_LEASE, NETWORK_CONFIG_MAP, readOwnNetwork } from '../../api/own-network.ts';
 import { configMaps, leases } from '../../api/resources.ts';
-import { tunnels } from '../../api/tunnel.ts';
-import type { Tunnel } from '../../api/tunnel.ts';
+import { type Tunnel, tunnels } from '../../api/tunnel.ts';
 import type { ConfigMap, Lease } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { HostConfig, HostProblem } from '../host/host-config.ts';
+import type { HostConfig, HostNetwork, HostProblem } from '../host/host-config.ts';
 import { nodePlan } from '../plan/node.ts';
-import type { HostNetwork } from '../ports.ts';
-import { fenceIn, gatewayNodeOf } from './facts.ts';
 
-export interface NodeOptions {
+/** What a node goes by. Pure. */
+
+/**
+ * The node of the active gateway. An empty holder is a Lease that was given up: the gateway before goes on forwarding
+ * until another has taken it.
+ */
+export function gatewayNodeOf(lease: Lease | undefined, before: string | undefined): string | undefined {
+  const holder = lease?.spec?.holderIdentity;
+  return holder === undefined || holder === '' ? before : holder;
+}
+
+interface FenceFacts {
+  /** Monotonic. */
+  now: number;
+  nodeName: string;
+  holder: string | undefined;
+  /** Since when that one is known to hold the Lease. */
+  since: number;
+  /** Holder for which this host was cleaned last. */
+  cleanedFor: string | undefined;
+}
+
+/** So long a gateway process that lives has to clean up itself. Short: until then two hosts bear one key. */
+export const FENCE_MS = 300;
+
+/** In how many milliseconds the gateway's things on this host are to be removed; undefined: not at all. */
+export function fenceIn({ now, nodeName, holder, since, cleanedFor }: FenceFacts): number | undefined {
+  if (holder === undefined || holder === nodeName || holder === cleanedFor) return undefined;
+  return Math.max(0, since + FENCE_MS - now);
+}
+
+interface NodeOptions {
   caches: Caches;
   host: HostNetwork;
   clock: Clock;
@@ -51,7 +79,7 @@ export class NodeNetwork {
   #since = -Infinity;
   #cleanedFor: string | undefined;
   #problems: readonly HostProblem[] = [];
-  #unsubscribe: (() => void)[] = [];
+  readonly #subscriptions = new Subscriptions();
 
   constructor(options: NodeOptions) {
     const { caches, clock, log, namespace, metrics } = options;
@@ -77,7 +105,7 @@ export class NodeNetwork {
     const entry: Component = {
       name: 'node wiring',
       start: async () => Promise.resolve(this.#wire()),
-      stop: async () => Promise.resolve(this.#unsubscribe.forEach((unsubscribe) => unsubscribe())),
+      stop: async () => Promise.resolve(this.#subscriptions.end()),
     };
     return [this.#tunnels, this.#network, this.#lease, this.#controller, entry];
   }
@@ -88,12 +116,12 @@ export class NodeNetwork {
 
   #wire(): void {
     const wake = (): void => this.#add('host');
-    this.#unsubscribe = [
+    this.#subscriptions.add(
       this.#tunnels.onChange(wake),
       this.#network.onChange(wake),
       this.#lease.onChange(() => this.#followLease()),
       this.#options.host.onChange(wake),
-    ];
+    );
     this.#followLease();
     wake();
   }

@@ -1,34 +1,32 @@
+import type { OwnNetwork } from '../../api/own-network.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
-import { contains, parseAddress, tryPrefix } from '../../lib/prefix.ts';
+import { contains, parseAddress, prefixesOf } from '../../lib/prefix.ts';
 import type { ChainConfig, ElementConfig, SetConfig, TableConfig } from '../host/host-config.ts';
-import type { GatewayPeer, GatewayPlanFacts } from './gateway.ts';
 import {
   HOOKS,
   peerName,
+  type PeerPart,
   PROBE_PORT,
   REFUSED_DEPARTURE,
+  REFUSED_HOSTED,
   REFUSED_INPUT,
   REFUSED_SOURCE,
-  REFUSED_TENANT,
   REFUSED_TRANSIT,
   refusedName,
 } from './names.ts';
-import type { PeerPart } from './names.ts';
-import { FAMILIES, familyOf, WORDS } from './peer.ts';
-import type { PlanPeer, View } from './peer.ts';
-import { addressSets, portSets, prefixSet, refuse, toOneOf, type PortSet } from './sets.ts';
+import { FAMILIES, familyOf, type PlannedPeer, type PlanPeer, type View, WORDS } from './peer.ts';
+import { addressSets, type PortSet, portSets, prefixSet, refuse, toOneOf } from './sets.ts';
 
-/** A peer with what was prepared of it. */
-export interface Planned extends GatewayPeer {
-  plan: PlanPeer;
-  /** Largest packet through its tunnel, in bytes. */
-  mtu: number;
-  /** Prefixes of our pods. */
-  own: readonly string[];
+export interface GatewayTableFacts {
+  network: OwnNetwork;
+  /** WireGuard. */
+  link: string;
+  /** Addresses of all pods of peers that run here, also of peers that get no chains: without a tunnel, or refused. */
+  hosted?: readonly string[];
 }
 
 /** The reasons for hooks and their order are in docs/decisions/0022-address-translation.md. */
-export function gatewayTable(facts: GatewayPlanFacts, peers: readonly Planned[]): TableConfig {
+export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPeer[]): TableConfig {
   const chains = peers.flatMap((peer) => peerChains(peer, facts.link));
   const open = peers.filter(({ tunnel }) => tunnel.spec.transit === 'OffloadedPods');
   const used = portSets(
@@ -49,15 +47,15 @@ export function gatewayTable(facts: GatewayPlanFacts, peers: readonly Planned[])
       ),
       ...addressSets(
         (family) => `transit${family}`,
-        open.flatMap(({ guests }) => guests),
+        open.flatMap(({ abroad }) => abroad),
       ),
       ...addressSets(
         (family) => `hosted${family}`,
-        [...peers.flatMap(({ tenants }) => tenants), ...(facts.hosted ?? [])],
+        [...peers.flatMap(({ hosted }) => hosted), ...(facts.hosted ?? [])],
       ),
-      ...peers.flatMap(({ plan, guests, tenants }) => [
-        ...addressSets((family) => peerName('guests', plan.id, family), guests, familiesOf(plan)),
-        ...addressSets((family) => peerName('tenants', plan.id, family), tenants, familiesOf(plan)),
+      ...peers.flatMap(({ plan, abroad, hosted }) => [
+        ...addressSets((family) => peerName('abroad', plan.id, family), abroad, familiesOf(plan)),
+        ...addressSets((family) => peerName('hosted', plan.id, family), hosted, familiesOf(plan)),
       ]),
       ...used.map(({ set }) => set),
       ...peers.flatMap((peer) => offeredSets(peer).map(({ set }) => set)),
@@ -68,7 +66,7 @@ export function gatewayTable(facts: GatewayPlanFacts, peers: readonly Planned[])
 /** Parts whose chain is found by a view: the source of what arrives, the destination of what leaves. */
 const DIRECTORIES: readonly PeerPart[] = ['from', 'dnat', 'access', 'mss', 'snat', 'sent', 'home'];
 
-function directory(part: PeerPart, peers: readonly Planned[]): SetConfig[] {
+function directory(part: PeerPart, peers: readonly PlannedPeer[]): SetConfig[] {
   const element = (id: string, { prefix }: View): ElementConfig => ({
     key: prefix,
     value: `jump ${peerName(part, id)}`,
@@ -89,7 +87,7 @@ const bySource = (part: PeerPart, before = ''): string[] =>
 const byDestination = (part: PeerPart, before = ''): string[] =>
   FAMILIES.map((family) => `${before}${WORDS[family]} daddr vmap @${part}${family}`);
 
-function baseChains({ link, network }: GatewayPlanFacts, used: readonly PortSet[]): ChainConfig[] {
+function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet[]): ChainConfig[] {
   const [arrives, leaves] = [`iifname "${link}"`, `oifname "${link}"`];
   const others = `iifname != "${link}" return`;
   const answers = 'ct state established,related accept';
@@ -181,7 +179,7 @@ const bounds = (name: string): string[] =>
     (bound) => `ct status ! confirmed ${bound} ${refuse(name)}`,
   );
 
-function peerChains(peer: Planned, link: string): ChainConfig[] {
+function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
   const { plan, mtu } = peer;
   const refused = refusedName(plan.id);
   const chain = (part: PeerPart, rules: string[]): ChainConfig => ({ name: peerName(part, plan.id), rules });
@@ -205,7 +203,7 @@ function peerChains(peer: Planned, link: string): ChainConfig[] {
     chain('home', [
       ...familiesOf(plan).map(
         (family) =>
-          `${WORDS[family]} saddr != @${peerName('tenants', plan.id, family)} ${refuse(REFUSED_TENANT)}`,
+          `${WORDS[family]} saddr != @${peerName('hosted', plan.id, family)} ${refuse(REFUSED_HOSTED)}`,
       ),
       ...bounds(refused),
     ]),
@@ -238,7 +236,7 @@ const familiesOf = ({ views }: PlanPeer): (4 | 6)[] =>
   FAMILIES.filter((family) => views.some((view) => view.family === family));
 
 /** New connections to pods; destinations are our own addresses by now. */
-function accessRules(peer: Planned): string[] {
+function accessRules(peer: PlannedPeer): string[] {
   const { tunnel, plan } = peer;
   const { access } = tunnel.spec;
   if (access === 'None') return [];
@@ -250,15 +248,15 @@ function accessRules(peer: Planned): string[] {
     // What belongs to another peer is not ours to give.
     const pods = `${word} daddr @pods${family} ${word} daddr != @hosted${family} accept`;
     return [
-      `${word} daddr @${peerName('tenants', plan.id, family)} accept`,
-      access === 'AllPods' ? pods : `${word} saddr @${peerName('guests', plan.id, family)} ${pods}`,
+      `${word} daddr @${peerName('hosted', plan.id, family)} accept`,
+      access === 'AllPods' ? pods : `${word} saddr @${peerName('abroad', plan.id, family)} ${pods}`,
     ];
   });
   return [...pods, ...services];
 }
 
 /** Endpoints of our Services that the peer is offered. With access to all pods nothing is left to say. */
-const offeredSets = ({ tunnel: { spec }, plan, own }: Planned): PortSet[] =>
+const offeredSets = ({ tunnel: { spec }, plan, own }: PlannedPeer): PortSet[] =>
   spec.access === 'OffloadedPods'
     ? portSets(
         (transport, family) => peerName(`offered${transport}`, plan.id, family),
@@ -276,7 +274,7 @@ const seenOf = ({ views }: PlanPeer, places: readonly AddressPort[] = []): Addre
 
 function inside(texts: readonly string[], places: readonly AddressPort[] = []): AddressPort[] {
   if (places.length === 0) return [];
-  const prefixes = texts.flatMap((text) => tryPrefix(text) ?? []);
+  const prefixes = prefixesOf(texts);
   return places.filter(({ address: text }) => {
     const address = parseAddress(text);
     return address !== undefined && prefixes.some((prefix) => contains(prefix, address));

@@ -1,32 +1,21 @@
-import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
+import type { NetworkNode } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import { nthAddress, tryPrefix, WIDTHS } from '../../lib/prefix.ts';
 import type { HostConfig, RouteConfig, RuleConfig, WireGuardPeerConfig } from '../host/host-config.ts';
-import { gatewayTable } from './gateway-table.ts';
-import type { Planned } from './gateway-table.ts';
+import { gatewayTable, type GatewayTableFacts } from './gateway-table.ts';
 import { METRICS, RETURN_PRIORITY, RETURN_TABLE } from './names.ts';
-import { FAMILIES, familyOf, planPeer, single, transitViews } from './peer.ts';
+import {
+  FAMILIES,
+  familyOf,
+  type GatewayPeer,
+  type PlannedPeer,
+  planPeer,
+  single,
+  transitViews,
+} from './peer.ts';
 
-/** One peer, as the active gateway knows it. */
-export interface GatewayPeer {
-  tunnel: Tunnel;
-  /** Base64. */
-  presharedKey?: string;
-  /** Literal `host:port` to begin with. */
-  endpoint?: string;
-  /** Largest packet that goes through the tunnel, in bytes, as probed; at most `GatewayPlanFacts.mtu`. */
-  mtu?: number;
-  /** Addresses, as we see them, of our pods that run at that peer. */
-  guests: string[];
-  /** Addresses of that peer's pods that run here. */
-  tenants: string[];
-}
-
-export interface GatewayPlanFacts {
-  network: OwnNetwork;
+export interface GatewayPlanFacts extends GatewayTableFacts {
   nodeName: string;
-  /** WireGuard. */
-  link: string;
   vxlanLink: string;
   /** Largest packet on WireGuard, in bytes. */
   mtu: number;
@@ -35,8 +24,6 @@ export interface GatewayPlanFacts {
   /** Base64. */
   privateKey: string;
   peers: GatewayPeer[];
-  /** Addresses of all pods of peers that run here, also of peers that are not in `peers`: without a tunnel, or refused. */
-  hosted?: readonly string[];
 }
 
 /** Holds a mapping in the NAT on the way (RFC 4787 section 4.3 asks for two minutes; many hold UDP for 30 s). */
@@ -47,7 +34,7 @@ const KEY = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
   const { network, link } = facts;
   const transit = transitViews(facts.peers.map(({ tunnel }) => tunnel));
-  const peers = facts.peers.map((peer): Planned => {
+  const peers = facts.peers.map((peer): PlannedPeer => {
     const through = peer.tunnel.spec.transit === 'OffloadedPods' ? transit : new Set<string>();
     return {
       ...peer,
@@ -75,7 +62,7 @@ export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
 
 function viewRoutes(
   { network, link, mtu }: GatewayPlanFacts,
-  { tunnel, plan, mtu: through }: Planned,
+  { tunnel, plan, mtu: through }: PlannedPeer,
 ): RouteConfig[] {
   const way = (destination: string): RouteConfig => ({
     destination,
@@ -123,10 +110,10 @@ const returnRule = (incoming: string, family: 4 | 6): RuleConfig => ({
  * A public key is public: a peer that tells another's as its own must not get into its place. The older tunnel has it,
  * since only what was there before can be copied.
  */
-function wireguardPeers(peers: readonly Planned[]): WireGuardPeerConfig[] {
-  const age = ({ tunnel: { metadata } }: Planned): string =>
+function wireguardPeers(peers: readonly PlannedPeer[]): WireGuardPeerConfig[] {
+  const age = ({ tunnel: { metadata } }: PlannedPeer): string =>
     `${metadata.creationTimestamp ?? ''} ${metadata.name}`;
-  const byKey = new Map<string, Planned>();
+  const byKey = new Map<string, PlannedPeer>();
   for (const peer of peers.toSorted((a, b) => (age(a) < age(b) ? -1 : 1))) {
     const key = peer.tunnel.spec.peer?.publicKey;
     if (key !== undefined && KEY.test(key) && !byKey.has(key)) byKey.set(key, peer);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+
 import { parseAddress } from '../../lib/prefix.ts';
 import type { Owner } from '../host/host-config.ts';
 
@@ -50,8 +51,8 @@ export type PeerPart =
   | 'sent'
   | 'home'
   | 'keep'
-  | 'guests'
-  | 'tenants'
+  | 'abroad'
+  | 'hosted'
   | `offered${Transport}`;
 
 /** As nft writes them. */
@@ -72,7 +73,7 @@ export const REFUSED_INPUT = 'refused_input';
 /** ... for what one peer sent to another, ... */
 export const REFUSED_TRANSIT = 'refused_transit';
 /** ... for what a peer's pod here sent to another peer, ... */
-export const REFUSED_TENANT = 'refused_tenant';
+export const REFUSED_HOSTED = 'refused_tenant';
 /** ... for what would have left under an address that the peer does not know, ... */
 export const REFUSED_DEPARTURE = 'refused_departure';
 /** ... for addresses of other nodes, and for VXLAN that no node has sent. */
@@ -80,7 +81,7 @@ export const REFUSED_NODE = 'refused_node';
 export const REFUSED_VXLAN = 'refused_vxlan';
 /** All of them by the table that counts, but for those of one peer. */
 export const REFUSED: Readonly<Record<Owner, readonly string[]>> = {
-  gateway: [REFUSED_SOURCE, REFUSED_INPUT, REFUSED_TRANSIT, REFUSED_TENANT, REFUSED_DEPARTURE],
+  gateway: [REFUSED_SOURCE, REFUSED_INPUT, REFUSED_TRANSIT, REFUSED_HOSTED, REFUSED_DEPARTURE],
   node: [REFUSED_NODE, REFUSED_VXLAN],
 };
 

@@ -1,10 +1,10 @@
 import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
-import type { HostConfig, RouteConfig, VxlanLink } from '../host/host-config.ts';
-import { METRICS, vxlanMac } from './names.ts';
-import { nodeTable } from './node-table.ts';
-import { familyOf, single, viewsOf } from './peer.ts';
-import { fallbacks } from './routes.ts';
+import { formatPrefix, mergePrefixes, prefixesOf, without } from '../../lib/prefix.ts';
+import type { ChainConfig, HostConfig, RouteConfig, TableConfig, VxlanLink } from '../host/host-config.ts';
+import { HOOKS, METRICS, peerName, REFUSED_NODE, REFUSED_VXLAN, vxlanMac } from './names.ts';
+import { FAMILIES, familyOf, single, viewsOf, WORDS } from './peer.ts';
+import { addressSets, refuse } from './sets.ts';
 
 export interface NodePlanFacts {
   network: OwnNetwork;
@@ -85,4 +85,101 @@ function viewRoutes(facts: NodePlanFacts, self: NetworkNode, gateway: NetworkNod
         ...(mtu !== undefined && mtu < facts.mtu && { mtu }),
       })),
   );
+}
+
+/** `self`: where there is VXLAN. */
+function nodeTable(facts: NodePlanFacts, self: NetworkNode | undefined): TableConfig {
+  const peers = facts.tunnels.map(({ tunnel }) => ({ id: tunnel.metadata.name, views: viewsOf(tunnel) }));
+  return {
+    chains: [
+      ...(self === undefined ? [] : guards(facts)),
+      { name: 'source', hook: HOOKS.source, rules: sourceRules(facts, self) },
+      ...peers.map(({ id, views }) => ({
+        name: peerName('keep', id),
+        rules: views.map(({ family, prefix }) => keep(family, prefix)),
+      })),
+    ],
+    sets: [
+      ...FAMILIES.map((family) => ({
+        name: `keep${family}`,
+        type: `ipv${family}_addr`,
+        value: 'verdict',
+        interval: true,
+        elements: peers.flatMap(({ id, views }) =>
+          views
+            .filter((view) => view.family === family)
+            .map(({ prefix }) => ({ key: prefix, value: `jump ${peerName('keep', id)}` })),
+        ),
+      })),
+      ...(self === undefined
+        ? []
+        : addressSets(
+            (family) => `nodes${family}`,
+            facts.network.nodes.map(({ address }) => address),
+          )),
+    ],
+  };
+}
+
+/**
+ * The source stays as it is, and nobody after us changes it: a decision of nat is final, while an `accept` in one chain
+ * leaves the next one free to masquerade.
+ */
+const keep = (family: 4 | 6, prefix: string): string =>
+  `${WORDS[family]} saddr ${prefix} snat ${WORDS[family]} prefix to ${prefix}`;
+
+function sourceRules({ network, link, vxlanLink }: NodePlanFacts, self: NetworkNode | undefined): string[] {
+  const views = FAMILIES.map((family) => `${WORDS[family]} saddr vmap @keep${family}`);
+  // What leaves by WireGuard is the gateway's to translate.
+  const rules = [`oifname "${link}" return`, ...views];
+  if (self === undefined) return rules;
+  const pods = prefixesOf(network.pods);
+  const family = familyOf(self.external);
+  return [
+    ...rules,
+    `oifname != "${vxlanLink}" return`,
+    ...pods.map((prefix) => keep(prefix.family, formatPrefix(prefix))),
+    `meta nfproto ipv${family} snat ${WORDS[family]} to ${self.external}`,
+  ];
+}
+
+/** VXLAN believes whoever knows its port, and what comes out of it may be a peer's. */
+function guards({ network, vxlanLink }: NodePlanFacts): ChainConfig[] {
+  const vxlan = `udp dport ${network.vxlan.port}`;
+  const sides = (side: 'saddr' | 'daddr', is: '' | '!= '): string[] =>
+    FAMILIES.map(
+      (family) => `${vxlan} ${WORDS[family]} ${side} ${is}@nodes${family} ${refuse(REFUSED_VXLAN)}`,
+    );
+  return [
+    {
+      name: 'arrival',
+      hook: HOOKS.arrival,
+      // Before kube-proxy: an address of the node with the port of a service is a service.
+      rules: [`iifname "${vxlanLink}" ct state new fib daddr type local ${refuse(REFUSED_NODE)}`],
+    },
+    { name: 'input', hook: HOOKS.input, rules: sides('saddr', '!= ') },
+    // Nodes speak for themselves; a pod that does may be masqueraded to its node's address on the way.
+    { name: 'forward', hook: HOOKS.forward, rules: sides('daddr', '') },
+  ];
+}
+
+/**
+ * What is left for views and for the pools they are taken from when no other route is there: an answer at once, and
+ * nothing in clear on the way to some router. What is in use here stays out of it even where a pool covers it: services
+ * and the underlay may have no route of their own, and an address without one goes by the default route.
+ */
+function fallbacks(network: OwnNetwork, views: readonly string[]): RouteConfig[] {
+  const own = prefixesOf([
+    ...network.pods,
+    network.external,
+    ...(network.reserved ?? []),
+    ...network.nodes.map(({ address }) => single(address)),
+  ]);
+  const pools = prefixesOf(network.pools);
+  const free = without(mergePrefixes(pools), mergePrefixes(own)).map(formatPrefix);
+  return [...new Set([...views, ...free])].map((destination) => ({
+    destination,
+    metric: METRICS.unreachable,
+    to: 'unreachable',
+  }));
 }

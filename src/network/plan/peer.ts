@@ -1,7 +1,14 @@
 import type { OwnNetwork } from '../../api/own-network.ts';
 import type { PrefixUse, PrefixView, Tunnel } from '../../api/tunnel.ts';
-import { formatPrefix, tryPrefix, WIDTHS } from '../../lib/prefix.ts';
-import type { IpFamily, Prefix } from '../../lib/prefix.ts';
+import {
+  canonicalPrefix,
+  formatPrefix,
+  type IpFamily,
+  type Prefix,
+  prefixesOf,
+  tryPrefix,
+  WIDTHS,
+} from '../../lib/prefix.ts';
 import { translate } from '../views.ts';
 
 /** A prefix of the peer, in our addresses. */
@@ -42,8 +49,8 @@ export const WORDS: Readonly<Record<IpFamily, 'ip' | 'ip6'>> = { 4: 'ip', 6: 'ip
 export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlySet<string>): PlanPeer {
   const uses = new Map<string, PrefixUse>([
     ...[...transit].map((prefix) => [prefix, 'Transit'] as const),
-    ...network.pods.map((prefix) => [canonical(prefix) ?? '', 'Pods'] as const),
-    [canonical(network.external) ?? '', 'External'],
+    ...network.pods.map((prefix) => [canonicalPrefix(prefix) ?? '', 'Pods'] as const),
+    [canonicalPrefix(network.external) ?? '', 'External'],
   ]);
   const seen = new Map<string, Export>();
   for (const pair of tunnel.spec.seenAs ?? []) {
@@ -65,7 +72,7 @@ export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlyS
 }
 
 export function viewsOf(tunnel: Tunnel): View[] {
-  const prefixes = (tunnel.status?.views ?? []).flatMap(({ as }) => tryPrefix(as) ?? []);
+  const prefixes = prefixesOf((tunnel.status?.views ?? []).map(({ as }) => as));
   return prefixes.map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }));
 }
 
@@ -86,11 +93,30 @@ function exportOf(pair: PrefixView, uses: ReadonlyMap<string, PrefixUse>): Expor
 const sameShape = (one: Prefix, other: Prefix): boolean =>
   one.family === other.family && one.length === other.length;
 
-function canonical(text: string): string | undefined {
-  const prefix = tryPrefix(text);
-  return prefix && formatPrefix(prefix);
-}
-
 /** `address/32` or `address/128`. */
 export const single = (address: string): string => `${address}/${WIDTHS[familyOf(address)]}`;
 export const familyOf = (text: string): IpFamily => (text.includes(':') ? 6 : 4);
+
+/** One peer, as the active gateway knows it. */
+export interface GatewayPeer {
+  tunnel: Tunnel;
+  /** Base64. */
+  presharedKey?: string;
+  /** Literal `host:port` to begin with. */
+  endpoint?: string;
+  /** Largest packet that goes through the tunnel, in bytes, as probed; at most `GatewayPlanFacts.mtu`. */
+  mtu?: number;
+  /** Addresses, as we see them, of our pods that run at that peer. */
+  abroad: string[];
+  /** Addresses of that peer's pods that run here. */
+  hosted: string[];
+}
+
+/** A peer with what was prepared of it. */
+export interface PlannedPeer extends GatewayPeer {
+  plan: PlanPeer;
+  /** Largest packet through its tunnel, in bytes. */
+  mtu: number;
+  /** Prefixes of our pods. */
+  own: readonly string[];
+}

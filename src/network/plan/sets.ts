@@ -1,8 +1,7 @@
-import { formatAddress, formatPrefix, parseAddress, tryPrefix } from '../../lib/prefix.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
-import type { IpFamily } from '../../lib/prefix.ts';
+import { formatAddress, formatPrefix, type IpFamily, parseAddress, prefixesOf } from '../../lib/prefix.ts';
 import type { SetConfig } from '../host/host-config.ts';
-import { TRANSPORTS, type Transport } from './names.ts';
+import { type Transport, TRANSPORTS } from './names.ts';
 import { FAMILIES, WORDS } from './peer.ts';
 
 /** Counted under this name (`listCounters`), without an answer. */
@@ -10,9 +9,7 @@ export const refuse = (name: string): string => `counter drop comment "${name}"`
 
 /** The prefixes must not overlap. Neighbours are not joined, so that one more changes no other element. */
 export function prefixSet(name: string, family: IpFamily, prefixes: readonly string[]): SetConfig {
-  const known = prefixes
-    .flatMap((text) => tryPrefix(text) ?? [])
-    .filter((prefix) => prefix.family === family);
+  const known = prefixesOf(prefixes).filter((prefix) => prefix.family === family);
   const keys = new Set(known.map(formatPrefix));
   return {
     name,

@@ -1,34 +1,10 @@
+import { type Random, systemRandom } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { systemRandom, type Random } from '../../lib/backoff.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Asker } from './asker.ts';
-import { PeerProbe } from './peer-probe.ts';
+import { Listeners } from '../../lib/listeners.ts';
+import { PeerProbe, type ProbeResult, type ProbeTarget } from './peer-probe.ts';
+import { ProbeClient } from './probe-client.ts';
 import type { ProbeSockets } from './sockets.ts';
-
-/** A peer's gateway. */
-export interface ProbeTarget {
-  clusterID: string;
-  /** Of that gateway, as we see it. */
-  address: string;
-  /** Of our own gateway, on the WireGuard link. */
-  source: string;
-  /** Of the tunnel, outside: literal `host:port`. */
-  endpoint?: string;
-}
-
-export interface ProbeResult {
-  alive: boolean;
-  /** Since when it is so; milliseconds since 1970. */
-  since: number;
-  /** Median of the last ten answers. */
-  rttMs?: number;
-  /** Of the last 30 probes; of a peer that is alive, since the answer that said so. */
-  lossPercent: number;
-  /** The largest packet that went through the tunnel, in bytes; absent: not measured yet. */
-  mtu?: number;
-  /** Milliseconds since 1970. */
-  lastAnswerMs?: number;
-}
 
 export interface ProberOptions {
   clock: Clock;
@@ -50,14 +26,14 @@ const LOOK = { leastMs: 250, perPeerMs: 8 };
 export class Prober implements Component {
   readonly name = 'prober';
   readonly #options: ProberOptions;
-  readonly #asker: Asker;
+  readonly #asker: ProbeClient;
   readonly #probes = new Map<string, PeerProbe>();
-  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #listeners = new Listeners<[clusterID: string]>();
   #running = false;
 
   constructor(options: ProberOptions) {
     this.#options = options;
-    this.#asker = new Asker(options.clock, options.sockets);
+    this.#asker = new ProbeClient(options.clock, options.sockets);
   }
 
   async start(_signal: AbortSignal): Promise<void> {
@@ -96,8 +72,7 @@ export class Prober implements Component {
 
   /** Calls back when `alive` or `mtu` of a peer has changed. */
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   #setTarget(target: ProbeTarget): void {
@@ -115,9 +90,7 @@ export class Prober implements Component {
       intervalMs,
       random,
       lookMs: () => Math.max(LOOK.leastMs, LOOK.perPeerMs * this.#probes.size),
-      changed: () => {
-        for (const listener of this.#listeners) listener(target.clusterID);
-      },
+      changed: () => this.#listeners.tell(target.clusterID),
     });
     this.#probes.set(target.clusterID, probe);
     if (this.#running) probe.start();

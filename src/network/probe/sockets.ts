@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
+
 import type { Clock } from '../../lib/clock.ts';
 
 /** What probes are sent with; the one place here that touches the network. */

@@ -8,9 +8,8 @@ import { createInterface } from 'node:readline';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { errorMessage } from '../../../src/lib/errors.ts';
 import { createLogger } from '../../../src/lib/log.ts';
+import type { HostConfig, HostNetwork, HostReport, Owner } from '../../../src/network/host/host-config.ts';
 import { createHost } from '../../../src/network/host/host.ts';
-import type { HostConfig, HostReport, Owner } from '../../../src/network/host/host-config.ts';
-import type { HostNetwork } from '../../../src/network/ports.ts';
 
 export type HostCommand =
   | { set: HostConfig }

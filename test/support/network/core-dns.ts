@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { binaries } from '../../../lab/binaries.ts';
 import { Resolver } from '../../../src/discovery/wan/resolver.ts';
-import { parseServers } from '../../../src/discovery/wan/servers.ts';
+import { parseServers } from '../../../src/discovery/wan/exchange.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { eventually } from '../eventually.ts';
 

@@ -4,7 +4,7 @@
  */
 import { createInterface } from 'node:readline';
 import { LanSource } from '../../../src/discovery/lan/lan-source.ts';
-import type { Announcement } from '../../../src/discovery/source.ts';
+import type { Announcement } from '../../../src/discovery/candidates.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 

@@ -9,14 +9,14 @@ import type {
   Tunnel,
 } from '../../../src/api/tunnel.ts';
 import { overlaps, parsePrefix } from '../../../src/lib/prefix.ts';
-import type { GatewayPeer } from '../../../src/network/plan/gateway.ts';
+import type { GatewayPeer } from '../../../src/network/plan/peer.ts';
 import { translate } from '../../../src/network/views.ts';
 
 /** One side of a peering. */
 export interface Relation {
   views: PeerView[];
-  guests: Set<string>;
-  tenants: Set<string>;
+  abroad: Set<string>;
+  hosted: Set<string>;
   access: NetworkAccess;
   transit: NetworkTransit;
   /** Services of the one that the other uses. */
@@ -87,8 +87,8 @@ export class PlaneSide {
       tunnel: tunnelOf(this, peer),
       endpoint: peer.endpoint,
       ...(relation.mtu !== undefined && { mtu: relation.mtu }),
-      guests: [...relation.guests],
-      tenants: [...relation.tenants],
+      abroad: [...relation.abroad],
+      hosted: [...relation.hosted],
     }));
   }
 }
@@ -126,8 +126,8 @@ function tunnelOf(side: PlaneSide, peer: PlaneSide): Tunnel {
 export function join(one: PlaneSide, other: PlaneSide): void {
   const relation = (): Relation => ({
     views: [],
-    guests: new Set(),
-    tenants: new Set(),
+    abroad: new Set(),
+    hosted: new Set(),
     access: 'OffloadedPods',
     transit: 'OffloadedPods',
   });
@@ -155,6 +155,6 @@ export function joinThrough(home: PlaneSide, one: PlaneSide, other: PlaneSide): 
 
 /** A pod of the home's runs at the provider under this address of the provider's. */
 export function offload(home: PlaneSide, provider: PlaneSide, address: string): void {
-  home.relation(provider).guests.add(home.sees(provider, address));
-  provider.relation(home).tenants.add(address);
+  home.relation(provider).abroad.add(home.sees(provider, address));
+  provider.relation(home).hosted.add(address);
 }

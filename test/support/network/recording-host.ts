@@ -1,11 +1,11 @@
 /** A host whose network is a note: what was set last, and what was removed. */
 import type {
   HostConfig,
+  HostNetwork,
   HostReport,
   Owner,
   WireGuardPeerState,
 } from '../../../src/network/host/host-config.ts';
-import type { HostNetwork } from '../../../src/network/ports.ts';
 
 export class RecordingHost implements HostNetwork {
   readonly sets: HostConfig[] = [];

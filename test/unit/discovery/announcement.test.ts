@@ -1,11 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { dialableAddress, hostPort, isLinkLocal } from '../../../src/discovery/addresses.ts';
+
 import {
-  announcementTxt,
-  instanceLabel,
-  parseAnnouncement,
   type AnnouncedRecords,
+  announcementTxt,
+  dialableAddress,
+  instanceLabel,
+  isLinkLocal,
+  parseAnnouncement,
 } from '../../../src/discovery/announcement.ts';
+import { joinEndpoint } from '../../../src/lib/endpoint.ts';
 import { fc } from '../../support/property.ts';
 
 const ID = 'milan'.padEnd(26, 'a');
@@ -160,8 +163,8 @@ describe('our label', () => {
 describe('addresses', () => {
   test('have one spelling', () => {
     expect(dialableAddress('2001:DB8:0:0::0001')).toBe('2001:db8::1');
-    expect(hostPort('2001:db8::1', 1)).toBe('[2001:db8::1]:1');
-    expect(hostPort('10.0.0.1', 1)).toBe('10.0.0.1:1');
+    expect(joinEndpoint('2001:db8::1', 1)).toBe('[2001:db8::1]:1');
+    expect(joinEndpoint('10.0.0.1', 1)).toBe('10.0.0.1:1');
   });
 
   test('link-local ones are known', () => {

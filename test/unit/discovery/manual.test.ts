@@ -1,9 +1,9 @@
-import type { ForeignCluster } from '../../../src/api/foreign-cluster.ts';
 import { expect, test } from '@jest/globals';
+
+import type { ForeignCluster } from '../../../src/api/foreign-cluster.ts';
 import { ManualSource } from '../../../src/discovery/manual.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { describeCandidateSource } from '../../contract/candidate-source.ts';
-import type { CandidateSourceWorld } from '../../contract/candidate-source.ts';
+import { type CandidateSourceWorld, describeCandidateSource } from '../../contract/candidate-source.ts';
 import { FakeCollection } from '../../support/fake-api/fake-collection.ts';
 
 const OWN = 'own'.padEnd(26, 'z');

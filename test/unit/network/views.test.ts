@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import type { PrefixView } from '../../../src/api/tunnel.ts';
 import { formatAddress, nthAddress, parsePrefix } from '../../../src/lib/prefix.ts';
 import { translate, translateBack, ViewTable } from '../../../src/network/views.ts';

@@ -7,7 +7,7 @@ import { isIP } from 'node:net';
 
 import { TributaryError } from '../../../lib/errors.ts';
 import type { ChainConfig, SetConfig, TableConfig } from '../host-config.ts';
-import { elementsOf, type Element, type Elements } from './element.ts';
+import { type Element, type Elements, elementsOf } from './element.ts';
 import { shapeOf, type TableState } from './state.ts';
 import { checkName, checkType, mark, ruleText, type RuleText } from './syntax.ts';
 

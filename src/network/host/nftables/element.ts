@@ -1,7 +1,7 @@
 /** Elements of sets and maps in a form in which equal ones have the same text. */
-import { parseAddress, prefixOf, WIDTHS, type Address } from '../../../lib/prefix.ts';
-import type { ElementConfig, SetConfig } from '../host-config.ts';
 import { TributaryError } from '../../../lib/errors.ts';
+import { type Address, parseAddress, prefixOf, WIDTHS } from '../../../lib/prefix.ts';
+import type { ElementConfig, SetConfig } from '../host-config.ts';
 import { checkKey, checkValue, isVerdict } from './syntax.ts';
 
 export interface Element {

@@ -1,5 +1,5 @@
 /** A table as `nft -j list table` tells it (libnftables-json(5), schema version 1, as of nft 1.0.6). */
-import { elementOf, type Element, type Elements } from './element.ts';
+import { type Element, elementOf, type Elements } from './element.ts';
 import { isName } from './syntax.ts';
 
 export interface TableState {

@@ -40,7 +40,7 @@ export function checkConfig(config: WireGuardConfig): void {
     checkPeer(peer);
     if (keys.has(peer.publicKey)) throw invalid(`two peers have the public key ${peer.publicKey}`);
     keys.add(peer.publicKey);
-    for (const prefix of new Set(peer.allowedIPs.map(canonical))) {
+    for (const prefix of new Set(peer.allowedIPs.map(parsePrefix).map(formatPrefix))) {
       const owner = owners.get(prefix);
       if (owner !== undefined) throw invalid(`${prefix} is allowed for both ${owner} and ${peer.publicKey}`);
       owners.set(prefix, peer.publicKey);
@@ -68,8 +68,6 @@ function isEndpoint(text: string): boolean {
   const [, v4, v6, port] = ENDPOINT.exec(text) ?? [];
   return parseAddress(v4 ?? v6 ?? '') !== undefined && Number(port) <= 65_535;
 }
-
-const canonical = (prefix: string): string => formatPrefix(parsePrefix(prefix));
 
 /** Only differences; `given` and `nowSeconds` decide whether an endpoint that differs was learnt. */
 export function changesTo(
@@ -112,7 +110,7 @@ function peerChange(peer: WireGuardPeerConfig, there: PeerState | undefined, end
   if (there?.presharedKey !== peer.presharedKey) change.secret('preshared-key', peer.presharedKey ?? '');
   if (endpointIsDue && peer.endpoint !== undefined) change.set('endpoint', peer.endpoint);
   if ((there?.keepalive ?? 0) !== peer.keepalive) change.set('persistent-keepalive', `${peer.keepalive}`);
-  const allowed = peer.allowedIPs.map(canonical).toSorted();
+  const allowed = peer.allowedIPs.map(parsePrefix).map(formatPrefix).toSorted();
   // Replaces those of this peer and takes what another had: no prefix is ever with nobody on its way between two.
   if (allowed.join(',') !== (there?.allowedIPs ?? []).toSorted().join(','))
     change.set('allowed-ips', allowed.join(','));

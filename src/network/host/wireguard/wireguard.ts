@@ -6,7 +6,7 @@ import { systemClock } from '../../../lib/clock.ts';
 import { ignoring, TributaryError } from '../../../lib/errors.ts';
 import type { WireGuardConfig, WireGuardPeerState } from '../host-config.ts';
 import { runTool, type ToolResult } from '../tool.ts';
-import { changesTo, checkConfig, checkLink, type Change, type GivenEndpoints } from './changes.ts';
+import { type Change, changesTo, checkConfig, checkLink, type GivenEndpoints } from './changes.ts';
 import { readDump, type WireGuardState } from './dump.ts';
 
 export { generateKey, publicKeyOf, type KeyPair } from './keys.ts';

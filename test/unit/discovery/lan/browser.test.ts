@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Packet } from 'dns-packet';
+
 import { Browser } from '../../../../src/discovery/lan/browser.ts';
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
 import { Quota } from '../../../../src/discovery/lan/quota.ts';

@@ -1,12 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Answer } from 'dns-packet';
-import { decode, encode } from 'dns-packet';
+import { type Answer, decode, encode } from 'dns-packet';
+
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
 import { Quota } from '../../../../src/discovery/lan/quota.ts';
-import type { LanRecord } from '../../../../src/discovery/lan/wire.ts';
-import { readPacket } from '../../../../src/discovery/lan/wire.ts';
-import type { AnnouncedCluster } from '../../../support/network/lan-packets.ts';
-import { announcementRecords } from '../../../support/network/lan-packets.ts';
+import { type LanRecord, readPacket } from '../../../../src/discovery/lan/wire.ts';
+import { type AnnouncedCluster, announcementRecords } from '../../../support/network/lan-packets.ts';
 
 const ID = 'milan'.padEnd(26, 'a');
 const ROME = 'rome'.padEnd(26, 'b');

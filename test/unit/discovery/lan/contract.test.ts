@@ -1,9 +1,9 @@
 import { describe } from '@jest/globals';
 import { encode } from 'dns-packet';
+
 import { LanSource } from '../../../../src/discovery/lan/lan-source.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import type { CandidateSourceWorld } from '../../../contract/candidate-source.ts';
-import { describeCandidateSource } from '../../../contract/candidate-source.ts';
+import { type CandidateSourceWorld, describeCandidateSource } from '../../../contract/candidate-source.ts';
 import { fastClock } from '../../../support/fast-clock.ts';
 import { LanWire, onlyInterface } from './support/lan-wire.ts';
 

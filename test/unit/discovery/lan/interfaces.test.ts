@@ -1,5 +1,6 @@
-import { describe, expect, test } from '@jest/globals';
 import type { NetworkInterfaceInfo } from 'node:os';
+import { describe, expect, test } from '@jest/globals';
+
 import { interfaceKey, lanInterfaces, onLinkTest } from '../../../../src/discovery/lan/interfaces.ts';
 
 const info = (cidr: string, internal = false): NetworkInterfaceInfo => {

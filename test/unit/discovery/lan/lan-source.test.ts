@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
 import { announcementPacket } from '../../../support/network/lan-packets.ts';
-import { onlyInterface } from './support/lan-wire.ts';
 import { HOST, INSTANCE, LanRig, MILAN, named, OTHER, SERVICE } from './support/lan-rig.ts';
+import { onlyInterface } from './support/lan-wire.ts';
 
 const ROME = 'rome'.padEnd(26, 'b');
 

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import { Quota } from '../../../../src/discovery/lan/quota.ts';
 
 function makeQuota(limit: number): {

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Answer, Packet, Question } from 'dns-packet';
-import { onlyInterface } from './support/lan-wire.ts';
+
 import { HOST, INSTANCE, LanRig, named, SERVICE, srvOf } from './support/lan-rig.ts';
+import { onlyInterface } from './support/lan-wire.ts';
 
 /** The library knows the type, its types do not. */
 const ANY = 'ANY' as Question['type'];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { decode, encode } from 'dns-packet';
+
 import { ServiceCache } from '../../../../src/discovery/lan/cache.ts';
 import { Quota } from '../../../../src/discovery/lan/quota.ts';
 import { queryPackets, readPacket } from '../../../../src/discovery/lan/wire.ts';

@@ -1,15 +1,14 @@
 import { createSocket } from 'node:dgram';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { TRUNCATED_RESPONSE, encode } from 'dns-packet';
-import type { Answer } from 'dns-packet';
+import { type Answer, encode, TRUNCATED_RESPONSE } from 'dns-packet';
+
+import { parseServers, serverText } from '../../../../src/discovery/wan/exchange.ts';
 import { decodeReply } from '../../../../src/discovery/wan/message.ts';
 import { Resolver } from '../../../../src/discovery/wan/resolver.ts';
-import { parseServers, serverText } from '../../../../src/discovery/wan/servers.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { errorMessage } from '../../../../src/lib/errors.ts';
-import type { Asked } from './support/dns-server.ts';
-import { DnsServer } from './support/dns-server.ts';
 import { fc } from '../../../support/property.ts';
+import { type Asked, DnsServer } from './support/dns-server.ts';
 
 const NAME = 'milan.example.org';
 const unavailable = { name: 'TributaryError', code: 'Unavailable' };

@@ -1,21 +1,19 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { encode } from 'dns-packet';
-import type { SearchDomain } from '../../../../src/api/search-domain.ts';
-import { searchDomains } from '../../../../src/api/search-domain.ts';
+
+import { type SearchDomain, searchDomains } from '../../../../src/api/search-domain.ts';
+import type { Candidate } from '../../../../src/discovery/candidates.ts';
 import { BrowsedDomain, type Pace } from '../../../../src/discovery/wan/domain.ts';
 import type { DomainLook } from '../../../../src/discovery/wan/look.ts';
-import type { Candidate } from '../../../../src/discovery/source.ts';
-import type { KubeClient } from '../../../../src/kube/client.ts';
-import type { Asked } from './support/dns-server.ts';
 import { WanSource } from '../../../../src/discovery/wan/wan-source.ts';
+import type { KubeClient } from '../../../../src/kube/client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { describeCandidateSource } from '../../../contract/candidate-source.ts';
-import type { CandidateSourceWorld } from '../../../contract/candidate-source.ts';
-import { DnsServer, announced } from './support/dns-server.ts';
+import { type CandidateSourceWorld, describeCandidateSource } from '../../../contract/candidate-source.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
+import { announced, type Asked, DnsServer } from './support/dns-server.ts';
 
 const OWN = 'own'.padEnd(26, 'z');
 const DOMAIN = 'clusters.example.org';

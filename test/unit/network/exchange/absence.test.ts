@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
 import { GATEWAY_LEASE } from '../../../../src/api/own-network.ts';
-import { leases } from '../../../../src/api/resources.ts';
-import { tunnels } from '../../../../src/api/tunnel.ts';
-import type { Tunnel } from '../../../../src/api/tunnel.ts';
+import { leases, type ResourceType } from '../../../../src/api/resources.ts';
+import { type Tunnel, tunnels } from '../../../../src/api/tunnel.ts';
 import type { Condition, KubeObject } from '../../../../src/api/wire.ts';
-import type { ResourceType } from '../../../../src/api/resources.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../src/kube/informer.ts';

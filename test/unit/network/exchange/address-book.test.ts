@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import type { PeerView } from '../../../../src/api/tunnel.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { AddressBook } from '../../../../src/network/exchange/address-book.ts';

@@ -1,12 +1,13 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+
 import { ANNOTATION_ROTATE } from '../../../../src/api/names.ts';
 import { nodes, secrets } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
+import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
 import type { ExchangeOptions } from '../../../../src/network/exchange/exchange.ts';
 import { presharedKey } from '../../../../src/network/exchange/preshared.ts';
-import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
 import type { AnyObject } from '../../../support/fake-api/storage.ts';
-import { World, joined, keyOf, link, peered, unpeered, clock } from './support/world.ts';
+import { clock, joined, keyOf, link, peered, unpeered, World } from './support/world.ts';
 
 /** Two and three whole exchanges, joined back to back, against API servers in memory. */
 

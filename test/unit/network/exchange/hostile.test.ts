@@ -1,6 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+
 import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
-import { World, joined, keyOf, peered, clock } from './support/world.ts';
+import { clock, joined, keyOf, peered, World } from './support/world.ts';
 
 /** What a peer may say that is meant to hurt, or is simply wrong. */
 

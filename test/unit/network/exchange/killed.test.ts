@@ -1,6 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+
 import { mortal } from '../../../support/mortal.ts';
-import { World, areJoined, peered, unpeered, clock } from './support/world.ts';
+import { areJoined, clock, peered, unpeered, World } from './support/world.ts';
 
 /** Killed after each write that there is, and started again: always the same end, and no address is ever changed. */
 

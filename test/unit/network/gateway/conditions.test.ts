@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import type { Tunnel } from '../../../../src/api/tunnel.ts';
 import { tunnelConditions, type TunnelObservation } from '../../../../src/network/gateway/conditions.ts';
 import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { configMaps, namespaces, pods } from '../../../../src/api/resources.ts';
-import type { ResourceType } from '../../../../src/api/resources.ts';
+
 import { NETWORK_CONFIG_MAP, ownNetworkData, readGatewayFacts } from '../../../../src/api/own-network.ts';
-import { tunnels } from '../../../../src/api/tunnel.ts';
-import type { Tunnel } from '../../../../src/api/tunnel.ts';
+import { configMaps, namespaces, pods, type ResourceType } from '../../../../src/api/resources.ts';
+import { type Tunnel, tunnels } from '../../../../src/api/tunnel.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
@@ -13,7 +12,7 @@ import { silentLogger } from '../../../../src/lib/log.ts';
 import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/gateway.ts';
 import type { TunnelSample } from '../../../../src/network/gateway/ports.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
-import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/prober.ts';
+import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/peer-probe.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { RecordingHost } from '../../../support/network/recording-host.ts';

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+
 import { ANNOTATION_ROTATE } from '../../../../src/api/names.ts';
 import { readGatewayFacts } from '../../../../src/api/own-network.ts';
-import { configMaps, secrets } from '../../../../src/api/resources.ts';
+import { configMaps, type ResourceType, secrets } from '../../../../src/api/resources.ts';
 import type { ConfigMap, KubeObject, Secret } from '../../../../src/api/wire.ts';
-import type { ResourceType } from '../../../../src/api/resources.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { ignoring } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { KeyKeeper } from '../../../../src/network/gateway/key.ts';
+import { TunnelKey } from '../../../../src/network/gateway/key.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -44,13 +44,13 @@ async function read<T extends KubeObject>(type: ResourceType<T>, name: string): 
 class Run {
   secret: Secret | undefined;
   published: ConfigMap | undefined;
-  keeper: KeyKeeper | undefined;
+  keeper: TunnelKey | undefined;
   routes: string[] | undefined = [];
 
   async step(endpoints: readonly string[] | 'unknown' = ENDPOINTS): Promise<boolean> {
     this.secret = await read(secrets, 'tributary-wireguard');
     this.published = await read(configMaps, 'tributary-gateway');
-    this.keeper = new KeyKeeper({
+    this.keeper = new TunnelKey({
       client,
       log: silentLogger,
       namespace: NAMESPACE,

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import { collisions, LocalRoutes, localRoutes } from '../../../../src/network/gateway/local-routes.ts';
 import { RecordingHost } from '../../../support/network/recording-host.ts';
 import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';

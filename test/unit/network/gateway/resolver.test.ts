@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { parsePrefix } from '../../../../src/lib/prefix.ts';
 import { EndpointResolver } from '../../../../src/network/gateway/resolver.ts';

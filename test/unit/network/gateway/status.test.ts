@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { TunnelConnection } from '../../../../src/api/tunnel.ts';
+
 import type { WantedCondition } from '../../../../src/api/conditions.ts';
+import type { TunnelConnection } from '../../../../src/api/tunnel.ts';
 import { connectionOf, statusPatch, type StatusPatch } from '../../../../src/network/gateway/status.ts';
 import { tunnelOf } from '../../../support/network/tunnels.ts';
 

@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-
 import { describe, expect, it } from '@jest/globals';
 
 import { runTool } from '../../../../src/network/host/tool.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
+
 import type { PeerView } from '../../../../src/api/tunnel.ts';
 import { contains, overlaps, parsePrefix } from '../../../../src/lib/prefix.ts';
-import { Ipam } from '../../../../src/network/ipam/ipam.ts';
-import type { Assignment, WantedPrefix } from '../../../../src/network/ipam/ipam.ts';
-import { SPECIAL_RANGES } from '../../../../src/network/ipam/special.ts';
+import { type Assignment, Ipam, type WantedPrefix } from '../../../../src/network/ipam/ipam.ts';
+import { SPECIAL_RANGES } from '../../../../src/network/ipam/special-ranges.ts';
 import { fc } from '../../../support/property.ts';
 
 const RESERVED = ['10.244.0.0/16', '10.96.0.0/12', '10.70.0.0/20', '192.168.5.0/24', 'fd00:10::/48'];

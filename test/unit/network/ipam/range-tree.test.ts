@@ -1,6 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { contains, formatPrefix, overlaps, parsePrefix, prefixOf } from '../../../../src/lib/prefix.ts';
-import type { Prefix } from '../../../../src/lib/prefix.ts';
+
+import {
+  contains,
+  formatPrefix,
+  overlaps,
+  parsePrefix,
+  type Prefix,
+  prefixOf,
+} from '../../../../src/lib/prefix.ts';
 import { RangeTree } from '../../../../src/network/ipam/range-tree.ts';
 import { fc } from '../../../support/property.ts';
 

@@ -1,15 +1,14 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { configMaps, leases } from '../../../../src/api/resources.ts';
-import type { ResourceType } from '../../../../src/api/resources.ts';
+
 import { NETWORK_CONFIG_MAP, ownNetworkData } from '../../../../src/api/own-network.ts';
+import { configMaps, leases, type ResourceType } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
 import type { KubeObject, Lease } from '../../../../src/api/wire.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
 import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { FENCE_MS, fenceIn, gatewayNodeOf } from '../../../../src/network/node/facts.ts';
-import { NodeNetwork } from '../../../../src/network/node/node.ts';
+import { FENCE_MS, fenceIn, gatewayNodeOf, NodeNetwork } from '../../../../src/network/node/node.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { RecordingHost } from '../../../support/network/recording-host.ts';

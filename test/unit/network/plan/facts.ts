@@ -1,8 +1,9 @@
 import type { OwnNetwork } from '../../../../src/api/own-network.ts';
 import type { PeerView, PrefixView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import type { TableConfig } from '../../../../src/network/host/host-config.ts';
-import type { GatewayPeer, GatewayPlanFacts } from '../../../../src/network/plan/gateway.ts';
+import type { GatewayPlanFacts } from '../../../../src/network/plan/gateway.ts';
 import type { NodePlanFacts } from '../../../../src/network/plan/node.ts';
+import type { GatewayPeer } from '../../../../src/network/plan/peer.ts';
 
 export const ROME: string = 'rome'.padEnd(26, 'a');
 export const BERN: string = 'bern'.padEnd(26, 'a');
@@ -61,8 +62,8 @@ export function tunnel(options: PeerOptions = {}): Tunnel {
 
 export const peer = (options: PeerOptions = {}, more: Partial<GatewayPeer> = {}): GatewayPeer => ({
   tunnel: tunnel(options),
-  guests: [],
-  tenants: [],
+  abroad: [],
+  hosted: [],
   ...more,
 });
 

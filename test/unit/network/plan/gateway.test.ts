@@ -55,17 +55,17 @@ describe('the gateway’s plan', () => {
     const views: PeerView[] = [{ use: 'Pods', prefix: 'fd00:244::/48', as: 'fd00:900::/48' }];
     const seenAs = [{ prefix: 'fd00:244::/48', as: 'fd00:700::/48' }];
     const { nftables, routes } = gatewayPlan(
-      gatewayFacts([peer({ views, seenAs }, { guests: ['fd00:900::9'], tenants: ['fd00:244::5'] })]),
+      gatewayFacts([peer({ views, seenAs }, { abroad: ['fd00:900::9'], hosted: ['fd00:244::5'] })]),
     );
     expect(rulesOf(nftables, `dnat_${ROME}`)).toEqual([
       'ip6 daddr fd00:700::/48 dnat ip6 prefix to fd00:244::/48',
     ]);
     expect(elementsOf(nftables, 'from6')).toEqual([`fd00:900::/48 jump from_${ROME}`]);
     expect(rulesOf(nftables, `mss_${ROME}`)).toEqual(['meta nfproto ipv6 tcp option maxseg size set 1360']);
-    expect(elementsOf(nftables, `guests6_${ROME}`)).toEqual(['fd00:900::9']);
-    expect(elementsOf(nftables, `guests4_${ROME}`)).toBeUndefined();
+    expect(elementsOf(nftables, `abroad6_${ROME}`)).toEqual(['fd00:900::9']);
+    expect(elementsOf(nftables, `abroad4_${ROME}`)).toBeUndefined();
     expect(elementsOf(nftables, 'hosted6')).toEqual(['fd00:244::5']);
-    expect(rulesOf(nftables, `home_${ROME}`)?.[0]).toMatch(/^ip6 saddr != @tenants6_/);
+    expect(rulesOf(nftables, `home_${ROME}`)?.[0]).toMatch(/^ip6 saddr != @hosted6_/);
     expect(routes).toContainEqual({ destination: 'fd00:900::/48', metric: 50, to: { link: 'wg' } });
   });
 
@@ -78,12 +78,12 @@ describe('the gateway’s plan', () => {
 
   test.each([
     ['None', []],
-    ['AllPods', [`ip daddr @tenants4_${ROME} accept`, 'ip daddr @pods4 ip daddr != @hosted4 accept']],
+    ['AllPods', [`ip daddr @hosted4_${ROME} accept`, 'ip daddr @pods4 ip daddr != @hosted4 accept']],
     [
       'OffloadedPods',
       [
-        `ip daddr @tenants4_${ROME} accept`,
-        `ip saddr @guests4_${ROME} ip daddr @pods4 ip daddr != @hosted4 accept`,
+        `ip daddr @hosted4_${ROME} accept`,
+        `ip saddr @abroad4_${ROME} ip daddr @pods4 ip daddr != @hosted4 accept`,
       ],
     ],
   ] as const)('with access %s accepts %j, as long as they are not too many', (access, rules) => {
@@ -98,8 +98,8 @@ describe('the gateway’s plan', () => {
   test('pods of a peer that run here open connections to that peer only', () => {
     const nftables = table(
       [
-        peer({}, { tenants: ['10.244.0.5'] }),
-        peer({ id: BERN, key: KEYS[1] ?? '', views: BERN_VIEWS }, { tenants: ['10.244.1.6'] }),
+        peer({}, { hosted: ['10.244.0.5'] }),
+        peer({ id: BERN, key: KEYS[1] ?? '', views: BERN_VIEWS }, { hosted: ['10.244.1.6'] }),
       ],
       // The third is of a peer without a tunnel.
       { hosted: ['10.244.0.5', '10.244.1.6', '10.244.0.7'] },
@@ -117,7 +117,7 @@ describe('the gateway’s plan', () => {
     ]);
     expect(elementsOf(nftables, 'home4')).toContain(`100.66.0.0/16 jump home_${BERN}`);
     expect(rulesOf(nftables, `home_${ROME}`)).toEqual([
-      `ip saddr != @tenants4_${ROME} counter drop comment "refused_tenant"`,
+      `ip saddr != @hosted4_${ROME} counter drop comment "refused_tenant"`,
       ...BOUNDS,
     ]);
   });
@@ -126,10 +126,10 @@ describe('the gateway’s plan', () => {
     const seenAs = [{ prefix: '100.66.0.0/16', as: '10.99.0.0/16' }];
     const peers = (...transit: ('OffloadedPods' | 'None')[]): TableConfig =>
       table([
-        peer({ seenAs, spec: { transit: transit[0] ?? 'None' } }, { guests: ['100.64.0.7'] }),
+        peer({ seenAs, spec: { transit: transit[0] ?? 'None' } }, { abroad: ['100.64.0.7'] }),
         peer(
           { id: BERN, key: KEYS[1] ?? '', views: BERN_VIEWS, spec: { transit: transit[1] ?? 'None' } },
-          { guests: ['100.66.0.8'] },
+          { abroad: ['100.66.0.8'] },
         ),
       ]);
     const open = peers('OffloadedPods', 'OffloadedPods');

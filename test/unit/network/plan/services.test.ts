@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+
 import type { AddressPort, TunnelSpec } from '../../../../src/api/tunnel.ts';
-import { decideSpec } from '../../../../src/network/exchange/decide.ts';
-import type { NetworkPeer } from '../../../../src/network/exchange/peers.ts';
+import { decideSpec, type NetworkPeer } from '../../../../src/network/exchange/tunnel-spec.ts';
 import type { TableConfig } from '../../../../src/network/host/host-config.ts';
 import { gatewayPlan } from '../../../../src/network/plan/gateway.ts';
 import { elementsOf, gatewayFacts, peer, ROME, rulesOf } from './facts.ts';

@@ -1,14 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
-import { PROBE_HEADER, decodeProbe, encodeProbe } from '../../../../src/network/probe/message.ts';
+
+import { decodeProbe, encodeProbe, PROBE_HEADER } from '../../../../src/network/probe/message.ts';
 import {
-  SMALLEST_MTU,
   innerMtu,
   narrowed,
   nextSizes,
   payloadOf,
   type SearchState,
+  SMALLEST_MTU,
 } from '../../../../src/network/probe/path-mtu.ts';
-import { Samples } from '../../../../src/network/probe/samples.ts';
+import { Samples } from '../../../../src/network/probe/peer-probe.ts';
 import { fc } from '../../../support/property.ts';
 
 describe('messages', () => {

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Prober, type ProbeResult, type ProbeTarget } from '../../../../src/network/probe/prober.ts';
+
+import { silentLogger } from '../../../../src/lib/log.ts';
+import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/peer-probe.ts';
+import { Prober } from '../../../../src/network/probe/prober.ts';
 import { Responder } from '../../../../src/network/probe/responder.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { ProbeNetwork } from './support/probe-network.ts';
-import { silentLogger } from '../../../../src/lib/log.ts';
 
 const HERE = '10.70.0.1';
 const THERE = '100.64.0.1';

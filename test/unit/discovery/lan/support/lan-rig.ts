@@ -1,9 +1,9 @@
-import type { Answer, Packet, Question } from 'dns-packet';
-import { encode } from 'dns-packet';
-import type { PacketSource } from '../../../../../src/discovery/lan/guard.ts';
+import { type Answer, encode, type Packet, type Question } from 'dns-packet';
+
+import type { Announcement } from '../../../../../src/discovery/candidates.ts';
 import type { LanInterface } from '../../../../../src/discovery/lan/interfaces.ts';
 import { LanSource, type LanSourceOptions } from '../../../../../src/discovery/lan/lan-source.ts';
-import type { Announcement } from '../../../../../src/discovery/source.ts';
+import type { PacketSource } from '../../../../../src/discovery/lan/link.ts';
 import { createLogger } from '../../../../../src/lib/log.ts';
 import { FakeClock } from '../../../../support/fake-clock.ts';
 import { LanWire, onlyInterface } from './lan-wire.ts';

@@ -1,9 +1,12 @@
-import type { DecodedPacket } from 'dns-packet';
-import { decode, encode } from 'dns-packet';
-import type { PacketSource } from '../../../../../src/discovery/lan/guard.ts';
-import { MDNS_PORT } from '../../../../../src/discovery/lan/guard.ts';
+import { decode, type DecodedPacket, encode } from 'dns-packet';
+
 import type { LanInterface } from '../../../../../src/discovery/lan/interfaces.ts';
-import type { LinkEvents, OpenLink } from '../../../../../src/discovery/lan/port.ts';
+import {
+  type LinkEvents,
+  MDNS_PORT,
+  type OpenLink,
+  type PacketSource,
+} from '../../../../../src/discovery/lan/link.ts';
 import { readPacket } from '../../../../../src/discovery/lan/wire.ts';
 
 interface Member {

@@ -1,9 +1,14 @@
-import { createSocket } from 'node:dgram';
-import type { RemoteInfo, Socket } from 'node:dgram';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
-import { AUTHORITATIVE_ANSWER, TRUNCATED_RESPONSE, decode, encode } from 'dns-packet';
-import type { Answer, DecodedPacket, Packet } from 'dns-packet';
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import {
+  type Answer,
+  AUTHORITATIVE_ANSWER,
+  decode,
+  type DecodedPacket,
+  encode,
+  type Packet,
+  TRUNCATED_RESPONSE,
+} from 'dns-packet';
 
 /** A question that has arrived, with the means to answer it in any way. */
 export interface Asked {

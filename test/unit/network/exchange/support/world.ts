@@ -1,21 +1,26 @@
 /** Clusters as far as the exchange goes: an API server each, their nodes, a pretended gateway, and links between them. */
-import { foreignClusters } from '../../../../../src/api/foreign-cluster.ts';
-import type { ForeignClusterNetwork, PeeringPhase } from '../../../../../src/api/foreign-cluster.ts';
-import { GATEWAY_CONFIG_MAP, gatewayFactsData, readOwnNetwork } from '../../../../../src/api/own-network.ts';
-import type { OwnNetwork } from '../../../../../src/api/own-network.ts';
+import {
+  type ForeignClusterNetwork,
+  foreignClusters,
+  type PeeringPhase,
+} from '../../../../../src/api/foreign-cluster.ts';
+import {
+  GATEWAY_CONFIG_MAP,
+  gatewayFactsData,
+  type OwnNetwork,
+  readOwnNetwork,
+} from '../../../../../src/api/own-network.ts';
 import { configMaps, nodes, serviceCidrs } from '../../../../../src/api/resources.ts';
-import { tunnels } from '../../../../../src/api/tunnel.ts';
-import type { Tunnel } from '../../../../../src/api/tunnel.ts';
+import { type Tunnel, tunnels } from '../../../../../src/api/tunnel.ts';
 import { Caches } from '../../../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
 import type { NetworkDocument } from '../../../../../src/network/exchange/document.ts';
-import { Exchange } from '../../../../../src/network/exchange/exchange.ts';
-import type { ExchangeOptions } from '../../../../../src/network/exchange/exchange.ts';
+import { Exchange, type ExchangeOptions } from '../../../../../src/network/exchange/exchange.ts';
 import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
-import { FakeClock } from '../../../../support/fake-clock.ts';
 import type { AnyObject } from '../../../../support/fake-api/storage.ts';
+import { FakeClock } from '../../../../support/fake-clock.ts';
 
 /** Of all clusters of a test file. */
 export const clock: FakeClock = new FakeClock();

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-
 import { describe, expect, it } from '@jest/globals';
 
 import type { WireGuardConfig, WireGuardPeerConfig } from '../../../../../src/network/host/host-config.ts';
-import { changesTo, checkConfig, type Change } from '../../../../../src/network/host/wireguard/changes.ts';
+import { type Change, changesTo, checkConfig } from '../../../../../src/network/host/wireguard/changes.ts';
 import {
-  readDump,
   type PeerState,
+  readDump,
   type WireGuardState,
 } from '../../../../../src/network/host/wireguard/dump.ts';
 import { generateKey, isKey, publicKeyOf } from '../../../../../src/network/host/wireguard/keys.ts';

@@ -1,0 +1,79 @@
+import type { PeeringWish } from '../api/foreign-cluster.ts';
+import type { DiscoverySource } from '../api/peer-selector.ts';
+import type { Clock } from '../lib/clock.ts';
+import { deepEqual } from '../lib/equality.ts';
+import type { Component } from '../lib/lifecycle.ts';
+import { Listeners } from '../lib/listeners.ts';
+
+/**
+ * What an announcement says of a cluster, whichever way it came. It is a hint and nothing more: the ID is proved by
+ * TLS when the endpoint is dialled.
+ */
+export interface Candidate {
+  clusterID: string;
+  clusterName?: string;
+  /** `host:port`, `[v6]:port`; the most promising first. */
+  endpoints: readonly string[];
+  /** Protocol versions of the peering link. */
+  protocols: readonly number[];
+  /** Milliseconds on the monotonic clock at which it counts no more. */
+  expiresAt: number;
+  /** WAN: the domain that listed it. */
+  searchDomain?: string;
+  /** WAN: what that SearchDomain wants of clusters that are new. */
+  outgoing?: PeeringWish;
+}
+
+/** One way of finding clusters. Announcing ourselves is part of it where the way has that (LAN). */
+export interface CandidateSource extends Component {
+  readonly source: DiscoverySource;
+  /** What is seen now: expired and withdrawn ones are not in it, nor is the cluster we are. */
+  candidates(): Iterable<Candidate>;
+  /** Calls back with the ID of each candidate that came, changed or went. */
+  onChange(listener: (clusterID: string) => void): () => void;
+}
+
+/** What we say of ourselves; nothing that is secret, and no more than is needed to dial. */
+export interface Announcement {
+  clusterID: string;
+  clusterName: string;
+  /** Port of the peering endpoint. */
+  port: number;
+  protocols: readonly number[];
+}
+
+/** DNS-SD service type (RFC 6763, section 7). */
+export const SERVICE_TYPE = '_tributary._tcp';
+
+/** Candidates by ClusterID, and who is told when one comes, changes or goes. */
+export class CandidateSet {
+  readonly #clock: Clock;
+  readonly #listeners = new Listeners<[clusterID: string]>();
+  #candidates: ReadonlyMap<string, Candidate> = new Map();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Those that have not expired. */
+  values(): Candidate[] {
+    const now = this.#clock.monotonic();
+    return [...this.#candidates.values()].filter(({ expiresAt }) => expiresAt > now);
+  }
+
+  /** These and no others. A candidate that merely lives longer than it would have is no news. */
+  replace(candidates: ReadonlyMap<string, Candidate>): void {
+    const before = this.#candidates;
+    this.#candidates = new Map(candidates);
+    for (const clusterID of before.keys()) if (!candidates.has(clusterID)) this.#listeners.tell(clusterID);
+    for (const [clusterID, candidate] of candidates) {
+      const { expiresAt: _, ...known } = before.get(clusterID) ?? { expiresAt: 0 };
+      const { expiresAt: __, ...said } = candidate;
+      if (!deepEqual(known, said)) this.#listeners.tell(clusterID);
+    }
+  }
+
+  onChange(listener: (clusterID: string) => void): () => void {
+    return this.#listeners.add(listener);
+  }
+}

@@ -1,0 +1,31 @@
+import type { Packet } from 'dns-packet';
+
+import type { LanInterface } from './interfaces.ts';
+import type { LanQuery, LanResponse } from './wire.ts';
+
+/** One interface and one address family: a multicast group that is joined there. */
+export interface LanLink {
+  readonly family: 4 | 6;
+  /** To the group, or to one host of the link. What cannot be sent is lost, as datagrams are. */
+  send(packet: Packet, to?: PacketSource): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LinkEvents {
+  packet(message: LanQuery | LanResponse, from: PacketSource): void;
+  refused(why: Refusal | 'Malformed', from: PacketSource): void;
+  /** Sending or joining failed; the link goes on. */
+  trouble(error: Error): void;
+}
+
+/** Opens the sockets; tests put a wire in memory here. */
+export type OpenLink = (iface: LanInterface, family: 4 | 6, events: LinkEvents) => Promise<LanLink>;
+
+export type Refusal = 'OffLink' | 'TooLarge' | 'TooShort' | 'TooManyRecords' | 'TooFast' | 'WrongPort';
+
+export interface PacketSource {
+  address: string;
+  port: number;
+}
+
+export const MDNS_PORT = 5353;

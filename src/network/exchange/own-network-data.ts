@@ -1,0 +1,128 @@
+import { TUNNEL_LIMITS } from '../../api/limits.ts';
+import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
+import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
+import type { Node } from '../../api/wire.ts';
+import { contains, formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
+import { assignNodeAddresses, gatewayAddressOf, mergePodCidrs, reservedRanges } from '../ipam/own-ranges.ts';
+
+export interface OwnOptions {
+  /** CIDRs of all pods, where people say so; else those of the nodes. */
+  podCidrs: readonly string[];
+  externalCidr: string;
+  viewPools: readonly string[];
+  /** What no peer may be seen as besides. */
+  reservedCidrs: readonly string[];
+}
+
+/**
+ * Of the VXLAN between the nodes, both our own: not the 8472 and 4789 of the usual CNIs, whose ports cannot be shared.
+ */
+export const VXLAN = { vni: 7_443, port: 4_799 } as const;
+
+/** What we need to know of a node; nothing of a virtual one, whose pods are behind a tunnel. */
+export interface RealNode {
+  name: string;
+  address: string;
+  pods: string[];
+}
+
+export function realNode({ metadata, spec, status }: Node): RealNode | undefined {
+  if (metadata.labels?.[LABEL_NODE_TYPE] === NODE_TYPE_VIRTUAL) return undefined;
+  const address = status?.addresses?.find(
+    (each) => each.type === 'InternalIP' && parseAddress(each.address) !== undefined,
+  )?.address;
+  if (address === undefined) return undefined;
+  const cidrs = spec?.podCIDRs ?? (spec?.podCIDR === undefined ? [] : [spec.podCIDR]);
+  const pods = cidrs.flatMap((text) => {
+    const prefix = tryPrefix(text);
+    return prefix === undefined ? [] : [formatPrefix(prefix)];
+  });
+  return { name: metadata.name, address, pods };
+}
+
+/** What was published before, as far as it has a sense: people can write there, too. */
+export function soundOwn(own: OwnNetwork | undefined): OwnNetwork | undefined {
+  const { nodes, pods } = (own ?? {}) as Partial<OwnNetwork>;
+  if (own === undefined || !Array.isArray(nodes) || !Array.isArray(pods)) return undefined;
+  return { ...own, pods: pods.filter((text) => tryPrefix(text) !== undefined) };
+}
+
+/** As many as a gateway tells, see gateway/local-routes.ts; people can write there, too. */
+const MOST_ROUTES = 256;
+
+export function soundRoutes(routes: unknown): string[] {
+  const list: unknown[] = Array.isArray(routes) ? routes.slice(0, MOST_ROUTES) : [];
+  return list.flatMap((text) => {
+    const prefix = typeof text === 'string' ? tryPrefix(text) : undefined;
+    return prefix === undefined || prefix.length === 0 ? [] : [formatPrefix(prefix)];
+  });
+}
+
+/** Nodes in the order of their names; one for which the external range has no address left is missing. */
+export function composeOwn(
+  nodes: readonly RealNode[],
+  { podCidrs, externalCidr, viewPools }: OwnOptions,
+  before: OwnNetwork | undefined,
+): OwnNetwork {
+  const earlier = new Map(before?.nodes.map(({ name, external }) => [name, external]));
+  const names = nodes.map(({ name }) => name);
+  const addresses = assignNodeAddresses(externalCidr, names, earlier);
+  const pods = nodes.flatMap((node) => node.pods);
+  return {
+    pods: podCidrs.length > 0 ? widest(podCidrs) : mergePodCidrs(pods, before?.pods ?? []),
+    external: formatPrefix(parsePrefix(externalCidr)),
+    gatewayAddress: gatewayAddressOf(externalCidr),
+    pools: [...viewPools],
+    nodes: nodes
+      .flatMap(({ name, address, pods: own }): NetworkNode[] => {
+        const external = addresses.get(name);
+        return external === undefined ? [] : [{ name, address, external, pods: own }];
+      })
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    vxlan: { ...VXLAN },
+  };
+}
+
+/** Without those that lie within others: neither the kernel's sets nor peers take overlaps. The rest as people write it. */
+function widest(cidrs: readonly string[]): string[] {
+  const all = [...new Set(cidrs.map(parsePrefix).map(formatPrefix))].map(parsePrefix);
+  return all.filter((one) => !all.some((other) => other !== one && contains(other, one))).map(formatPrefix);
+}
+
+/** What of our own network peers will not reach; one line each. */
+export function shortcomings({ pods, nodes, external }: OwnNetwork, real: readonly RealNode[]): string[] {
+  const told = TUNNEL_LIMITS.pods;
+  const named = new Set(nodes.map(({ name }) => name));
+  const left = real.filter(({ name }) => !named.has(name));
+  return [
+    ...(pods.length > told
+      ? [`of ${pods.length} CIDRs of pods peers are told ${told}: name fewer and wider ones by --pod-cidr`]
+      : []),
+    ...(left.length > 0
+      ? [
+          `the external range ${external} has no address left for ${left.length} nodes (${left[0]?.name}, ...): their pods reach no peer; name a wider one by --external-cidr`,
+        ]
+      : []),
+  ];
+}
+
+/** Why the external range cannot be ours; undefined where it can. */
+export function externalConflict(own: OwnNetwork, services: readonly string[]): string | undefined {
+  const external = parsePrefix(own.external);
+  const other = [...own.pods, ...services].find((text) => overlaps(parsePrefix(text), external));
+  if (other === undefined) return undefined;
+  return `the external range ${own.external} overlaps ${other}, where pods or Services are: name another by --external-cidr`;
+}
+
+export const reservedOf = (
+  own: OwnNetwork,
+  services: readonly string[],
+  { reservedCidrs }: OwnOptions,
+): string[] =>
+  reservedRanges({
+    pods: own.pods,
+    services,
+    external: own.external,
+    nodeAddresses: own.nodes.map(({ address }) => address),
+    extra: reservedCidrs,
+  });

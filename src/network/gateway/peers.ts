@@ -1,0 +1,148 @@
+/** What the gateway's plan is made of, from the caches. Pure. */
+import { LABEL_PEER } from '../../api/names.ts';
+import type { OwnNetwork } from '../../api/own-network.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
+import type { Namespace, Pod, Secret } from '../../api/wire.ts';
+import { contains, nthAddress, parseAddress, type Prefix, prefixesOf, tryPrefix } from '../../lib/prefix.ts';
+import { isKey } from '../host/wireguard/keys.ts';
+import type { GatewayPeer } from '../plan/peer.ts';
+import type { ProbeResult, ProbeTarget } from '../probe/peer-probe.ts';
+
+/** Addresses of pods, in order, by the ClusterID of a peer. */
+export type AddressesByPeer = ReadonlyMap<string, readonly string[]>;
+
+/** Whether its addresses are in use: it has some of its own, and has not ended. */
+export const isOnNetwork = ({ spec, status }: Pick<Pod, 'spec' | 'status'>): boolean =>
+  spec?.hostNetwork !== true && (status?.phase === 'Running' || status?.phase === 'Pending');
+
+export const addressesOf = ({ status }: Pick<Pod, 'status'>): string[] =>
+  (status?.podIPs ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
+
+/**
+ * Pods of peers that run here. The label on the pod is its maker's claim; which peer the namespace belongs to is said by
+ * the label that lending has put on it.
+ */
+export function hostedByPeer(
+  pods: Iterable<Pod>,
+  namespaceOf: (name: string) => Namespace | undefined,
+): AddressesByPeer {
+  const byPeer = new Map<string, string[]>();
+  for (const pod of pods) {
+    const peer = namespaceOf(pod.metadata.namespace ?? '')?.metadata.labels?.[LABEL_PEER];
+    if (peer === undefined || !isOnNetwork(pod)) continue;
+    const addresses = byPeer.get(peer) ?? [];
+    addresses.push(...addressesOf(pod));
+    byPeer.set(peer, addresses);
+  }
+  return byPeer;
+}
+
+export interface PeersInput {
+  tunnels: readonly Tunnel[];
+  network: OwnNetwork;
+  /** Our own, base64. */
+  publicKey: string;
+  preshared: Secret | undefined;
+  abroad: AddressesByPeer;
+  hosted: AddressesByPeer;
+  endpointOf: (clusterID: string) => string | undefined;
+  probes: ReadonlyMap<string, ProbeResult>;
+  /** Largest packet on WireGuard. */
+  mtu: number;
+}
+
+/** In the order of their names, so that the plan does not depend on that of events. */
+export function gatewayPeers(input: PeersInput): GatewayPeer[] {
+  const refused = refusedPeers(input.tunnels, input.publicKey);
+  return input.tunnels
+    .filter(({ metadata }) => !refused.has(metadata.name))
+    .map((tunnel) => peerOf(tunnel, input));
+}
+
+function peerOf(tunnel: Tunnel, input: PeersInput): GatewayPeer {
+  const id = tunnel.metadata.name;
+  const presharedKey = presharedKeyOf(input.preshared, id);
+  const endpoint = input.endpointOf(id);
+  const mtu = input.probes.get(id)?.mtu ?? tunnel.status?.connection?.mtu;
+  const views = prefixesOf((tunnel.status?.views ?? []).map(({ as }) => as));
+  return {
+    tunnel,
+    ...(presharedKey !== undefined && { presharedKey }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(mtu !== undefined && { mtu: Math.min(mtu, input.mtu) }),
+    abroad: within(views, input.abroad.get(id)),
+    hosted: within(prefixesOf(input.network.pods), input.hosted.get(id)),
+  };
+}
+
+/** The address of a pod abroad was reported by its provider: one outside the provider's views would open a way to somebody else. */
+function within(prefixes: readonly Prefix[], addresses: readonly string[] = []): string[] {
+  const inside = addresses.filter((text) => {
+    const address = parseAddress(text);
+    return address !== undefined && prefixes.some((prefix) => contains(prefix, address));
+  });
+  return [...new Set(inside)].toSorted();
+}
+
+function presharedKeyOf(secret: Secret | undefined, id: string): string | undefined {
+  const data = secret?.data ?? {};
+  const value = Object.hasOwn(data, id) ? data[id] : undefined;
+  if (value === undefined) return undefined;
+  const key = Buffer.from(value, 'base64').toString('latin1').trim();
+  // By the same check as that of the whole link, which one bad key must not refuse.
+  return isKey(key) ? key : undefined;
+}
+
+/**
+ * WireGuard tells peers apart by their keys, so of two with the same the later one would take over the earlier one's
+ * packets. A peer can only say such a thing on purpose: the older tunnel stays.
+ */
+export function refusedPeers(tunnels: readonly Tunnel[], ownKey: string): Map<string, string> {
+  const refused = new Map<string, string>();
+  const owners = new Map<string, string>([[ownKey, '']]);
+  for (const { metadata, spec } of tunnels.toSorted(byAge)) {
+    const key = spec.peer?.publicKey;
+    if (key === undefined) continue;
+    const owner = owners.get(key);
+    if (owner === undefined) owners.set(key, metadata.name);
+    else if (owner === '') refused.set(metadata.name, 'the peer has announced our own WireGuard key');
+    else refused.set(metadata.name, `the peer has announced the WireGuard key of ${owner}`);
+  }
+  return refused;
+}
+
+function byAge({ metadata: one }: Tunnel, { metadata: other }: Tunnel): number {
+  const [a, b] = [one, other].map(({ creationTimestamp, name }) => `${creationTimestamp} ${name}`);
+  return (a ?? '') < (b ?? '') ? -1 : 1;
+}
+
+/**
+ * Where no peer's gateway is: what is ours, and what leads into a tunnel, which would then run through itself, packet in
+ * packet without end. Beside our nodes there may well be one.
+ */
+export function neverDialled(
+  { pods, external, pools, services = [], nodes }: OwnNetwork,
+  tunnels: readonly Tunnel[],
+): string[] {
+  const hosts = nodes.map(({ address }) => `${address}/${address.includes(':') ? 128 : 32}`);
+  return [...pods, external, ...pools, ...services, ...hosts, ...viewsOf(tunnels)];
+}
+
+/** What leads into a tunnel. */
+export const viewsOf = (tunnels: readonly Tunnel[]): string[] =>
+  tunnels.flatMap(({ status }) => (status?.views ?? []).map(({ as }) => as));
+
+/** Its gateway has the first address of its external range, which we see as one of the views. */
+export function probeTarget(tunnel: Tunnel, source: string, endpoint?: string): ProbeTarget | undefined {
+  const family = source.includes(':');
+  const views = tunnel.status?.views ?? [];
+  const view = views.find(({ use, as }) => use === 'External' && as.includes(':') === family);
+  const prefix = tryPrefix(view?.as ?? '');
+  if (prefix === undefined || tunnel.spec.peer === undefined) return undefined;
+  try {
+    const address = nthAddress(prefix, 1);
+    return { clusterID: tunnel.metadata.name, address, source, ...(endpoint !== undefined && { endpoint }) };
+  } catch {
+    return undefined;
+  }
+}

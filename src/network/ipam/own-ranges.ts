@@ -1,0 +1,126 @@
+import { TUNNEL_LIMITS } from '../../api/limits.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import {
+  compare,
+  contains,
+  formatPrefix,
+  type IpFamily,
+  mergePrefixes,
+  nthAddress,
+  parseAddress,
+  parsePrefix,
+  type Prefix,
+  prefixOf,
+  sizeOf,
+  WIDTHS,
+} from '../../lib/prefix.ts';
+
+export interface OwnRanges {
+  /** CIDRs of our pods. */
+  pods: readonly string[];
+  /** CIDRs of our Services. */
+  services: readonly string[];
+  /** Our external range. */
+  external: string;
+  /** Addresses of our nodes, without length. */
+  nodeAddresses: readonly string[];
+  /** CIDRs that an administrator keeps from us. */
+  extra: readonly string[];
+}
+
+/**
+ * A view that covers the underlay would swallow the tunnel's own packets, and those to the router and the name servers
+ * beside the nodes. Kubernetes does not tell how long the prefix of that network is, so a usual one is taken: a range
+ * too many only costs that a peer's prefix is translated. A wider underlay belongs into `extra`.
+ */
+const UNDERLAY: Readonly<Record<IpFamily, number>> = { 4: 24, 6: 64 };
+
+/**
+ * What no peer may be seen as: for `new Ipam({ reserved })`. In order, without overlaps. Throws Invalid for what is no
+ * CIDR; a node's address that is none is passed over, since one odd Node must not stop the rest.
+ */
+export function reservedRanges({ pods, services, external, nodeAddresses, extra }: OwnRanges): string[] {
+  const underlay = nodeAddresses.flatMap((text) => {
+    const address = parseAddress(text);
+    return address === undefined ? [] : [prefixOf(address, UNDERLAY[address.family])];
+  });
+  const given = [...pods, ...services, external, ...extra].map(parsePrefix);
+  return mergePrefixes([...given, ...underlay]).map(formatPrefix);
+}
+
+/** The active gateway's: the first address after that of the network. Throws Invalid where the range is too small. */
+export const gatewayAddressOf = (external: string): string => nthAddress(externalRange(external), 1);
+
+function externalRange(external: string): Prefix {
+  const range = parsePrefix(external);
+  if (range.length <= WIDTHS[range.family] - 2) return range;
+  throw new TributaryError(
+    'Invalid',
+    `the external range ${external} has no room for a gateway and a node: take at most /${WIDTHS[range.family] - 2}`,
+  );
+}
+
+/**
+ * One address of the external range for each node: who has one keeps it, others get the lowest free one, in the order
+ * of their names. Never used: the network's address (of IPv6 that of all routers, RFC 4291 section 2.6.1), the
+ * gateway's, the broadcast address. Nodes for which there is none left are missing in the result.
+ */
+export function assignNodeAddresses(
+  external: string,
+  nodes: readonly string[],
+  before: ReadonlyMap<string, string>,
+): Map<string, string> {
+  const range = externalRange(external);
+  const end = sizeOf(range) - 1n;
+  const names = [...new Set(nodes)].toSorted();
+  const taken = new Set<bigint>();
+  const kept = new Map<string, bigint>();
+  for (const name of names) {
+    const address = parseAddress(before.get(name) ?? '');
+    const offset = address && contains(range, address) ? address.value - range.base : 0n;
+    if (offset < 2n || offset >= end || taken.has(offset)) continue;
+    taken.add(offset);
+    kept.set(name, offset);
+  }
+  const given = new Map<string, string>();
+  let next = 2n;
+  for (const name of names) {
+    while (taken.has(next)) next += 1n;
+    const offset = kept.get(name) ?? next;
+    if (offset >= end) continue;
+    taken.add(offset);
+    given.set(name, nthAddress(range, offset));
+  }
+  return given;
+}
+
+/**
+ * The CIDRs of the pods of single nodes as few prefixes, in order. What is in `before` stays as it is while any of its
+ * pods are left, and new nodes come beside it: if a node that joins changed a prefix, every peer would choose a new
+ * view of it and all connections through it would end. That happens once they are more than a peer may be told: then all
+ * are merged, since the next node would be out of reach for good.
+ */
+export function mergePodCidrs(podCidrs: readonly string[], before: readonly string[] = []): string[] {
+  const current = podCidrs.map(parsePrefix);
+  const wider = finder(current);
+  const old = before.map(parsePrefix).filter((prefix) => (wider(prefix) ?? prefix).length >= prefix.length);
+  const whole = finder(old);
+  const kept = new Set(current.flatMap((prefix) => whole(prefix) ?? []));
+  const added = current.filter((prefix) => whole(prefix) === undefined);
+  const all = [...kept, ...mergePrefixes(added)];
+  return (all.length > TUNNEL_LIMITS.pods ? mergePrefixes(all) : all).toSorted(compare).map(formatPrefix);
+}
+
+/** Finds the widest of them that contains a prefix, in one step for each length that occurs. */
+function finder(prefixes: readonly Prefix[]): (prefix: Prefix) => Prefix | undefined {
+  const byText = new Map(prefixes.map((prefix) => [formatPrefix(prefix), prefix]));
+  const lengths = [...new Set(prefixes.map(({ length }) => length))].toSorted((one, other) => one - other);
+  return (prefix) => {
+    for (const length of lengths) {
+      if (length > prefix.length) continue;
+      const found = byText.get(formatPrefix(prefixOf({ family: prefix.family, value: prefix.base }, length)));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+}

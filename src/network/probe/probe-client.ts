@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Clock } from '../../lib/clock.ts';
+import { PROBE_PORT } from '../plan/names.ts';
+import { decodeProbe, encodeProbe, PROBE_HEADER } from './message.ts';
+import { payloadOf } from './path-mtu.ts';
+import type { ProbeSocket, ProbeSockets } from './sockets.ts';
+
+export interface Question {
+  source: string;
+  address: string;
+  /** Of the inner IP packet, in bytes; absent: as small as can be. */
+  size?: number;
+  timeoutMs: number;
+}
+
+interface Pending {
+  address: string;
+  /** Monotonic. */
+  sentAt: number;
+  answered: (rttMs: number) => void;
+}
+
+/** Asks responders, over one UDP socket for each address of our own, and finds the answer that belongs to a question. */
+export class ProbeClient {
+  readonly #clock: Clock;
+  readonly #sockets: ProbeSockets;
+  readonly #open = new Map<string, Promise<ProbeSocket>>();
+  readonly #pending = new Map<number, Pending>();
+  /** Answers to a predecessor of this process are not ours. */
+  readonly #token = randomBytes(8).toString('hex');
+  #sequence = 0;
+
+  constructor(clock: Clock, sockets: ProbeSockets) {
+    this.#clock = clock;
+    this.#sockets = sockets;
+  }
+
+  /** Milliseconds until the answer; undefined: none, or it could not be sent. */
+  async ask({ source, address, size, timeoutMs }: Question): Promise<number | undefined> {
+    const sequence = (this.#sequence = (this.#sequence + 1) % 2 ** 32);
+    const { promise, resolve } = Promise.withResolvers<number | undefined>();
+    const cancel = this.#clock.after(timeoutMs, () => resolve(undefined));
+    try {
+      const socket = await this.#socket(source);
+      const bytes = encodeProbe({
+        type: 'request',
+        size: size === undefined ? PROBE_HEADER : payloadOf(size, address),
+        token: this.#token,
+        sequence,
+      });
+      this.#pending.set(sequence, { address, sentAt: this.#clock.monotonic(), answered: resolve });
+      await socket.send(bytes, address, PROBE_PORT);
+      return await promise;
+    } catch {
+      return undefined;
+    } finally {
+      cancel();
+      this.#pending.delete(sequence);
+    }
+  }
+
+  /** Whether the kernel of that host answers, where our program there may not. */
+  async knock({ source, address, timeoutMs }: Question): Promise<boolean> {
+    return this.#sockets.knock({ source, address, port: PROBE_PORT, timeoutMs }).catch(() => false);
+  }
+
+  /** Closes what is not needed for these own addresses. */
+  keep(sources: ReadonlySet<string>): void {
+    for (const [source, socket] of this.#open) {
+      if (sources.has(source)) continue;
+      this.#open.delete(source);
+      void socket.then(
+        (open) => open.close(),
+        () => undefined,
+      );
+    }
+  }
+
+  async #socket(source: string): Promise<ProbeSocket> {
+    const known = this.#open.get(source);
+    if (known !== undefined) return known;
+    const socket = this.#sockets.bind(source, 0, (bytes, from) => this.#heard(bytes, from.address));
+    this.#open.set(source, socket);
+    try {
+      return await socket;
+    } catch (error) {
+      // The link may come later.
+      if (this.#open.get(source) === socket) this.#open.delete(source);
+      throw error;
+    }
+  }
+
+  #heard(bytes: Uint8Array, from: string): void {
+    const message = decodeProbe(bytes);
+    if (message?.type !== 'answer' || message.token !== this.#token) return;
+    const pending = this.#pending.get(message.sequence);
+    if (pending?.address === from) pending.answered(this.#clock.monotonic() - pending.sentAt);
+  }
+}
