@@ -1,4 +1,4 @@
-/** What a cluster needs besides its components: DNS for its pods, and metrics where wanted. */
+/** What a cluster needs besides its components: DNS for its pods, and metrics if wanted. */
 import type { Authority } from './pki.ts';
 import type { KubeObject } from './kube-api.ts';
 import {
@@ -166,7 +166,7 @@ function metricsPod(name: string): Record<string, unknown> {
           '--kubelet-preferred-address-types=InternalIP',
           '--kubelet-use-node-status-port',
           '--metric-resolution=10s',
-          // Has to be shorter than the resolution, and is not by default.
+          // It must be shorter than the resolution, and the default is not.
           '--kubelet-request-timeout=5s',
         ],
         ports: [{ name: 'https', containerPort: METRICS_PORT }],

@@ -1,13 +1,13 @@
-/** How far a build is, in words: a bar, and what is left by what has been done so far. */
+/** The progress of a build as text: a bar, and an estimate of the time that is left. */
 
 /** Linking a program takes about as long as compiling so many packages (measured with those of Kubernetes). */
 const PACKAGES_PER_PROGRAM = 60;
 const WIDTH = 20;
 
 export interface BuildProgressOptions {
-  /** To be compiled. */
+  /** Packages to be compiled. */
   readonly packages: number;
-  /** To be linked. */
+  /** Programs to be linked. */
   readonly programs: number;
   /** Milliseconds that only go forward. */
   readonly clock: () => number;
@@ -23,7 +23,7 @@ export class BuildProgress {
     this.#began = options.clock();
   }
 
-  /** One package more. */
+  /** Counts one more package. */
   compiled(): void {
     this.#compiled += 1;
   }

@@ -18,7 +18,7 @@ export async function buildah(command: string, ...args: readonly string[]): Prom
   return (await run(['buildah', ...global, command, ...args], { timeoutMs })).trim();
 }
 
-/** Runs `work` while no other run builds. What an interrupted build left mounted goes first. */
+/** Runs `work` while no other run builds. First unmounts what an interrupted build has left. */
 export async function buildahLocked<T>(work: () => Promise<T>, progress: Progress): Promise<T> {
   return locked(
     join(cacheDir(), 'buildah.lock'),
@@ -30,7 +30,7 @@ export async function buildahLocked<T>(work: () => Promise<T>, progress: Progres
   );
 }
 
-/** Layers of older builds, each a few megabytes, make the next build quick; past this many, all of them go. */
+/** Layers of older builds (a few megabytes each) make the next build quick. If there are more than this, all are removed. */
 const layersKept = 80;
 
 export async function pruneLayers(): Promise<void> {

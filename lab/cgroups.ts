@@ -27,7 +27,7 @@ function usedHierarchies(): string[] {
   return hierarchies(readFileSync('/proc/mounts', 'utf8'), [isUnified() ? 'cgroup2' : 'cgroup']);
 }
 
-/** Where traces can be: beside version 1, runc also uses a version 2 without controllers if there is one. */
+/** Where processes can be: besides version 1, runc also uses a version 2 without controllers if there is one. */
 function allHierarchies(): string[] {
   return hierarchies(readFileSync('/proc/mounts', 'utf8'), ['cgroup', 'cgroup2']);
 }

@@ -1,11 +1,11 @@
 /** Ports on loopback that stay free until their daemon binds them, and again after it was killed. */
 import { createServer } from 'node:net';
 
-/** Below the range from which Linux takes the ports of outgoing connections, which could be anything's any moment. */
+/** Below the range from which Linux takes the ports of outgoing connections: those can be in use at any moment. */
 const FIRST = 20_000;
 const LAST = 31_999;
 
-/** Given out in this process, whether bound by now or not. */
+/** Ports that this process has given out, whether they are bound yet or not. */
 const given = new Set<number>();
 
 /** As many distinct ports as asked for. The search begins at random, so that two labs rarely meet. */

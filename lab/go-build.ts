@@ -60,7 +60,7 @@ function packageOf(module: BinaryModule, name: BinaryName): string {
   return source.package;
 }
 
-/** How `go build` calls a program: by the last part of its package that is no version. */
+/** The name that `go build` gives a program: the last part of its package path that is not a version. */
 export const fileOf = (path: string): string =>
   path.split('/').findLast((part) => !/^v\d+$/.test(part)) ?? path;
 
@@ -87,8 +87,8 @@ function buildEnvironment(): NodeJS.ProcessEnv {
 }
 
 /**
- * How many packages are to be compiled. Modules are downloaded here, so that what follows is compiling only. What Go says
- * of a failure, the build says again.
+ * Counts the packages to be compiled. Modules are downloaded here, so that the build after it only compiles. If this
+ * fails, the build reports the same failure.
  */
 async function stalePackages(
   { program, env }: GoCommand,
@@ -117,7 +117,7 @@ async function build(
 /** A line of `go build -v`: a package that is being compiled. */
 const isPackage = (line: string): boolean => /^[\w./~-]+$/.test(line);
 
-/** One line: the first that is not a download, and a hint where the network is at fault. */
+/** One line: the first that is not about a download, with a hint if the network is the cause. */
 export function buildFailure(name: string, errors: string): string {
   const lines = errors
     .split('\n')
@@ -127,7 +127,7 @@ export function buildFailure(name: string, errors: string): string {
   return `building ${name} failed: ${lines.find((line) => !line.startsWith('#'))?.trim() ?? 'no reason given'}${hint}`;
 }
 
-/** Since this version Go fetches a newer one of itself from the module proxy, where it is let. */
+/** From this version on, Go fetches a newer version of itself from the module proxy, if that is permitted. */
 const FETCHES_TOOLCHAINS = '1.21';
 
 /**
@@ -144,7 +144,7 @@ async function goCommand(dir: string): Promise<GoCommand> {
   const env = buildEnvironment();
   const found = await Promise.all(
     places.map(async (program) => {
-      // Outside of the module, whose own wish for a version would be an error here.
+      // Run outside of the module: the version that the module requires would be an error here.
       const answer = await run(program, ['env', 'GOVERSION'], { cwd: '/', env }).catch(() => undefined);
       return { program, version: answer?.stdout.trim().replace(/^go/, '') ?? '' };
     }),

@@ -1,7 +1,6 @@
 /**
- * What all labs of this machine share and must leave as they found it: sysctls that kubelets set for the whole
- * kernel, and the folders that nodes mount their own over. The first lab writes down how things were, the last one
- * puts them back.
+ * What all labs of this machine share and must restore: sysctls that kubelets set for the whole kernel, and the
+ * folders over which nodes mount their own. The first lab records the original state; the last one restores it.
  */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { locked } from './cache.ts';
 import { run } from './run.ts';
 
-/** Always here, wherever a lab keeps its own things: it is about the machine. */
+/** This path is fixed, wherever a lab keeps its own data, because it is about the whole machine. */
 const SHARED = '/run/tributary-lab';
 const FILE = join(SHARED, 'host.json');
 const LOCK = join(SHARED, 'host.lock');
@@ -37,7 +36,7 @@ interface HostRecord {
   readonly labs: readonly string[];
 }
 
-/** Counts a lab in: makes the folders of NODE_PATHS and keeps what they and the sysctls were. */
+/** Registers a lab: makes the folders of NODE_PATHS and records the state of these and of the sysctls. */
 export async function enterHost(runDirectory: string): Promise<void> {
   mkdirSync(SHARED, { recursive: true, mode: 0o755 });
   await locked(LOCK, async () => {
@@ -49,7 +48,7 @@ export async function enterHost(runDirectory: string): Promise<void> {
   });
 }
 
-/** Counts a lab out; the last one restores. Does nothing for a lab that never came in. */
+/** Removes a lab from the register; the last one restores the state. Does nothing for a lab that is not registered. */
 export async function leaveHost(runDirectory: string): Promise<void> {
   if (!existsSync(FILE)) return;
   await locked(LOCK, async () => {
@@ -72,7 +71,7 @@ function raiseInotify(): void {
   try {
     writeFileSync(file, String(LEAST_INOTIFY));
   } catch {
-    // Not ours to set here; then fewer labs stand side by side.
+    // We cannot set it here; then fewer labs can run in parallel.
   }
 }
 
@@ -86,7 +85,7 @@ async function restore(record: HostRecord): Promise<void> {
     try {
       rmdirSync(folder);
     } catch {
-      // Somebody else uses it by now.
+      // Somebody else uses it now.
     }
   }
 }

@@ -1,8 +1,8 @@
 /**
  * How kwok plays what a kubelet would do, as Stages of its API (`kwok.x-k8s.io/v1alpha1`). There are three, and none
- * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a deleted pod is gone at once. What a
- * node is stands in the Node that the lab applies, and its Lease is kept by kwok without a Stage. Jobs, init
- * containers and readiness gates are not played: nothing here gives any to a pretended node.
+ * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a deleted pod is gone at once. The lab
+ * applies the Node itself, and kwok renews its Lease without a Stage. Jobs, init containers and readiness gates are
+ * not played, because no test uses them on a pretended node.
  */
 
 /** One step from a state of an object to the next, for every object that `when` selects. */
@@ -38,7 +38,7 @@ conditions:
 - { type: Ready, status: "True", reason: Pretended, lastHeartbeatTime: {{ $now }}, lastTransitionTime: {{ $now }} }
 `;
 
-/** Addresses stand in the lists, too: a pod that is played twice has two then, which the API server refuses. */
+/** Addresses would be merged into the lists, too: a pod that is played twice would have two, which the API server refuses. */
 const runningPod = `
 {{ $now := Quote Now }}
 {{ $node := .spec.nodeName }}

@@ -1,7 +1,7 @@
 /**
  * The kwok workload: a real control plane, and nodes and pods that only pretend to run. On loopback it needs neither
- * root nor containers, and as many clusters as wanted stand side by side, each on ports of its own. In a lab of
- * containers the control plane has a network namespace on the underlay instead.
+ * root nor containers, and any number of clusters can run in parallel, each on its own ports. In a lab of containers
+ * the control plane has a network namespace on the underlay instead.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { nodeName, nodePodCidr } from './network.ts';
 import type { ClusterSpec, ControlPlaneFlags, ControlPlaneProgram } from './spec.ts';
 import type { ClusterStart, StartCluster } from './workload.ts';
 
-/** Marks the nodes that kwok plays: nodes of the product in the same cluster are left to the product. */
+/** Marks the nodes that kwok plays; it does not touch nodes of the product in the same cluster. */
 export const kwokNodeAnnotation = { 'kwok.x-k8s.io/node': 'fake' } as const;
 
 /** More than the 110 of a real node, and within its range of 254 addresses. */

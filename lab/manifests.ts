@@ -1,4 +1,4 @@
-/** The usual objects of an addon in kube-system, each from the little that differs. */
+/** The usual objects of an addon in kube-system, made from the few values that differ. */
 import type { KubeObject } from './kube-api.ts';
 
 export const NAMESPACE = 'kube-system';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 export interface DebianPackage {
   /** For `apt-get install`. */
   readonly name: string;
-  /** A program on the PATH, or a file where it begins with `/`; absent where only dpkg can tell. */
+  /** A program on the PATH, or a file if it begins with `/`; absent if only dpkg can tell. */
   readonly proof?: string;
 }
 

@@ -29,7 +29,7 @@ export interface Subject {
   readonly organizations?: readonly string[];
   readonly dns?: readonly string[];
   readonly ips?: readonly string[];
-  /** Default 365. Fractions are fine, and negative values make certificates that have already ended. */
+  /** Default 365. Fractions are permitted, and negative values make certificates that have already expired. */
   readonly days?: number;
 }
 
@@ -68,7 +68,7 @@ export class Authority {
     return new Authority({ cert: pem(certificate), key: await privatePem(keys.privateKey) }, keys.privateKey);
   }
 
-  /** The authority again, from what `cert` and `key` held. */
+  /** Makes the authority again, from its `cert` and `key`. */
   static async load(pair: KeyPair): Promise<Authority> {
     const der = x509.PemConverter.decodeFirst(pair.key);
     const key = await webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, true, ['sign']);

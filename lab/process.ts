@@ -44,11 +44,11 @@ export function parentOf(pid: number): number | undefined {
   }
 }
 
-/** The words it was started with. */
+/** Its command line, as a list of words. */
 export const commandOf = (pid: number): string[] =>
   readNulls(`/proc/${pid}/cmdline`).filter((word) => word !== '');
 
-/** What to call a child that may have ended at once: it had a pid, and is not alive. */
+/** Identifies a child that may have ended at once: it had a pid, and does not run any more. */
 export const endedProcess = (pid: number): ProcessId => ({ pid, startTime: 'ended' });
 
 /** Whether this very process still runs. */
@@ -56,7 +56,7 @@ export function isAlive(process: ProcessId): boolean {
   return processAt(process.pid)?.startTime === process.startTime;
 }
 
-/** Sends a signal, unless the pid belongs to another process by now. Whether it was sent. */
+/** Sends a signal, unless the pid now belongs to another process. Returns whether it was sent. */
 export function signalProcess(target: ProcessId, signal: NodeJS.Signals): boolean {
   if (!isAlive(target)) return false;
   try {

@@ -1,6 +1,7 @@
 /**
  * The network of a lab: one namespace holds a bridge for each segment, without an uplink, and routes between them;
- * every node is a namespace on one bridge, and one interface lets the root namespace in. Nothing leaves, and nothing of the host is routed through it.
+ * every node is a namespace on one bridge, and the root namespace has one interface to it. No packet leaves it, and
+ * no traffic of the host is routed through it.
  */
 import { run } from './run.ts';
 import type { Journal } from './journal.ts';
@@ -19,7 +20,7 @@ const NODE_SYSCTLS: Readonly<Record<string, string>> = {
   'net/bridge/bridge-nf-call-iptables': '1',
 };
 
-/** Makes the bridge, the root's way in, and all nodes with their routes and rules. */
+/** Makes the bridge, the interface of the root namespace, and all nodes with their routes and rules. */
 export async function createUnderlay(spec: LabSpec, journal: Journal): Promise<void> {
   const underlay = underlayNetns(spec.name);
   const link = rootLink(spec.name);
@@ -46,7 +47,7 @@ export async function createUnderlay(spec: LabSpec, journal: Journal): Promise<v
   }
 }
 
-/** The bridge's end of a node's cable. */
+/** The end of a node's veth pair at the bridge. */
 export function portOf({ clusters }: Pick<LabSpec, 'clusters'>, node: Pick<NodeSpec, 'name'>): string {
   const index = clusters.flatMap(({ nodes }) => nodes).findIndex(({ name }) => name === node.name);
   if (index === -1) throw new Error(`there is no node ${node.name}`);
@@ -59,7 +60,7 @@ export async function setCable(spec: LabSpec, node: NodeSpec, state: 'in' | 'out
   await ipBatch(underlayNetns(spec.name), [`link set ${portOf(spec, node)} ${change}`]);
 }
 
-/** Leaves a node the network that it had when it was new: what its programs and pods have made is gone. */
+/** Gives a node the network again that it had when it was new: removes what its programs and pods have made. */
 export async function resetNetwork(cluster: ClusterSpec, { netns }: NodeSpec): Promise<void> {
   const links = linkNames(await run(['ip', '-o', 'link', 'show'], { netns }));
   for (const link of links.filter((name) => name !== 'lo' && name !== NODE_LINK)) {
@@ -117,8 +118,8 @@ export function podRoutes(cluster: ClusterSpec, node: NodeSpec): string[] {
 }
 
 /**
- * Pods leave the node for anything but their own cluster under the node's address: no other cluster knows the way
- * back to a pod. Only on the underlay's interface, so that tunnels keep the pods' addresses.
+ * Packets of pods to anything outside their own cluster get the address of the node, since no other cluster has a
+ * route back to a pod. This is only so on the underlay's interface, so that tunnels keep the addresses of pods.
  */
 export function masquerade({ podCidr, serviceCidr }: ClusterSpec): string {
   return `table ip tributary-lab {

@@ -6,7 +6,7 @@ import type { ClusterSpec, LabSpec } from './spec.ts';
 export interface ClusterStart {
   readonly lab: LabSpec;
   readonly cluster: ClusterSpec;
-  /** Everything is written here before it is made; pass it to `Daemon.start`. */
+  /** Everything is recorded here before it is made; pass it to `Daemon.start`. */
   readonly journal: Journal;
   readonly progress: (line: string) => void;
   readonly signal: AbortSignal;

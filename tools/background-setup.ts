@@ -1,6 +1,6 @@
 /**
- * Programs and images are made beside checks and tests, so that no test waits for a compiler. On a new machine this takes
- * a quarter of an hour, longer than all checks and unit tests.
+ * Builds programs and images while checks and tests run, so that no test waits for a compiler. On a new machine this
+ * takes a quarter of an hour, longer than all checks and unit tests.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -9,17 +9,20 @@ import { join } from 'node:path';
 
 import { say, secondsSince } from './step.ts';
 
-/** Tests with deadlines run beside it. */
+/** It runs with low priority, because tests with deadlines run at the same time. */
 const LOW_PRIORITY = 15;
 
-/** `clusters`: what clusters of pretended nodes run, and most integration tests with them. `everything`: all that any test uses. */
+/**
+ * `clusters`: what clusters of pretended nodes, and so most integration tests, need. `everything`: all that any test
+ * needs.
+ */
 export type SetupStage = 'clusters' | 'everything';
 
 export class BackgroundSetup {
   readonly #made: Readonly<Record<SetupStage, Promise<Made>>>;
   readonly #reported = new Map<SetupStage, boolean>();
 
-  /** Begins at once. `folder` is for its output: nobody reads a pipe while the suites run. */
+  /** Begins at once. `folder` takes its output, because nobody reads a pipe while the suites run. */
   constructor(folder: string) {
     const clusters = make('kwok', 'programs of clusters', folder);
     const everything = clusters.then(async () =>
@@ -28,7 +31,7 @@ export class BackgroundSetup {
     this.#made = { clusters, everything };
   }
 
-  /** Waits until a stage is there, and prints what was done when it is first asked for. */
+  /** Waits until a stage is built. The first call also prints what was done. */
   async ready(stage: SetupStage): Promise<void> {
     if (this.#reported.has(stage)) return;
     const { name, ok, seconds, output } = await this.#made[stage];
@@ -38,7 +41,7 @@ export class BackgroundSetup {
     console.log(`    ${name}: ${ok ? 'ok' : 'FAILED'} in ${seconds} s`);
   }
 
-  /** Without what could not be made some suites can still run. */
+  /** If something could not be built, some suites can still run. */
   get hasFailed(): boolean {
     return [...this.#reported.values()].includes(false);
   }

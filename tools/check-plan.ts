@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { isAbsolute, join } from 'node:path';
 
-/** One tool, run beside the others. */
+/** One tool, run in parallel with the others. */
 export interface CheckPart {
   readonly name: string;
   /** A program of node_modules/.bin, or a script of ours. */
@@ -12,7 +12,7 @@ export interface CheckPart {
 
 const bin = (name: string): string => `node_modules/.bin/${name}`;
 
-/** What the tools read besides the code, and the tools: whoever changes it changes what is right in every file. */
+/** The tools, and what they read besides the code. A change of these files can make any file wrong. */
 const RULES =
   /^(?:\.oxlintrc\.json|\.prettierrc\.json|\.prettierignore|\.editorconfig|tsconfig(?:\.\w+)?\.json|package-lock\.json)$/;
 const CODE = /\.(?:ts|mjs|js)$/;
@@ -25,7 +25,7 @@ const generated: CheckPart = {
 
 const rooms: CheckPart = { name: 'rooms', script: 'tools/rooms.ts', args: ['--check'] };
 
-/** Nothing is taken from an earlier run: what passes here is right. */
+/** No results of earlier runs are used. */
 export const WHOLE: readonly CheckPart[] = [
   { name: 'format', script: bin('prettier'), args: ['--check', '--log-level', 'warn', '.'] },
   { name: 'lint', script: bin('oxlint'), args: ['--type-aware', '--deny-warnings'] },
@@ -34,12 +34,12 @@ export const WHOLE: readonly CheckPart[] = [
   rooms,
 ];
 
-/** tsc compares contents with those of the run that wrote it, and checks again what they concern. */
+/** tsc compares the files with those of the run that wrote it, and checks the changed ones and their dependents. */
 const BUILD_INFO = 'node_modules/.cache/tributary/check.tsbuildinfo';
 
 /**
- * The parts for these changed files, or the whole where the rules have changed. Types, generated files and the imports
- * between rooms are looked at everywhere, since a change here can break what is elsewhere.
+ * The parts for these changed files, or all parts if the rules have changed. Types, generated files and imports
+ * between rooms are checked everywhere, since a change in one file can break another one.
  */
 export function partsFor(changed: readonly string[]): readonly CheckPart[] {
   if (changed.some((path) => RULES.test(path))) return WHOLE;
@@ -64,7 +64,7 @@ export function partsFor(changed: readonly string[]): readonly CheckPart[] {
   return parts;
 }
 
-/** Files of the tree that are not as they were where this branch began, new ones too; undefined where git cannot tell. */
+/** Files that have changed since this branch began, including new ones; undefined if git cannot tell. */
 export function changedFiles(root: string): readonly string[] | undefined {
   if (!isAbsolute(root)) throw new Error('a whole path is needed');
   const git = (...args: string[]): string =>

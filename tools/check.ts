@@ -1,8 +1,8 @@
 /**
- * Format, lint, types, generated files: the one check, its parts beside each other.
+ * Checks format, lint, types, generated files and rooms, in parallel.
  *
  * Usage: node tools/check.ts [--all]
- *   What has changed since the branch left the main one, in seconds; with --all every file, and nothing remembered.
+ *   Checks what has changed since the branch left main, in seconds; --all checks every file, without results of earlier runs.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { changedFiles, partsFor, WHOLE, type CheckPart } from './check-plan.ts';
 const root = join(import.meta.dirname, '..');
 const secondsSince = (start: number): string => `${((performance.now() - start) / 1000).toFixed(1)} s`;
 
-/** Runs one part; what it prints is printed in one piece, where it fails. */
+/** Runs one part. If it fails, its output is printed in one piece. */
 async function run({ name, script, args }: CheckPart): Promise<boolean> {
   const began = performance.now();
   const child = spawn(process.execPath, [script, ...args], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,6 +1,5 @@
 /**
- * Writes what is made from the sources and committed all the same, so that people can read and apply it without
- * running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md.
+ * Writes files that are made from the sources and also committed, so that people can read and apply them without running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md.
  *
  * Usage: node tools/generate.ts [--check]
  *   --check writes nothing; it fails with one line that names what is stale.

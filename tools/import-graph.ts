@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 export interface Import {
   readonly from: string;
   readonly to: string;
-  /** Types only: nothing of the other file runs. */
+  /** It imports types only, so the other file is not needed at run time. */
   readonly isType: boolean;
 }
 

@@ -12,10 +12,11 @@ if (project === undefined || !['unit', 'integration', 'e2e'].includes(project)) 
   console.error('usage: node tools/jest.ts unit|integration|e2e [jest arguments]');
   process.exit(2);
 }
-// On two cores tests with clusters have their deadlines by one file at a time, unless the caller knows better (tools/test.ts).
+// On two cores, the deadlines of tests with clusters hold only if one file runs at a time, unless the caller decides
+// otherwise (tools/test.ts).
 const isSaid = rest.some((argument) => /^--(maxWorkers|runInBand)/.test(argument));
 const atOnce = isSaid ? [] : [project === 'unit' ? '--maxWorkers=2' : '--runInBand'];
-// Whoever ends us ends Jest, too, and its teardown takes labs down: we end after it.
+// A signal to us also goes to Jest, whose teardown removes labs. We end after Jest has ended.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => undefined);
 const run = spawnSync(
   process.execPath,
@@ -23,7 +24,7 @@ const run = spawnSync(
     '--experimental-vm-modules',
     '--disable-warning=ExperimentalWarning',
     'node_modules/jest/bin/jest.js',
-    // Before --selectProjects, which takes every word after it for a project.
+    // It must be before --selectProjects, which treats every later word as a project.
     ...rest,
     ...atOnce,
     '--selectProjects',
@@ -31,7 +32,7 @@ const run = spawnSync(
   ],
   {
     stdio: 'inherit',
-    // Tests start the program some hundred times: with its compiled code at hand it takes a third of the time to start.
+    // Tests start the program some hundred times. With cached compiled code a start takes a third of the time.
     env: { NODE_COMPILE_CACHE: join(cacheDir(), 'compiled'), ...process.env },
   },
 );

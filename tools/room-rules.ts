@@ -1,4 +1,4 @@
-/** The rooms of the house, src/<room>: who may import whom, and what is found there. */
+/** The rooms, src/<room>: who may import whom, and what is wrong with the imports as they are. */
 import { circlesOf, type Import } from './import-graph.ts';
 
 const BASE = ['lib', 'api', 'kube'];
@@ -13,7 +13,7 @@ const FEATURES = [
   'certificates',
 ];
 
-/** Each room with the others that it may import, from the bottom up. Features do not know each other. */
+/** Each room with the rooms that it may import, from the bottom up. Features do not import each other. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   version: [],
   lib: [],
@@ -23,7 +23,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   provider: BASE,
   offloading: BASE,
   hosting: BASE,
-  // Who agrees to lend also sets up what is lent.
+  // Lending, a part of peering, also sets up what is lent.
   peering: [...BASE, 'hosting'],
   network: BASE,
   discovery: BASE,
@@ -35,7 +35,7 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['cli'],
 };
 
-/** Circles that are still to be removed, as the first file of each. */
+/** Circles that must still be removed, by their first file. */
 export const KNOWN_CIRCLES: readonly string[] = [
   'src/hosting/guardian/entry.ts',
   'src/network/plan/gateway-table.ts',
@@ -50,7 +50,7 @@ export const roomOf = (path: string): string => path.split('/')[1]?.replace(/\.t
 export interface Arrow {
   readonly from: string;
   readonly to: string;
-  /** How many import statements. */
+  /** Number of import statements. */
   readonly count: number;
   readonly isPermitted: boolean;
 }
@@ -73,7 +73,7 @@ export function arrowsOf(imports: readonly Import[]): Arrow[] {
     );
 }
 
-/** What is wrong with the imports, a line each; nothing where all is well. */
+/** One line for each import or circle that is not permitted. */
 export function wrongs(imports: readonly Import[]): string[] {
   const isForbidden = ({ from, to }: Import): boolean =>
     roomOf(from) !== roomOf(to) && MAY_IMPORT[roomOf(from)]?.includes(roomOf(to)) !== true;
@@ -100,11 +100,11 @@ export interface RoomSize {
   readonly room: string;
   readonly files: number;
   readonly lines: number;
-  /** Lines of the file in the middle. */
+  /** Median of the lines of a file. */
   readonly median: number;
 }
 
-/** The size of each room, in the order of the table, and of all of them. */
+/** The size of each room, in the order of the table, and the sum. */
 export function sizesOf(lines: ReadonlyMap<string, number>): RoomSize[] {
   const size = (room: string, counts: readonly number[]): RoomSize => ({
     room,

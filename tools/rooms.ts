@@ -2,8 +2,8 @@
  * The rooms of src: how large they are, who imports whom, which files import each other in a circle.
  *
  * Usage: node tools/rooms.ts [--check | --walk FILE]
- *   --check prints what is wrong only: an import that the table in tools/room-rules.ts does not permit, a circle.
- *   --walk counts the files that FILE needs at run time, without lib, api and kube.
+ *   --check prints only what is wrong: imports that the table in tools/room-rules.ts does not permit, and circles.
+ *   --walk counts the files that FILE needs at run time, except lib, api and kube.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Makes ahead of time what the lab would otherwise make at its first use: the programs, the images.
+ * Builds the programs and images in advance that the lab would otherwise build at its first use.
  * Usage: node tools/setup.ts kwok|containers|image|tests
  */
 import { binaries, type BinaryName } from '../lab/binaries.ts';
@@ -13,7 +13,7 @@ const progress = (line: string): void => {
   console.error(`${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s  ${line}`);
 };
 
-/** What a kwok cluster and the tests of one run. */
+/** The programs that a kwok cluster and its tests run. */
 const kwokPrograms: readonly BinaryName[] = [
   'etcd',
   'kube-apiserver',
@@ -24,13 +24,13 @@ const kwokPrograms: readonly BinaryName[] = [
 ];
 
 async function containers(): Promise<void> {
-  // One build for all: each library is compiled once, and programs are linked beside each other.
+  // One build for all programs: each library is compiled once, and programs are linked in parallel.
   await binaries(progress, [...standardPrograms(), ...kwokPrograms]);
   await systemImages(progress);
   await localPathImage(progress);
 }
 
-/** All that the suites can use here, so that no test waits for a compiler. */
+/** Everything that the suites can use on this machine, so that no test waits for a compiler. */
 async function tests(): Promise<void> {
   if (missing(thisMachine()) !== undefined) {
     await binaries(progress, kwokPrograms);

@@ -1,11 +1,11 @@
 /** One command of `make test`, with its time and its end. */
 import { spawn, type ChildProcess } from 'node:child_process';
 
-/** From SIGTERM to SIGKILL: Jest's teardown takes labs down. */
+/** Time from SIGTERM to SIGKILL; in this time Jest's teardown removes labs. */
 const GRACE_MS = 90_000;
 
 const active = new Set<ChildProcess>();
-/** By a signal: nothing is begun any more. */
+/** Set by a signal: nothing new is started after it. */
 let isInterrupted = false;
 
 export function say(line: string): void {
@@ -16,11 +16,11 @@ export const secondsSince = (start: number): string => ((performance.now() - sta
 
 export interface StepOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** By when (ms of the epoch) it has to end; else it hangs, and its process group is ended. */
+  /** Deadline (ms of the epoch). After it the command counts as hung, and its process group is ended. */
   readonly until?: number;
 }
 
-/** Runs a command to its end; whether it ended with 0. */
+/** Runs a command to its end and returns whether it exited with 0. */
 export async function step(
   name: string,
   command: string,
@@ -30,7 +30,7 @@ export async function step(
   if (isInterrupted) return false;
   say(name);
   const start = performance.now();
-  // A group of its own: what it has started can be ended with it.
+  // It gets its own process group, so that everything it has started can be ended with it.
   const child = spawn(command, args, { stdio: 'inherit', detached: true, env: { ...process.env, ...env } });
   active.add(child);
   const release = passSignals(child);
@@ -43,7 +43,7 @@ export async function step(
   clearTimeout(watch);
   release();
   active.delete(child);
-  // Not before the last one: each takes its lab down.
+  // We wait for the last one, because each removes its lab.
   if (isInterrupted && active.size === 0) process.exit(1);
   console.log(`    ${name}: ${ok ? 'ok' : 'FAILED'} in ${secondsSince(start)} s`);
   return ok;
@@ -73,6 +73,6 @@ function signal({ pid }: ChildProcess, name: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, name);
   } catch {
-    // Gone already.
+    // It has ended already.
   }
 }

@@ -8,13 +8,13 @@ export interface Tally {
 export interface Failure {
   /** Its full name. */
   readonly test: string;
-  /** The begin of it. */
+  /** The first lines of its message. */
   readonly message: string;
 }
 
 export interface FileTally extends Tally {
   readonly path: string;
-  /** From the begin of the file to its end. */
+  /** Duration of the file. */
   readonly ms: number;
   readonly failures: readonly Failure[];
 }
@@ -26,7 +26,7 @@ export const readTallies = (text: string): FileTally[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as FileTally);
 
-/** The sum over all files; undefined where there is none, as after a crash of Jest itself. */
+/** The sum over all files; undefined if there is none, for example after a crash of Jest itself. */
 export const sumOf = (tallies: readonly Tally[]): Tally | undefined =>
   tallies.reduce<Tally | undefined>((sum, tally) => addTally(tally, sum), undefined);
 
@@ -34,13 +34,13 @@ export function addTally(a: Tally, b: Tally = { passed: 0, failed: 0, skipped: 0
   return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped };
 }
 
-/** A suite that failed without a failed test (it crashed, or printed no count) is a failure nevertheless. */
+/** A suite that failed without a failed test (it crashed, or printed no count) also counts as a failure. */
 export function suiteResult(tally: Tally | undefined, ok: boolean): Tally {
   const counted = tally ?? { passed: 0, failed: 0, skipped: 0 };
   return ok || counted.failed > 0 ? counted : { ...counted, failed: 1 };
 }
 
-/** So many files that took longest, the slowest first. */
+/** The files that took longest, the slowest first. */
 export const slowest = (files: readonly FileTally[], count: number): FileTally[] =>
   files.toSorted((a, b) => b.ms - a.ms).slice(0, count);
 

@@ -1,6 +1,7 @@
 /**
- * What `make test` runs, and in which order. Three lanes keep two cores busy, each with the next part as soon as it is free: most
- * end-to-end files wait, for nodes that are lost and certificates that are renewed, while others compute.
+ * What `make test` runs, and in which order. Three lanes keep two cores busy; each lane takes the next part as soon
+ * as it is free. Most end-to-end files wait (for nodes that are lost, certificates that are renewed) while other
+ * parts compute.
  */
 import { globSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -16,10 +17,10 @@ export interface Part {
   readonly name: string;
   readonly stage: Stage;
   readonly files: readonly string[];
-  /** Of Jest. */
+  /** Arguments of Jest. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Not before all others have ended: it measures what a busy machine disturbs. */
+  /** It runs when all others have ended, because it measures what a busy machine would disturb. */
   readonly alone?: boolean;
   /** What must have been built. */
   readonly needs?: SetupStage;
@@ -30,7 +31,10 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 
 export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
 
-/** Integration files by what they need. Those on control planes borrow them, two at a time; each of the others has a network of its own. */
+/**
+ * Integration files by what they need. Files on control planes borrow them and run two at a time; each of the other
+ * files has its own network.
+ */
 const KINDS = {
   'on control planes': { args: ['--maxWorkers=2'], needs: 'clusters' },
   'of whole peerings': { args: ['--runInBand'], needs: 'everything' },
@@ -46,12 +50,15 @@ function kindOf(path: string): Kind {
     : 'on control planes';
 }
 
-/** The folder of test/e2e whose files wait most of the time; the one with most clusters, late; and the one that measures, by itself. */
+/**
+ * Folders of test/e2e: the one whose files wait most of the time; the one with most clusters, which runs late; and
+ * the one that measures, which runs alone.
+ */
 const WAITS = 'peers';
 const LARGE = 'network';
 const MEASURES = 'underlay';
 
-/** All parts of the stages that are asked for, in the order in which they begin: what takes longest and waits most comes early. */
+/** All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early. */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const parts = [
     CHECK,

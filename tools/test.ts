@@ -1,6 +1,5 @@
 /**
- * Everything that `make test` runs: the checks and each suite, going on whatever fails. Before its end it prints the slowest files
- * and each failed test again; the last line is the sum, `N passed, N failed, N skipped`; the exit status is non-zero when anything failed.
+ * Everything that `make test` runs: the checks and each suite. It goes on if something fails. At the end it prints the slowest files and each failed test again; the last line is the sum, `N passed, N failed, N skipped`. The exit status is non-zero if anything failed.
  *
  * Usage: node tools/test.ts [check|unit|integration|e2e ...]
  */
@@ -24,7 +23,7 @@ import {
 } from './tally.ts';
 import { filesOf, partsOf, STAGES, type Part, type Stage } from './test-plan.ts';
 
-/** A part that takes so long hangs: it is ended, and has failed. */
+/** A part that takes longer than this hangs: it is ended and counts as failed. */
 const PART_MS = 40 * 60_000;
 const SLOWEST = 15;
 const LANES = 3;
@@ -34,7 +33,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'tributary-test-'));
 /** Why parts on real clusters cannot run here. */
 const lack = missing(thisMachine());
 
-/** What is no test: passing it counts nothing, failing it counts as one failure. */
+/** A check is not a test: success counts nothing, failure counts as one failed test. */
 const counted = (ok: boolean): Tally => ({ passed: 0, failed: ok ? 0 : 1, skipped: 0 });
 
 interface Ran {

@@ -59,7 +59,7 @@ export function compile(world: World, node: string): string {
 const chain = (name: string, rules: readonly string[], end: string): string =>
   `  chain ${name} {\n${[...rules, end].map((rule) => `    ${rule};\n`).join('')}  }\n`;
 
-/** Undefined for pods whose traffic is their node's, or is over. */
+/** Undefined for pods that use the network of their node, and for pods that have ended. */
 function addressOf({ spec, status }: Pod): string | undefined {
   const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
   if (spec.hostNetwork || isOver) return undefined;
@@ -83,14 +83,14 @@ function openingsOf({ spec }: NetworkPolicy, direction: Direction): Opening[] {
     : (spec.egress ?? []).map(({ to = [], ports = [] }) => ({ peers: to, ports }));
 }
 
-/** What matches the traffic that an opening lets through, as many ways as it takes. */
+/** The matches for the traffic that an opening lets through; there may be several. */
 function allowances(
   world: World,
   at: { policy: NetworkPolicy; pod: Pod; direction: Direction; opening: Opening },
 ): string[] {
   const { peers, ports } = at.opening;
   const side = at.direction === 'Ingress' ? 'saddr' : 'daddr';
-  // No peer at all is everybody; a name of a port is the meaning of whoever listens.
+  // A rule without peers means everybody. The listening pod decides which number the name of a port means.
   const reached = peers.length === 0 ? [{ match: '', pods: world.pods }] : [];
   const blocks = peers.flatMap(({ ipBlock }) =>
     ipBlock === undefined ? [] : [{ match: blockMatch(side, ipBlock), pods: [] }],
@@ -128,7 +128,7 @@ function blockMatch(
 ): string | undefined {
   if (!isCidr(cidr)) return undefined;
   const holes = except.filter(isCidr);
-  // `ip saddr 0.0.0.0/0` is no match that nft knows how to write.
+  // nft does not accept the match `ip saddr 0.0.0.0/0`.
   const within = cidr.endsWith('/0') ? '' : `ip ${side} ${cidr}`;
   return `${within}${holes.length === 0 ? '' : ` ip ${side} != { ${holes.join(', ')} }`}`.trim();
 }
@@ -138,7 +138,7 @@ const isCidr = (text: string): boolean => {
   return isIPv4(address) && /^\d{1,2}$/.test(bits) && Number(bits) <= 32 && more.length === 0;
 };
 
-/** No port at all is every port. */
+/** No port means every port. */
 function portMatches(ports: readonly PolicyPort[], listeners: readonly Pod[]): string[] {
   if (ports.length === 0) return [''];
   return ports.flatMap(({ protocol = 'TCP', port, endPort }) => {

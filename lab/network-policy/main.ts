@@ -1,6 +1,6 @@
 /**
- * The enforcer of one node: `main.ts SERVER PKI-DIRECTORY NODE`, in the node's network namespace. It looks twice a
- * second, so a policy or a pod is in force at most that much later.
+ * The enforcer of one node: `main.ts SERVER PKI-DIRECTORY NODE`, in the node's network namespace. It reads everything
+ * twice a second, so a new policy or pod takes effect at most half a second later.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -1,4 +1,4 @@
-/** As much of pods, namespaces and networking.k8s.io/v1 NetworkPolicies as rules are made from. */
+/** The fields of pods, namespaces and networking.k8s.io/v1 NetworkPolicies from which rules are made. */
 
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ export interface World {
   readonly policies: readonly NetworkPolicy[];
 }
 
-/** Whether labels satisfy a selector; one that asks for nothing is satisfied by all. */
+/** Whether labels match a selector; an empty selector matches everything. */
 export function selects(selector: LabelSelector, labels: Readonly<Record<string, string>> = {}): boolean {
   const valueOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
   const equal = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => valueOf(key) === value);

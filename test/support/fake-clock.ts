@@ -3,7 +3,10 @@ import { settle, work } from './settle.ts';
 
 export { settle };
 
-/** Where no timer waits, and nothing seems to run: for what runs in other threads, such as making keys. */
+/**
+ * How long to wait in real time if no timer waits and nothing seems to run: other threads may work, for example to
+ * make keys.
+ */
 const IDLE_TURNS = 1_000;
 
 interface Timer {
@@ -11,7 +14,10 @@ interface Timer {
   callback: () => void;
 }
 
-/** A clock that stands still until told. Timers fire in order of their time; work they wake is let run between. */
+/**
+ * A clock that stands still until it is advanced. Timers fire in the order of their times; the work that a timer
+ * starts runs before the next one fires.
+ */
 export class FakeClock implements Clock {
   readonly #timers = new Set<Timer>();
   #monotonic = 0;
@@ -87,9 +93,9 @@ export class FakeClock implements Clock {
     return promise;
   }
 
-  /** On to the next timer that is due by `end`, and all that it wakes; false where there is none. */
+  /** Advances to the next timer that is due by `end` and lets its work run; false if there is none. */
   async #step(end: number): Promise<boolean> {
-    // Else time would pass over requests that are on their way, and end them.
+    // Otherwise requests that are on their way would time out.
     if (!work.isDone) await settle();
     const timer = this.#next(end);
     if (timer === undefined) return false;

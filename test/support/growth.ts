@@ -1,10 +1,11 @@
-/** Some kernels count processor time in steps of 4 ms or more: a cost is taken over many steps. */
+/** Some kernels count processor time in steps of 4 ms or more, so a cost is measured over many steps. */
 const LEAST_MICROSECONDS = 60_000;
 const ROUNDS = 3;
 
 /**
- * How cost grows with size, for tests of what must stay linear. Measured is the processor time of this thread, so that what
- * other programs do does not count, and both sizes in turns, of which the least counts: the rest is noise.
+ * Measures how cost grows with size, for tests of costs that must stay linear. It measures the processor time of this
+ * thread, so that other programs do not matter, and both sizes alternately; the smallest value counts, the rest is
+ * noise.
  */
 export async function growth(
   { small, large }: { readonly small: number; readonly large: number },
@@ -18,7 +19,7 @@ export async function growth(
   return leastLarge / leastSmall;
 }
 
-/** Microseconds of one run, by as many as it takes to measure. */
+/** Microseconds of one run, measured over as many runs as necessary. */
 async function costOf(work: () => unknown): Promise<number> {
   const before = process.threadCpuUsage();
   for (let runs = 1; ; runs++) {
@@ -28,6 +29,6 @@ async function costOf(work: () => unknown): Promise<number> {
   }
 }
 
-/** Between the growth of what is linear and of what is quadratic, as far from the one as from the other, in factors. */
+/** The geometric mean of linear and quadratic growth. */
 export const growthLimit = ({ small, large }: { readonly small: number; readonly large: number }): number =>
   (large / small) ** 1.5;

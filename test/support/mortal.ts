@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../src/kube/client.ts';
 import { TributaryError } from '../../src/lib/errors.ts';
 
-/** Lets so many writes through; with the next one the process is dead, as far as the API server can see. */
+/** Lets a number of writes through. At the next one the process is dead, as the API server sees it. */
 export function mortal(client: KubeClient, writesLeft: number): { client: KubeClient; died: () => boolean } {
   let left = writesLeft;
   const writing: ReadonlySet<string | symbol> = new Set(['create', 'replace', 'patch', 'delete']);

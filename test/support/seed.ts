@@ -1,6 +1,6 @@
 /**
- * Chance in tests: one seed for a run of a file, from TRIBUTARY_TEST_SEED or by chance. What fails says with which command it
- * is repeated.
+ * Chance in tests: one seed for a run of a file, from TRIBUTARY_TEST_SEED or random. A failure says with which
+ * command it is repeated.
  */
 import { randomInt } from 'node:crypto';
 import { relative } from 'node:path';
@@ -10,7 +10,7 @@ import { expect } from '@jest/globals';
 const LIMIT = 2 ** 31;
 const chosen = randomInt(LIMIT);
 
-/** What the user gave, else `fallback`, else a number by chance that stays the same in this file. */
+/** The seed of the user, or else `fallback`, or else a random number that stays the same in this file. */
 export function testSeed(fallback: number = chosen): number {
   const text = process.env['TRIBUTARY_TEST_SEED'];
   if (text === undefined || text === '') return fallback;
@@ -60,7 +60,7 @@ export function repeatCommand(seed: number, where: TestPlace = expect.getState()
   return `TRIBUTARY_TEST_SEED=${seed} node tools/jest.ts ${project} ${path} --testNamePattern=${quoted}`;
 }
 
-/** Runs what depends on chance; the error of what fails ends with the command that repeats it. */
+/** Runs work that depends on chance. If it fails, the error ends with the command that repeats it. */
 export async function seeded(
   work: (chance: Chance) => Promise<void>,
   seed: number = testSeed(),

@@ -40,7 +40,7 @@ const visitors: Written<SharingPolicy> = {
   },
 };
 
-/** For peers that nobody here knows well. */
+/** For peers that are not well known. */
 const guests: Written<SharingPolicy> = {
   apiVersion: API_VERSION,
   kind: 'SharingPolicy',

@@ -35,7 +35,7 @@ function row({ group, resource, names, verbs, why }: Right): string {
 const table = (rights: readonly Right[]): string =>
   ['| group | resource | verbs | why |', '| --- | --- | --- | --- |', ...rights.map(row)].join('\n');
 
-/** A table for each part in each place: whoever reads it wants to know what a right is for. */
+/** One table for each part in each place, because a reader wants to know what a right is for. */
 const placesOf = (places: readonly PlaceRights[]): string =>
   places
     .map(({ namespace, parts }) => {

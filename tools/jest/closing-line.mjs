@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
-/** Of the message of a failed test: what was expected and what came. */
+/** From the message of a failed test: the expected and the received value. */
 const MESSAGE_LINES = 24;
 
 const short = (text = '') => stripVTControlCharacters(text).split('\n').slice(0, MESSAGE_LINES).join('\n');

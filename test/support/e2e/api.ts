@@ -54,7 +54,7 @@ export class ClusterApi {
     return this.call<T>('PATCH', path, body, PATCH_TYPES[type]);
   }
 
-  /** Deletes; an object that is gone already is as good. */
+  /** Deletes an object; it is no error if the object does not exist. */
   async remove(path: string, options: { gracePeriodSeconds?: number } = {}): Promise<void> {
     const { status, body } = await this.cluster.api.call('DELETE', path, options);
     if (status >= 300 && status !== 404) throw new Error(`DELETE ${path}: ${status} ${body}`);

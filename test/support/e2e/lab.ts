@@ -1,7 +1,7 @@
 /**
- * The labs of the end-to-end tests, one for each folder of test/e2e: the first file of a folder brings its lab up, and those of
- * other folders go, because idle clusters, too, take their share of two cores. Here also that of test/e2e/kubelet: two
- * clusters, and in the home one the agent as pods.
+ * The labs of the end-to-end tests, one for each folder of test/e2e. The first file of a folder starts its lab and
+ * removes those of other folders, because idle clusters also use the two cores. The lab of test/e2e/kubelet is made
+ * here: two clusters, with the agent as pods in the home cluster.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +13,9 @@ import { holdLab } from '../../../lab/holder.ts';
 import { Lab } from '../../../lab/lab.ts';
 
 export const E2E_LAB = 'e2e';
-/** Of the tests of peering, and of what happens to the network below; see peers.ts and test/e2e/underlay. */
+/** For the tests of peering, and of faults in the underlying network; see peers.ts and test/e2e/underlay. */
 export const PEERS_LAB = 'peers';
-/** Of the tests of the network, and of namespaces that stretch over clusters; see test/e2e/network. */
+/** For the tests of the network, and of namespaces that stretch over clusters; see test/e2e/network. */
 export const NETWORK_LAB = 'net';
 
 /** By folder of test/e2e. */
@@ -26,7 +26,7 @@ const LABS: Readonly<Record<string, string>> = {
   network: NETWORK_LAB,
 };
 
-/** Of this run: tools/test.ts has files of another folder run beside it. */
+/** The labs of this run: tools/test.ts may run files of another folder in parallel. */
 function ownLabs(): string[] {
   const one = LABS[process.env['TRIBUTARY_E2E_FOLDER'] ?? ''];
   return one === undefined ? Object.values(LABS) : [one];
@@ -55,17 +55,17 @@ export const E2E_NAMESPACES = [
 ] as const;
 export type E2eNamespace = (typeof E2E_NAMESPACES)[number];
 
-/** More than a real node over there has, so that quota and foreign scheduler can be met one by one. */
+/** More than a real foreign node has, so that quota and foreign scheduler can be tested one by one. */
 export const E2E_PEERING: PeeringOptions = {
   namespaces: E2E_NAMESPACES,
   quota: 'cpu=4,memory=4Gi,pods=60',
   resources: { cpu: '16', memory: '32Gi', pods: '200' },
 };
 
-/** `keep` leaves the lab up after the tests and takes one that is up: for whoever writes tests. */
+/** `keep` keeps the lab after the tests and uses one that runs already: useful while writing tests. */
 const isKept = (): boolean => process.env['TRIBUTARY_E2E_LAB'] === 'keep';
 
-/** Takes down what files of other folders have left up. */
+/** Removes the labs that files of other folders have left. */
 export async function onlyLab(name: string): Promise<void> {
   if (isKept()) return;
   for (const other of ownLabs()) if (other !== name) await Lab.down(other);
@@ -91,7 +91,7 @@ export async function upE2eLab(): Promise<void> {
   const image = await agentImage(console.error);
   const lab = await Lab.fresh({ name: E2E_LAB });
   try {
-    // Over there it is only what pods of a test run: it has a client that speaks TLS.
+    // In the foreign cluster only pods of a test run this image, because it has a TLS client.
     await Promise.all(lab.clusters.map(async (cluster) => cluster.loadImage(image)));
     await peer(lab);
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The lab of the end-to-end tests of peering: rome borrows, milan, on another segment, lends. Milan gives no address
- * of its own; it is milan that dials rome. One for all test files that ask for it; Jest's globalTeardown removes it.
+ * The lab of the end-to-end tests of peering: rome borrows, and milan, on another segment, lends. Milan gives no
+ * address of its own, so milan dials rome. All test files share one lab; Jest's globalTeardown removes it.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,13 +32,13 @@ const TABLE = 'inet peers-test';
 /** Leaves are renewed after about 13 s; the API server grants tokens of ten minutes at least. */
 const SHORT_LIVES = '--leaf-seconds 20 --credential-seconds 600';
 
-/** With what guests can be given: volumes, a runtime class, metrics. */
+/** It has everything that guests can be given: volumes, a runtime class, metrics. */
 const CLUSTERS = [
   { name: 'rome' },
   { name: 'milan', nodes: 2, segment: 1, storage: true, hardenedRuntime: true, networkPolicies: true },
 ] as const;
 
-/** How the network is between them. Nat: from rome to milan nothing can be opened. Cut: nothing passes at all. */
+/** The network between them. Nat: no connection can be opened from rome to milan. Cut: nothing passes. */
 export type Network = 'open' | 'nat' | 'cut';
 
 export class Peers {
@@ -60,8 +60,8 @@ export class Peers {
   }
 
   /**
-   * The lab with Tributary in both clusters, without any peering; brought up by whoever comes first. `options` are
-   * further ones of `tributary manifests cluster`.
+   * The lab with Tributary in both clusters, without any peering; the first caller starts it. `options` are added to
+   * those of `tributary manifests cluster`.
    */
   static async open(options = ''): Promise<Peers> {
     const lab = await upPeersLab(options);
@@ -81,7 +81,7 @@ export class Peers {
     for (const cluster of this.lab.clusters) cluster.api.close();
   }
 
-  /** Puts the program of another image in the place of the one that runs, as a person would. */
+  /** Replaces the running program by that of another image, as a person would do it. */
   async upgrade(city: City, image: string): Promise<void> {
     await install(this.#bench, city, { image });
   }
@@ -109,7 +109,7 @@ export class Peers {
     return city === 'rome' ? this.rome : this.milan;
   }
 
-  /** Sets what the router between the segments lets through, for connections that stand, too. */
+  /** Sets what the router between the segments lets through, also for established connections. */
   async setNetwork(network: Network): Promise<void> {
     const rome = this.lab.cluster('rome').node().address;
     const milan = segmentCidr({ ...this.lab.spec.underlay, segment: 1 });
@@ -164,7 +164,7 @@ table ${TABLE} {
     await this.untilNodes('are Ready', (nodes) => nodes.length > 0 && nodes.every(isNodeReady), 90);
   }
 
-  /** Takes back what `peer` has made, and waits until nothing of it is left on either side. */
+  /** Removes what `peer` has made, and waits until nothing of it is left on either side. */
   async unpeer(): Promise<void> {
     for (const city of CITIES) {
       for (const kind of ['acceptancepolicies', 'sharingpolicies', 'foreignclusters']) {
@@ -227,7 +227,7 @@ table ${TABLE} {
     return this.rome.get<Advertisement>(`${GROUP}/advertisements/${this.id.milan}`);
   }
 
-  /** Where home pods of that namespace run over there. */
+  /** The tenant namespace in which home pods of that namespace run. */
   async tenant(namespace: string): Promise<string> {
     const request = await this.milan.call<PeeringRequest>('GET', `${GROUP}/peeringrequests/${this.id.rome}`);
     const { tenantNamespaces = [] } = request.status ?? {};
@@ -273,7 +273,7 @@ table ${TABLE} {
     return file;
   }
 
-  /** kubectl with such a file, where agents of rome are: nowhere else can its server be reached for sure. */
+  /** Runs kubectl with such a file where agents of rome run: only there its server can certainly be reached. */
   async asAgent(kubeconfig: string, ...args: string[]): Promise<string> {
     const cache = `KUBECACHEDIR=${this.file('kube-cache')}`;
     const command = ['env', cache, this.#bench.kubectl, `--kubeconfig=${kubeconfig}`, ...args] as const;
@@ -313,7 +313,7 @@ table ${TABLE} {
   }
 }
 
-/** The lab with Tributary in both clusters; nothing is done to one that is up and kept. */
+/** The lab with Tributary in both clusters; a lab that was kept is not changed. */
 async function upPeersLab(options: string): Promise<Lab> {
   const name = PEERS_LAB;
   if (process.env['TRIBUTARY_E2E_LAB'] === 'keep') {

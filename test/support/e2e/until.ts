@@ -2,10 +2,10 @@
 import { restMs } from '../eventually.ts';
 
 const POLL_MS = 100;
-/** A look is often a program of its own to start. */
+/** Each look often starts a program. */
 const POLL = { least: 100, most: 500 };
 
-/** Asks until the answer is neither undefined nor false; that answer. Errors of the question count as "not yet". */
+/** Asks until the answer is neither undefined nor false, and returns it. Errors count as "not yet". */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
@@ -31,7 +31,7 @@ export async function until<T>(
   throw new Error(`not within ${seconds} s: ${what}${details.map((text) => `; ${text}`).join('')}`);
 }
 
-/** Collects what is seen during some time: for what must not happen. */
+/** Collects what is seen during some time, for tests of what must not happen. */
 export async function during(seconds: number, look: () => Promise<void>): Promise<void> {
   const end = performance.now() + seconds * 1000;
   while (performance.now() < end) {

@@ -10,7 +10,7 @@ export class ChannelSocket {
   readonly #socket: WebSocket;
   readonly #isBase64: boolean;
   readonly #received = new Map<number, Buffer[]>();
-  /** It may be closed again by the time that somebody looks. */
+  /** It may already be closed again when a test looks. */
   #opened = false;
   #closed = false;
   #failure: Error | undefined;

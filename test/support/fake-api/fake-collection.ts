@@ -2,7 +2,7 @@ import type { KubeObject } from '../../../src/api/wire.ts';
 import type { ChangeListener } from '../../../src/kube/store.ts';
 import { Store, keyOf } from '../../../src/kube/store.ts';
 
-/** What an Informer holds and tells, without an API server behind it. */
+/** Stands for an Informer, without an API server behind it. */
 export class FakeCollection<T extends KubeObject> {
   readonly #store: Store<T>;
   readonly #listeners = new Set<ChangeListener<T>>();

@@ -1,4 +1,4 @@
-/** Marks by which others would take an object for their own, and names and texts that programs stumble over. */
+/** Marks that would make others treat an object as their own, and names and texts on which programs fail. */
 import { ANNOTATION_RECREATED, ANNOTATION_RESULT, LABEL_HOME_UID } from '../../../src/api/names.ts';
 import { HOME_POD_UID, MARKS, aPod, changes, makes, objectOf, OURS, type HostileRow } from './row.ts';
 

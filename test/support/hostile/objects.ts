@@ -1,7 +1,7 @@
 /**
- * What a peer may try against the cluster that lends to it, as data: each row says what it would win, what is sent, and
- * what the provider must answer. Rows with `pod: true` are pods that a user at home can write as such: nothing of them is
- * lost on the way over, so the same words must come back in the condition of the pod at home.
+ * What a peer may try against the cluster that lends to it, as data: each row says what the peer would gain, what is
+ * sent, and what the provider must answer. Rows with `pod: true` are pods that a user at home can write: the agent
+ * copies them completely, so the condition of the home pod must contain the same message.
  */
 import { HOSTILE_CLAIMS } from './claims.ts';
 import { HOSTILE_METADATA } from './metadata.ts';

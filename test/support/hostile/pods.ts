@@ -18,7 +18,7 @@ const fromHome = (
   ...makes(PODS, name, tries, reason, aPod(`hostile-${name}`, spec, parts)),
   pod: true,
 });
-/** What an honest agent leaves at home: only a peer that is hostile itself sends it. */
+/** An honest agent never sends it; only a hostile peer does. */
 const direct = (
   name: string,
   tries: string,
@@ -26,7 +26,7 @@ const direct = (
   ...[spec, parts]: [object, Parts?]
 ): HostileRow => makes(PODS, name, tries, reason, aPod(`hostile-${name}`, spec, parts));
 
-/** Pod Security refuses it from Kubernetes 1.34 on, our policy before that, too. */
+/** Pod Security refuses it from Kubernetes 1.34 on; our policy also refuses it on older versions. */
 const orNoHost = (...row: Parameters<typeof fromHome>): HostileRow => ({
   ...fromHome(...row),
   orReason: 'name no host',
@@ -184,7 +184,7 @@ const VOLUMES: readonly HostileRow[] = [
   ),
 ];
 
-/** Admission puts in the token's volume before policies see the pod. */
+/** Admission adds the token's volume before policies see the pod. */
 const orReason = 'tokens and certificates of this cluster are not for them';
 const IDENTITY: readonly HostileRow[] = [
   {

@@ -215,5 +215,5 @@ export const HOSTILE_REACH: readonly HostileRow[] = [
   ...NAMESPACES,
 ];
 
-/** To be sure that a path is built as a request would: used by the test of the table. */
+/** Used by the test of the table, to check that a path is built like that of a request. */
 export const EXAMPLE_PATH: string = pathOf(INGRESSES, 'tenant', 'web');

@@ -31,7 +31,7 @@ export interface HostileRow {
   };
   /** Part of the provider's answer. */
   reason: string;
-  /** Of another policy that refuses it, too: the API server names one of them, not always the same. */
+  /** Message of another policy that also refuses it: the API server names one of them, not always the same. */
   orReason?: string;
   /** A user at home can write this pod. */
   pod?: true;
@@ -58,7 +58,7 @@ export const HOME_POD_UID = '00000000-0000-4000-8000-00000000000a';
 
 type Container = PodSpec['containers'][number];
 
-/** As the agent of a home forges it, but for what the row says. */
+/** As the agent of a home makes it, except for what the row changes. */
 export const aPod = (
   name: string,
   spec: object = {},
@@ -76,7 +76,7 @@ export const makes = (
   ...[name, tries, reason, object]: [name: string, tries: string, reason: string, object: object]
 ): HostileRow => ({ name, tries, reason, send: { resource, object: () => object } });
 
-/** A row that changes or deletes what is there. */
+/** A row that changes or deletes an existing object. */
 export const changes = (
   [method, resource, of]: readonly ['PATCH' | 'PUT' | 'DELETE', string, string],
   ...[name, tries, reason, body]: [name: string, tries: string, reason: string, body?: object]

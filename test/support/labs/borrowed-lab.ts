@@ -1,6 +1,7 @@
 /**
- * Control planes that test files use one after another. Whoever is done gives them back; whoever borrows one next finds it as it
- * was when new. Files that run beside each other have labs of their own. Jest's globalTeardown takes all down.
+ * Control planes that test files use one after another. A file gives its control plane back at the end, and the next
+ * file finds it as it was when new. Files that run in parallel have different labs. Jest's globalTeardown removes all
+ * of them.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ import { eventually } from '../eventually.ts';
 export type Shape = 'one' | 'pair';
 
 const CLUSTERS: Readonly<Record<Shape, readonly string[]>> = { one: ['both'], pair: ['home', 'foreign'] };
-/** More than files run beside each other. */
+/** More than the number of files that run in parallel. */
 const SLOTS = 8;
 const SETTLE_MS = 20_000;
 
@@ -45,7 +46,7 @@ export async function borrowLab(shape: Shape): Promise<BorrowedLab> {
   throw new Error(`all ${SLOTS} labs of shape ${shape} are in use`);
 }
 
-/** Takes down all that nobody uses. */
+/** Removes all labs that nobody uses. */
 export async function downBorrowedLabs(): Promise<void> {
   const { Lab } = await modules();
   for (const name of [...names('one'), ...names('pair')]) {
@@ -78,7 +79,7 @@ async function asNew(name: string, shape: Shape): Promise<Lab> {
     }
   }
   const lab = await Lab.fresh(options);
-  // Who has borrowed it holds it, and that may be another process next.
+  // The borrower holds it, and the next borrower may be another process.
   await lab.leave();
   await Promise.all(lab.clusters.map(async (cluster) => keep(lab, cluster)));
   return lab;

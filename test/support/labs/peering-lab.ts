@@ -36,7 +36,7 @@ export type Direction = 'outgoing' | 'incoming';
 export const peeringLabProblem = (): string | undefined => lab.missing(lab.thisMachine());
 
 const POLL = { least: 20, most: 250 };
-/** A machine that does much else besides is slow to start programs. */
+/** A busy machine is slow to start programs. */
 const PATIENCE_MS = 60_000;
 
 /** Waits until `look` returns something else than undefined or false; fails with what it saw last. */
@@ -55,10 +55,10 @@ export async function until<T>(
   }
 }
 
-/** To the person who reads the output of the tests. */
+/** Prints a line for the person who reads the output of the tests. */
 export const say = (line: string): void => void process.stderr.write(`  ${line}\n`);
 
-/** Which program is run, where it is not simply today's. */
+/** The program to run, if it is not the current one. */
 export type PeerProgram = Omit<PeerProcessOptions, 'options'>;
 
 export interface PeeringLabCluster {
@@ -81,7 +81,7 @@ export class PeeringLab {
       await Promise.all(own.lab.clusters.map(async (cluster) => lab.PeerProcess.prepare(cluster)));
       for (const cluster of own.lab.clusters) own.#cities.set(cluster.name, await City.open(cluster));
     } catch (error) {
-      // A test that never got its lab cannot take it down.
+      // A test that never got its lab cannot remove it.
       await own.down();
       throw error;
     }
@@ -240,7 +240,7 @@ export class City {
     return cluster?.status?.conditions?.find((condition) => condition.type === type);
   }
 
-  /** Ready of all virtual nodes that a provider has here, and that there are some. */
+  /** Whether a provider has virtual nodes here, and all of them are Ready. */
   async nodeReady(provider: string): Promise<boolean> {
     const { items } = await this.client.list(virtualNodes, {
       labelSelector: `${LABEL_PROVIDER}=${provider}`,
@@ -253,7 +253,7 @@ export class City {
     );
   }
 
-  /** What there is of each kind that a peering is made of, by what must not be made twice. */
+  /** The objects of each kind that belongs to a peering, by a key that must be unique. */
   async made(peer: string): Promise<Record<string, string[]>> {
     const names = async <T extends KubeObject>(
       type: ResourceType<T>,
@@ -310,7 +310,7 @@ export class City {
     }
   }
 
-  /** Names of all objects of all kinds, but for those that come and go by themselves. */
+  /** Names of all objects of all kinds, except those that come and go by themselves. */
   async inventory(): Promise<string[]> {
     const found: string[] = [];
     for (const { path, resource } of await this.#listable()) {
@@ -359,7 +359,7 @@ export interface LogLine {
   [field: string]: unknown;
 }
 
-/** Kinds that tell of events, or that live as long as somebody renews them. */
+/** Kinds that report events, or that exist only while somebody renews them. */
 const PASSING = new Set([
   'events',
   'leases',

@@ -1,6 +1,6 @@
 /**
- * Another commit's program beside today's: its sources in a temporary folder, run with the modules that are installed
- * here. The previous commit, unless $TRIBUTARY_PREVIOUS names another one.
+ * The program of another commit: its sources in a temporary folder, run with the modules that are installed here. It
+ * is the previous commit, unless $TRIBUTARY_PREVIOUS names another one.
  */
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ export interface Checkout {
   readonly remove: () => void;
 }
 
-/** A sentence instead, where there is none that can be run. */
+/** The reason, if there is none that can be run. */
 export async function previousCheckout(): Promise<Checkout | string> {
   const commit = process.env['TRIBUTARY_PREVIOUS'] ?? 'HEAD~1';
   const git = ['git', '-C', repository] as const;
@@ -30,7 +30,7 @@ export async function previousCheckout(): Promise<Checkout | string> {
   }
   const root = mkdtempSync(join(tmpdir(), 'tributary-previous-'));
   const remove = (): void => rmSync(root, { recursive: true, force: true });
-  // No worktree: that would be written down in .git, and stay there if this process is killed.
+  // This is not a git worktree: one would be recorded in .git, and stay there if this process is killed.
   const unpack = 'git -C "$0" archive --format=tar "$1" | tar -x -C "$2"';
   await run(['bash', '-o', 'pipefail', '-c', unpack, repository, commit, root]);
   symlinkSync(join(repository, 'node_modules'), join(root, 'node_modules'));

@@ -1,4 +1,7 @@
-/** A real API server to which the manifests of both sides are applied as people would: printed, then kubectl. */
+/**
+ * A real API server with the manifests of both sides, applied as people do it: printed by the program, then applied
+ * by kubectl.
+ */
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:https';
 import { binaries } from '../../../lab/binaries.ts';
@@ -7,7 +10,7 @@ import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 
 type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
 
-/** What a command prints; throws what it complains about. */
+/** Returns what a command prints; throws its error output if it fails. */
 export async function printed(command: Command, args: string[]): Promise<string> {
   let out = '';
   let err = '';

@@ -1,4 +1,7 @@
-/** Thousands of endpoints between two real API servers: by the product as a process, and by the thinnest loop there can be. */
+/**
+ * Thousands of endpoints between two real API servers: copied by the product as a process, and by the simplest
+ * possible loop.
+ */
 import { endpointSlices, namespaces, services } from '../../../src/api/resources.ts';
 import type { Endpoint, EndpointSlice } from '../../../src/api/wire.ts';
 import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
@@ -14,7 +17,7 @@ import { addTunnel, HOME_ID, PROVIDER_ID, ServicesLab, SLICE } from './services-
 /** In each slice. */
 export const ENDPOINTS = 100;
 const SERVICE = 'many';
-/** The tenant of the thinnest loop, with the same rights and policies as the agent's. */
+/** The tenant of the simplest loop, with the same rights and policies as the agent's. */
 const IDLE = 'idle';
 const WAIT_MS = 120_000;
 
@@ -123,7 +126,10 @@ export class SlicesLab {
     await this.world.down();
   }
 
-  /** Milliseconds from a Service at home, whose endpoints are there, until all of it is over there. */
+  /**
+   * Milliseconds from the creation of a Service at home, whose endpoints exist, until all of it is in the foreign
+   * cluster.
+   */
   async reflect(): Promise<number> {
     const { home } = this.world.lab;
     const began = performance.now();
@@ -140,7 +146,7 @@ export class SlicesLab {
     await this.#has('tenant', 0);
   }
 
-  /** Milliseconds of a list here and a create of each over there, all at once: nothing less can do it. */
+  /** Milliseconds of one list here and one create for each object there, all in parallel: the least that is necessary. */
   async nullMirror(): Promise<number> {
     const { lab, peer } = this.world;
     const began = performance.now();
@@ -153,7 +159,7 @@ export class SlicesLab {
     return took;
   }
 
-  /** The first endpoint of a slice turns ready or not, and that has arrived. */
+  /** Changes whether the first endpoint of a slice is ready, and waits until that has arrived. */
   async flap(index: number, ready: boolean): Promise<void> {
     const body = { endpoints: endpoints('10.1', index, ready) };
     const ref = { namespace: 'shop', name: nameOf(index) };
@@ -188,7 +194,7 @@ export class SlicesLab {
   }
 }
 
-/** As the agent makes it, by text alone. */
+/** As the agent makes it, built only from text. */
 function asReflected({ metadata, addressType, ports, endpoints: list }: EndpointSlice): EndpointSlice {
   return {
     ...SLICE,

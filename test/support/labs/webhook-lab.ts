@@ -38,7 +38,7 @@ export const SYSTEM = 'tributary-system';
 const CONFIGURATION = { name: WEBHOOK_CONFIGURATION };
 const LONG_MS = 60_000;
 
-/** The machine's clock, set forward at will; sleeps of more than a minute end when it is. */
+/** The machine's clock, which a test can set forward; then sleeps of more than a minute end. */
 export class ShiftedClock implements Clock {
   #offsetMs = 0;
   readonly #sleepers = new Set<() => void>();
@@ -70,7 +70,7 @@ export class WebhookLab {
   readonly #role: KubeClient;
   readonly #offloadings = new Map<string, NamespaceOffloading>();
   readonly #changed = new Listeners();
-  /** By peer, as lending would have promised; changed at will. */
+  /** What lending has promised, by peer; tests change it. */
   readonly grants: Map<string, ResourceList> = new Map();
   #lifecycle: Lifecycle | undefined;
 
@@ -171,7 +171,7 @@ export class WebhookLab {
     this.#lifecycle = undefined;
   }
 
-  /** As the controller of NamespaceOffloadings would say; null: no longer. */
+  /** Plays the controller of NamespaceOffloadings; null removes an offloading. */
   offload(namespace: string, podStrategy: PodStrategy | null): void {
     if (podStrategy === null) this.#offloadings.delete(namespace);
     else {
@@ -211,7 +211,7 @@ export class WebhookLab {
     });
   }
 
-  /** Goes through admission, and is not kept. */
+  /** Sends an object through admission as a dry run. */
   async tryPod(namespace: string, spec: object = {}, metadata: object = {}): Promise<Pod> {
     const path = `/api/v1/namespaces/${namespace}/pods?dryRun=All`;
     const { status, body } = await this.cluster.cluster.api.call('POST', path, {

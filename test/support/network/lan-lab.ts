@@ -17,7 +17,7 @@ const AVAHI = [
   '/usr/bin/avahi-publish',
   '/usr/bin/dbus-daemon',
 ];
-/** On a machine that is busy with other tests, too. */
+/** The limit also holds on a machine that is busy with other tests. */
 const START_MS = 60_000;
 const SOON_MS = 30_000;
 
@@ -40,7 +40,7 @@ export class LanLab {
     this.#segments = segments;
   }
 
-  /** So many segments, each a bridge in one namespace. */
+  /** A number of segments; each is a bridge, all in one namespace. */
   static async up(segments = 1): Promise<LanLab> {
     const lab = new LanLab(`lan${process.pid}`, mkdtempSync(join(tmpdir(), 'lan-')), segments);
     await run(['ip', 'netns', 'add', lab.#bridges]);
@@ -264,7 +264,7 @@ export class Avahi {
   /** Follows what comes (`+`) and goes (`-`) of our type, with the time of each. */
   watch(): { sign: string; name: string; family: string; at: number }[] {
     const seen: ReturnType<Avahi['watch']> = [];
-    // Without a terminal it would hold its lines back.
+    // Without a terminal it would buffer its output.
     const child = this.#host.spawn(['stdbuf', '-oL', 'avahi-browse', '-p', '_tributary._tcp'], this.#env);
     if (child.stdout === null) throw new Error('avahi-browse has no standard output');
     createInterface({ input: child.stdout }).on('line', (line) => {
@@ -293,7 +293,7 @@ export class Avahi {
   }
 }
 
-/** Within labels avahi writes what is no letter or digit as a decimal number. */
+/** Within labels, avahi writes characters other than letters and digits as decimal numbers. */
 const plain = (name: string): string =>
   name.replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(Number(code)));
 
@@ -347,7 +347,7 @@ export class LinePrinter<Line extends { event: string }> {
 
 /** A process of lan-agent.ts. */
 export class LanAgent extends LinePrinter<LanAgentLine> {
-  /** What it last said of a cluster; undefined where it has not seen it or where that is gone. */
+  /** What it last said about a cluster; undefined if it has not seen the cluster, or if the cluster is gone. */
   sees(id: string): Extract<LanAgentLine, { event: 'seen' }> | undefined {
     const last = this.lines.findLast((line) => 'id' in line && line.id === id);
     return last?.event === 'seen' ? last : undefined;

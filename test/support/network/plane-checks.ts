@@ -8,11 +8,14 @@ import { offload } from './plane-tunnels.ts';
 
 const HANDSHAKE_MS = 20_000;
 
-/** A pod asks another one by its address as seen over there, and is seen under its own as seen by the other. */
+/**
+ * A pod connects to another one at the address at which its cluster sees that pod, and the other one sees it at the
+ * expected source address.
+ */
 export async function expectTalk(from: Party, to: Party): Promise<void> {
   const address = from.cluster.side.sees(to.cluster.side, to.pod.address);
   const seen = to.cluster.side.sees(from.cluster.side, from.pod.address);
-  // Where the first handshakes of both sides have missed each other, WireGuard tries again after 5 s.
+  // If the first handshakes of both sides cross, WireGuard tries again after 5 s.
   await eventually(
     `${from.pod.address} reaches ${address}`,
     async () => from.pod.ping(address),

@@ -59,7 +59,7 @@ export class PlaneLab {
     return lab;
   }
 
-  /** What is beside all nodes: a router that knows no way to any view. */
+  /** The network outside of all nodes: a router without a route to any view. */
   get underlay(): string {
     return `${this.prefix}-ul`;
   }
@@ -68,7 +68,7 @@ export class PlaneLab {
     return `port${++this.#ports}`;
   }
 
-  /** The router itself, as one that asks. */
+  /** The router itself, as a client. */
   stranger(): PlaneSpace {
     return new PlaneSpace(this.underlay);
   }

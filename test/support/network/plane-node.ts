@@ -14,7 +14,7 @@ import type { PlaneLab } from './plane-lab.ts';
 export const TCP_PORT = 7000;
 export const UDP_PORT = 7001;
 const ECHO = "SYSTEM:'echo $SOCAT_PEERADDR'";
-/** Ended before it has read, it would take its answer along. */
+/** If it ended before the other side has read, the answer would be lost. */
 const READ_AND_ECHO = "SYSTEM:'read line; echo $SOCAT_PEERADDR'";
 
 /** A network namespace with programs that end with it. */
@@ -53,7 +53,7 @@ export class PlaneSpace {
     return child;
   }
 
-  /** Answers each connection and each datagram with the address that it sees the asker under. */
+  /** Answers each connection and each datagram with the source address that it sees. */
   async serve(tcp: number = TCP_PORT, udp: number = UDP_PORT): Promise<void> {
     this.spawn(['socat', `TCP-LISTEN:${tcp},fork,reuseaddr`, ECHO]);
     this.spawn(['socat', `UDP-RECVFROM:${udp},fork`, READ_AND_ECHO]);
@@ -63,7 +63,7 @@ export class PlaneSpace {
     });
   }
 
-  /** As whom the server at that address sees us; undefined where there is no answer. */
+  /** The address at which the server sees us; undefined if there is no answer. */
   async ask(
     protocol: 'tcp' | 'udp',
     address: string,
@@ -82,7 +82,7 @@ export class PlaneSpace {
     }
   }
 
-  /** What the network says to whoever would connect to that address; that nobody answers is said, too. */
+  /** The result of a connection to that address; also says if nobody answers. */
   async refusal(address: string): Promise<string> {
     const command = ['socat', '-u', `TCP:${address}:${TCP_PORT},connect-timeout=10`, '-'] as const;
     return this.run(command).then(
@@ -122,7 +122,7 @@ export class PlanePod extends PlaneSpace {
     this.address = address;
   }
 
-  /** Counts what comes in from now on, but for what has to do with neighbours. */
+  /** Counts the packets that come in from now on, except those of neighbour discovery. */
   async capture(): Promise<() => Promise<number>> {
     await this.nft(
       'table ip capture { chain in { type filter hook prerouting priority -400; iifname "eth0" counter; }; }',
@@ -161,7 +161,7 @@ export class PlaneNode extends PlaneSpace {
     await run(['ip', '-n', this.#lab.underlay, '-batch', '-'], {
       stdin: `link add ${port} type veth peer name eth0 netns ${this.netns}\nlink set ${port} master br0 up\n`,
     });
-    // Strict, so that what is loose is so by us.
+    // Strict, so that a loose setting can only be ours.
     await this.shell(
       'echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/all/rp_filter; echo 1 >/proc/sys/net/ipv4/conf/default/rp_filter',
     );
@@ -264,7 +264,7 @@ export class PlaneNode extends PlaneSpace {
     return listed.replaceAll(/packets \d+ bytes \d+/g, '');
   }
 
-  /** All that the data plane may change. */
+  /** Everything that the data plane may change. */
   async state(): Promise<string> {
     return this.shell(
       'ip link; ip addr; ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; nft list ruleset',

@@ -1,4 +1,4 @@
-/** What IPAM, the exchange of documents and the role `gateway` would know of clusters of the data plane's tests. */
+/** What IPAM, the exchange of documents and the role `gateway` would know about the clusters in tests of the data plane. */
 import type { OwnNetwork } from '../../../src/api/own-network.ts';
 import type {
   AddressPort,
@@ -19,7 +19,7 @@ export interface Relation {
   hosted: Set<string>;
   access: NetworkAccess;
   transit: NetworkTransit;
-  /** Services of the one that the other uses. */
+  /** Services of one cluster that the other one uses. */
   offered?: AddressPort[];
   used?: AddressPort[];
   mtu?: number;
@@ -34,7 +34,7 @@ export class PlaneSide {
   /** `host:port`. */
   readonly endpoint: string;
   readonly relations: Map<PlaneSide, Relation> = new Map();
-  /** The next view, in blocks of /18. All begin with the same, so that one address means many things. */
+  /** The next view, in blocks of /18. All clusters begin with the same block, so that one address has several meanings. */
   #next = 0;
 
   constructor(id: string, network: OwnNetwork, publicKey: string, endpoint: string) {
@@ -55,7 +55,7 @@ export class PlaneSide {
     return relation;
   }
 
-  /** As what we see an address of the peer. */
+  /** The address at which we see an address of the peer. */
   sees(peer: PlaneSide, address: string): string {
     const seen = translate(this.relation(peer).views, address);
     if (seen === undefined) throw new Error(`${this.id} has no view of ${address} of ${peer.id}`);

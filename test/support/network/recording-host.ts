@@ -1,4 +1,4 @@
-/** A host whose network is a note: what was set last, and what was removed. */
+/** A host that only records: what was set last, and what was removed. */
 import type {
   HostConfig,
   HostNetwork,
@@ -10,7 +10,7 @@ import type {
 export class RecordingHost implements HostNetwork {
   readonly sets: HostConfig[] = [];
   readonly cleaned: Owner[] = [];
-  /** Of the links, as `wg show` would tell. */
+  /** State of the links, as `wg show` would print it. */
   peers: WireGuardPeerState[] = [];
   problems: HostReport['problems'] = [];
   /** Of others. */

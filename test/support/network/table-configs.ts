@@ -36,7 +36,7 @@ const verdict = (chains: readonly string[]): fc.Arbitrary<string> =>
     ...chains.flatMap((chain) => [`jump ${chain}`, `goto ${chain}`]),
   );
 
-/** Of the elements with overlapping keys only the first stays: nft refuses such maps. */
+/** Of elements with overlapping keys only the first is kept, because nft refuses such maps. */
 function apart<T extends { key: string }>(elements: readonly T[]): T[] {
   const kept: { first: number; last: number; element: T }[] = [];
   for (const element of elements) {

@@ -5,7 +5,7 @@ export interface TcpProxy {
   readonly port: number;
   /** Accepted so far. */
   readonly connections: number;
-  /** From now on nothing passes, on old and new connections; nobody is told. */
+  /** From now on nothing passes, on old and new connections, and neither side is told. */
   silence(): void;
   /** Lets new connections through again; silenced ones stay dead, as after a lost NAT entry. */
   restore(): void;

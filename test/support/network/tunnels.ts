@@ -15,7 +15,7 @@ export const NETWORK: OwnNetwork = {
   vxlan: { vni: 7480, port: 7482 },
 };
 
-/** All as it should be; change what the test is about. */
+/** A tunnel without any fault; change the field that the test is about. */
 export function tunnelOf(
   name: string,
   {

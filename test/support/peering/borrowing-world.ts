@@ -116,7 +116,7 @@ export class BorrowingWorld {
     for (const listener of this.#intents) listener(this.id);
   }
 
-  /** Both sides say what is new, as over a link. */
+  /** Both sides send what is new, as over a link. */
   say(): void {
     if (!this.connected) return;
     const documents = this.borrowing.documents(this.id);

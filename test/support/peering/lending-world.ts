@@ -29,7 +29,7 @@ import type {
 import { eventually } from '../eventually.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** Real API servers on a machine that does much else besides take their time. */
+/** Real API servers are slow on a busy machine. */
 const PATIENCE_MS = 60_000;
 
 export const API = { server: 'https://provider.example:6443' };
@@ -48,7 +48,7 @@ export class LendingWorld {
   readonly clock: Clock;
   readonly identity: OwnIdentity;
   readonly events: Noted[] = [];
-  /** As ForeignClusters would say. */
+  /** As in ForeignClusters. */
   readonly incoming: Map<string, PeeringWish> = new Map();
   readonly networkKeys: Map<string, string[]> = new Map();
   readonly linked: Set<string> = new Set();
@@ -133,7 +133,7 @@ export class LendingWorld {
     this.#lifecycle = undefined;
   }
 
-  /** On the clock of this world, whether that is real or passes when it is told to. */
+  /** Uses the clock of this world, real or fake. */
   async until(
     what: string,
     condition: () => boolean | Promise<boolean>,
@@ -261,7 +261,7 @@ export class Peer {
     await this.#until('the grant is Active', async () => {
       const { offer, grant } = this.told;
       const generation = offer?.offer.generation;
-      // As a home does: what it has accepted may be outdated by the time that it is heard.
+      // A home does the same: its acceptance may be outdated when it arrives.
       if (generation !== accepted) await this.accept();
       accepted = generation;
       return grant?.state === 'Active';

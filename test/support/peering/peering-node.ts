@@ -43,7 +43,7 @@ export class PeeringNode {
   /** What was heard, in order. */
   readonly heard: { from: string; changes: DocumentChanges }[] = [];
   readonly dialledBack: { from: string; stream: string }[] = [];
-  /** Throws what the peer is to be told. */
+  /** Throws the error that the peer gets. */
   refuse: (peer: PeerIdentity, changes: DocumentChanges) => void | Promise<void> = () => undefined;
   credential: (peer: PeerIdentity, signal: AbortSignal) => Promise<{ token: string; expires: string }> =
     async () => ({ token: 'token', expires: '2030-01-01T00:00:00Z' });
