@@ -1,10 +1,9 @@
+/** Services of one cluster that another uses, put together with what they have to know of the network. */
 import { TunnelViews } from '../network/tunnel-view.ts';
 import type { Clusters } from '../peering/clusters/clusters.ts';
 import type { Lending } from '../peering/lending/lending.ts';
 import type { PeerLinks } from '../peering/ports.ts';
 import { Services, type ServicesOptions } from '../peering/services/services.ts';
-
-/** Services of one cluster that another uses, put together with what they have to know of the network. */
 
 interface OfferedServicesParts extends Pick<
   ServicesOptions,

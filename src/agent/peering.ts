@@ -11,7 +11,7 @@ import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import type { HomeApiServer } from '../api/virtual-node.ts';
-import { CLUSTER_NAME } from '../deploy/rights-cluster.ts';
+import { CLUSTER_NAME } from '../deploy/rights/cluster.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-writer.ts';

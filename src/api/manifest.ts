@@ -67,3 +67,6 @@ export function checkedUnique(what: string, names: readonly string[]): readonly 
 
 /** Where started agents run, and their accounts are; nothing else may be here. */
 export const AGENTS_NAMESPACE = 'tributary-agents';
+
+/** Where our own pods run. */
+export const SYSTEM_NAMESPACE = 'tributary-system';

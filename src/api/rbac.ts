@@ -16,7 +16,7 @@ const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 /**
  * A closed list: no `*`, no `deletecollection`, no `escalate` or `impersonate` can be written down. `bind` is only
  * ever given with names (`rulesOf` refuses it without): who may bind any role may become anybody. `serve` is a word of
- * our own that no API server acts on: admission policies ask for it (provider/agent/manifests-agents.ts).
+ * our own that no API server acts on: admission policies ask for it (src/deploy/agents.ts).
  */
 export type Verb =
   'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'approve' | 'bind' | 'serve';

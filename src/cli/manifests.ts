@@ -1,20 +1,20 @@
 /** `tributary manifests`: what to apply in the home cluster. */
-import { forgeCluster, type ClusterOptions, type ServiceType } from '../deploy/manifests-cluster.ts';
-import { forgeGateway, type GatewayOptions } from '../deploy/manifests-gateway.ts';
-import { forgeCleanUp, forgeNode } from '../deploy/manifests-node.ts';
 import { customResourceDefinitions } from '../api/crd/index.ts';
-import type { Manifest } from '../api/manifest.ts';
+import { type Manifest, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { parseConfig } from '../config.ts';
+import { type ClusterOptions, forgeCluster, type ServiceType } from '../deploy/cluster.ts';
+import { forgeGateway, type GatewayOptions } from '../deploy/gateway.ts';
+import { forgeCleanUp, forgeNode } from '../deploy/node.ts';
+import { forgeAgent } from '../deploy/peer.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { SYSTEM_NAMESPACE, forgeAgent } from '../deploy/manifests.ts';
 import {
+  type CommandIo,
+  type CommandLine,
   listOf,
   parseCommandLine,
   printYaml,
   required,
   runCommand,
-  type CommandIo,
-  type CommandLine,
 } from './manifests-output.ts';
 import { withArguments, withPort } from './manifests-pod.ts';
 

@@ -1,4 +1,4 @@
-import { AGENTS_NAMESPACE, type Manifest } from '../api/manifest.ts';
+import { AGENTS_NAMESPACE, type Manifest, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 import { isFinished } from '../api/pod.ts';
 import { pods, roleBindings } from '../api/resources.ts';
@@ -9,13 +9,7 @@ import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
-import {
-  agentBindingNames,
-  agentName,
-  forgeLaunchedAgent,
-  type LaunchedAgent,
-} from './manifests-launched.ts';
-import { SYSTEM_NAMESPACE } from './manifests.ts';
+import { agentBindingNames, agentName, forgeLaunchedAgent, type LaunchedAgent } from './launched-agent.ts';
 
 interface PodLauncherOptions {
   home: KubeClient;
@@ -31,7 +25,7 @@ const POLL_MS = 250;
 
 /**
  * Runs agents as Deployments in `tributary-agents`, each under an account of its own. What it may do there, and what
- * such an account may do, is in manifests-agents.ts; this only fills in names.
+ * such an account may do, is in agents.ts; this only fills in names.
  */
 export class PodLauncher implements AgentLauncher {
   readonly #options: PodLauncherOptions;

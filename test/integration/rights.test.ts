@@ -5,7 +5,7 @@ import {
   GATEWAY_RIGHTS,
   NODE_ROLE_RIGHTS,
   rightsAt,
-} from '../../src/deploy/rights-cluster.ts';
+} from '../../src/deploy/rights/cluster.ts';
 import { rulesOf, type Right } from '../../src/api/rbac.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
@@ -17,7 +17,7 @@ import {
   AGENT_LEASE_RIGHTS,
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
-} from '../../src/deploy/rights.ts';
+} from '../../src/deploy/rights/agent.ts';
 import {
   allowed,
   expected,

@@ -1,12 +1,13 @@
 /** What the commands print for one made-up pair of clusters, and objects that a user writes by hand. */
-import { forgeCluster } from '../../src/deploy/manifests-cluster.ts';
-import { forgeGateway } from '../../src/deploy/manifests-gateway.ts';
-import { forgeNode } from '../../src/deploy/manifests-node.ts';
+import { SYSTEM_NAMESPACE } from '../../src/api/manifest.ts';
 import { LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { API_VERSION, type VirtualNode } from '../../src/api/virtual-node.ts';
 import { printYaml } from '../../src/cli/manifests-output.ts';
+import { forgeCluster } from '../../src/deploy/cluster.ts';
+import { forgeGateway } from '../../src/deploy/gateway.ts';
+import { forgeNode } from '../../src/deploy/node.ts';
+import { forgeAgent } from '../../src/deploy/peer.ts';
 import { forgeManualTenant } from '../../src/hosting/tenants/manual-tenant.ts';
-import { SYSTEM_NAMESPACE, forgeAgent } from '../../src/deploy/manifests.ts';
 import { NAMESPACE_EXAMPLES } from './examples-namespaces.ts';
 import { PEERING_EXAMPLES } from './examples-peering.ts';
 

@@ -1,12 +1,11 @@
 /** docs/rights.md: the tables of rights as people read them. */
+import type { Right } from '../../src/api/rbac.ts';
 import {
   CLUSTER_RIGHTS,
   GATEWAY_RIGHTS,
   NODE_ROLE_RIGHTS,
   type PlaceRights,
-} from '../../src/deploy/rights-cluster.ts';
-import type { Right } from '../../src/api/rbac.ts';
-import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
+} from '../../src/deploy/rights/cluster.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,
   AGENT_CLUSTER_RIGHTS,
@@ -14,15 +13,14 @@ import {
   AGENT_LEASE_RIGHTS,
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
-} from '../../src/deploy/rights.ts';
-import {
   LAUNCHED_AUTHENTICATION_RIGHTS,
   LAUNCHED_CLUSTER_RIGHTS,
   LAUNCHED_EVENT_RIGHTS,
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_NAMESPACE_RIGHTS,
   LAUNCHED_OWN_RIGHTS,
-} from '../../src/deploy/rights-launched.ts';
+} from '../../src/deploy/rights/agent.ts';
+import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 
 const code = (text: string): string => `\`${text}\``;
 

@@ -1,11 +1,11 @@
 /** `tributary network-key create`: a secret by which the clusters of one owner know each other. */
 import { randomBytes } from 'node:crypto';
-import { APP_NAME, LABEL_APP_NAME, checkedSubdomain } from '../../api/manifest.ts';
+
+import { APP_NAME, checkedSubdomain, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
-import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import { EXIT } from '../manifests-output.ts';
-import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
 
 export const NETWORK_KEY_USAGE =
   'tributary network-key create [--name NAME] [--kubeconfig FILE] [--context NAME]';

@@ -1,15 +1,15 @@
 /** `tributary id`: who this cluster is. */
+import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import {
   ANNOUNCEMENT_CONFIG_MAP,
-  readAnnouncementData,
   type OwnAnnouncement,
+  readAnnouncementData,
 } from '../../api/own-announcement.ts';
 import { configMaps } from '../../api/resources.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
-import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
 import { EXIT } from '../manifests-output.ts';
-import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
+import { hasCode, TributaryError } from '../../lib/errors.ts';
+import { fingerprintOf } from '../../peering/identity/identity.ts';
+import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
 
 export const ID_USAGE = 'tributary id [--json] [--kubeconfig FILE] [--context NAME]';
 

@@ -1,11 +1,9 @@
 /** The objects of `tributary peer`, and writing them so that doing it twice is as good as once. */
-import type { ForeignCluster, ForeignClusterSpec } from '../../api/foreign-cluster.ts';
-import { foreignClusters } from '../../api/foreign-cluster.ts';
-import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
+import { type ForeignCluster, foreignClusters, type ForeignClusterSpec } from '../../api/foreign-cluster.ts';
+import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOTATION_FORCE } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
-import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
+import { hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
 import { idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';

@@ -1,14 +1,14 @@
 /** `tributary token`: one-time tokens with which other clusters may come in. */
+import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { type CommandLine, EXIT } from '../manifests-output.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
 import { JoinTokens } from '../../peering/identity/join-tokens.ts';
-import { SYSTEM_NAMESPACE } from '../../deploy/manifests.ts';
-import { EXIT, type CommandLine } from '../manifests-output.ts';
 import {
+  type CommandEnvironment,
   parseSeconds,
   positionals,
   runOnCluster,
-  type CommandEnvironment,
   type Session,
 } from './environment.ts';
 import { readOwn } from './own.ts';

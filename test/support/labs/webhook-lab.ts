@@ -15,7 +15,7 @@ import { namespaces as namespaceType, pods } from '../../../src/api/resources.ts
 import type { Namespace, Pod, ResourceList } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { parseConfig } from '../../../src/config.ts';
-import { CLUSTER_NAME } from '../../../src/deploy/rights-cluster.ts';
+import { CLUSTER_NAME } from '../../../src/deploy/rights/cluster.ts';
 import { TenantDirectory } from '../../../src/hosting/guests/tenant-directory.ts';
 import { guestAdmission } from '../../../src/hosting/guests/webhook.ts';
 import { Caches } from '../../../src/kube/caches.ts';

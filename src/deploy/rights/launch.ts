@@ -1,5 +1,5 @@
-import type { Right } from '../api/rbac.ts';
-import { AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './manifests-agents.ts';
+import type { Right } from '../../api/rbac.ts';
+import { AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from '../agents.ts';
 
 /**
  * What the `cluster` role needs to start agents. The fence `tributary-launching` narrows it to objects of agents; the

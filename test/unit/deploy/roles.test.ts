@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { servedNode } from '../../../src/certificates/serving-approver.ts';
-import { forgeCluster } from '../../../src/deploy/manifests-cluster.ts';
-import { forgeGateway } from '../../../src/deploy/manifests-gateway.ts';
-import { forgeCleanUp, forgeNode } from '../../../src/deploy/manifests-node.ts';
-import { CLUSTER_RIGHTS, rightsAt } from '../../../src/deploy/rights-cluster.ts';
+import { forgeCluster } from '../../../src/deploy/cluster.ts';
+import { forgeGateway } from '../../../src/deploy/gateway.ts';
+import { forgeCleanUp, forgeNode } from '../../../src/deploy/node.ts';
+import { CLUSTER_RIGHTS, rightsAt } from '../../../src/deploy/rights/cluster.ts';
 import type { Container, PodSpec } from '../../../src/api/wire.ts';
 import type { VirtualNode } from '../../../src/api/virtual-node.ts';
-import { forgeLaunchedAgent, type LaunchedAgent } from '../../../src/deploy/manifests-launched.ts';
+import { forgeLaunchedAgent, type LaunchedAgent } from '../../../src/deploy/launched-agent.ts';
 
 const ID = 'a'.repeat(26);
 const AGENT: LaunchedAgent = {

@@ -2,51 +2,50 @@
  * Everything that the roles `cluster`, `gateway` and `node` may do in their cluster: the tables of their parts, by where they
  * hold. Roles are forged from this, and docs/rights.md is printed from it.
  */
-import { AGENTS_NAMESPACE } from '../api/manifest.ts';
-import { ANNOUNCEMENT_CONFIG_MAP } from '../api/own-announcement.ts';
-import type { Right } from '../api/rbac.ts';
-import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
-import { SIGHTING_RIGHTS, WAN_RIGHTS } from '../discovery/rights.ts';
+import { AGENTS_NAMESPACE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { ANNOUNCEMENT_CONFIG_MAP } from '../../api/own-announcement.ts';
+import type { Right } from '../../api/rbac.ts';
+import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
+import { SIGHTING_RIGHTS, WAN_RIGHTS } from '../../discovery/rights.ts';
 import {
   GUARDIAN_EVENT_RIGHTS,
   GUARDIAN_PEERS_RIGHTS,
   GUARDIAN_RIGHTS,
   GUESTS_RIGHTS,
   TENANT_RIGHTS,
-} from '../hosting/rights.ts';
-import { EXCHANGE_RIGHTS, EXCHANGE_SYSTEM_RIGHTS } from '../network/exchange/rights.ts';
+} from '../../hosting/rights.ts';
+import { EXCHANGE_RIGHTS, EXCHANGE_SYSTEM_RIGHTS } from '../../network/exchange/rights.ts';
 import {
   GATEWAY_EVENT_RIGHTS,
   GATEWAY_NETWORK_RIGHTS,
   GATEWAY_SYSTEM_RIGHTS,
-} from '../network/gateway/rights.ts';
-import { NODE_RIGHTS, NODE_SYSTEM_RIGHTS } from '../network/node/rights.ts';
+} from '../../network/gateway/rights.ts';
+import { NODE_RIGHTS, NODE_SYSTEM_RIGHTS } from '../../network/node/rights.ts';
 import {
   OFFLOAD_EVENT_RIGHTS,
   OFFLOAD_RIGHTS,
   RELEASE_EVENT_RIGHTS,
   RELEASE_RIGHTS,
   RELEASE_SYSTEM_RIGHTS,
-} from '../offloading/rights.ts';
+} from '../../offloading/rights.ts';
 import {
   BORROWING_CLUSTER_RIGHTS,
   BORROWING_EVENT_RIGHTS,
   BORROWING_LEASE_RIGHTS,
   BORROWING_SYSTEM_RIGHTS,
-} from '../peering/borrowing/rights.ts';
-import { CLUSTERS_RIGHTS, CLUSTERS_SYSTEM_RIGHTS } from '../peering/clusters/rights.ts';
-import { IDENTITY_RIGHTS } from '../peering/identity/rights.ts';
+} from '../../peering/borrowing/rights.ts';
+import { CLUSTERS_RIGHTS, CLUSTERS_SYSTEM_RIGHTS } from '../../peering/clusters/rights.ts';
+import { IDENTITY_RIGHTS } from '../../peering/identity/rights.ts';
 import {
   LENDING_CLUSTER_RIGHTS,
   LENDING_DEFAULT_RIGHTS,
   LENDING_PEERS_RIGHTS,
   LENDING_SYSTEM_RIGHTS,
-} from '../peering/lending/rights.ts';
-import { STOCK_RIGHTS } from '../peering/offer/rights.ts';
-import { SERVICES_RIGHTS } from '../peering/services/rights.ts';
-import { SYSTEM_NAMESPACE } from './manifests.ts';
-import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './rights-launch.ts';
-import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './rights-webhook.ts';
+} from '../../peering/lending/rights.ts';
+import { STOCK_RIGHTS } from '../../peering/offer/rights.ts';
+import { SERVICES_RIGHTS } from '../../peering/services/rights.ts';
+import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './launch.ts';
+import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './webhook.ts';
 
 export const CLUSTER_NAME = 'tributary-cluster';
 export const GATEWAY_NAME = 'tributary-gateway';

@@ -8,14 +8,14 @@ import {
   LABEL_APP_INSTANCE,
   LABEL_APP_NAME,
   type Manifest,
+  SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { LABEL_PROVIDER } from '../api/names.ts';
 import { forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './manifests-agents.ts';
-import { forgeDeployment, KUBELET_PORT, OPS_PORT } from './manifests-deployment.ts';
-import { checkedImage, SYSTEM_NAMESPACE } from './manifests.ts';
-import { LAUNCHED_OWN_RIGHTS } from './rights-launched.ts';
+import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './agents.ts';
+import { checkedImage, forgeDeployment, KUBELET_PORT, OPS_PORT } from './program.ts';
+import { LAUNCHED_OWN_RIGHTS } from './rights/agent.ts';
 
 export interface LaunchedAgent {
   /** ClusterID of the provider. */

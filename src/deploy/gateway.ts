@@ -1,15 +1,24 @@
 /** What people apply for the `gateway` role: pods on the host network, where tunnels end and multicast is. */
-import type { Manifest, ManifestOf } from '../api/manifest.ts';
+import { forgeFence, isAccount, writes } from '../api/fence.ts';
+import { type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
+import { GATEWAY_CONFIG_MAP, GATEWAY_LEASE, WIREGUARD_SECRET } from '../api/own-network.ts';
+import type { AccountRef } from '../api/rbac.ts';
 import type { Container, PodSpec } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { WIREGUARD_LINK } from '../network/plan/names.ts';
-import { forgeDeployment, type Deployment, type Program } from './manifests-deployment.ts';
-import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
-import { forgePlaceGrants } from './manifests-cluster.ts';
-import { forgeGatewayFence } from './manifests-gateway-fence.ts';
-import { ON_NETWORKS, forgeNetworkNamespace, forgeNetworkPod, labelsOf } from './manifests-network.ts';
-import { NETWORK_NAMESPACE } from './manifests-network.ts';
-import { GATEWAY_NAME, GATEWAY_RIGHTS, LAN_GATEWAY_RIGHTS } from './rights-cluster.ts';
+import { forgePlaceGrants } from './cluster.ts';
+import {
+  checkedImage,
+  type Deployment,
+  forgeDeployment,
+  forgeNetworkNamespace,
+  forgeNetworkPod,
+  labelsOf,
+  NETWORK_NAMESPACE,
+  ON_NETWORKS,
+  type Program,
+} from './program.ts';
+import { GATEWAY_NAME, GATEWAY_RIGHTS, LAN_GATEWAY_RIGHTS } from './rights/cluster.ts';
 
 /** On the host, where 8080 is often taken. */
 const GATEWAY_OPS_PORT = 7480;
@@ -157,4 +166,33 @@ function forgeWireGuard(
     securityContext: ON_NETWORKS,
     volumeMounts,
   };
+}
+
+/**
+ * RBAC cannot narrow a right to create to a name. So whoever has taken over a gateway could make the Secret of preshared
+ * keys, which the gateway may read, a token of another account (type kubernetes.io/service-account-token), or hold the
+ * Lease of another role. A ValidatingAdmissionPolicy (KEP-3488) permits only these names.
+ */
+const ITS_OWN = { secrets: WIREGUARD_SECRET, configmaps: GATEWAY_CONFIG_MAP, leases: GATEWAY_LEASE };
+
+function forgeGatewayFence(name: string, account: AccountRef, labels: Record<string, string>): Manifest[] {
+  const isOwn = Object.entries(ITS_OWN).map(
+    ([resource, own]) => `(request.resource.resource == '${resource}' && object.metadata.name == '${own}')`,
+  );
+  return forgeFence({
+    name,
+    labels,
+    user: isAccount(account),
+    rules: [
+      writes('', ['secrets', 'configmaps'], 'CREATE'),
+      writes('coordination.k8s.io', ['leases'], 'CREATE'),
+    ],
+    validations: [
+      [isOwn.join(' || '), `the gateway may make ${[...new Set(Object.values(ITS_OWN))].join(' and ')} only`],
+      [
+        "request.resource.resource != 'secrets' || object.type == 'Opaque'",
+        'the gateway may make no Secret that others fill',
+      ],
+    ],
+  });
 }

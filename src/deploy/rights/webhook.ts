@@ -1,5 +1,5 @@
-import { GUESTS_CONFIGURATION, WEBHOOK_CONFIGURATION, WEBHOOK_SERVICE } from '../api/admission.ts';
-import type { Right } from '../api/rbac.ts';
+import { GUESTS_CONFIGURATION, WEBHOOK_CONFIGURATION, WEBHOOK_SERVICE } from '../../api/admission.ts';
+import type { Right } from '../../api/rbac.ts';
 
 /** For the whole cluster. */
 export const webhookRights = (systemNamespace: string): readonly Right[] => [

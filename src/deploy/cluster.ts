@@ -10,6 +10,7 @@ import {
   WEBHOOK_PORT,
   WEBHOOK_SERVICE,
 } from '../api/admission.ts';
+import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import {
   AGENTS_NAMESPACE,
   APP_NAME,
@@ -17,6 +18,7 @@ import {
   LABEL_APP_NAME,
   type Manifest,
   type ManifestOf,
+  SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { type AccountRef, forgeGrant, rulesOf } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
@@ -26,11 +28,9 @@ import { TributaryError } from '../lib/errors.ts';
 import { forgeReleaseFence } from '../offloading/release/fence.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
-import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './manifests-agents.ts';
-import { forgeDeployment, OPS_PORT } from './manifests-deployment.ts';
-import { forgeKindsFence } from './manifests-kinds-fence.ts';
-import { checkedImage, SYSTEM_NAMESPACE } from './manifests.ts';
-import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights-cluster.ts';
+import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './agents.ts';
+import { checkedImage, forgeDeployment, OPS_PORT } from './program.ts';
+import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights/cluster.ts';
 
 const PEERING_PORT = 7443;
 const PEERING_SERVICE = 'tributary-peering';
@@ -188,4 +188,20 @@ function forgeSystemNamespace(): Manifest {
       labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': 'restricted' },
     },
   };
+}
+
+/**
+ * The `cluster` role holds rights to further kinds only because RBAC lets nobody pass on what they do not hold. A
+ * ValidatingAdmissionPolicy sees to it that it never uses them: it writes nothing outside the API groups of its own table.
+ */
+function forgeKindsFence(account: AccountRef, places: readonly PlaceRights[]): Manifest[] {
+  const rights = places.flatMap(({ parts }) => parts.flatMap((part) => part.rights));
+  const groups = [...new Set(rights.map(({ group }) => group))].toSorted();
+  return forgeFence({
+    name: 'tributary-kinds',
+    user: isAccount(account),
+    when: `!(request.resource.group in [${groups.map((group) => `'${group}'`).join(', ')}])`,
+    rules: [writes('*', ['*/*'], 'CREATE', 'UPDATE', 'DELETE')],
+    validations: [['false', 'rights to further kinds are held to be passed on to peers, and not to be used']],
+  });
 }

@@ -1,11 +1,16 @@
 /** What people apply for the `node` role: one pod on each node, and what takes all traces of us off a node. */
-import type { Manifest } from '../api/manifest.ts';
+import { type Manifest, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import type { PodSpec } from '../api/wire.ts';
-import type { Program } from './manifests-deployment.ts';
-import { SYSTEM_NAMESPACE, checkedImage } from './manifests.ts';
-import { forgePlaceGrants } from './manifests-cluster.ts';
-import { NETWORK_NAMESPACE, forgeNetworkNamespace, forgeNetworkPod, labelsOf } from './manifests-network.ts';
-import { NODE_NAME, NODE_ROLE_RIGHTS } from './rights-cluster.ts';
+import { forgePlaceGrants } from './cluster.ts';
+import {
+  checkedImage,
+  forgeNetworkNamespace,
+  forgeNetworkPod,
+  labelsOf,
+  NETWORK_NAMESPACE,
+  type Program,
+} from './program.ts';
+import { NODE_NAME, NODE_ROLE_RIGHTS } from './rights/cluster.ts';
 
 /** On the host; beside that of the gateway, which may be on the same one. */
 const NODE_OPS_PORT = 7482;

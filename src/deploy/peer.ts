@@ -3,41 +3,40 @@
  * fence around them, and the agent's Deployment. Pure functions; `tributary manifests peer` prints what they make.
  */
 import { isClusterNamespace } from '../api/cluster-namespaces.ts';
+import { forgeFence, isAccount, type PolicyPair, writes } from '../api/fence.ts';
 import {
   AGENT_NAME_PREFIX,
   APP_NAME,
-  LABEL_APP_INSTANCE,
-  LABEL_APP_NAME,
-  MAX_VIRTUAL_NODE_NAME,
   checkedLabel,
   checkedSubdomain,
   checkedUnique,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
   type Manifest,
+  MAX_VIRTUAL_NODE_NAME,
+  SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { LABEL_VIRTUAL_NODE } from '../api/names.ts';
 import {
-  LABEL_AGGREGATE_AGENTS,
+  type AccountRef,
   forgeAggregate,
   forgeBinding,
   forgeGrant,
-  rulesOf,
-  type AccountRef,
+  LABEL_AGGREGATE_AGENTS,
   type Right,
+  rulesOf,
 } from '../api/rbac.ts';
 import type { KubeconfigSecretRef } from '../api/virtual-node.ts';
 import { TributaryError } from '../lib/errors.ts';
-import { KUBELET_PORT, OPS_PORT, forgeDeployment } from './manifests-deployment.ts';
-import { forgeAgentFence } from './manifests-fence.ts';
+import { IS_STORAGE, storageValidations } from './storage-fence.ts';
+import { checkedImage, forgeDeployment, KUBELET_PORT, OPS_PORT } from './program.ts';
 import {
   AGENT_CLUSTER_RIGHTS,
   AGENT_KUBECONFIG_RIGHTS,
   AGENT_LEASE_RIGHTS,
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
-} from './rights.ts';
-
-/** Where our own pods run. */
-export const SYSTEM_NAMESPACE = 'tributary-system';
+} from './rights/agent.ts';
 
 export interface AgentOptions {
   virtualNode: string;
@@ -99,13 +98,6 @@ function checkedNames(options: AgentOptions): Names {
   };
 }
 
-export function checkedImage(image: string): string {
-  if (!/^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$/.test(image)) {
-    throw new TributaryError('Invalid', `image "${image}" is not the name of a container image`);
-  }
-  return image;
-}
-
 /** Narrow rights in many places rather than wide ones in one: each namespace can be taken back by itself. */
 function forgeAgentGrants(names: Names): Manifest[] {
   const { account, labels, node, virtualNode, kubeconfigSecret } = names;
@@ -136,4 +128,48 @@ function forgeAgentGrants(names: Names): Manifest[] {
       forgeBinding({ kind: 'ClusterRole', name: kinds }, { name: kinds, namespace, labels, account }),
     ),
   ];
+}
+
+/**
+ * What RBAC cannot say: an agent writes to pods on its own node only, and makes no other Node and no other Lease. The names
+ * were checked to be DNS names before, so they can stand in an expression as they are.
+ */
+function forgeAgentFence(options: {
+  name: string;
+  node: string;
+  virtualNode: string;
+  account: AccountRef;
+  labels: Record<string, string>;
+}): PolicyPair {
+  const { name, node, virtualNode, account, labels } = options;
+  const isPod = "request.resource.resource == 'pods'";
+  return forgeFence({
+    name,
+    labels,
+    user: isAccount(account),
+    rules: [
+      writes('', ['pods'], 'DELETE'),
+      writes('', ['pods/status'], 'UPDATE'),
+      writes('', ['nodes'], 'CREATE'),
+      writes('coordination.k8s.io', ['leases'], 'CREATE'),
+      writes('', ['persistentvolumes'], 'CREATE', 'UPDATE', 'DELETE'),
+      writes('', ['persistentvolumeclaims'], 'UPDATE'),
+    ],
+    validations: [
+      [
+        `!(${isPod}) || oldObject.?spec.?nodeName.orValue('') == '${node}'`,
+        `this agent may write to pods on node ${node} only`,
+      ],
+      [
+        `${isPod} || ${IS_STORAGE} || object.metadata.name == '${node}'`,
+        `this agent may make the Node and the Lease ${node} only`,
+      ],
+      ...storageValidations({
+        isNode: (asked) => `${asked} == '${node}'`,
+        isVirtualNode: (asked) => `${asked} == '${virtualNode}'`,
+        // The agents of providers that were found are started by the `cluster` role, and fenced by name of account.
+        isProvider: () => 'false',
+      }),
+    ],
+  });
 }

@@ -1,8 +1,17 @@
+/** The pods that people apply or the `cluster` role starts: what those of all roles have in common. */
+import type * as models from '@kubernetes/client-node';
+
+import {
+  APP_NAME,
+  LABEL_APP_INSTANCE,
+  LABEL_APP_NAME,
+  type Manifest,
+  type ManifestOf,
+} from '../api/manifest.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../api/names.ts';
-import type { ManifestOf } from '../api/manifest.ts';
 import type { AccountRef } from '../api/rbac.ts';
 import type { Container, PodSpec, Stored } from '../api/wire.ts';
-import type * as models from '@kubernetes/client-node';
+import { TributaryError } from '../lib/errors.ts';
 
 export type Deployment = Stored<models.V1Deployment>;
 
@@ -55,7 +64,7 @@ const ON_THE_HOST: Partial<PodSpec> = {
 };
 
 /** Of one container. */
-export function forgePodSpec(program: Program): PodSpec {
+function forgePodSpec(program: Program): PodSpec {
   return {
     serviceAccountName: program.account.name,
     ...(program.hostNetwork === true && ON_THE_HOST),
@@ -114,5 +123,65 @@ function forgeContainer({ image, args, ports, memoryLimit }: Program): Container
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     },
+  };
+}
+
+export function checkedImage(image: string): string {
+  if (!/^[a-zA-Z0-9][-a-zA-Z0-9._/:@]{0,511}$/.test(image)) {
+    throw new TributaryError('Invalid', `image "${image}" is not the name of a container image`);
+  }
+  return image;
+}
+
+/** Of the roles `gateway` and `node`. Apart from tributary-system: whoever may make pods here may make them on the host network. */
+export const NETWORK_NAMESPACE = 'tributary-network';
+
+export const labelsOf = (name: string): Record<string, string> => ({
+  [LABEL_APP_NAME]: APP_NAME,
+  [LABEL_APP_INSTANCE]: name,
+});
+
+export const forgeNetworkNamespace = (): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: {
+    name: NETWORK_NAMESPACE,
+    // The host network, NET_ADMIN and /dev/net/tun are beyond `baseline`.
+    labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': 'privileged' },
+  },
+});
+
+/** Root without its powers, but that over networks: netlink asks for the capability, the socket of WireGuard for root. */
+export const ON_NETWORKS: NonNullable<Container['securityContext']> = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] },
+};
+
+const AS_ROOT: NonNullable<PodSpec['securityContext']> = {
+  runAsUser: 0,
+  runAsGroup: 0,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** A role that changes the network of its host; `name` is that of its container. */
+export function forgeNetworkPod(program: Program, name: string): PodSpec & { containers: [Container] } {
+  const spec = forgePodSpec({ ...program, hostNetwork: true });
+  const [container] = spec.containers;
+  if (container === undefined) throw new Error('a pod without containers');
+  return {
+    ...spec,
+    securityContext: AS_ROOT,
+    containers: [
+      {
+        ...container,
+        name,
+        env: [
+          ...(container.env ?? []),
+          { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+        ],
+        securityContext: ON_NETWORKS,
+      },
+    ],
   };
 }

@@ -1,3 +1,7 @@
+/**
+ * What agents that the `cluster` role starts stand on, applied once by people: their namespace, their roles, and one
+ * fence around them all. So the `cluster` role needs no right to make ClusterRoles, ClusterRoleBindings or policies.
+ */
 import { isClusterNamespaceIn } from '../api/cluster-namespaces.ts';
 import { forgeFence, isAccount, isAccountOf, writes } from '../api/fence.ts';
 import {
@@ -6,22 +10,17 @@ import {
   APP_NAME,
   LABEL_APP_NAME,
   type Manifest,
+  SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../api/names.ts';
 import { forgeAggregate, forgeBinding, forgeGrant, LABEL_AGGREGATE_AGENTS, rulesOf } from '../api/rbac.ts';
-import { IS_STORAGE, storageValidations } from './fence-storage.ts';
-import { SYSTEM_NAMESPACE } from './manifests.ts';
+import { IS_STORAGE, storageValidations } from './storage-fence.ts';
 import {
   LAUNCHED_CLUSTER_RIGHTS,
   LAUNCHED_EVENT_RIGHTS,
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_NAMESPACE_RIGHTS,
-} from './rights-launched.ts';
-
-/**
- * What agents that the `cluster` role starts stand on, applied once by people: their namespace, their roles, and one
- * fence around them all. So the `cluster` role needs no right to make ClusterRoles, ClusterRoleBindings or policies.
- */
+} from './rights/agent.ts';
 
 /** Role of all of them, and the name of their fence. */
 const AGENTS_ROLE = 'tributary-agents';

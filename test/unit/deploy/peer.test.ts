@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { forgeCluster } from '../../../src/deploy/manifests-cluster.ts';
-import { forgeAgent, type AgentOptions } from '../../../src/deploy/manifests.ts';
+import { forgeCluster } from '../../../src/deploy/cluster.ts';
+import { forgeAgent, type AgentOptions } from '../../../src/deploy/peer.ts';
 
 const OPTIONS: AgentOptions = {
   virtualNode: 'milan',
