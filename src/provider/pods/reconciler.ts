@@ -25,7 +25,7 @@ import { podKey } from '../home-pods.ts';
 import type { Tenant, Tenants } from '../tenants.ts';
 import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Situation } from './decide.ts';
 import { Patience } from './patience.ts';
-import { refusalOf } from './refusal.ts';
+import { nameTaken, refusalOf } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
 
 export interface PodReconcilerOptions {
@@ -169,10 +169,9 @@ export class PodReconciler {
       return this.#reclaim(holder, tenants.of(namespace), signal);
     }
     this.#patience.hold(podKey(home), slowRetry(home, clock).requeueAfterMs);
-    const reason = OFFLOADED_REASONS.nameTaken;
-    const message = `pod "${name}" exists in the tenant namespace and is not ours`;
-    const status = refusedStatus(home, { reason, message }, timestamp(clock.now()));
-    return this.#refuse(home, { reason, message, status }, signal);
+    const refusal = nameTaken(`pod "${name}"`);
+    const status = refusedStatus(home, refusal, timestamp(clock.now()));
+    return this.#refuse(home, { ...refusal, status }, signal);
   }
 
   async #change(

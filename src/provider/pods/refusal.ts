@@ -7,10 +7,16 @@ export interface Refusal {
   message: string;
 }
 
+/** @param what the object, such as `pod "web"` */
+export const nameTaken = (what: string): Refusal => ({
+  reason: OFFLOADED_REASONS.nameTaken,
+  message: `${what} exists in the tenant namespace and is not ours`,
+});
+
 /**
- * The provider's answer to a creation, as a refusal in its own words; undefined for errors that time heals.
- * Quota is the one refusal that Kubernetes tells apart by text alone (plugin/pkg/admission/resourcequota), and only
- * the word shown to people hangs on it.
+ * The foreign cluster's answer to a creation, as a refusal in its own words; undefined for errors that pass with time.
+ * Quota is the one refusal that Kubernetes tells apart by text alone (plugin/pkg/admission/resourcequota), and only the
+ * reason shown to people depends on it.
  */
 export function refusalOf(error: unknown): Refusal | undefined {
   const message = errorMessage(error);
@@ -27,7 +33,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
     case 'NotFound':
       return { reason: OFFLOADED_REASONS.tenantNamespace, message };
     case 'Unavailable':
-      // A webhook over there that must be asked and does not answer (status 500): it may last, and its owner should know.
+      // A required webhook over there does not answer (status 500): that may last, and the pod's owner should know.
       return message.includes('failed calling webhook')
         ? { reason: OFFLOADED_REASONS.forbidden, message }
         : undefined;

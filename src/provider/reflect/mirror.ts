@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 
-import { LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { hasCode, ignoring } from '../../lib/errors.ts';
+import { hasCode } from '../../lib/errors.ts';
 import type { NetworkView } from '../network-view.ts';
-import { refusalOf } from '../pods/refusal.ts';
+import { nameTaken, refusalOf } from '../pods/refusal.ts';
 import type { Tenant, Tenants } from '../tenants.ts';
 import { withoutPaths } from './field-paths.ts';
 import { ingressKind } from './ingresses.ts';
@@ -17,6 +16,7 @@ import type { OpenKind } from './mirror-sides.ts';
 import type { MirrorTroubles } from './mirror-troubles.ts';
 import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } from './mirrored-kind.ts';
 import type { RuledKind } from './mirrored-kinds.ts';
+import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { type GroupResource, isSelected } from './rules.ts';
 
 /** What a copy says, without what its API server alone keeps: version, status and the like. */
@@ -89,11 +89,6 @@ type MirrorKey = string;
 export const mirrorKey = (kind: MirroredKindName, homeNamespace: string, name: string): MirrorKey =>
   `${kind}/${homeNamespace}/${name}`;
 
-/** A cache that a live read contradicted is listed again; until then the key waits this long. */
-const RELIST_WAIT_MS = 1_000;
-/** Refused again and again, an object is tried this often. */
-const REFUSED_RETRY_MS = 30_000;
-
 interface Work extends OpenKind {
   key: MirrorKey;
   kind: MirroredKind;
@@ -114,20 +109,20 @@ export class Mirror {
   readonly #settled = new SettledCopies();
   /** What people were told last of a key, so that it is told once. */
   readonly #told = new Map<MirrorKey, string>();
-  /** Reflections that exist, as a refusal to make them has shown, and that the cache should show soon. */
-  readonly #awaiting = new Set<MirrorKey>();
+  readonly #copies: RemoteCopies;
   /** When a reflection was made that the cache does not show yet, monotonic ms: no second one is tried meanwhile. */
   readonly #madeAt = new Map<MirrorKey, number>();
 
   constructor(options: MirrorOptions) {
     this.#options = options;
+    this.#copies = new RemoteCopies(options);
   }
 
   async reconcile(key: MirrorKey, signal: AbortSignal): Promise<ReconcileResult> {
     const work = this.#work(key);
     if (work === undefined || !this.#options.contact() || !this.#isKnown(work)) return {};
     if (work.copy !== undefined) {
-      this.#awaiting.delete(key);
+      this.#copies.shown(key);
       this.#madeAt.delete(key);
     }
     const forged = this.#forge(work);
@@ -255,40 +250,21 @@ export class Mirror {
   }
 
   async #refused(work: Work, error: unknown, signal: AbortSignal): Promise<ReconcileResult> {
-    const { kind, copy, source } = work;
+    const { key, kind, tenant, remote, copy, source } = work;
     if (source === undefined) throw error;
     // Gone meanwhile: the watch brings that, and then it is made again.
     if (copy !== undefined && hasCode(error, 'NotFound')) return { requeueAfterMs: RELIST_WAIT_MS };
     if (hasCode(error, 'AlreadyExists')) {
-      if (await this.#isOurs(work, signal)) return this.#awaited(work);
-      const message = `${source.kind ?? kind.type.kind} "${kind.remoteName(source.metadata.name)}" exists in the tenant namespace and is not ours`;
-      this.#tell(work, { reason: OFFLOADED_REASONS.nameTaken, message });
+      const name = kind.remoteName(source.metadata.name);
+      const ref = { namespace: tenant.mapping.tenantNamespace, name };
+      if (await this.#copies.isOurs(kind.type, ref, signal)) return this.#copies.awaitShown(key, remote);
+      this.#tell(work, nameTaken(`${source.kind ?? kind.type.kind} "${name}"`));
       return { requeueAfterMs: REFUSED_RETRY_MS };
     }
     const refusal = refusalOf(error);
     if (refusal === undefined) throw error;
     this.#tell(work, refusal);
     return { requeueAfterMs: REFUSED_RETRY_MS };
-  }
-
-  /** Made a moment ago, perhaps by another virtual node: the watch brings it, or else the cache has lost it. */
-  #awaited({ key, remote }: Work): ReconcileResult {
-    if (this.#awaiting.delete(key)) {
-      remote.relist('an object exists that the cache has lost');
-    } else this.#awaiting.add(key);
-    return { requeueAfterMs: RELIST_WAIT_MS };
-  }
-
-  /** Past all caches, by a list, since a peer may not `get`. */
-  async #isOurs({ kind, tenant, source }: Work, signal: AbortSignal): Promise<boolean> {
-    const { foreign, owner } = this.#options;
-    const { items } = await foreign.list(kind.type, {
-      namespace: tenant.mapping.tenantNamespace,
-      fieldSelector: `metadata.name=${kind.remoteName(source?.metadata.name ?? '')}`,
-      metadataOnly: true,
-      signal,
-    });
-    return items.some(({ metadata }) => metadata.labels?.[LABEL_MANAGED_BY] === owner);
   }
 
   /** Home has none any more, or it is not to travel; what the cache says of its absence is checked first. */
@@ -302,9 +278,8 @@ export class Mirror {
     if (source === undefined && isWanted) {
       const { homeNamespace } = tenant.mapping;
       const [, , name = ''] = key.split('/');
-      const reading = this.#options.home.get(kind.type, { namespace: homeNamespace, name }, { signal });
-      if ((await reading.catch(ignoring('NotFound'))) !== undefined) {
-        home.relist('an object exists that the cache has lost');
+      const ref = { namespace: homeNamespace, name };
+      if (await this.#copies.isStillAtHome(kind.type, ref, { cache: home, signal })) {
         return { requeueAfterMs: RELIST_WAIT_MS };
       }
     }
@@ -312,11 +287,8 @@ export class Mirror {
     return {};
   }
 
-  async #delete({ kind }: Work, { metadata }: KubeObject, signal: AbortSignal): Promise<void> {
-    if (metadata.deletionTimestamp !== undefined) return;
-    const deleting = this.#options.foreign.delete(kind.type, metadata, { uid: metadata.uid, signal });
-    // Gone, or another object by now: the watch tells the rest.
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+  async #delete({ kind }: Work, copy: KubeObject, signal: AbortSignal): Promise<void> {
+    if (copy.metadata.deletionTimestamp === undefined) await this.#copies.delete(kind.type, copy, signal);
   }
 
   #tell({ key, source, kind }: Work, news: { reason: string; message: string } | undefined): void {

@@ -1,6 +1,6 @@
-import { ANNOTATION_SOURCE, LABEL_MANAGED_BY, OFFLOADED_REASONS } from '../../api/names.ts';
+import { ANNOTATION_SOURCE, LABEL_MANAGED_BY } from '../../api/names.ts';
 import type { ReflectionRule } from '../../api/reflection.ts';
-import { secrets } from '../../api/resources.ts';
+import { type ResourceType, secrets } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
@@ -15,9 +15,10 @@ import {
   ROOT_CA_CONFIG_MAP,
 } from '../forge/references.ts';
 import { referenceKey } from '../home-pods.ts';
-import { type Refusal, refusalOf } from '../pods/refusal.ts';
+import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
 import type { Tenant, Tenants } from '../tenants.ts';
-import { CopyUse, REFLECTED_KINDS, RemoteCopies, sourceVersion, withoutDropped } from './copies.ts';
+import { CopyUse, REFLECTED_KINDS, sourceVersion, withoutDropped } from './copies.ts';
+import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { type KindRule, ruleFor } from './rules.ts';
 import {
   isReserved,
@@ -64,11 +65,8 @@ export const KEEP_UNREFERENCED_MS = 60_000;
 /** Where a referenced object stands over there; a refusal says why it cannot get there. */
 export type CopyState = 'ready' | 'pending' | 'missing' | Refusal | StaysHome;
 
-/** Refused again and again, an object is tried this often: with pods that wait for it, and without. */
-const REFUSED_RETRY_MS = 30_000;
+/** A refused object for which no pod waits is tried this often. */
 const IDLE_RETRY_MS = 5 * 60_000;
-/** A cache that a live read contradicted is listed again. */
-const RELIST_WAIT_MS = 1_000;
 
 /** One ConfigMap or Secret, as the caches have it. */
 interface Subject {
@@ -89,6 +87,11 @@ interface CopyWork {
   kind: ReferenceKind;
   source: KubeObject['metadata'];
   copy: KubeObject | undefined;
+  tenantNamespace: string;
+}
+
+interface CopyDraft {
+  metadata: DraftMeta;
 }
 
 /**
@@ -100,8 +103,6 @@ export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #kin: CopyUse;
   readonly #copies: RemoteCopies;
-  /** Copies that exist, as a refusal to make them has shown, and that the cache should show soon. */
-  readonly #awaiting = new Set<ReflectionKey>();
   /** Why a copy could not be written; forgotten as soon as a write succeeds. */
   readonly #refusals = new Map<ReflectionKey, Refusal>();
   /** Of Secrets that may be tokens, as read. */
@@ -112,7 +113,7 @@ export class Reflector {
   constructor(options: ReflectorOptions) {
     this.#options = options;
     this.#kin = new CopyUse(options.foreign, options.clock);
-    this.#copies = new RemoteCopies(options.foreign, options.owner);
+    this.#copies = new RemoteCopies(options);
   }
 
   /** For this pod; the name is the object's at home. */
@@ -150,7 +151,7 @@ export class Reflector {
       const type = await this.#readType({ key, kind, source }, signal);
       if (mayTravelFor(type, source, this.#usersOf(key))) {
         this.#unreferencedSince.delete(key);
-        if (copy !== undefined) this.#awaiting.delete(key);
+        if (copy !== undefined) this.#copies.shown(key);
         if (copy !== undefined && this.#isAsWanted(kind, copy, source)) return {};
         const { tenantNamespace } = tenant.mapping;
         return this.#copy({ key, kind, source: source.metadata, copy, tenantNamespace }, signal);
@@ -175,7 +176,7 @@ export class Reflector {
     }
     // Somebody has said so: by the rule, by the annotation, or it is a token that no pod may have.
     if (isUsed || staysHome(kind, this.#rule(kind, tenant.mapping.homeNamespace), source) !== undefined) {
-      await this.#copies.delete(kind, copy, signal);
+      await this.#copies.delete(REFLECTED_KINDS[kind].type, copy, signal);
       return {};
     }
     return this.#unused(subject, signal);
@@ -250,7 +251,7 @@ export class Reflector {
       isUsedOverThere(tenant, kind, name) ||
       (this.#options.isShared && (await this.#kin.uses(tenant.mapping.tenantNamespace, kind, name)));
     if (isUsed) return { requeueAfterMs: isLeaving ? RELIST_WAIT_MS : KEEP_UNREFERENCED_MS };
-    await this.#copies.delete(kind, copy, signal);
+    await this.#copies.delete(REFLECTED_KINDS[kind].type, copy, signal);
     return {};
   }
 
@@ -269,12 +270,11 @@ export class Reflector {
   ): Promise<ReconcileResult> {
     const ref = { namespace: tenant.mapping.homeNamespace, name };
     const { type } = REFLECTED_KINDS[kind];
-    const live = await this.#options.home.get(type, ref, { signal }).catch(ignoring('NotFound'));
-    if (live !== undefined) {
-      tenant.caches[kind].home.relist('an object exists that the cache has lost');
+    const cache = tenant.caches[kind].home;
+    if (await this.#copies.isStillAtHome(type, ref, { cache, signal })) {
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
-    await this.#copies.delete(kind, copy, signal);
+    await this.#copies.delete(type, copy, signal);
     return {};
   }
 
@@ -285,7 +285,7 @@ export class Reflector {
     return Math.max(0, KEEP_UNREFERENCED_MS - (now - since));
   }
 
-  async #copy(work: CopyWork & { tenantNamespace: string }, signal: AbortSignal): Promise<ReconcileResult> {
+  async #copy(work: CopyWork, signal: AbortSignal): Promise<ReconcileResult> {
     const { home, owner } = this.#options;
     const { key, kind, source, copy, tenantNamespace } = work;
     const { type, forge } = REFLECTED_KINDS[kind];
@@ -296,12 +296,27 @@ export class Reflector {
     const { drop } = this.#rule(kind, ref.namespace);
     const draft = forge(withoutDropped(current, drop), { owner, tenantNamespace, drop });
     try {
-      await this.#copies.write(kind, { draft, copy }, signal);
+      await this.#write(type, { draft, copy }, signal);
       this.#refusals.delete(key);
     } catch (error) {
       return this.#copyFailed(error, { ...work, draft }, signal);
     }
     return {};
+  }
+
+  async #write(
+    type: ResourceType<KubeObject>,
+    { draft, copy }: { draft: CopyDraft; copy: KubeObject | undefined },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { foreign } = this.#options;
+    if (copy === undefined) {
+      await foreign.create(type, draft, { signal });
+      return;
+    }
+    const { uid, resourceVersion } = copy.metadata;
+    const metadata = { ...copy.metadata, ...draft.metadata, uid, resourceVersion };
+    await foreign.replace(type, { ...draft, metadata }, { signal });
   }
 
   /** The caches may lag behind what was read, and a token need not look like one by its metadata. */
@@ -315,22 +330,25 @@ export class Reflector {
 
   async #copyFailed(
     error: unknown,
-    work: CopyWork & { draft: { metadata: DraftMeta } },
+    work: CopyWork & { draft: CopyDraft },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { key, kind, copy } = work;
-    if (
-      hasCode(error, 'Invalid') &&
-      copy !== undefined &&
-      (await this.#copies.cannotChange(kind, work.draft, signal))
-    ) {
+    const { key, kind, copy, source, tenantNamespace } = work;
+    const { type } = REFLECTED_KINDS[kind];
+    const isTaken = hasCode(error, 'AlreadyExists');
+    if (hasCode(error, 'Invalid') && copy !== undefined && (await this.#cannotChange(copy, work, signal))) {
       // A new object takes its place, as at home.
-      await this.#copies.delete(kind, copy, signal);
+      await this.#copies.delete(type, copy, signal);
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
-    if (hasCode(error, 'AlreadyExists') && (await this.#copies.isOurs(kind, work.draft, signal)))
-      return this.#awaited(work);
-    const refusal = hasCode(error, 'AlreadyExists') ? nameTaken(kind, work.source.name) : refusalOf(error);
+    const ref = { namespace: tenantNamespace, name: remoteReferenceName(kind, source.name) };
+    if (isTaken && (await this.#copies.isOurs(type, ref, signal))) {
+      return this.#copies.awaitShown(
+        key,
+        this.#options.tenants.of(source.namespace ?? '')?.caches[kind].remote,
+      );
+    }
+    const refusal = isTaken ? nameTaken(`${kind.toLowerCase()} "${source.name}"`) : refusalOf(error);
     if (refusal === undefined) throw error;
     // Of a name that is taken: ours would be in the cache, and a moment later it may be (a copy just made).
     const isNew = !this.#refusals.has(key);
@@ -341,13 +359,19 @@ export class Reflector {
     return { requeueAfterMs: this.#usersOf(key).length > 0 ? REFUSED_RETRY_MS : IDLE_RETRY_MS };
   }
 
-  /** Ours, made a moment ago, perhaps by another virtual node: the watch brings it, or else the cache has lost it. */
-  #awaited({ key, kind, source }: CopyWork): ReconcileResult {
-    const tenant = this.#options.tenants.of(source.namespace ?? '');
-    if (this.#awaiting.delete(key))
-      tenant?.caches[kind].remote.relist('an object exists that the cache has lost');
-    else this.#awaiting.add(key);
-    return { requeueAfterMs: RELIST_WAIT_MS };
+  /** Whether the object over there is one that no update can turn into what home has now. */
+  async #cannotChange(
+    { metadata }: KubeObject,
+    { kind, draft }: Pick<CopyWork, 'kind'> & { draft: CopyDraft },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { type } = REFLECTED_KINDS[kind];
+    const live: (KubeObject & { immutable?: boolean; type?: string }) | undefined = await this.#copies.live(
+      type,
+      metadata,
+      { signal },
+    );
+    return live !== undefined && (live.immutable === true || live.type !== (draft as { type?: string }).type);
   }
 
   #tell(kind: ReferenceKind, { name, namespace, uid }: KubeObject['metadata'], refusal: Refusal): void {
@@ -372,11 +396,6 @@ export function homeReferenceName(kind: ReferenceKind, remoteName: string): stri
     ? ROOT_CA_CONFIG_MAP
     : remoteName;
 }
-
-const nameTaken = (kind: ReferenceKind, name: string): Refusal => ({
-  reason: OFFLOADED_REASONS.nameTaken,
-  message: `${kind.toLowerCase()} "${name}" exists in the tenant namespace and is not ours`,
-});
 
 /** A pod over there that refers to the copy, whatever home says of it. */
 function isUsedOverThere(tenant: Tenant, kind: ReferenceKind, remoteName: string): boolean {
