@@ -4,33 +4,34 @@ import { isClusterID } from '../../api/forms.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import { BY_IDENTITY, idOf, primaryOf } from './foreign-cluster.ts';
 import { type ClusterIntent, intentOf, isKnown, type Policies } from './intent.ts';
 import { type ClustersOptions, LIMITS } from './options.ts';
 import { ForeignClusterReconciler } from './reconciler.ts';
-import { joinTokenRef, type NamedKey, NamedSecrets, networkKeyRefs, NetworkKeys } from './secrets.ts';
+import { joinTokenRef, type NamedKey, networkKeyRefs, NetworkKeys, ReferencedSecrets } from './secrets.ts';
 
 export type { ClustersLimits, ClustersOptions } from './options.ts';
 export { BY_IDENTITY, clusterIndexes } from './foreign-cluster.ts';
 
 /**
  * ForeignClusters: what is wanted of each (`intent`), whom to dial, and what people see. `intent` answers from caches at
- * any time; the objects are kept by the controller in `components()`.
+ * any time; the controller in `components()` writes the objects.
  */
 export class Clusters {
   readonly #options: ClustersOptions;
-  readonly #secrets: NamedSecrets;
+  readonly #secrets: ReferencedSecrets;
   readonly #keys: NetworkKeys;
-  readonly #keeper: ForeignClusterReconciler;
-  readonly #listeners = new Set<(clusterID: string) => void>();
-  readonly #keyListeners = new Set<() => void>();
-  readonly #unsubscribes: (() => void)[] = [];
+  readonly #reconciler: ForeignClusterReconciler;
+  readonly #changed = new Listeners<[clusterID: string]>();
+  readonly #keysChanged = new Listeners();
+  readonly #subscriptions = new Subscriptions();
 
   constructor(options: ClustersOptions) {
     const { client, clock, metrics, systemNamespace: namespace, limits } = options;
     const log = options.log.named('clusters');
     this.#options = options;
-    this.#secrets = new NamedSecrets({
+    this.#secrets = new ReferencedSecrets({
       client,
       clock,
       log,
@@ -39,7 +40,7 @@ export class Clusters {
       ...(metrics && { metrics }),
     });
     this.#keys = new NetworkKeys((ref) => this.#secrets.value(ref), log);
-    this.#keeper = new ForeignClusterReconciler({
+    this.#reconciler = new ForeignClusterReconciler({
       ...options,
       log,
       limits: { ...LIMITS, ...limits },
@@ -58,16 +59,16 @@ export class Clusters {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
+        this.#subscriptions.end();
         await Promise.resolve();
       },
     };
     return [follow, ...this.#secrets.components()];
   }
 
-  /** Keeps the objects and says whom to dial; started after links, lending and borrowing, whose word it takes. */
+  /** Writes the objects and says whom to dial; started after links, lending and borrowing, which it asks. */
   components(): Component[] {
-    return this.#keeper.components();
+    return this.#reconciler.components();
   }
 
   /** What is wanted of a cluster, now; from caches. */
@@ -84,7 +85,7 @@ export class Clusters {
     });
   }
 
-  /** Whether we deal with it, or it is one of the strangers. */
+  /** Whether we deal with that cluster; otherwise it is a stranger. */
   isAcquainted(clusterID: string): boolean {
     const { outgoing, incoming } = this.#options;
     const reports = [outgoing().report(clusterID), incoming().report(clusterID)];
@@ -93,27 +94,25 @@ export class Clusters {
 
   /** Calls back with each ClusterID whose intent may have changed; the returned function ends that. */
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.add(listener);
   }
 
-  /** The network keys that policies refer to, as far as they are there. */
+  /** The network keys that policies refer to and that are there. */
   networkKeys(): readonly NamedKey[] {
     const { acceptance, sharing } = this.#options;
     return this.#keys.read(networkKeyRefs([...acceptance.list(), ...sharing.list()]));
   }
 
-  /** Throws Invalid where the network key that the policy refers to is missing or unfit: it then means nobody. */
+  /** Throws Invalid where the network key that the policy refers to is missing or unfit: the policy then means nobody. */
   checkNetworkKey(policy: Pick<AcceptancePolicy | SharingPolicy, 'spec'>): void {
     const refs = networkKeyRefs([policy]);
     this.networkKeys();
     for (const name of refs.keys()) this.#keys.check(name);
   }
 
-  /** Calls back when `networkKeys` may answer something else. */
+  /** Calls back when the answer of `networkKeys` may have changed. */
   onNetworkKeys(listener: () => void): () => void {
-    this.#keyListeners.add(listener);
-    return () => this.#keyListeners.delete(listener);
+    return this.#keysChanged.add(listener);
   }
 
   #policies(): Policies {
@@ -121,7 +120,7 @@ export class Clusters {
     return { acceptance: acceptance.list(), sharing: sharing.list() };
   }
 
-  /** One that is another cluster's is worth something there, and is not shown to this one. */
+  /** A token of another cluster is worth something there, so it is not shown to this one. */
   #joinToken(clusterID: string, cluster: ForeignCluster | undefined): string | undefined {
     const ref = cluster?.spec?.joinTokenSecretRef;
     const text = ref === undefined ? '' : (this.#secrets.value(joinTokenRef(ref))?.toString('utf8') ?? '');
@@ -139,15 +138,15 @@ export class Clusters {
   #follow(): void {
     const { clusters, acceptance, sharing, links } = this.#options;
     const onPolicy = (_key: string, current?: object, previous?: object): void => {
-      // A status that others write is none of our business.
+      // Others write the status; it does not matter here.
       if (deepEqual(specOf(current), specOf(previous))) return;
       this.#secrets.refresh();
       for (const cluster of clusters.list()) this.#tell(idOf(cluster));
       for (const { clusterID } of links().views()) this.#tell(clusterID);
-      for (const listener of this.#keyListeners) listener();
-      this.#keeper.policiesChanged();
+      this.#keysChanged.tell();
+      this.#reconciler.policiesChanged();
     };
-    this.#unsubscribes.push(
+    this.#subscriptions.add(
       clusters.onChange((_key, current, previous) => this.#onCluster(current, previous)),
       acceptance.onChange(onPolicy),
       sharing.onChange(onPolicy),
@@ -167,12 +166,11 @@ export class Clusters {
     for (const cluster of this.#options.clusters.list()) {
       if (cluster.spec?.joinTokenSecretRef?.name === name) this.#tell(idOf(cluster));
     }
-    for (const listener of this.#keyListeners) listener();
+    this.#keysChanged.tell();
   }
 
   #tell(clusterID: string | undefined): void {
-    if (clusterID === undefined) return;
-    for (const listener of this.#listeners) listener(clusterID);
+    if (clusterID !== undefined) this.#changed.tell(clusterID);
   }
 }
 
@@ -181,7 +179,7 @@ const specOf = (object: object | undefined): unknown => {
   return { spec, deleted: metadata?.deletionTimestamp };
 };
 
-/** What of an object a intent is made of. */
+/** The parts of an object from which an intent is made. */
 function relevant(cluster: ForeignCluster | undefined): unknown {
   if (cluster === undefined) return undefined;
   const { metadata, spec, status = {} } = cluster;

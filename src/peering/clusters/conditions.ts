@@ -20,13 +20,13 @@ export interface ForeignClusterFacts {
   clusterID: string | undefined;
   /** All ForeignClusters about the same cluster, this one among them. */
   siblings: readonly ForeignCluster[];
-  /** The one that stands for the cluster instead of this one. */
+  /** The name of the one that stands for the cluster instead of this one. */
   duplicateOf: string | undefined;
   /** It is about us. */
   isOurselves: boolean;
   view: LinkView | undefined;
   problem: DialProblem | undefined;
-  /** It is among those that are dialled, which have at least one endpoint. */
+  /** It is dialled; those that are dialled have at least one endpoint. */
   isDialled: boolean;
   hasEndpoint: boolean;
   intent: ClusterIntent | undefined;
@@ -49,7 +49,7 @@ const REASON = new RegExp(REASON_PATTERN, 'u');
 
 const cause = (reason: ForeignClusterReason, message: string): Cause => ({ reason, message });
 
-/** Where it stands with what we want of it. */
+/** How far what we want of it has come. */
 export function outgoingState(seen: ForeignClusterFacts): Stated {
   const { intent, outgoing, view } = seen;
   const obstacle = obstacleOf(seen);
@@ -62,7 +62,7 @@ export function outgoingState(seen: ForeignClusterFacts): Stated {
   return outgoing.phase === 'None' ? { phase: 'None', ...notAskedCause(seen) } : stated(outgoing);
 }
 
-/** Where it stands with what it wants of us. */
+/** How far what it wants of us has come. */
 export function incomingState(seen: ForeignClusterFacts): Stated {
   const { intent, incoming } = seen;
   const obstacle = obstacleOf(seen);
@@ -124,7 +124,7 @@ function noLinkCause({ cluster, problem, isDialled, hasEndpoint, intent }: Forei
     : cause(REASONS.linkLost, 'the link was lost; being dialled again');
 }
 
-/** With what a person can do about it, where that is known. */
+/** The message, and what a person can do about it, where that is known. */
 function problemMessage(
   name: string,
   { reason, message, answeredBy }: NonNullable<ForeignClusterFacts['problem']>,
@@ -137,7 +137,7 @@ function problemMessage(
   );
 }
 
-/** A report in the form of the status. What a peer has said in it may be of any length. */
+/** A report in the form of the status. It may hold words of a peer, of any length. */
 function stated({ phase, reason, message = '' }: PeeringReport): Stated {
   const isWord = reason !== undefined && REASON.test(reason);
   return {

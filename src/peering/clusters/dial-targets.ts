@@ -16,24 +16,20 @@ export interface TargetInputs {
   own: string;
   policies: Policies;
   view: (clusterID: string) => LinkView | undefined;
-  /** Whether a peering is there, in whatever state, either way. */
+  /** Whether there is a peering with it, in any state, in either direction. */
   isPeered: (clusterID: string) => boolean;
   now: number;
 }
 
-/** Whom to dial: every cluster with which a peering could come about, once, however many objects there are about it. */
+/** Whom to dial: each cluster with which a peering could come about, once, however many objects there are about it. */
 export function targetsOf(inputs: TargetInputs): DialTarget[] {
   const targets: DialTarget[] = [];
-  for (const [clusterID, clusters] of byCluster(inputs.clusters)) {
+  for (const [clusterID, clusters] of Map.groupBy(inputs.clusters, idOf)) {
     const target = clusterID === undefined ? undefined : targetOf(clusterID, clusters, inputs);
     if (target !== undefined) targets.push(target);
     if (clusterID === undefined) targets.push(...clusters.flatMap((cluster) => strangerOf(cluster, inputs)));
   }
   return targets.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-function byCluster(clusters: Iterable<ForeignCluster>): Map<string | undefined, ForeignCluster[]> {
-  return Map.groupBy(clusters, idOf);
 }
 
 function targetOf(
@@ -52,13 +48,13 @@ function targetOf(
   return endpoints.length === 0 ? undefined : { name: primary.metadata.name, clusterID, endpoints };
 }
 
-/** Without a wanted identity: the endpoint that a person has named, to learn who answers there. */
+/** For an object without a wanted identity: the endpoint that a person has named, to learn who answers there. */
 function strangerOf(cluster: ForeignCluster, { now }: TargetInputs): DialTarget[] {
   const endpoints = isDeleting(cluster) ? [] : endpointsOf([cluster], { view: undefined, now, keep: false });
   return endpoints.length === 0 ? [] : [{ name: cluster.metadata.name, endpoints }];
 }
 
-/** Whether a peering could come of a link. A cluster of a person's is dialled once at least, to prove its identity. */
+/** Whether a peering could come of a link. A cluster that a person has named is dialled at least once, to prove its identity. */
 function isPromising(primary: ForeignCluster, facts: CandidateFacts, policies: Policies): boolean {
   if (isDeleting(primary)) return false;
   const { outgoing = 'Auto', incoming = 'Auto' } = primary.spec ?? {};
@@ -67,26 +63,26 @@ function isPromising(primary: ForeignCluster, facts: CandidateFacts, policies: P
   if (!isDiscovered(primary)) return !isOff || primary.status?.clusterID === undefined;
   return (
     (outgoing === 'Auto' && asksByItself(policies.acceptance, facts)) ||
-    (incoming === 'Auto' && mayMean(policies.sharing, facts))
+    (incoming === 'Auto' && meansAny(policies.sharing, facts))
   );
 }
 
 function asksByItself(policies: Policies['acceptance'], facts: CandidateFacts): boolean {
   for (const policy of policies)
-    if (policy.spec.approval === 'Automatic' && mayMean([policy], facts)) return true;
+    if (policy.spec.approval === 'Automatic' && meansAny([policy], facts)) return true;
   return false;
 }
 
-function mayMean(policies: Iterable<{ spec: { peers: PeerSelector } }>, facts: CandidateFacts): boolean {
+function meansAny(policies: Iterable<{ spec: { peers: PeerSelector } }>, facts: CandidateFacts): boolean {
   for (const { spec } of policies) if (couldMatch(spec.peers, facts)) return true;
   return false;
 }
 
 const TARGETS = 'targets';
-/** Between two looks at all clusters: the first change is served at once, those of a burst together. */
+/** Time between two looks at all clusters: the first change is served at once, those of a burst together. */
 const INTERVAL_MS = 50;
 
-/** Works out whom to dial when something has changed, once for changes that come together. */
+/** Works out whom to dial after changes; changes that come together are served together. */
 export class DialTargets {
   readonly #options: ReconcilerOptions;
   readonly #controller: Controller;
@@ -94,7 +90,7 @@ export class DialTargets {
   #targets: readonly DialTarget[] = [];
   #lookedAt = -Infinity;
 
-  /** Calls back with the name of each ForeignCluster that is dialled from now on, or no more. */
+  /** @param changed called with the name of each ForeignCluster that is dialled from now on, or no longer */
   constructor(options: ReconcilerOptions, changed: (name: string) => void) {
     const { clock, log, metrics } = options;
     this.#options = options;

@@ -7,11 +7,11 @@ import { BY_IDENTITY, hasPeering, isDeleting, isDiscovered, isInUse } from './fo
 import type { ReconcilerOptions } from './options.ts';
 import { currentSightings } from './sightings.ts';
 
-/** Whoever makes an object writes its first sighting right after; so long nobody minds that there is none. */
+/** Whoever makes an object writes its first sighting right after; for so long it may have none. */
 const GRACE_MS = 60_000;
 
-interface Standing {
-  /** A link is up, or a peering there, either way. */
+interface Usage {
+  /** There is a link to it, or a peering with it in either direction. */
   isInUse: boolean;
   now: number;
 }
@@ -20,12 +20,12 @@ interface Standing {
  * A cluster that nobody sees any more, that nobody here has said anything about and with which nothing is shared, is
  * forgotten. One that a person has switched off stays, else it would come back switched on.
  */
-export function isForgettable(cluster: ForeignCluster, { isInUse, now }: Standing): boolean {
+export function isForgettable(cluster: ForeignCluster, { isInUse, now }: Usage): boolean {
   return (
     isDiscovered(cluster) &&
     !isDeleting(cluster) &&
     !isInUse &&
-    !hasPersonalWish(cluster) &&
+    !isSpokenOf(cluster) &&
     currentSightings(cluster, now).length === 0 &&
     now >= graceEndOf(cluster)
   );
@@ -34,25 +34,25 @@ export function isForgettable(cluster: ForeignCluster, { isInUse, now }: Standin
 export const graceEndOf = ({ metadata }: ForeignCluster): number =>
   Date.parse(metadata.creationTimestamp) + GRACE_MS;
 
-function hasPersonalWish({ metadata, spec = {} }: ForeignCluster): boolean {
+function isSpokenOf({ metadata, spec = {} }: ForeignCluster): boolean {
   const { outgoing = 'Auto', incoming = 'Auto', namespaces = [], joinTokenSecretRef } = spec;
   if (incoming !== 'Auto' || namespaces.length > 0 || joinTokenSecretRef !== undefined) return true;
-  // Policies may speak of it by them.
+  // Policies may mean it by its labels.
   if (Object.keys(metadata.labels ?? {}).some((key) => key !== LABEL_DISCOVERED)) return true;
-  // A SearchDomain says what is wanted of the clusters that it lists; that is not a word about this one.
+  // A SearchDomain says what is wanted of all clusters that it lists; that says nothing about this one.
   return outgoing !== (metadata.annotations?.[ANNOTATION_OUTGOING] ?? 'Auto');
 }
 
 interface Room {
-  /** Whether another may be made. */
+  /** Whether one more object may be made. */
   hasRoom: boolean;
-  /** The one to be forgotten for it. */
+  /** The object to be forgotten for it. */
   evict?: ForeignCluster;
 }
 
 /**
- * Whether there is room for one more cluster that came by itself. Strangers can make identities at will, so that
- * those that are only known for having come in are forgotten first, the oldest before all.
+ * Whether there is room for one more cluster that came by itself. Strangers can make identities at will, so those that
+ * are known only because they have connected to us are forgotten first, beginning with the oldest.
  */
 export function roomFor(
   clusters: Iterable<ForeignCluster>,
@@ -64,13 +64,13 @@ export function roomFor(
   );
   if (idle.length < most) return { hasRoom: true };
   const evict = idle
-    .filter((cluster) => !hasPersonalWish(cluster))
+    .filter((cluster) => !isSpokenOf(cluster))
     .filter((cluster) => currentSightings(cluster, now).every(([source]) => source === 'Incoming'))
     .toSorted((a, b) => (a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : 1))[0];
   return evict === undefined ? { hasRoom: false } : { hasRoom: true, evict };
 }
 
-/** Identities are cheap: so many new peers at once, then at this rate. */
+/** Identities are cheap, so new peers are limited: so many at once, then at this rate. */
 const RATE = { burst: 50, perSecond: 5 };
 const NO_ROOM_MS = 30_000;
 
@@ -78,7 +78,7 @@ const NO_ROOM_MS = 30_000;
 export class DiscoveredClusters {
   readonly #options: ReconcilerOptions;
   readonly #bucket: TokenBucket;
-  /** Said once, until there is room again. */
+  /** Whether it was logged that there is no room. */
   #isFull = false;
 
   constructor(options: ReconcilerOptions) {
@@ -108,12 +108,12 @@ export class DiscoveredClusters {
     const { client } = this.#options;
     const metadata = { name: clusterID, labels: { [LABEL_DISCOVERED]: 'true' } };
     const spec = { clusterID, outgoing: 'Auto', incoming: 'Auto' } as const;
-    // AlreadyExists: made just now, by us or by discovery; the cache will tell.
+    // AlreadyExists: we or discovery have made it just now; the cache will show it.
     await client.create(foreignClusters, { metadata, spec }, { signal }).catch(ignoring('AlreadyExists'));
     return {};
   }
 
-  /** By version: whoever has seen it since keeps it alive. */
+  /** Deletes exactly the version that we know: whoever has seen the cluster since keeps its object alive. */
   async forget({ metadata }: ForeignCluster, signal: AbortSignal): Promise<ReconcileResult> {
     const { client, log } = this.#options;
     const { name, uid, resourceVersion } = metadata;

@@ -4,11 +4,11 @@ import { LABEL_DISCOVERED } from '../../api/names.ts';
 import type { PeeringReport, PeeringReports, PeerLinks } from '../ports.ts';
 
 /**
- * Several ForeignClusters may speak of one cluster: the one that discovery made, and those of people. One of them
- * stands for it; the others are duplicates and change nothing, but what they have seen counts.
+ * Several ForeignClusters may be about one cluster: the one that discovery made, and those of people. One of them, the
+ * primary, stands for the cluster. The others are duplicates: what they want has no effect, but their sightings count.
  */
 
-/** The cluster that the object is about. Without an identity that somebody wants, an object is about none. */
+/** The ClusterID that the object is about. An object without a wanted identity is about no cluster. */
 export function idOf({ metadata, spec }: ForeignCluster): string | undefined {
   if (spec?.clusterID !== undefined) return spec.clusterID;
   return isMarked({ metadata }) && isClusterID(metadata.name) ? metadata.name : undefined;
@@ -23,7 +23,7 @@ const isMarked = ({ metadata }: Pick<ForeignCluster, 'metadata'>): boolean =>
 
 export const isDeleting = ({ metadata }: ForeignCluster): boolean => metadata.deletionTimestamp !== undefined;
 
-/** The one that stands for the cluster: one that stays, rather a person's, then the oldest, then by name. */
+/** The one that stands for the cluster: one that is not being deleted, then one of a person, then the oldest, then by name. */
 export function primaryOf(clusters: readonly ForeignCluster[]): ForeignCluster | undefined {
   return clusters.toSorted(compare)[0];
 }
@@ -41,7 +41,7 @@ const rank = (cluster: ForeignCluster): number =>
 
 /** Index of ForeignClusters by the identity that is wanted of them. */
 export const BY_IDENTITY = 'identity';
-/** Give these to the informer of ForeignClusters. */
+/** For the cache of ForeignClusters. */
 export const clusterIndexes: Record<string, (cluster: ForeignCluster) => string[]> = {
   [BY_IDENTITY]: (cluster) => {
     const id = idOf(cluster);
@@ -60,7 +60,7 @@ interface Relations {
   incoming: () => Pick<PeeringReports, 'report'>;
 }
 
-/** Whether there is a peering with it, in whatever state, either way. */
+/** Whether there is a peering with it, in any state, in either direction. */
 export const hasPeering = ({ outgoing, incoming }: Relations, clusterID: string): boolean =>
   isPeered(outgoing().report(clusterID), incoming().report(clusterID));
 

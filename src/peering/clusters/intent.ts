@@ -8,6 +8,29 @@ import type { LinkView, PeeringReport } from '../ports.ts';
 import { isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
 import { foundBy } from './sightings.ts';
 
+/** What people and policies here want of one cluster; for lending and for borrowing. */
+export interface ClusterIntent {
+  clusterID: string;
+  /** The ForeignCluster that stands for it; the subject of events. */
+  subject?: ForeignCluster;
+  /** What policies look at. */
+  facts: PeerFacts;
+  /** Whether we use it: Enabled, or Auto and a policy that asks by itself. */
+  wanted: boolean;
+  /** The AcceptancePolicy that decides about its offers. */
+  policy?: AcceptancePolicy;
+  /** Home namespaces that the ForeignCluster names. */
+  namespaces: readonly string[];
+  /** The other cluster's one-time token. */
+  joinToken?: string;
+  /** Whether it may use us; Disabled also while its ForeignCluster is being deleted. */
+  incoming: PeeringWish;
+  /** The SharingPolicy that decides about it; not looked at where `incoming` is Disabled. */
+  sharingPolicy?: SharingPolicy;
+  /** Take everything down without waiting for the other cluster. */
+  force: boolean;
+}
+
 export interface Policies {
   acceptance: Iterable<AcceptancePolicy>;
   sharing: Iterable<SharingPolicy>;
@@ -24,8 +47,8 @@ export interface IntentInputs {
 }
 
 /**
- * What is wanted of a cluster. Without a ForeignCluster nothing is, and what there is comes down; only a peer that
- * is linked to us this moment may ask, since its object is about to be made.
+ * What is wanted of a cluster. Without a ForeignCluster nothing is wanted, and what there is comes down; only a peer
+ * that is linked to us at this moment may ask, since its object is about to be made.
  */
 export function intentOf(inputs: IntentInputs): ClusterIntent {
   const { clusterID, clusters, view, policies, joinToken } = inputs;
@@ -64,11 +87,11 @@ function withSharing(intent: ClusterIntent, { sharing }: Policies): ClusterInten
 }
 
 /**
- * What policies look at. While a peering lasts, what it was agreed on counts beside what is seen now: neither a lost
- * link nor a missed announcement may end it. On a link, the keys that are proved there are the whole truth.
+ * What policies look at. While a peering lasts, the facts on which it was agreed count as well as what is seen now:
+ * neither a lost link nor a missed announcement may end it. While there is a link, only the keys proved on it count.
  */
 function factsOf({ clusterID, clusters, view, now }: IntentInputs, subject?: ForeignCluster): PeerFacts {
-  // Of all objects about it: another one may just have become the one that counts.
+  // Of all objects about it: another one may just have become the primary.
   const standings = clusters.flatMap(({ status }) => status?.standing ?? []);
   const found = new Set([...foundBy(clusters, view, now), ...standings.flatMap((one) => one.foundBy ?? [])]);
   const keys = standings.flatMap(({ networkKeys = [] }) => networkKeys);
@@ -80,34 +103,11 @@ function factsOf({ clusterID, clusters, view, now }: IntentInputs, subject?: For
   };
 }
 
-/** What people and policies here want of one cluster; for lending and borrowing alike. */
-export interface ClusterIntent {
-  clusterID: string;
-  /** The object that stands for it; the subject of events. */
-  subject?: ForeignCluster;
-  /** What policies look at. */
-  facts: PeerFacts;
-  /** Whether we use it: Enabled, or Auto and a policy that asks by itself. */
-  wanted: boolean;
-  /** The AcceptancePolicy that decides about its offers. */
-  policy?: AcceptancePolicy;
-  /** Home namespaces that the ForeignCluster names. */
-  namespaces: readonly string[];
-  /** The other cluster's one-time token. */
-  joinToken?: string;
-  /** Whether it may use us; Disabled also while its ForeignCluster is being deleted. */
-  incoming: PeeringWish;
-  /** The SharingPolicy that decides about it; not looked at where `incoming` is Disabled. */
-  sharingPolicy?: SharingPolicy;
-  /** Take it down without waiting for anything over there. */
-  force: boolean;
-}
-
 const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established', 'Ending']);
 
 /**
- * Whether we deal with a cluster: somebody here means just it, or something is agreed on. That it has come in, and so
- * has an object, says nothing of a cluster, nor does a policy that means anyone: identities are free.
+ * Whether we deal with a cluster: somebody here means exactly this one, or something is agreed on. That it has connected
+ * to us, and so has an object, says nothing about a cluster, nor does a policy that means anyone: identities are free.
  */
 export function isKnown(
   { subject, incoming, policy, sharingPolicy }: ClusterIntent,

@@ -10,7 +10,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
 import type { ClusterIntent, Policies } from './intent.ts';
 
-/** All objects of one kind, as an Informer holds them. */
+/** All objects of one kind. */
 interface Collection<T> {
   list(): Iterable<T>;
   onChange(listener: (key: string, current: T | undefined, previous: T | undefined) => void): () => void;
@@ -24,9 +24,9 @@ export interface ClustersOptions {
   events: EventRecorder;
   /** Our own ClusterID. */
   own: string;
-  /** Where we run; the only namespace whose Secrets are looked at. */
+  /** The namespace that we run in; only its Secrets are looked at. */
   systemNamespace: string;
-  /** With `clusterIndexes`; it and both policies are started before `caches()`. */
+  /** With `clusterIndexes`. It and the caches of both policies start before `caches()`. */
   clusters: Pick<Cache<ForeignCluster>, 'get' | 'list' | 'byIndex' | 'onChange'>;
   acceptance: Collection<AcceptancePolicy>;
   sharing: Collection<SharingPolicy>;
@@ -38,9 +38,9 @@ export interface ClustersOptions {
 }
 
 export interface ClustersLimits {
-  /** ForeignClusters that discovery and links have made and that are not in use. */
+  /** The most ForeignClusters that discovery and links have made and that are not in use. */
   mostIdle: number;
-  /** How long a peer that came by itself is remembered after its link has gone, at most; at least half of it. */
+  /** The longest time that a peer that came by itself is remembered after its link has gone; the shortest is half of it. */
   incomingTtlMs: number;
   /** How long the deletion of a ForeignCluster waits for its peerings to come down. */
   unpeerMs: number;
@@ -48,7 +48,7 @@ export interface ClustersLimits {
 
 export const LIMITS: ClustersLimits = { mostIdle: 1000, incomingTtlMs: 3_600_000, unpeerMs: 60_000 };
 
-/** What the parts that keep the objects are given. */
+/** For the parts that write the objects. */
 export interface ReconcilerOptions extends Omit<ClustersOptions, 'limits' | 'acceptance' | 'sharing'> {
   limits: ClustersLimits;
   policies: () => Policies;

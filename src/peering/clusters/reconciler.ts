@@ -5,6 +5,7 @@ import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
 import type { ForeignClusterFacts } from './conditions.ts';
 import { DialTargets } from './dial-targets.ts';
@@ -15,20 +16,20 @@ import { endpointsOf, nextExpiryOf } from './sightings.ts';
 import { forgeStatus, isHandingOver, newsOf, ownPart } from './status.ts';
 
 const CONCURRENCY = 4;
-/** A key of this form is a peer by its ClusterID; the others are names of ForeignClusters. */
+/** A key with this prefix is the ClusterID of a peer; the others are names of ForeignClusters. */
 const PEER = 'peer/';
 const LEAST_REQUEUE_MS = 250;
 const HAND_OVER_MS = 100;
 const NO_PEERING = { phase: 'None' } as const;
 
-/** Keeps ForeignClusters: status, finalizer, those that nobody sees any more, those that came by themselves. */
+/** Writes ForeignClusters: their status and finalizer; makes those that came by themselves, removes those that nobody sees any more. */
 export class ForeignClusterReconciler {
   readonly #options: ReconcilerOptions;
   readonly #controller: Controller;
-  readonly #dialler: DialTargets;
-  readonly #newcomers: DiscoveredClusters;
-  readonly #unsubscribes: (() => void)[] = [];
-  /** When this process first saw the deletion of an object (by UID), monotonic: no clock but ours is trusted alone. */
+  readonly #targets: DialTargets;
+  readonly #discovered: DiscoveredClusters;
+  readonly #subscriptions = new Subscriptions();
+  /** By UID, when this process first saw the deletion of an object, monotonic: the clock of the API server is not trusted alone. */
   readonly #deletions = new Map<string, number>();
 
   constructor(options: ReconcilerOptions) {
@@ -42,8 +43,8 @@ export class ForeignClusterReconciler {
       log,
       ...(metrics && { metrics }),
     });
-    this.#dialler = new DialTargets(options, (name) => this.#controller.add(name));
-    this.#newcomers = new DiscoveredClusters(options);
+    this.#targets = new DialTargets(options, (name) => this.#controller.add(name));
+    this.#discovered = new DiscoveredClusters(options);
   }
 
   components(): Component[] {
@@ -55,32 +56,32 @@ export class ForeignClusterReconciler {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const unsubscribe of this.#unsubscribes.splice(0)) unsubscribe();
+        this.#subscriptions.end();
         await Promise.resolve();
       },
     };
-    return [follow, ...this.#dialler.components(), this.#controller];
+    return [follow, ...this.#targets.components(), this.#controller];
   }
 
   policiesChanged(): void {
     for (const { metadata } of this.#options.clusters.list()) this.#controller.add(metadata.name);
-    this.#dialler.refresh();
+    this.#targets.refresh();
   }
 
   #follow(): void {
     const { clusters, links, outgoing, incoming } = this.#options;
     const onPeer = (clusterID: string): void => {
       this.#addPeer(clusterID);
-      this.#dialler.refresh();
+      this.#targets.refresh();
     };
-    this.#unsubscribes.push(
+    this.#subscriptions.add(
       clusters.onChange((key, current, previous) => {
         this.#controller.add(key);
         for (const cluster of [current, previous]) {
           const id = cluster && idOf(cluster);
           if (id !== undefined) this.#addPeer(id);
         }
-        this.#dialler.refresh();
+        this.#targets.refresh();
       }),
       links().onChange(({ clusterID, target }) => {
         if (clusterID !== undefined) onPeer(clusterID);
@@ -93,7 +94,7 @@ export class ForeignClusterReconciler {
     for (const { clusterID } of links().views()) this.#addPeer(clusterID);
   }
 
-  /** All objects about a cluster; where there is none, the cluster itself. */
+  /** Adds all objects about a cluster; where there is none, the cluster itself. */
   #addPeer(clusterID: string): void {
     const known = this.#options.clusters.byIndex(BY_IDENTITY, clusterID);
     for (const { metadata } of known) this.#controller.add(metadata.name);
@@ -101,19 +102,19 @@ export class ForeignClusterReconciler {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    if (key.startsWith(PEER)) return this.#newcomers.welcome(key.slice(PEER.length), signal);
+    if (key.startsWith(PEER)) return this.#discovered.welcome(key.slice(PEER.length), signal);
     const cluster = this.#options.clusters.get(key);
     if (cluster === undefined) return {};
     if (isDeleting(cluster)) return this.#release(cluster, signal);
     const { client, clock } = this.#options;
     if (isForgettable(cluster, { isInUse: isInUse(this.#options, cluster), now: clock.now() })) {
-      return this.#newcomers.forget(cluster, signal);
+      return this.#discovered.forget(cluster, signal);
     }
-    const seen = this.#observe(cluster);
+    const seen = this.#factsOf(cluster);
     const change = { finalizer: FINALIZER_PEERING, signal };
     const holds = cluster.metadata.finalizers?.includes(FINALIZER_PEERING) ?? false;
     if (holds !== mustHold(seen)) {
-      // The status follows when the cache shows this write: its version is the one that the next write is made from.
+      // The status follows when the cache shows this write: the next write is made from that version.
       await (holds ? removeFinalizer : addFinalizer)(client, foreignClusters, cluster, change);
       return {};
     }
@@ -121,7 +122,7 @@ export class ForeignClusterReconciler {
     return this.#again(seen);
   }
 
-  #observe(cluster: ForeignCluster): ForeignClusterFacts {
+  #factsOf(cluster: ForeignCluster): ForeignClusterFacts {
     const { clusters, own, links, clock, intent, outgoing, incoming, limits } = this.#options;
     const { name } = cluster.metadata;
     const clusterID = idOf(cluster);
@@ -142,7 +143,7 @@ export class ForeignClusterReconciler {
       isOurselves: clusterID === own,
       view,
       problem: links().problem(primary),
-      isDialled: this.#dialler.dials(primary),
+      isDialled: this.#targets.dials(primary),
       hasEndpoint: endpointsOf(siblings, { view, now, keep }).length > 0,
       intent: clusterID === undefined ? undefined : intent(clusterID),
       ...reports,
@@ -152,8 +153,8 @@ export class ForeignClusterReconciler {
   }
 
   /**
-   * One patch of our own fields where any differs. By version, so that it is never made from an old state; discovery
-   * patches its fields without, so that we are the ones to try again.
+   * One patch of our own fields where any differs. It names the version, so that it is never made from an old state.
+   * Discovery patches its fields without a version, so that of both it is us who try again.
    */
   async #writeStatus(seen: ForeignClusterFacts, signal: AbortSignal): Promise<void> {
     const { client, events } = this.#options;
@@ -179,7 +180,7 @@ export class ForeignClusterReconciler {
     }
   }
 
-  /** When time alone changes something: a sighting ends, ours is to be renewed, a grace is over. */
+  /** When time alone will change something: a sighting expires, ours is to be renewed, a grace period ends. */
   #again({ cluster, view, now, incomingTtlMs }: ForeignClusterFacts): ReconcileResult {
     const incoming = cluster.status?.sightings?.Incoming;
     const renewal =
@@ -193,12 +194,12 @@ export class ForeignClusterReconciler {
     return { requeueAfterMs: Math.max(LEAST_REQUEUE_MS, Math.min(...moments) - now) };
   }
 
-  /** Deleted by somebody: both peerings come down, since nothing is wanted any more; then the object may go. */
+  /** Somebody has deleted it, so nothing is wanted any more and both peerings are taken down; then the object may go. */
   async #release(cluster: ForeignCluster, signal: AbortSignal): Promise<ReconcileResult> {
     const { client, log, limits } = this.#options;
     const { name, uid, finalizers = [] } = cluster.metadata;
     if (!finalizers.includes(FINALIZER_PEERING)) return {};
-    const seen = this.#observe(cluster);
+    const seen = this.#factsOf(cluster);
     const leftMs = this.#deletionLeftMs(cluster);
     const isBusy = seen.duplicateOf === undefined && isPeered(seen.outgoing, seen.incoming);
     if (leftMs > 0 && isHandingOver(seen)) return { requeueAfterMs: HAND_OVER_MS };
@@ -229,7 +230,7 @@ export class ForeignClusterReconciler {
   }
 }
 
-/** While something may have to be taken down, the deletion of the object waits for it. */
+/** Whether the object needs our finalizer: while something may have to be taken down, its deletion waits for that. */
 function mustHold({
   clusterID,
   duplicateOf,

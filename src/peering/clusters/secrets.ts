@@ -9,16 +9,17 @@ import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import { checkNetworkKey } from '../identity/network-key.ts';
 import { networkKeyName } from '../policy/match.ts';
 
-interface NamedSecretsOptions {
+interface ReferencedSecretsOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
-  /** The only namespace that is looked at. */
+  /** Only this namespace is looked at. */
   namespace: string;
   /** Names of the Secrets that somebody refers to now. */
   wanted: () => ReadonlySet<string>;
@@ -31,17 +32,17 @@ interface Held {
 }
 
 /**
- * The Secrets that objects of ours refer to, and no other: names and versions of all are watched, as metadata, and
- * data is read of those alone that are referred to.
+ * The Secrets that objects of ours refer to. Of all Secrets the metadata is watched; the data is read only of those that
+ * are referred to.
  */
-export class NamedSecrets {
-  readonly #options: NamedSecretsOptions;
+export class ReferencedSecrets {
+  readonly #options: ReferencedSecretsOptions;
   readonly #metadata: Informer<Secret>;
   readonly #controller: Controller;
   readonly #held = new Map<string, Held>();
-  readonly #listeners = new Set<(name: string) => void>();
+  readonly #changed = new Listeners<[name: string]>();
 
-  constructor(options: NamedSecretsOptions) {
+  constructor(options: ReferencedSecretsOptions) {
     const { client, clock, log, metrics, namespace } = options;
     this.#options = options;
     this.#metadata = new Informer<Secret>({
@@ -66,7 +67,7 @@ export class NamedSecrets {
     });
   }
 
-  /** Started after whatever `wanted` looks at; ready once the data of what is referred to has been read. */
+  /** They start after whatever `wanted` looks at. They are ready when the data of what is referred to has been read. */
   components(): Component[] {
     const read: Component = {
       name: 'secrets read',
@@ -77,12 +78,12 @@ export class NamedSecrets {
     return [this.#metadata, read, this.#controller];
   }
 
-  /** What is referred to may have changed. */
+  /** Call this when what is referred to may have changed. */
   refresh(): void {
     for (const name of new Set([...this.#held.keys(), ...this.#options.wanted()])) this.#controller.add(name);
   }
 
-  /** The value, without a line's end at its end, with which many tools write files; undefined: there is none. */
+  /** The value, without the end of line that many tools write after it; undefined: there is none. */
   value({ name, key }: { name: string; key: string }): Buffer | undefined {
     const data = this.#held.get(name)?.data;
     if (data === undefined || !Object.hasOwn(data, key)) return undefined;
@@ -91,8 +92,7 @@ export class NamedSecrets {
 
   /** Calls back with the name of each Secret whose data has changed. */
   onChange(listener: (name: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.add(listener);
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
@@ -114,7 +114,7 @@ export class NamedSecrets {
     const isNews = held !== undefined || this.#held.has(name);
     if (held === undefined) this.#held.delete(name);
     else this.#held.set(name, held);
-    if (isNews) for (const listener of this.#listeners) listener(name);
+    if (isNews) this.#changed.tell(name);
   }
 }
 
@@ -125,7 +125,7 @@ function withoutLineEnd(bytes: Buffer): Buffer {
   return bytes.subarray(0, end);
 }
 
-/** As the CRDs do by default. */
+/** With the default that the CRDs have. */
 export const joinTokenRef = ({ name, key = 'token' }: SecretKeyRef): { name: string; key: string } => ({
   name,
   key,
@@ -147,7 +147,7 @@ export function networkKeyRefs(
   return refs;
 }
 
-/** Those of them that are there and fit for use. What is wrong with one is logged once. */
+/** The keys that are there and fit for use. What is wrong with one is logged once. */
 export class NetworkKeys {
   readonly #value: (ref: { name: string; key: string }) => Buffer | undefined;
   readonly #log: Logger;
@@ -166,7 +166,7 @@ export class NetworkKeys {
     });
   }
 
-  /** Throws Invalid with what is wrong with the key of that name, once it was looked at. */
+  /** Throws Invalid with what `read` has found to be wrong with the key of that name. */
   check(name: string): void {
     const message = this.#complaints.get(name);
     if (message !== undefined) throw new TributaryError('Invalid', message);

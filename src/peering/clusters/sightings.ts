@@ -7,11 +7,11 @@ import { deepEqual } from '../../lib/equality.ts';
 import type { LinkView } from '../ports.ts';
 import { isDiscovered } from './foreign-cluster.ts';
 
-/** A name that can be stored, or undefined: what is not fit for a terminal is not shown. */
+/** The name, or undefined where it is not fit to be stored or shown on a terminal. */
 export const shownName = (name: string | undefined): string | undefined =>
   name !== undefined && isClusterName(name) ? name : undefined;
 
-/** Milliseconds at which it counts no more; what cannot be read never counted. */
+/** When it expires, in milliseconds. A time that cannot be read has always been over. */
 const expiryOf = ({ expires }: Sighting): number => {
   const at = Date.parse(expires);
   return Number.isNaN(at) ? -Infinity : at;
@@ -24,17 +24,17 @@ function* sightingsOf(cluster: ForeignCluster): Generator<[DiscoverySource, Sigh
   }
 }
 
-/** Those that count at `now`. */
+/** Those that have not expired at `now`. */
 export const currentSightings = (cluster: ForeignCluster, now: number): [DiscoverySource, Sighting][] =>
   [...sightingsOf(cluster)].filter(([, sighting]) => expiryOf(sighting) > now);
 
-/** When the next of them ends; undefined: none. */
+/** When the next of them expires; undefined: there is none. */
 export function nextExpiryOf(cluster: ForeignCluster, now: number): number | undefined {
   const ends = currentSightings(cluster, now).map(([, sighting]) => expiryOf(sighting));
   return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
-/** How the cluster is known today, over all objects about it. A link that it has opened counts as Incoming. */
+/** How the cluster is known now, from all objects about it. A link that it has opened counts as Incoming. */
 export function foundBy(
   clusters: readonly ForeignCluster[],
   view: LinkView | undefined,
@@ -49,8 +49,8 @@ export function foundBy(
 }
 
 /**
- * Where it may be dialled, the most promising first: what people say, what is seen, and, where `keep` is set since a
- * peering or a link is to be kept, what was seen or worked before.
+ * Where it may be dialled, the most promising first: what people say, what is seen, and, where `keep` is set because a
+ * peering or a link is to be kept, what was seen before or has worked before.
  */
 export function endpointsOf(
   clusters: readonly ForeignCluster[],
@@ -74,8 +74,8 @@ const everSeen = (cluster: ForeignCluster): string[] =>
   [...sightingsOf(cluster)].flatMap(([, { endpoints }]) => endpoints);
 
 /**
- * What a link that the peer has opened says of where it is. Written anew only when something differs or half of its
- * time is over; undefined once it has expired.
+ * What a link that the peer has opened tells of where it is. A new one is made only when something differs or half of
+ * its time is over. Undefined once it has expired.
  */
 export function incomingSighting(
   previous: Sighting | undefined,
@@ -94,7 +94,7 @@ export function incomingSighting(
   return isSame && left > ttlMs / 2 ? previous : fresh;
 }
 
-/** The name that it gives itself: what it has said over a link counts more than what an announcement says. */
+/** The name that the cluster gives itself: a name from a link counts more than one from an announcement. */
 export function clusterNameOf(
   clusters: readonly ForeignCluster[],
   { view, now }: { view: LinkView | undefined; now: number },

@@ -27,14 +27,14 @@ export type OwnStatus = {
   [Field in keyof Omit<ForeignClusterStatus, 'sightings'>]: ForeignClusterStatus[Field] | undefined;
 } & { sightings?: { Incoming?: Sighting } | undefined };
 
-/** What of the status is ours, as it is. */
+/** The fields of the status that are ours, as they are. */
 export function ownPart(status: ForeignClusterStatus = {}): OwnStatus {
   const { sightings, ...own } = status;
   const incoming = sightings?.Incoming;
   return { ...own, ...(incoming && { sightings: { Incoming: incoming } }) };
 }
 
-/** What of the status is ours, as it should be. Whatever moves all the time (round-trip times) is not in it. */
+/** The fields of the status that are ours, as they should be. What changes all the time (round-trip times) is not in it. */
 export function forgeStatus(seen: ForeignClusterFacts): OwnStatus {
   const { cluster, view, now, siblings, duplicateOf } = seen;
   const before = cluster.status;
@@ -73,7 +73,7 @@ function stateOf(
 function linkOf(view: LinkView | undefined, before: LinkState | undefined, now: number): LinkState {
   if (view === undefined) {
     if (before === undefined) return { connected: false };
-    // The rest stays: it tells what worked.
+    // The rest stays: it tells what has worked.
     return before.connected ? { ...before, connected: false, since: timestamp(now) } : before;
   }
   const { dialledBy, endpoint, protocol, software, since } = view;
@@ -87,7 +87,7 @@ function linkOf(view: LinkView | undefined, before: LinkState | undefined, now: 
   };
 }
 
-/** Kept while there is a peering; ways of discovery add up, keys are those of the last link. */
+/** Kept while there is a peering. Ways of discovery add up; the keys are those of the last link. */
 function standingOf(seen: ForeignClusterFacts): PeeringStanding | undefined {
   const { cluster, intent, outgoing, incoming, duplicateOf } = seen;
   if (intent === undefined || !isPeered(outgoing, incoming)) return undefined;
@@ -100,7 +100,7 @@ function standingOf(seen: ForeignClusterFacts): PeeringStanding | undefined {
   };
 }
 
-/** Another object has become the one that counts, and has not yet taken over what this one knows of the peering. */
+/** Whether another object has become the primary, but has not yet taken over what this one knows of the peering. */
 export function isHandingOver({
   cluster,
   siblings,
@@ -119,7 +119,7 @@ export interface News {
   message: string;
 }
 
-/** What is worth an event: a phase that has changed, an identity that is not the one that is wanted, and no way there. */
+/** What is worth an event: a phase that has changed, an identity that is not the wanted one, a cluster that is not reached. */
 export function newsOf(before: ForeignClusterStatus | undefined, after: OwnStatus): News[] {
   const { outgoing, incoming } = after;
   return [
@@ -138,7 +138,7 @@ function phaseNews(direction: string, before: PeeringState | undefined, after?: 
   ];
 }
 
-/** Conditions whose causes a person has to look at, so that they are events too. */
+/** Conditions with causes that a person has to look at: they are events, too. */
 const WARNINGS: readonly [type: string, reasons: ReadonlySet<string>][] = [
   [FOREIGN_CLUSTER_CONDITIONS.identity, new Set([REASONS.wrongIdentity, REASONS.identityUnconfirmed])],
   [FOREIGN_CLUSTER_CONDITIONS.connected, new Set([REASONS.unreachable, REASONS.incompatible])],
