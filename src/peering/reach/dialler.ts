@@ -7,7 +7,7 @@ import type { ReachLimits, ReachPeers } from './ports.ts';
 import { hold, refuse } from './sockets.ts';
 import { CLOSE } from './streams.ts';
 
-/** How a stream to a peer's API server came about. */
+/** How a stream to a peer's API server was made. */
 export type Way = 'Direct' | 'DialBack';
 
 interface WaysOptions {
@@ -17,7 +17,7 @@ interface WaysOptions {
   clock: Clock;
 }
 
-/** Gets a WebSocket to a peer, whichever side can dial: ours is tried first, since it costs nobody an answer. */
+/** Gets a WebSocket to a peer, whichever side can dial. Dialling ourselves is tried first, since nobody has to answer. */
 export class PeerDialler {
   readonly pending: PendingStreams;
   readonly #peers: WaysOptions['peers'];
@@ -48,7 +48,7 @@ export class PeerDialler {
     this.#last.delete(clusterID);
   }
 
-  /** A WebSocket that is not read yet; Unreachable with what was tried. */
+  /** A WebSocket that is not read yet. Throws Unreachable with what was tried. */
   async connect(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
     const { connectMs } = this.#limits;
     const deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
@@ -60,7 +60,7 @@ export class PeerDialler {
     }
   }
 
-  /** A peer takes only so many handshakes from one address; an agent that starts may open many connections. */
+  /** A peer takes only so many handshakes from one address, but an agent that starts may open many connections. */
   async #inTurn<T>(clusterID: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const gate = this.#gates.get(clusterID) ?? new Gate(this.#limits.dialsPerPeer);
     this.#gates.set(clusterID, gate);
@@ -107,7 +107,7 @@ export class PeerDialler {
 
   async #direct(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
     const { connectMs, directMs, avoidDirectMs } = this.#limits;
-    // Else the time for dialling back would be spent.
+    // Otherwise no time would be left for dialling back.
     const ms = this.#peers.isLinked(clusterID) ? directMs : connectMs;
     try {
       const ws = await this.#endpoints.dial({ clusterID, path: '/v1/api', ms }, signal);
@@ -126,11 +126,11 @@ export class PeerDialler {
     const { id, socket } = this.pending.expect(clusterID, this.#limits.connectMs, given.signal);
     try {
       const asked = this.#peers.askDial(clusterID, id, given.signal).then(async () => socket);
-      // Whichever comes first: the stream may be here before the answer to the question is.
+      // The stream may be here before the answer to the call is.
       return hold(await Promise.race([socket, asked]));
     } catch (error) {
       given.abort();
-      // It may come all the same, between the two.
+      // It may still have come in the meantime.
       socket.then(
         (late) => refuse(late, CLOSE.refused, 'too late'),
         () => undefined,
@@ -142,10 +142,10 @@ export class PeerDialler {
   }
 }
 
-/** Endpoints of one peer that are tried for one stream. */
+/** The most endpoints of one peer that are tried for one stream. */
 const MOST_ENDPOINTS = 4;
 
-/** Dials peers at whichever of their endpoints answers; the one that did is tried first the next time. */
+/** Dials peers at their endpoints; the endpoint that has answered is tried first the next time. */
 export class PeerEndpoints {
   readonly #peers: Pick<ReachPeers, 'endpoints' | 'dial'>;
   readonly #clock: Clock;
@@ -157,7 +157,7 @@ export class PeerEndpoints {
     this.#clock = clock;
   }
 
-  /** Whether there is any. */
+  /** Whether any endpoint is known. */
   has(clusterID: string): boolean {
     return this.#peers.endpoints(clusterID).length > 0;
   }
@@ -166,7 +166,7 @@ export class PeerEndpoints {
     this.#good.delete(clusterID);
   }
 
-  /** A WebSocket that is not read yet. Each endpoint gets its share of the time; Unreachable with what was tried. */
+  /** A WebSocket that is not read yet. Each endpoint gets its share of the time. Throws Unreachable with what was tried. */
   async dial(
     { clusterID, path, ms }: { clusterID: string; path: string; ms: number },
     signal: AbortSignal,
@@ -199,7 +199,7 @@ export class PeerEndpoints {
   }
 }
 
-/** Lets so many in at once; the others wait their turn. */
+/** Lets so many in at once; the others wait for their turn. */
 class Gate {
   readonly #places: number;
   readonly #waiting = new Set<() => void>();
@@ -213,7 +213,7 @@ class Gate {
     return this.#inside === 0 && this.#waiting.size === 0;
   }
 
-  /** Resolves inside, with the way out; rejects when the signal fires first. */
+  /** Resolves with the function that leaves; rejects when the signal fires first. */
   async enter(signal: AbortSignal): Promise<() => void> {
     if (signal.aborted) throw abortError(signal);
     if (this.#inside >= this.#places) await this.#turn(signal);
@@ -221,7 +221,7 @@ class Gate {
     return () => this.#leave();
   }
 
-  /** The place of one who leaves passes on, so nobody can slip in between. */
+  /** The place goes to the next one that waits, so that nobody can take it in between. */
   #leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#inside -= 1;

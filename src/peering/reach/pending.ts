@@ -13,7 +13,7 @@ interface Expected {
   arrived: (socket: WebSocket) => void;
 }
 
-/** Streams that we asked peers to dial back: each good once, for one peer, for a while. */
+/** Streams that we have asked peers to dial back: each may come once, from one peer, within a time. */
 export class PendingStreams {
   readonly #expected = new Map<string, Expected>();
   readonly #clock: Clock;
@@ -32,7 +32,7 @@ export class PendingStreams {
     return this.#expected.get(id)?.clusterID === clusterID;
   }
 
-  /** A new id and the socket that will come under it; void after `ms`, or when the signal fires. */
+  /** A new id and the socket that will come under it; the id is void after `ms`, or when the signal fires. */
   expect(clusterID: string, ms: number, signal: AbortSignal): { id: string; socket: Promise<WebSocket> } {
     const id = this.#newID();
     const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
@@ -61,7 +61,7 @@ export class PendingStreams {
     return { id, socket: promise };
   }
 
-  /** Hands the socket to who waits for it; false where nobody waits for this id from this peer. */
+  /** Hands over the socket; false where nobody waits for this id from this peer. */
   arrive(clusterID: string, id: string, socket: WebSocket): boolean {
     if (!this.expects(clusterID, id)) return false;
     this.#expected.get(id)?.arrived(socket);

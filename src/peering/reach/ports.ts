@@ -1,22 +1,22 @@
 import type { WebSocket } from 'ws';
 
-/** How much streams may take, and how long things may last. */
+/** How many streams there may be, and how long things may take. */
 export interface ReachLimits {
   /** Streams of one peer, in each direction of lending. */
   streamsPerPeer: number;
   /** Streams of all peers together, likewise. */
   streams: number;
-  /** Streams to one peer that are being made at the same time; the others wait, within `connectMs`. */
+  /** Streams to one peer that are made at the same time; the others wait, within `connectMs`. */
   dialsPerPeer: number;
-  /** Until a stream stands on both sides; an unused dial id is void after it. Milliseconds. */
+  /** Time to make a stream on both sides; an unused dial id is void after it. Milliseconds. */
   connectMs: number;
-  /** For dialling a peer, at all its endpoints, that could be asked to dial back instead. Milliseconds. */
+  /** Time to dial a peer, at all its endpoints, where it could be asked to dial back instead. Milliseconds. */
   directMs: number;
-  /** For so long a peer that could not be dialled is asked to dial back first. Milliseconds. */
+  /** For this time a peer that could not be dialled is asked first to dial back. Milliseconds. */
   avoidDirectMs: number;
   /** Between two signs of life on each stream. Milliseconds. */
   beatMs: number;
-  /** A stream that was silent between so many beats is dead: at the latest one beat more after its last sign. */
+  /** A stream that was silent for so many beats is dead: it is cut one beat later at the latest. */
   silentBeats: number;
 }
 

@@ -17,9 +17,9 @@ export interface ReachOptions {
   peers: ReachPeers;
   /** We as provider: whether that peer's grant is Active now. */
   mayReach: (clusterID: string) => boolean;
-  /** We as provider: our own API server; nothing else is ever connected to. */
+  /** We as provider: our own API server; we connect to nothing else. */
   apiServer: () => { host: string; port: number };
-  /** We as consumer: where local listeners are, and under which address agents reach them (default: the same). */
+  /** We as consumer: where local listeners are, and the address under which agents reach them (default: the same). */
   listen: ListenAt & { advertised?: string };
   limits?: Partial<ReachLimits>;
   clock: Clock;
@@ -29,16 +29,16 @@ export interface ReachOptions {
 type Caller = Readonly<{ clusterID: string }>;
 
 /**
- * Streams to API servers. As consumer: a local listener for each provider, and each connection to it a WebSocket to
- * that provider, dialled by us or dialled back. As provider: such WebSockets, each joined to our own API server. The
- * link is only needed to ask for dialling back: streams that stand outlive it.
+ * Streams to API servers. As consumer we have a local listener for each provider; each connection to it is joined to a
+ * WebSocket to that provider, which we have dialled or the provider has dialled back. As provider we join such WebSockets
+ * to our own API server. The link is only needed to ask for dialling back: streams outlive it.
  */
 export class Reach implements ApiReach, Component {
   readonly name = 'api reach';
   readonly #options: ReachOptions;
   readonly #limits: ReachLimits;
   readonly #endpoints: PeerEndpoints;
-  readonly #ways: PeerDialler;
+  readonly #dialler: PeerDialler;
   readonly #borrowed: StreamSet;
   readonly #lent: StreamSet;
   readonly #listeners = new Map<string, Promise<PeerListener>>();
@@ -51,7 +51,7 @@ export class Reach implements ApiReach, Component {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#quiet = new QuietLog({ log, clock });
     this.#endpoints = new PeerEndpoints(peers, clock);
-    this.#ways = new PeerDialler({ peers, endpoints: this.#endpoints, limits: this.#limits, clock });
+    this.#dialler = new PeerDialler({ peers, endpoints: this.#endpoints, limits: this.#limits, clock });
     const ended =
       (side: string) =>
       (clusterID: string, why: string | undefined): void =>
@@ -60,14 +60,14 @@ export class Reach implements ApiReach, Component {
     this.#lent = new StreamSet(this.#limits, clock, ended('provider'));
   }
 
-  /** Streams that stand or are being made, for metrics. */
+  /** How many streams there are or are being made, for metrics. */
   get streams(): { borrowed: number; lent: number } {
     return { borrowed: this.#borrowed.size, lent: this.#lent.size };
   }
 
   /** How the last stream to that provider was made. */
   wayTo(clusterID: string): Way | undefined {
-    return this.#ways.last(clusterID);
+    return this.#dialler.last(clusterID);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -100,29 +100,29 @@ export class Reach implements ApiReach, Component {
     const opening = this.#listeners.get(clusterID);
     this.#listeners.delete(clusterID);
     this.#borrowed.cut('no longer used', clusterID);
-    this.#ways.forget(clusterID);
+    this.#dialler.forget(clusterID);
     this.#endpoints.forget(clusterID);
     this.#quiet.forget(clusterID);
     const listener = await opening?.catch(() => undefined);
-    // Taken between the two, before it listens no more.
+    // Connections that it accepted before it was closed.
     const closed = listener?.close();
     this.#borrowed.cut('no longer used', clusterID);
     await closed;
   }
 
-  /** A peer came to `/v1/api`: it wants our API server. */
+  /** For a peer that came to `/v1/api`: it wants our API server. */
   acceptApi(socket: WebSocket, { clusterID }: Caller): void {
     hold(socket);
     this.#lend(clusterID, async () => Promise.resolve(socket)).catch((error: unknown) => {
-      refuse(socket, ...verdict(error));
+      refuse(socket, ...closeReason(error));
       this.#tell(clusterID, 'a stream to our API server was refused', error);
     });
   }
 
-  /** A peer came to `/v1/streams/<id>`, which only one that we asked may do. */
+  /** For a peer that came to `/v1/streams/<id>`, which only one that we have asked may do. */
   acceptStream(socket: WebSocket, { clusterID }: Caller, stream: string): void {
     hold(socket);
-    if (this.#ways.pending.arrive(clusterID, stream, socket)) return;
+    if (this.#dialler.pending.arrive(clusterID, stream, socket)) return;
     refuse(socket, CLOSE.refused, 'no such stream is expected');
     this.#tell(
       clusterID,
@@ -131,7 +131,7 @@ export class Reach implements ApiReach, Component {
     );
   }
 
-  /** Answers the call `dial`: a peer that cannot dial us wants our API server. Throws what it is to be told. */
+  /** Answers the call `dial` of a peer that cannot dial us and wants our API server. Throws what the peer is to be told. */
   async dialBack({ clusterID }: Caller, { stream }: { stream: string }, signal: AbortSignal): Promise<void> {
     if (!isStreamID(stream))
       throw new TributaryError('Invalid', 'stream is not an id of 32 hexadecimal digits');
@@ -144,12 +144,12 @@ export class Reach implements ApiReach, Component {
     await this.#lend(clusterID, open, signal);
   }
 
-  /** Cuts what that peer has of our API server, at once. */
+  /** Cuts all streams of that peer to our API server, at once. */
   revoke(clusterID: string): void {
     this.#lent.cut('access was revoked', clusterID);
   }
 
-  /** As consumer: one connection of an agent. */
+  /** As consumer: serves one connection of an agent. */
   async #borrow(clusterID: string, socket: Socket): Promise<void> {
     socket.on('error', () => undefined);
     const seat = this.#borrowed.take(clusterID);
@@ -161,18 +161,18 @@ export class Reach implements ApiReach, Component {
       return;
     }
     try {
-      const ws = await this.#ways.connect(clusterID, seat.signal);
+      const ws = await this.#dialler.connect(clusterID, seat.signal);
       this.#quiet.forget(clusterID);
       seat.join(socket, ws);
     } catch (error) {
       seat.leave();
-      // The agent sees an API server that is away.
+      // To the agent it looks as if the API server were away.
       socket.destroy();
       if (!seat.signal.aborted) this.#tell(clusterID, 'cannot reach the API server of a provider', error);
     }
   }
 
-  /** As provider: one stream, from a socket that is there or is dialled. */
+  /** As provider: joins one stream, from a socket that is there or is dialled. */
   async #lend(
     clusterID: string,
     open: (signal: AbortSignal) => Promise<WebSocket>,
@@ -204,7 +204,7 @@ export class Reach implements ApiReach, Component {
   }
 }
 
-/** Joins them where both are there, else ends the one that is and throws why the other is not. */
+/** Joins them where there are both. Otherwise ends the one that is there and throws why the other is not. */
 function joinBoth(seat: Seat, api: PromiseSettledResult<Socket>, ws: PromiseSettledResult<WebSocket>): void {
   if (api.status === 'fulfilled' && ws.status === 'fulfilled') {
     seat.join(api.value, ws.value);
@@ -227,8 +227,8 @@ function startEither(first: AbortSignal, second?: AbortSignal): { signal: AbortS
   };
 }
 
-/** What the peer is told: nothing of how things are in here. */
-function verdict(error: unknown): [code: number, why: string] {
+/** What the peer is told; it says nothing about our network. */
+function closeReason(error: unknown): [code: number, why: string] {
   if (hasCode(error, 'Forbidden')) return [CLOSE.refused, 'no peering lets you use our API server'];
   if (hasCode(error, 'TooManyRequests')) return [CLOSE.busy, 'too many streams'];
   return [CLOSE.broken, 'the API server cannot be reached'];

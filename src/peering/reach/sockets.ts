@@ -41,9 +41,9 @@ export async function connectTcp(
   }
 }
 
-/** Takes a WebSocket over before anything of it is read. */
+/** Takes over a WebSocket before anything of it is read. */
 export function hold(ws: WebSocket): WebSocket {
-  // Its errors end in a close, which whoever joins it sees; without a listener they would end the process.
+  // An error is followed by a close, which is handled; but without a listener the error would end the process.
   ws.on('error', () => undefined);
   ws.pause();
   return ws;
@@ -71,7 +71,7 @@ export class PeerListener {
 
   /**
    * Takes the first free port of the range, beginning at one that depends on the peer: so a restart most often finds
-   * the same one, and nobody has to be told another.
+   * the same port, and nobody has to be told a new one.
    */
   static async open(
     clusterID: string,
@@ -107,7 +107,7 @@ export class PeerListener {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Takes no more; connections are cut by whoever has them. */
+  /** Accepts no more connections; those that there are stay. */
   async close(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());

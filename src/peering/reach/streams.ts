@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
-
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { ReachLimits } from './ports.ts';
@@ -9,7 +8,7 @@ import type { ReachLimits } from './ports.ts';
 export const CLOSE = {
   /** Both directions have ended in order. */
   done: 1000,
-  /** Something else than binary messages came. */
+  /** A message was not binary. */
   unsupported: 1003,
   /** Not permitted, not (any more) expected. */
   refused: 1008,
@@ -19,7 +18,7 @@ export const CLOSE = {
   busy: 1013,
 } as const;
 
-/** Bytes waiting for the WebSocket (besides what the kernel holds) above which nothing more is read from TCP, and below which it is again. */
+/** Bytes that wait for the WebSocket, besides those in the kernel: above the first TCP is not read, below the second it is again. */
 const HIGH_WATER = 256 * 1024;
 const LOW_WATER = 64 * 1024;
 
@@ -40,7 +39,7 @@ class ApiStream {
   #why: string | undefined;
   #sentEnd = false;
   #gotEnd = false;
-  /** Something came from the other side since the last beat. */
+  /** Whether something came from the other side since the last beat. */
   #heard = true;
   #silentBeats = 0;
   readonly traffic = { toPeer: 0, fromPeer: 0 };
@@ -54,7 +53,7 @@ class ApiStream {
     this.#resolve = resolve;
     this.#joinSocket();
     this.#joinWebSocket();
-    // Either may have gone while the other was made.
+    // Either may have closed while the other was made.
     if (socket.destroyed || ws.readyState !== ws.OPEN) {
       this.cut('a side was gone before the stream began');
       // Their events may be over.
@@ -65,10 +64,10 @@ class ApiStream {
     socket.resume();
   }
 
-  /** Says that we live; cuts the stream after so many beats without a sign from the other side. */
+  /** Shows the other side that we live; cuts the stream after so many beats without a sign from there. */
   beat(mostSilent: number): void {
     if (this.#ws.readyState !== this.#ws.OPEN) return;
-    // While our own reader is slow we do not listen, and so can blame nobody.
+    // While our own reader is slow we do not listen, so silence says nothing about the other side.
     this.#silentBeats = this.#heard || this.#ws.isPaused ? 0 : this.#silentBeats + 1;
     this.#heard = false;
     if (this.#silentBeats >= mostSilent) this.cut('the other side is silent');
@@ -104,7 +103,7 @@ class ApiStream {
       if (!orderly) this.#why ??= 'the connection was closed';
       // After what is still to be sent; it terminates by itself when the other side does not answer.
       ws.close(orderly ? CLOSE.done : CLOSE.broken);
-      // Else a close that comes in is never read.
+      // Otherwise a close that comes in is never read.
       ws.resume();
       this.#settle();
     });
@@ -126,7 +125,7 @@ class ApiStream {
     });
     ws.once('close', (code: number) => {
       if (code !== CLOSE.done) this.#why ??= `the other side closed the stream (${code})`;
-      // In order: what is still to be written is, then the connection ends.
+      // What is still to be written is written, then the connection ends.
       if (code === CLOSE.done) socket.destroySoon();
       else socket.destroy();
       this.#settle();
@@ -157,7 +156,7 @@ class ApiStream {
 export interface Seat {
   /** Fires when the stream is to go. */
   readonly signal: AbortSignal;
-  /** The two are one from now on; the seat is free again when both are gone. */
+  /** Joins the two; the seat is free again when both are gone. */
   join(socket: Socket, ws: WebSocket): ApiStream;
   /** Without effect after `join`. */
   leave(): void;
@@ -169,7 +168,7 @@ interface Taken {
   stream?: ApiStream;
 }
 
-/** The streams of one direction of lending: counted, kept alive, cut by peer. */
+/** The streams of one direction of lending: counts them, keeps them alive, cuts them by peer. */
 export class StreamSet {
   readonly #taken = new Set<Taken>();
   readonly #limits: ReachLimits;
@@ -198,7 +197,7 @@ export class StreamSet {
     return count;
   }
 
-  /** Undefined where that peer, or all together, have as many as may be. */
+  /** Undefined where that peer, or all peers together, have the most streams that are allowed. */
   take(clusterID: string): Seat | undefined {
     const { streams, streamsPerPeer } = this.#limits;
     if (this.size >= streams || this.of(clusterID) >= streamsPerPeer) return undefined;
@@ -245,7 +244,7 @@ export class StreamSet {
     const { beatMs, silentBeats } = this.#limits;
     this.#lastBeat = this.#clock.monotonic();
     return this.#clock.after(beatMs, () => {
-      // After a stop of this process, what has come meanwhile was not read yet: judge next time.
+      // After a pause of this process, what has arrived was not read yet: wait for the next beat.
       const late = this.#clock.monotonic() - this.#lastBeat > beatMs * 2;
       for (const { stream } of this.#taken) stream?.beat(late ? Infinity : silentBeats);
       this.#stopBeat = this.#taken.size > 0 ? this.#nextBeat() : undefined;

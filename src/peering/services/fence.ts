@@ -1,6 +1,6 @@
 /**
- * What RBAC cannot say about home Services: the account of the `cluster` role writes only to those that stand for a
- * provider's Service, which nobody else's become, and only in namespaces of users.
+ * What RBAC cannot say about home Services: the account of the `cluster` role writes only those that stand for a
+ * provider's Service, makes no other Service into one, and does so only in namespaces of users.
  */
 import { isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
 import { forgePolicy, isAccount, type PolicyPair, type PolicySpec, writes } from '../../api/fence.ts';
@@ -20,7 +20,7 @@ const isMarked = (what: string): string =>
   `${label(what, LABEL_OFFERED_SERVICE)} == 'true' && ${label(what, LABEL_PROVIDER)} != ''`;
 const isService = "request.resource.resource == 'services'";
 
-/** CEL: whether a slice is or was written as one of a home Service; slices of tenants are lending's. */
+/** CEL: whether a slice is or was one of a home Service. Those in tenant namespaces are bounded elsewhere. */
 export const IS_OFFERED_SLICE: string =
   "(request.resource.resource == 'endpointslices' && " +
   `((object != null && ${label('object', LABEL_OFFERED_SERVICE)} == 'true') || ` +

@@ -17,9 +17,9 @@ import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { OfferedPort, OfferedService } from '../protocol/documents.ts';
 
-/** What stands here for a provider's Service: a Service without a selector, and its EndpointSlices. Pure. */
+/** A home Service stands here for a Service of a provider: a Service without a selector, and its EndpointSlices. */
 
-/** One accepted Service that is on offer, and where it is to stand. */
+/** One Service that is offered and accepted, and where its home Service is. */
 export interface HomeService {
   /** ClusterID. */
   provider: string;
@@ -28,8 +28,8 @@ export interface HomeService {
   homeName: string;
 }
 
-/** Why endpoints are not to be used now. */
-export interface Unreachable {
+/** What is wrong with a Service of a provider; the reason is one of SERVICE_REASONS. */
+export interface ServiceProblem {
   reason: string;
   message: string;
 }
@@ -40,7 +40,7 @@ const familyOf = (address: string): (typeof FAMILIES)[number] => (address.includ
 export const sourceOf = ({ namespace, name }: { namespace: string; name: string }): string =>
   `${namespace}/${name}`;
 
-/** Names of the slices of a home Service; the first part keeps them apart from those of Kubernetes' own controller. */
+/** Names of the slices of a home Service. Kubernetes' own controller makes no names that begin so. */
 const sliceNames = (homeName: string): string[] =>
   FAMILIES.map((family) => `tributary-${homeName}-${family.toLowerCase()}`);
 
@@ -68,7 +68,7 @@ export function forgeService(home: HomeService): Draft<Service> {
     metadata: metaOf(home, home.homeName, {}),
     spec: {
       type: 'ClusterIP',
-      // Both families where this cluster has both: which of them the provider's pods have is not ours to choose.
+      // Both families where this cluster has both: we do not choose which of them the provider's pods have.
       ipFamilyPolicy: 'PreferDualStack',
       ports: home.offered.ports.map(servicePort),
     },
@@ -84,7 +84,7 @@ const servicePort = ({ name, protocol, port, targetPort, appProtocol }: OfferedP
 });
 type ServicePort = NonNullable<NonNullable<Service['spec']>['ports']>[number];
 
-/** The Service with what it lacks; undefined where nothing does. What others added to it stays. */
+/** The Service, corrected; undefined where nothing is wrong. What others have added to it stays. */
 export function mendedService(current: Service, wanted: Draft<Service>): Service | undefined {
   const { selector: _selector, externalIPs: _externalIPs, ...spec } = current.spec ?? {};
   const ports = wanted.spec?.ports ?? [];
@@ -109,15 +109,16 @@ function mendedMeta(current: KubeObject['metadata'], wanted: DraftMeta): KubeObj
 
 interface ForgedEndpoints {
   slices: Draft<EndpointSlice>[];
-  /** Those that are ready and can be reached now. */
+  /** How many are ready and can be reached now. */
   ready: number;
   /** What our pods in third clusters may reach through us. */
   used: AddressPort[];
 }
 
 /**
- * One slice for each family of which there are endpoints. `podAddress`: how we see a pod of the provider; whatever is not
- * one, wherever it may be, is left out.
+ * One slice for each family that has endpoints.
+ *
+ * @param podAddress how we see a pod of the provider; an address for which it answers undefined is left out
  */
 export function forgeEndpoints(
   home: HomeService,
@@ -164,7 +165,7 @@ export function forgeEndpoints(
   };
 }
 
-/** As mendedService. */
+/** The slice, corrected; undefined where nothing is wrong. */
 export function mendedSlice(current: EndpointSlice, wanted: Draft<EndpointSlice>): EndpointSlice | undefined {
   const mended = {
     ...current,
@@ -175,7 +176,7 @@ export function mendedSlice(current: EndpointSlice, wanted: Draft<EndpointSlice>
   return deepEqual(mended, current) ? undefined : mended;
 }
 
-/** The same slice with nothing in it that may be used; undefined where that is so already. */
+/** The same slice, in which no endpoint may be used; undefined where that is so already. */
 export function silenced(current: EndpointSlice): EndpointSlice | undefined {
   const endpoints = (current.endpoints ?? []).map((endpoint) => ({
     ...endpoint,
@@ -186,18 +187,12 @@ export function silenced(current: EndpointSlice): EndpointSlice | undefined {
 
 interface WriterOptions {
   client: KubeClient;
-  /** Ours only, by label. */
+  /** Only ours, by label. */
   services: Pick<Cache<Service>, 'get'>;
   slices: Pick<Cache<EndpointSlice>, 'get'>;
 }
 
-/** Why there is no home Service. */
-export interface Refusal {
-  reason: string;
-  message: string;
-}
-
-/** Makes home Services and their slices as they are to be, one write for what differs; whatever is not ours stays as it is. */
+/** Writes home Services and their slices where they differ; objects that are not ours are left alone. */
 export class HomeServiceWriter {
   readonly #options: WriterOptions;
 
@@ -205,21 +200,23 @@ export class HomeServiceWriter {
     this.#options = options;
   }
 
-  /** The Service first: under one of somebody else the endpoints would become that one's. */
+  /** The Service first: if it is somebody else's, our endpoints would become its endpoints. */
   async ensure(
     home: HomeService,
     slices: ForgedEndpoints['slices'],
     signal: AbortSignal,
-  ): Promise<Refusal | undefined> {
+  ): Promise<ServiceProblem | undefined> {
     const { services: ofServices, slices: ofSlices } = this.#options;
     const service = forgeService(home);
-    const put = async <T extends KubeObject>(way: Way<T>, wanted: Draft<T>): Promise<Refusal | undefined> =>
-      this.#put(way, wanted, { provider: home.provider, signal });
-    const refusal = await put({ type: services, cache: ofServices, mend: mendedService }, service);
-    if (refusal !== undefined) return refusal;
+    const put = async <T extends KubeObject>(
+      kind: Kind<T>,
+      wanted: Draft<T>,
+    ): Promise<ServiceProblem | undefined> => this.#put(kind, wanted, { provider: home.provider, signal });
+    const problem = await put({ type: services, cache: ofServices, mend: mendedService }, service);
+    if (problem !== undefined) return problem;
     for (const slice of slices) {
-      const problem = await put({ type: endpointSlices, cache: ofSlices, mend: mendedSlice }, slice);
-      if (problem !== undefined) return problem;
+      const ofSlice = await put({ type: endpointSlices, cache: ofSlices, mend: mendedSlice }, slice);
+      if (ofSlice !== undefined) return ofSlice;
     }
     return undefined;
   }
@@ -232,12 +229,12 @@ export class HomeServiceWriter {
       .catch(ignoring('NotFound', 'Conflict'));
   }
 
-  /** What the API server, or a policy in it, will not have is told where people look; all else is tried again. */
+  /** What the API server, or a policy in it, refuses is returned, to be told to people. For all else it throws, to be tried again. */
   async #put<T extends KubeObject>(
-    { type, cache, mend }: Way<T>,
+    { type, cache, mend }: Kind<T>,
     wanted: Draft<T>,
     { provider, signal }: { provider: string; signal: AbortSignal },
-  ): Promise<Refusal | undefined> {
+  ): Promise<ServiceProblem | undefined> {
     const { client } = this.#options;
     const { namespace = '', name = '' } = wanted.metadata;
     const cached = cache.get(`${namespace}/${name}`);
@@ -251,7 +248,7 @@ export class HomeServiceWriter {
       if (mended !== undefined) await client.replace(type, mended, { signal });
       return undefined;
     } catch (error) {
-      if (hasCode(error, 'AlreadyExists')) return this.#meet(type, wanted, { provider, signal });
+      if (hasCode(error, 'AlreadyExists')) return this.#checkExisting(type, wanted, { provider, signal });
       if (hasCode(error, 'Invalid', 'Forbidden')) {
         return {
           reason: SERVICE_REASONS.refused,
@@ -262,25 +259,25 @@ export class HomeServiceWriter {
     }
   }
 
-  /** Somebody else's, or our own that the cache does not show yet. */
-  async #meet<T extends KubeObject>(
+  /** The object that exists is somebody else's, or ours that the cache does not show yet. */
+  async #checkExisting<T extends KubeObject>(
     type: ResourceType<T>,
     { metadata: { namespace = '', name = '' } }: Draft<T>,
     { provider, signal }: { provider: string; signal: AbortSignal },
-  ): Promise<Refusal | undefined> {
+  ): Promise<ServiceProblem | undefined> {
     const there = await this.#options.client.get(type, { namespace, name }, { signal });
     return isOurs(there, provider) ? undefined : taken(type.kind, namespace, name);
   }
 }
 
-interface Way<T extends KubeObject> {
+interface Kind<T extends KubeObject> {
   type: ResourceType<T>;
   cache: { get(key: string): T | undefined };
-  /** Undefined: it is as wanted. */
+  /** Undefined: nothing is wrong. */
   mend: (current: T, wanted: Draft<T>) => T | undefined;
 }
 
-const taken = (kind: string, namespace: string, name: string): Refusal => ({
+const taken = (kind: string, namespace: string, name: string): ServiceProblem => ({
   reason: SERVICE_REASONS.nameTaken,
   message: `there is a ${kind} ${namespace}/${name} that is not of this provider; it is left alone`,
 });

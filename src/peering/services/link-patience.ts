@@ -1,16 +1,16 @@
 import type { Clock } from '../../lib/clock.ts';
 
-/** A link that is dialled again within this time is no news: what runs goes on. */
+/** If a link comes back within this time, nothing changes. */
 export const PATIENCE_MS = 60_000;
 
-/** For how long a peer has been without a link. */
+/** Whether a peer has been without a link for too long. */
 export class LinkPatience {
   readonly #clock: Clock;
   readonly #ended: (clusterID: string) => void;
-  /** What ends the wait; undefined: it is over. */
+  /** By ClusterID, what ends the wait; undefined: the wait is over. */
   readonly #waits = new Map<string, (() => void) | undefined>();
 
-  /** `ended` is called when the patience with a peer is over. */
+  /** @param ended called when a peer has been without a link for PATIENCE_MS */
   constructor(clock: Clock, ended: (clusterID: string) => void) {
     this.#clock = clock;
     this.#ended = ended;

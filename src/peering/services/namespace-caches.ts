@@ -21,7 +21,7 @@ interface Caches {
 
 const BY_SERVICE = 'service';
 
-/** Services and EndpointSlices of the namespaces that policies name, and of no other. */
+/** Services and EndpointSlices of the namespaces that policies name. No other namespace is read. */
 export class NamespaceCaches {
   readonly #options: NamespaceCachesOptions;
   readonly #abort = new AbortController();
@@ -32,7 +32,7 @@ export class NamespaceCaches {
     this.#options = options;
   }
 
-  /** Just these from now on. Resolves when all of them are filled, which may be never. */
+  /** Watches exactly these namespaces from now on. Resolves when all caches are filled, which may be never. */
   async watch(namespaces: ReadonlySet<string>): Promise<void> {
     for (const [namespace, caches] of this.#caches)
       if (!namespaces.has(namespace)) this.#end(namespace, caches);
@@ -42,7 +42,7 @@ export class NamespaceCaches {
     await Promise.all([...this.#caches.values()].map(async ({ synced }) => synced));
   }
 
-  /** Whether all that is there is known. */
+  /** Whether all Services and slices of it are known. */
   isSynced(namespace: string): boolean {
     const caches = this.#caches.get(namespace);
     return caches !== undefined && caches.services.synced && caches.slices.synced;
@@ -77,7 +77,7 @@ export class NamespaceCaches {
     const all = [caches.services.start(signal), caches.slices.start(signal)];
     caches.services.onChange(changed);
     caches.slices.onChange(changed);
-    // Empty ones bring no change.
+    // An empty cache tells no change.
     const synced = Promise.all(all).then(changed, () => undefined);
     return { ...caches, synced };
   }

@@ -9,10 +9,11 @@ import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
-import { Debounce } from '../../lib/debounce.ts';
 import type { Documents } from '../protocol/documents.ts';
 import { NamespaceCaches } from './namespace-caches.ts';
 import { type Offering, offeringOf } from './offering.ts';
@@ -30,9 +31,9 @@ export interface OfferedServicesOptions {
   namespaces: Pick<Cache<KubeObject>, 'get' | 'onChange' | 'synced'>;
 }
 
-/** A rollout changes endpoints many times in a second, and each word to a peer is the whole of it. */
+/** A rollout changes endpoints many times in a second, and each message to a peer holds all Services. */
 const INTERVAL_MS = 500;
-/** After which Services that cannot be read are not offered. */
+/** Services that cannot be read after this time are not offered. */
 const PATIENCE_MS = 30_000;
 const MAX_TOLD = 5;
 
@@ -43,7 +44,7 @@ export class OfferedServices {
   readonly #caches: NamespaceCaches;
   readonly #changes: Debounce;
   readonly #offerings = new Map<string, Offering>();
-  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #changed = new Listeners<[clusterID: string]>();
   readonly #complaints = new Map<string, string>();
   #isReady = false;
 
@@ -58,7 +59,7 @@ export class OfferedServices {
     this.#caches = new NamespaceCaches({ ...common, changed: () => this.#changes.trigger() });
   }
 
-  /** In the order of their start; when they have, what is offered is known. */
+  /** In the order of their start. After it, what is offered is known. */
   components(): Component[] {
     return [this.#policies, this.#watching()];
   }
@@ -75,17 +76,16 @@ export class OfferedServices {
 
   /** Calls back when what a peer is offered has changed; the returned function ends that. */
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.add(listener);
   }
 
   #watching(): Component {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     return {
       name: 'offered services',
       start: async (signal) => {
         const { lent, ownPods, namespaces, clock } = this.#options;
-        ends.push(
+        subscriptions.add(
           this.#policies.onChange((_key, current, previous) => {
             if (!deepEqual(current?.spec.services, previous?.spec.services)) void this.#watch();
             this.#changes.trigger();
@@ -96,7 +96,7 @@ export class OfferedServices {
             if (peerOf(current) !== peerOf(previous)) this.#changes.trigger();
           }),
         );
-        // What is not known yet must not be taken back from peers; what may never be read must not hold up all else.
+        // What is not known yet must not be taken back from peers, but what is never read must not hold up the rest.
         const patience = new AbortController();
         const late = clock.sleep(PATIENCE_MS, AbortSignal.any([signal, patience.signal]));
         await Promise.race([this.#watch(), late.catch(() => undefined)]);
@@ -106,7 +106,7 @@ export class OfferedServices {
         this.#lookAtAll();
       },
       stop: async () => {
-        for (const end of ends) end();
+        subscriptions.end();
         this.#changes.stop();
         await this.#caches.stop();
       },
@@ -130,7 +130,7 @@ export class OfferedServices {
     const { lent, ownPods } = this.#options;
     const policy = lent.policyOf(clusterID);
     const pods = ownPods.podsFor(clusterID);
-    // Without a gateway nothing is reached, and what was said before is as good as silence.
+    // Without a gateway nothing is reached, so what was said before may stay.
     if (policy !== undefined && pods === undefined) return;
     const before = this.#offerings.get(clusterID);
     const now = policy && offeringOf(this.#facts(policy, pods ?? []));
@@ -138,7 +138,7 @@ export class OfferedServices {
     else this.#offerings.set(clusterID, now);
     if (policy !== undefined) this.#complain(policy, now?.leftOut ?? []);
     if (deepEqual(saidOf(now), saidOf(before))) return;
-    for (const listener of this.#listeners) listener(clusterID);
+    this.#changed.tell(clusterID);
   }
 
   #facts({ spec }: SharingPolicy, pods: readonly string[]): Parameters<typeof offeringOf>[0] {
@@ -154,7 +154,7 @@ export class OfferedServices {
     };
   }
 
-  /** Once for each policy, however many peers it decides about. */
+  /** Tells once for each policy, not for each peer that it decides about. */
   #complain(policy: SharingPolicy, leftOut: readonly string[]): void {
     const { events, log } = this.#options;
     const { name } = policy.metadata;

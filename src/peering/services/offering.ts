@@ -12,7 +12,7 @@ export interface OfferingFacts {
   entries: readonly OfferedServices[];
   /** CIDRs of our pods that the peer is told of. */
   pods: readonly string[];
-  /** Namespaces that nothing is offered of, whatever a policy says. */
+  /** Whether nothing of that namespace is offered, whatever a policy says. */
   isClosed: (namespace: string) => boolean;
   services: (namespace: string) => Iterable<Service>;
   slices: (namespace: string, service: string) => readonly EndpointSlice[];
@@ -23,7 +23,7 @@ export interface Offering {
   services: OfferedService[];
   /** What the gateway lets that peer reach. */
   open: AddressPort[];
-  /** What a policy selects and cannot be offered, one line each, with why. */
+  /** What a policy selects and cannot be offered: one line each, with the reason. */
   leftOut: string[];
 }
 
@@ -50,10 +50,10 @@ export function offeringOf(facts: OfferingFacts): Offering {
       offered.push({ ...found, endpoints });
     }
   }
-  return { services: offered, open: placesOf(offered), leftOut };
+  return { services: offered, open: sortedPlaces(placesOf(offered)), leftOut };
 }
 
-/** In the order of their names, each once. */
+/** The Services that policies select, each once, in the order of their names. */
 function selected({ entries, isClosed, services }: OfferingFacts, leftOut: string[]): Service[] {
   const found = new Map<string, Service>();
   for (const { namespace, selector } of entries.slice(0, MAX_POLICY_ENTRIES)) {
@@ -70,8 +70,8 @@ function selected({ entries, isClosed, services }: OfferingFacts, leftOut: strin
 }
 
 /**
- * Why a Service cannot be offered: one without a selector speaks for endpoints that somebody wrote by hand, which may be
- * anywhere, and one of a peer is not ours to give.
+ * Why a Service cannot be offered. The endpoints of one without a selector were written by hand and may be anywhere; one
+ * that stands for another cluster's Service is not ours to offer.
  */
 function obstacleOf({ spec, metadata: { labels = {} } }: Service): string | undefined {
   if (labels[LABEL_MANAGED_BY] !== undefined || labels[LABEL_OFFERED_SERVICE] !== undefined)
@@ -83,7 +83,7 @@ function obstacleOf({ spec, metadata: { labels = {} } }: Service): string | unde
   return count > SERVICES_LIMITS.ports ? `it has more than ${SERVICES_LIMITS.ports} ports` : undefined;
 }
 
-/** As src/peering/protocol/forms.ts has it of a name: for one of another form a peer refuses all Services. */
+/** A peer refuses all Services because of one name that src/peering/protocol/forms.ts does not take. */
 const nameObstacleOf = (name: string): string | undefined =>
   /^\d/.test(name)
     ? 'it has a name that begins with a digit, which peers refuse; give it another name'
@@ -119,8 +119,8 @@ function offerOf(
 }
 
 /**
- * By name of the port, what most endpoints listen on: a named port of the Service may be another number in some pods, and
- * the peer is told one number for all.
+ * By name of the port, the number on which most endpoints listen: a named port may have different numbers in different
+ * pods, but the peer is told one number for all.
  */
 function commonTargets(slices: readonly EndpointSlice[]): Map<string, number> {
   const counts = new Map<string, Map<number, number>>();
@@ -140,19 +140,19 @@ function commonTargets(slices: readonly EndpointSlice[]): Map<string, number> {
   );
 }
 
-/** Those that listen on all ports as they are told, each address once, in the order of the addresses. */
+/** The endpoints that listen on all ports that the peer is told of: each address once, in order. */
 function endpointsOf(
   slices: readonly EndpointSlice[],
   ports: readonly OfferedPort[],
   pods: readonly Prefix[],
 ): OfferedService['endpoints'] {
   const found = new Map<string, boolean>();
-  for (const slice of slices.filter((one) => listensAsTold(one, ports))) {
+  for (const slice of slices.filter((one) => listensOnAll(one, ports))) {
     for (const { addresses, conditions } of slice.endpoints ?? []) {
       const address = parseAddress(addresses[0] ?? '');
       if (address === undefined || !pods.some((prefix) => contains(prefix, address))) continue;
       const text = formatAddress(address);
-      // While a slice is being replaced the same pod may be in two.
+      // While a slice is being replaced, a pod may be in two slices.
       found.set(text, (found.get(text) ?? false) || (conditions?.ready ?? true));
     }
   }
@@ -161,7 +161,7 @@ function endpointsOf(
     .map(([address, ready]) => ({ address, ready }));
 }
 
-const listensAsTold = (slice: EndpointSlice, ports: readonly OfferedPort[]): boolean =>
+const listensOnAll = (slice: EndpointSlice, ports: readonly OfferedPort[]): boolean =>
   ports.every(({ name = '', protocol, targetPort }) =>
     slice.ports?.some(
       (port) =>
@@ -169,15 +169,15 @@ const listensAsTold = (slice: EndpointSlice, ports: readonly OfferedPort[]): boo
     ),
   );
 
-/** Each once, in order. */
-export function placesOf(services: readonly OfferedService[]): AddressPort[] {
-  const places = new Map<string, AddressPort>();
-  for (const { ports, endpoints } of services) {
-    for (const { address } of endpoints) {
-      for (const { protocol, targetPort: port } of ports) {
-        places.set(`${address} ${protocol} ${port}`, { address, protocol, port });
-      }
-    }
-  }
+const placesOf = (services: readonly OfferedService[]): AddressPort[] =>
+  services.flatMap(({ ports, endpoints }) =>
+    endpoints.flatMap(({ address }) =>
+      ports.map(({ protocol, targetPort: port }) => ({ address, protocol, port })),
+    ),
+  );
+
+/** Each place once, in one order. */
+export function sortedPlaces(all: readonly AddressPort[]): AddressPort[] {
+  const places = new Map(all.map((place) => [`${place.address} ${place.protocol} ${place.port}`, place]));
   return [...places].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place);
 }

@@ -5,14 +5,12 @@ import { MAX_POLICY_ENTRIES, TUNNEL_LIMITS } from '../../api/limits.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { formatAddress, parseAddress } from '../../lib/prefix.ts';
 import type { OfferedService, ServicesDocument } from '../protocol/documents.ts';
-import { type HomeService, sourceOf } from './home-services.ts';
-
-/** Where each Service that a provider offers, or a policy here accepts, stands. Pure. */
+import { type HomeService, type ServiceProblem, sourceOf } from './home-services.ts';
 
 interface Plan {
-  /** Accepted and on offer, with nothing against it that is known beforehand. */
+  /** Services that are accepted and offered, and against which nothing is known beforehand. */
   wanted: HomeService[];
-  standings: ProviderServiceStatus[];
+  statuses: ProviderServiceStatus[];
 }
 
 interface PlanFacts {
@@ -30,12 +28,13 @@ export const homeKey = ({
   homeName,
 }: Pick<HomeService, 'homeNamespace' | 'homeName'>): string => `${homeNamespace}/${homeName}`;
 
+/** Which home Services there are to be, and the status of each Service that is offered or accepted. Pure. */
 export function planOf(facts: PlanFacts): Plan {
   const { provider, offered } = facts;
   const byName = new Map(offered.map((service) => [sourceOf(service), service]));
   const accepted = facts.accepted.slice(0, MAX_POLICY_ENTRIES);
   const wanted: HomeService[] = [];
-  const standings: ProviderServiceStatus[] = [];
+  const statuses: ProviderServiceStatus[] = [];
   const taken = new Map<string, string>();
   for (const { namespace, name, homeNamespace, homeName = name } of accepted) {
     const common = { namespace, name, homeNamespace, homeName };
@@ -44,22 +43,22 @@ export function planOf(facts: PlanFacts): Plan {
     const key = homeKey(common);
     const obstacle = obstacleOf(facts, homeNamespace) ?? takenBy(taken.get(key), key);
     if (found === undefined) {
-      standings.push({ ...common, state: 'NotOffered', message: 'the provider does not offer it' });
+      statuses.push({ ...common, state: 'NotOffered', message: 'the provider does not offer it' });
     } else if (obstacle !== undefined) {
-      standings.push({ ...common, ...ports, state: 'Failed', ...obstacle });
+      statuses.push({ ...common, ...ports, state: 'Failed', ...obstacle });
     } else {
       taken.set(key, sourceOf(common));
       wanted.push({ provider, offered: found, homeNamespace, homeName });
-      standings.push({ ...common, ...ports, state: 'Used' });
+      statuses.push({ ...common, ...ports, state: 'Used' });
     }
   }
   const named = new Set(accepted.map(sourceOf));
   for (const service of offered) {
     if (named.has(sourceOf(service))) continue;
     const { namespace, name } = service;
-    standings.push({ namespace, name, ports: portsOf(service), state: 'Offered' });
+    statuses.push({ namespace, name, ports: portsOf(service), state: 'Offered' });
   }
-  return { wanted, standings: standings.toSorted((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1)) };
+  return { wanted, statuses: statuses.toSorted((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1)) };
 }
 
 const orderOf = ({ namespace, name, homeNamespace = '', homeName = '' }: ProviderServiceStatus): string =>
@@ -68,9 +67,7 @@ const orderOf = ({ namespace, name, homeNamespace = '', homeName = '' }: Provide
 const portsOf = ({ ports }: OfferedService): NonNullable<ProviderServiceStatus['ports']> =>
   ports.map(({ name, protocol, port }) => ({ ...(name !== undefined && { name }), protocol, port }));
 
-type Obstacle = Required<Pick<ProviderServiceStatus, 'reason' | 'message'>>;
-
-function obstacleOf({ namespace }: PlanFacts, home: string): Obstacle | undefined {
+function obstacleOf({ namespace }: PlanFacts, home: string): ServiceProblem | undefined {
   if (isClusterNamespace(home)) {
     return { reason: forbiddenNamespace, message: `${home} is one of the cluster's own namespaces` };
   }
@@ -81,20 +78,17 @@ function obstacleOf({ namespace }: PlanFacts, home: string): Obstacle | undefine
     : undefined;
 }
 
-const takenBy = (other: string | undefined, key: string): Obstacle | undefined =>
+const takenBy = (other: string | undefined, key: string): ServiceProblem | undefined =>
   other === undefined
     ? undefined
     : { reason: nameTaken, message: `${key} stands for ${other} of this provider already` };
 
-/** What a provider's word of its Services must be beyond its form, which src/peering/protocol/forms.ts checks. Pure. */
-
 const MAX_TOLD = 5;
 
 /**
- * Addresses in one spelling; whether they are the provider's own pods is seen where they are translated. All or
- * nothing: half of what was meant would be taken for all.
- *
- * @throws Invalid, for the provider to read.
+ * Checks what a provider says of its Services, beyond the form that src/peering/protocol/forms.ts checks. Returns it with
+ * all addresses in one spelling; whether they are the provider's own pods is seen where they are translated. All or
+ * nothing is taken, since half of what was meant would be taken for all. Throws Invalid, for the provider to read.
  */
 export function checkServices({ services }: ServicesDocument): ServicesDocument {
   const problems: string[] = [];
@@ -118,7 +112,7 @@ export function checkServices({ services }: ServicesDocument): ServicesDocument 
   return { services: checked };
 }
 
-/** As the API server has it of a Service, which would refuse the home Service later. */
+/** The rules that the API server has for ports: otherwise it would refuse the home Service later. */
 function portProblems({ ports }: OfferedService): string[] {
   if (ports.length === 0) return ['it has no ports'];
   const problems: string[] = [];

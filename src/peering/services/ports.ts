@@ -4,7 +4,7 @@ import type { AddressPort } from '../../api/tunnel.ts';
 
 type OnChange = (listener: (clusterID: string) => void) => () => void;
 
-/** What services have to know of those that we lend to. */
+/** What services need to know of the peers that we lend to. */
 export interface Lent {
   /** The policy that decides about a peer whose contract is in force; undefined for others. */
   policyOf(clusterID: string): SharingPolicy | undefined;
@@ -13,7 +13,7 @@ export interface Lent {
   onChange: OnChange;
 }
 
-/** What services have to know of those that we borrow from. */
+/** What services need to know of the providers that we borrow from. */
 export interface Borrowed {
   /** The policy that decides about a provider that is wanted; undefined for others. */
   policyOf(clusterID: string): AcceptancePolicy | undefined;
@@ -31,7 +31,7 @@ export interface OwnPods {
 export interface ProviderNetworks {
   /** Undefined until it is known; asking begins to find out. */
   of(clusterID: string): ProviderNetwork | undefined;
-  /** Nothing more will be asked of it. */
+  /** Nobody will ask about that provider any more. */
   forget(clusterID: string): void;
   onChange: OnChange;
 }
@@ -42,13 +42,13 @@ export interface ProviderNetwork {
   podAddress(theirs: string): string | undefined;
 }
 
-/** Links to peers, as far as they are there. */
+/** Which peers there are links to. */
 export interface Linked {
   isLinked(clusterID: string): boolean;
   onChange: OnChange;
 }
 
-/** What gateways have to let through; undefined: not known yet, and what was before stands. */
+/** What gateways have to let through. Undefined: not known yet, so what was before stays in force. */
 export interface OpenPlaces {
   offered: readonly AddressPort[] | undefined;
   used: readonly AddressPort[] | undefined;

@@ -7,6 +7,7 @@ import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { PeerIdentity, ServicesSide } from '../ports.ts';
 import type { DocumentChanges, Documents } from '../protocol/documents.ts';
@@ -25,14 +26,14 @@ export interface ServicesOptions {
   borrowed: Borrowed;
   ownPods: OwnPods;
   networks: ProviderNetworks & Component;
-  /** Called from `start` on; so parts that need each other can be made in any order. */
+  /** Called from `start` on, so that parts that need each other can be made in any order. */
   linked: () => Linked;
 }
 
 /**
  * Services of one cluster that another uses as its own:
  *
- *     SharingPolicy, Services, EndpointSlices ──▶ document ──▶ peers        (and what their packets may reach: `places`)
+ *     SharingPolicy, Services, EndpointSlices ──▶ document ──▶ peers        (`places`: what their packets may reach)
  *     peers ──▶ received, AcceptancePolicy ──▶ home Service, EndpointSlices, Advertisement.status.services
  */
 export class Services implements ServicesSide {
@@ -78,7 +79,8 @@ export class Services implements ServicesSide {
 
   /** Calls back when the places have changed; the returned function ends that. */
   onPlaces(listener: (clusterID: string) => void): () => void {
-    const ends = [this.#offered.onChange(listener), this.#used.onChange(listener)];
-    return () => ends.forEach((end) => end());
+    const subscriptions = new Subscriptions();
+    subscriptions.add(this.#offered.onChange(listener), this.#used.onChange(listener));
+    return () => subscriptions.end();
   }
 }

@@ -19,17 +19,18 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ServicesDocument } from '../protocol/documents.ts';
 import {
   forgeEndpoints,
   type HomeService,
   HomeServiceWriter,
-  type Refusal,
+  type ServiceProblem,
   silenced,
-  type Unreachable,
 } from './home-services.ts';
 import { LinkPatience } from './link-patience.ts';
+import { sortedPlaces } from './offering.ts';
 import { checkServices, homeKey, planOf } from './plan.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
 
@@ -48,14 +49,14 @@ export interface UsedServicesOptions {
 }
 
 const CONCURRENCY = 4;
-/** A name that is free again, a namespace's fence that was opened: nobody tells. */
+/** Nobody tells us that a name is free again, or that a namespace may be written to again. */
 const LOOK_AGAIN_MS = 30_000;
 const BY_PROVIDER = 'provider';
 
-/** What a provider has said; null: nothing is offered (any more); undefined: nothing yet since we started. */
-type Heard = ServicesDocument | null | undefined;
+/** What a provider has said. Null: nothing is offered (any more); undefined: it has said nothing since we started. */
+type Received = ServicesDocument | null | undefined;
 
-/** We as consumer: home Services for those of providers that a policy here accepts. */
+/** We as consumer: home Services for those Services of providers that a policy here accepts. */
 export class UsedServices {
   readonly #options: UsedServicesOptions;
   readonly #advertisements: Cache<Advertisement>;
@@ -64,9 +65,9 @@ export class UsedServices {
   readonly #writer: HomeServiceWriter;
   readonly #patience: LinkPatience;
   readonly #controller: Controller;
-  readonly #heard = new Map<string, ServicesDocument | null>();
+  readonly #received = new Map<string, ServicesDocument | null>();
   readonly #used = new Map<string, AddressPort[]>();
-  readonly #listeners = new Set<(clusterID: string) => void>();
+  readonly #changed = new Listeners<[clusterID: string]>();
 
   constructor(options: UsedServicesOptions) {
     this.#options = options;
@@ -97,28 +98,28 @@ export class UsedServices {
   }
 
   /**
-   * Checked in form; throws Invalid with what the provider is to be told, and what is in place stays. Unavailable before
-   * a contract is in force: then it is given again a little later, and strangers leave nothing behind.
+   * Takes a document that was checked in form. Throws Invalid with what the provider is to be told; then what is in
+   * place stays. Throws Unavailable before a contract is in force: then the document is given again a little later, and
+   * strangers leave nothing behind.
    */
   received(clusterID: string, document: ServicesDocument | null): void {
     const checked = document === null ? null : checkServices(document);
     if (this.#inForce(clusterID) === undefined) {
-      this.#heard.delete(clusterID);
+      this.#received.delete(clusterID);
       if (checked === null) return;
       throw new TributaryError('Unavailable', 'no contract is in force yet, so no Services are used');
     }
-    this.#heard.set(clusterID, checked);
+    this.#received.set(clusterID, checked);
     this.#controller.add(clusterID);
   }
 
-  /** Endpoints over there in our addresses; undefined: not known yet. */
+  /** Endpoints over there, as we see their addresses; undefined: not known yet. */
   used(clusterID: string): readonly AddressPort[] | undefined {
     return this.#used.get(clusterID);
   }
 
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.add(listener);
   }
 
   /**
@@ -134,7 +135,7 @@ export class UsedServices {
   }
 
   #wiring(): Component {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     const add = (clusterID: string): void => this.#controller.add(clusterID);
     const addOf = (...objects: (KubeObject | undefined)[]): void => {
       for (const object of objects) if (object !== undefined) add(providerOf(object));
@@ -143,7 +144,7 @@ export class UsedServices {
       name: 'offered services changes',
       start: async () => {
         const { borrowed, networks, linked, namespaces } = this.#options;
-        ends.push(
+        subscriptions.add(
           this.#advertisements.onChange(add),
           this.#services.onChange((_key, current, previous) => addOf(current, previous)),
           this.#slices.onChange((_key, current, previous) => addOf(current, previous)),
@@ -163,7 +164,7 @@ export class UsedServices {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const end of ends) end();
+        subscriptions.end();
         this.#patience.stop();
         await Promise.resolve();
       },
@@ -176,13 +177,13 @@ export class UsedServices {
     this.#controller.add(clusterID);
   }
 
-  /** Something of it is or was here. */
+  /** Whether something of it is or was here. */
   #isKnown(clusterID: string): boolean {
     return (
       this.#advertisements.get(clusterID) !== undefined ||
       this.#services.hasIndexed(BY_PROVIDER, clusterID) ||
       this.#slices.hasIndexed(BY_PROVIDER, clusterID) ||
-      this.#heard.has(clusterID)
+      this.#received.has(clusterID)
     );
   }
 
@@ -196,24 +197,24 @@ export class UsedServices {
     const advertisement = this.#inForce(clusterID);
     if (advertisement === undefined) return this.#end(clusterID, signal);
     const accepted = this.#options.borrowed.policyOf(clusterID)?.spec.services ?? [];
-    const heard: Heard = this.#heard.get(clusterID);
-    if (heard === undefined) return this.#wait(clusterID, accepted.length > 0, signal);
-    const offered = heard?.services ?? [];
+    const received: Received = this.#received.get(clusterID);
+    if (received === undefined) return this.#wait(clusterID, accepted.length > 0, signal);
+    const offered = received?.services ?? [];
     const namespace = (name: string): { isPeers: boolean } | undefined => {
       const found = this.#options.namespaces.get(name);
       if (found === undefined || found.metadata.deletionTimestamp !== undefined) return undefined;
       return { isPeers: found.metadata.labels?.[LABEL_PEER] !== undefined };
     };
-    const { wanted, standings } = planOf({ provider: clusterID, offered, accepted, namespace });
+    const { wanted, statuses } = planOf({ provider: clusterID, offered, accepted, namespace });
     const { networks } = this.#options;
     if (wanted.length === 0) networks.forget(clusterID);
     const network = wanted.length === 0 ? undefined : networks.of(clusterID);
-    // What is reachable is not known yet; it will be told.
+    // It is not known yet what is reachable; a change will tell.
     if (wanted.length > 0 && network === undefined) return;
     const { kept, used, results, errors } = await this.#ensure(wanted, network, signal);
     await this.#sweep(clusterID, kept, signal).catch((error: unknown) => errors.push(error));
     this.#tellUsed(clusterID, used);
-    const told = standings.map((standing) => ({ ...standing, ...results.get(keyOf(standing)) }));
+    const told = statuses.map((status) => ({ ...status, ...results.get(keyOf(status)) }));
     await this.#report(advertisement, told, signal);
     throwFirst(errors);
     return told.some(({ state }) => state === 'Failed') ? { requeueAfterMs: LOOK_AGAIN_MS } : undefined;
@@ -223,25 +224,25 @@ export class UsedServices {
     wanted: readonly HomeService[],
     network: ProviderNetwork | undefined,
     signal: AbortSignal,
-  ): Promise<Made> {
-    const made: Made = { kept: new Set(), used: [], results: new Map(), errors: [] };
+  ): Promise<EnsureResult> {
+    const made: EnsureResult = { kept: new Set(), used: [], results: new Map(), errors: [] };
     for (const home of wanted) {
       const unreachable = this.#unreachable(home.provider, network);
       const podAddress = (theirs: string): string | undefined => network?.podAddress(theirs);
       const { slices, ready, used } = forgeEndpoints(home, podAddress, unreachable !== undefined);
       // oxlint-disable-next-line no-await-in-loop -- few, and of one provider
-      const refusal = await this.#tried(this.#writer.ensure(home, slices, signal), made.errors);
+      const problem = await this.#tried(this.#writer.ensure(home, slices, signal), made.errors);
       signal.throwIfAborted();
-      if (refusal !== undefined) {
-        made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Failed', ...refusal });
-        // What may not be changed is of more use than nothing: its cluster IP would be another one.
-        if (refusal.reason !== SERVICE_REASONS.refused) continue;
+      if (problem !== undefined) {
+        made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Failed', ...problem });
+        // A Service that may not be changed is still better than none: a new one would have another cluster IP.
+        if (problem.reason !== SERVICE_REASONS.refused) continue;
       }
       made.kept.add(`Service ${homeKey(home)}`);
       for (const { metadata } of slices)
         made.kept.add(`EndpointSlice ${metadata.namespace}/${metadata.name}`);
       made.used.push(...used);
-      if (refusal !== undefined) continue;
+      if (problem !== undefined) continue;
       const none = { reason: SERVICE_REASONS.noEndpoints, message: 'no endpoint over there is ready' };
       const why = unreachable ?? (ready === 0 ? none : undefined);
       if (why !== undefined) made.results.set(keyOf({ ...home.offered, ...home }), { state: 'Used', ...why });
@@ -249,19 +250,22 @@ export class UsedServices {
     return made;
   }
 
-  /** What fails for one must not hold up the others. */
-  async #tried(writing: Promise<Refusal | undefined>, errors: unknown[]): Promise<Refusal | undefined> {
+  /** So that what fails for one does not hold up the others. */
+  async #tried(
+    writing: Promise<ServiceProblem | undefined>,
+    errors: unknown[],
+  ): Promise<ServiceProblem | undefined> {
     try {
       return await writing;
     } catch (error) {
       errors.push(error);
-      // Somebody wrote first, and the cache will soon show it: that is no news to people.
+      // Somebody wrote first, and the cache will soon show it: people need not know.
       if (hasCode(error, 'Conflict')) return undefined;
       return { reason: SERVICE_REASONS.refused, message: `${errorMessage(error)}; it is tried again` };
     }
   }
 
-  #unreachable(clusterID: string, network: ProviderNetwork | undefined): Unreachable | undefined {
+  #unreachable(clusterID: string, network: ProviderNetwork | undefined): ServiceProblem | undefined {
     const { state } = network ?? {};
     if (state?.kind === 'Down') return { reason: SERVICE_REASONS.tunnelDown, message: state.message };
     if (state?.kind !== 'Up') {
@@ -272,7 +276,7 @@ export class UsedServices {
       : undefined;
   }
 
-  /** Removes what is not kept; each of them is tried. */
+  /** Removes what is not kept, also where one removal fails. */
   async #sweep(clusterID: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const isKept = (kind: string, { metadata }: KubeObject): boolean =>
       kept.has(`${kind} ${metadata.namespace}/${metadata.name}`);
@@ -292,7 +296,7 @@ export class UsedServices {
     throwFirst(errors);
   }
 
-  /** After a restart what is in place stays as it is; without a link for long nobody knows where endpoints are now. */
+  /** After a restart what is in place stays as it is. Without a link for long, nobody knows where endpoints are now. */
   async #wait(clusterID: string, isAnyAccepted: boolean, signal: AbortSignal): Promise<void> {
     if (!isAnyAccepted) return this.#sweep(clusterID, new Set(), signal);
     if (!this.#patience.isOver(clusterID)) return;
@@ -310,8 +314,8 @@ export class UsedServices {
   }
 
   async #end(clusterID: string, signal: AbortSignal): Promise<void> {
-    // On the same link nothing is said twice, and a new contract may come.
-    if (!this.#options.linked().isLinked(clusterID)) this.#heard.delete(clusterID);
+    // On one link nothing is said twice, so it is kept for a new contract.
+    if (!this.#options.linked().isLinked(clusterID)) this.#received.delete(clusterID);
     await this.#sweep(clusterID, new Set(), signal);
     this.#options.networks.forget(clusterID);
     this.#patience.forget(clusterID);
@@ -321,20 +325,19 @@ export class UsedServices {
 
   #tellUsed(clusterID: string, used: AddressPort[]): void {
     const before = this.#used.get(clusterID);
-    const unique = new Map(used.map((place) => [`${place.address} ${place.protocol} ${place.port}`, place]));
-    const now = [...unique].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place);
+    const now = sortedPlaces(used);
     this.#used.set(clusterID, now);
     if (deepEqual(now, before)) return;
-    for (const listener of this.#listeners) listener(clusterID);
+    this.#changed.tell(clusterID);
   }
 
   async #report(
     { metadata, status }: Advertisement,
-    standings: readonly ProviderServiceStatus[],
+    statuses: readonly ProviderServiceStatus[],
     signal: AbortSignal,
   ): Promise<void> {
-    const told = standings.map(({ message, ...standing }) => ({
-      ...standing,
+    const told = statuses.map(({ message, ...status }) => ({
+      ...status,
       ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE_LENGTH) }),
     }));
     const before = status?.services ?? [];
@@ -355,11 +358,11 @@ export class UsedServices {
     told: readonly ProviderServiceStatus[],
     before: readonly ProviderServiceStatus[],
   ): void {
-    const known = new Map(before.map((standing) => [keyOf(standing), standing]));
+    const known = new Map(before.map((status) => [keyOf(status), status]));
     const subject = { apiVersion: API_VERSION, kind: 'Advertisement', metadata };
-    for (const standing of told) {
-      const { state, reason, message = '', namespace, name } = standing;
-      const last = known.get(keyOf(standing));
+    for (const status of told) {
+      const { state, reason, message = '', namespace, name } = status;
+      const last = known.get(keyOf(status));
       if (state !== 'Failed' || (last?.state === state && last.reason === reason)) continue;
       const text = `Service ${namespace}/${name} of the provider cannot be used: ${message}`;
       this.#options.events.event(subject, 'Warning', 'ServiceNotUsed', text);
@@ -367,13 +370,13 @@ export class UsedServices {
   }
 }
 
-interface Made {
-  /** Kind, namespace and name of what is to stay. */
+interface EnsureResult {
+  /** Kind, namespace and name of each object that stays. */
   kept: Set<string>;
   used: AddressPort[];
-  /** What differs from the plan, by keyOf. */
+  /** By keyOf, what differs from the plan. */
   results: Map<string, Pick<ProviderServiceStatus, 'state' | 'reason' | 'message'>>;
-  /** For which it is tried again. */
+  /** Because of these it is tried again. */
   errors: unknown[];
 }
 

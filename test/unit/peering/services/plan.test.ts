@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-
 import type { AcceptedService } from '../../../../src/api/acceptance-policy.ts';
 import type { Service } from '../../../../src/api/wire.ts';
 import type { OfferedService } from '../../../../src/peering/protocol/documents.ts';
@@ -44,13 +43,13 @@ const plan = (accepted: AcceptedService[], services = [offered('db')]): ReturnTy
       name === 'shop' ? { isPeers: false } : name === 'lent' ? { isPeers: true } : undefined,
   });
 const stateOf = (accepted: AcceptedService[]): unknown[] =>
-  plan(accepted).standings.map(({ state, reason }) => [state, reason]);
+  plan(accepted).statuses.map(({ state, reason }) => [state, reason]);
 
 describe('where a Service of a provider stands', () => {
   test('offered, until a policy names it', () => {
     expect(plan([])).toEqual({
       wanted: [],
-      standings: [
+      statuses: [
         {
           namespace: 'data',
           name: 'db',
@@ -74,12 +73,12 @@ describe('where a Service of a provider stands', () => {
   });
 
   test('two of one home name: the first has it', () => {
-    const { wanted, standings } = plan(
+    const { wanted, statuses } = plan(
       [accepts('shop'), accepts('shop', { name: 'other', homeName: 'db' })],
       [offered('db'), offered('other')],
     );
     expect(wanted.map(({ offered: { name } }) => name)).toEqual(['db']);
-    expect(standings[1]).toMatchObject({ name: 'other', state: 'Failed', reason: 'NameTaken' });
+    expect(statuses[1]).toMatchObject({ name: 'other', state: 'Failed', reason: 'NameTaken' });
   });
 });
 
