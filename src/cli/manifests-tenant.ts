@@ -1,13 +1,10 @@
 /** `tributary tenant`: what to apply in the foreign cluster, so that one peer may run pods there. */
+import type { PodSecurityLevel } from '../api/offer.ts';
 import { TributaryError } from '../lib/errors.ts';
 import type { Isolation } from '../hosting/tenants/isolation.ts';
 import { parseQuota } from '../hosting/tenants/quota.ts';
 import type { TenantTerms } from '../hosting/annotations.ts';
-import {
-  forgeManualTenant,
-  type PodSecurityLevel,
-  type ManualTenant,
-} from '../hosting/tenants/manual-tenant.ts';
+import { forgeManualTenant, type ManualTenant } from '../hosting/tenants/manual-tenant.ts';
 import {
   listOf,
   parseCommandLine,

@@ -1,4 +1,4 @@
-/** What lending needs before there is any peer: applied by people, with the `cluster` role. */
+/** What hosting needs before there is any peer. People apply it with the manifests of role `cluster`. */
 import type * as models from '@kubernetes/client-node';
 
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../api/manifest.ts';
@@ -18,14 +18,14 @@ import { PEER_RIGHTS } from './tenants/peer-rights.ts';
 
 type PriorityLevel = Stored<models.V1PriorityLevelConfiguration>;
 
-/** Rights to further kinds, which lending only passes on; people fill it by ClusterRoles with LABEL_AGGREGATE_LENDING. */
+/** Rights to further kinds, which are only passed on to peers. People add them by ClusterRoles with LABEL_AGGREGATE_LENDING. */
 const LENDING_KINDS_ROLE = 'tributary-lending-kinds';
 
 const labels = { [LABEL_APP_NAME]: APP_NAME };
 
 /**
- * The account is the one of the `cluster` role; `elsewhere` is CEL in parentheses for its writes that are none of
- * lending and are fenced by another policy. In the order in which they must be applied.
+ * `account`: that of role `cluster`. `elsewhere`: CEL, in parentheses, for its writes that another fence bounds. In the order in
+ * which the objects must be applied.
  */
 export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manifest[] {
   return [
@@ -48,8 +48,8 @@ export function forgeHostingBase(account: AccountRef, elsewhere?: string): Manif
 }
 
 /**
- * A share like that of `workload-low`'s hundred: 20. Half of it may be lent to others while peers are quiet. Queues
- * are dealt per peer (shuffle sharding), so that one that floods does not hold up the rest.
+ * 20 shares, where `workload-low` has 100. Half of them may be lent to others while peers are quiet. Each peer has queues of its
+ * own (shuffle sharding), so that one that floods does not delay the rest.
  */
 function forgePriorityLevel(): ManifestOf<PriorityLevel> {
   return {

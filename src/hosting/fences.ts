@@ -1,5 +1,6 @@
 /**
- * What RBAC cannot say about the account that lends: it writes to tenants that it made itself and to nothing else.
+ * What RBAC cannot say about our own account, that of role `cluster`, when it hosts pods of peers. To be applied before the
+ * rights that these fences bound.
  */
 import { isClusterNamespaceIn } from '../api/cluster-namespaces.ts';
 import {
@@ -31,9 +32,7 @@ import {
 } from './tenants/contract-tenant.ts';
 import { ISOLATION_NAME } from './tenants/isolation.ts';
 
-const NAME = 'tributary-lending';
-
-/** CEL: whether these labels mark a tenant that lending has made. */
+/** CEL: whether these labels mark a tenant that was made because of a contract. */
 const isTenant = (labels: string): string =>
   `(${labels}[?'${LABEL_TENANCY}'].orValue('') == '${TENANCY_CONTRACT}' && ${labels}[?'${LABEL_PEER}'].orValue('') != '')`;
 const labelsOf = (what: string): string => `${what}.?metadata.?labels.orValue({})`;
@@ -41,7 +40,7 @@ const labelsOf = (what: string): string => `${what}.?metadata.?labels.orValue({}
 const kind = (plural: string): string => `request.resource.resource == '${plural}'`;
 const isNamespace = kind('namespaces');
 const isInside = `!(${isNamespace}) && !(${kind('flowschemas')})`;
-/** The peer of the namespace in which a write takes place. */
+/** CEL: the peer of the namespace that is written to. */
 const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
 
 const validations: NonNullable<PolicySpec['validations']> = [
@@ -54,7 +53,7 @@ const validations: NonNullable<PolicySpec['validations']> = [
     message: 'lending may make namespaces of tenants only, and must mark them',
   },
   {
-    // A namespace that changes hands would take its pods and Secrets along.
+    // A namespace that got another peer would take its pods and Secrets along.
     expression:
       `!(${isNamespace}) || object == null || oldObject == null || ` +
       `${labelsOf('object')}['${LABEL_PEER}'] == ${labelsOf('oldObject')}['${LABEL_PEER}']`,
@@ -73,7 +72,7 @@ const validations: NonNullable<PolicySpec['validations']> = [
     message: 'lending may write in namespaces of tenants that it has made only',
   },
   {
-    // Those of people in a tenant namespace are theirs: allowances add up.
+    // NetworkPolicies that people make in a tenant namespace are theirs: what policies allow adds up.
     expression: `!(${kind('networkpolicies')}) || request.name == '${ISOLATION_NAME}'`,
     message: `lending may make the NetworkPolicy ${ISOLATION_NAME} only`,
   },
@@ -110,9 +109,12 @@ const validations: NonNullable<PolicySpec['validations']> = [
 
 const ALL = ['CREATE', 'UPDATE', 'DELETE'];
 
-/** `elsewhere`: CEL for writes of the same account that another fence holds to their bounds. */
+/**
+ * Lending writes to tenants that it has made itself, and to nothing else. `elsewhere`: CEL for writes of the same account that
+ * another fence bounds.
+ */
 export const forgeLendingFence = (account: AccountRef, elsewhere?: string): PolicyPair =>
-  forgePolicy(NAME, {
+  forgePolicy('tributary-lending', {
     matchConstraints: {
       resourceRules: [
         writes('', ['namespaces', 'serviceaccounts', 'resourcequotas', 'limitranges'], ...ALL),
@@ -129,11 +131,6 @@ export const forgeLendingFence = (account: AccountRef, elsewhere?: string): Poli
     validations,
   });
 
-/**
- * What RBAC cannot say about the guardian, which shares the account of the `cluster` role: in tenants it makes nothing but pods
- * that were there before, and speaks only of pods that never run. Outside of tenants the release's own fence holds.
- */
-
 const isKind = (plural: string): string => `request.resource.resource == '${plural}'`;
 const isMade = (plural: string): string => `(${isKind(plural)} && request.operation == 'CREATE')`;
 const annotation = (what: string, key: string): string =>
@@ -144,7 +141,10 @@ const isResult = (what: string): string =>
   `${what}.spec.?schedulingGates.orValue([]).exists(g, g.name == '${RESULT_GATE}'))`;
 const isStatus = "(request.?subResource.orValue('') == 'status')";
 
-/** To be applied before the rights that it bounds. */
+/**
+ * In tenants, the guardian makes only pods that existed before, and writes the status only of pods that never run. Outside of
+ * tenants, the fence of releases holds.
+ */
 export function forgeGuardianFence(account: AccountRef): Manifest[] {
   return forgeFence({
     name: 'tributary-guardian',

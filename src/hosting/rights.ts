@@ -95,7 +95,7 @@ export const TENANT_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** For the whole cluster: what peers use over all their namespaces. Pods are watched for the offer anyway. */
+/** What peers use over all their namespaces. Pods are watched for the offer anyway. */
 export const GUESTS_RIGHTS: readonly Right[] = [
   {
     group: '',
@@ -105,7 +105,7 @@ export const GUESTS_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** What the guardian may do in its own cluster. Writes to pods and Leases are fenced (fence.ts): RBAC cannot speak of labels. */
+/** What the guardian may do. Writes to pods and Leases are fenced (fences.ts), because RBAC knows nothing of labels. */
 export const GUARDIAN_RIGHTS: readonly Right[] = [
   {
     group: 'coordination.k8s.io',

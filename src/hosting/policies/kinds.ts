@@ -45,7 +45,7 @@ export const isReflectableGroup = (group: string): string => {
 const nameOfKind = ({ group, resource }: ReflectableKind): string => `${resource}.${group}`;
 
 /** The kinds that a policy names, by whether they can be granted. */
-export interface KindsStanding {
+export interface JudgedKinds {
   granted: readonly ReflectableKind[];
   /** Kinds that can never be granted. */
   refused: readonly ReflectableKind[];
@@ -53,14 +53,14 @@ export interface KindsStanding {
   missing: readonly ReflectableKind[];
 }
 
-export const NO_KINDS: KindsStanding = { granted: [], refused: [], missing: [] };
+export const NO_KINDS: JudgedKinds = { granted: [], refused: [], missing: [] };
 
 /** `held`: the rules of our own account. */
 export function judgeKinds(
   wanted: readonly ReflectableKind[],
   held: readonly PolicyRule[] = [],
-): KindsStanding {
-  const fate = (kind: ReflectableKind): keyof KindsStanding => {
+): JudgedKinds {
+  const fate = (kind: ReflectableKind): keyof JudgedKinds => {
     if (refusalOfKind(kind) !== undefined) return 'refused';
     return KIND_VERBS.every((verb) => held.some((rule) => allows(rule, kind, verb))) ? 'granted' : 'missing';
   };
@@ -85,7 +85,7 @@ function allows(
 }
 
 /** What is wrong, for people; undefined when all kinds are granted. */
-export function complaintOf({ refused, missing }: KindsStanding): string | undefined {
+export function complaintOf({ refused, missing }: JudgedKinds): string | undefined {
   const parts = [
     ...refused.map((kind) => `${nameOfKind(kind)} ${refusalOfKind(kind) ?? ''} and can never be reflected`),
     ...(missing.length === 0
@@ -106,12 +106,12 @@ export interface KindsReport {
 
 /** `problem`: why the rights could not be given; `uncounted`: kinds that no quota counts. */
 export function kindsReport(
-  standing: KindsStanding,
+  judged: JudgedKinds,
   problem: string | undefined,
   uncounted: readonly ReflectableKind[],
 ): KindsReport {
-  const complaint = complaintOf(standing);
-  const { granted, missing } = standing;
+  const complaint = complaintOf(judged);
+  const { granted, missing } = judged;
   // A quota cannot count kinds that are not served or are not in namespaces; their objects are refused.
   const unserved =
     uncounted.length === 0

@@ -20,19 +20,17 @@ import {
   extendedResources,
 } from '../annotations.ts';
 import { KIND_VERBS } from '../policies/kinds.ts';
-import { forgeIsolation, type IsolationFacts } from './isolation.ts';
-import { forgeDefaultAccount, forgeNamespace, forgePeerAccount } from './objects.ts';
-import { boundsOfKinds, forgeLimits, forgeQuota } from './quota.ts';
+import type { IsolationFacts } from './isolation.ts';
+import { forgeAccount, forgeTenantNamespace } from './objects.ts';
+import { boundsOfKinds } from './quota.ts';
 
-/** What a contract puts in place, as objects to apply. Pure. */
-
-/** The one role of peers; bound in each tenant namespace. */
+/** The one ClusterRole of peers, bound in each tenant namespace. */
 export const TENANT_ROLE = 'tributary-tenant';
-/** Of the RoleBinding in each tenant namespace. */
+/** Name of the RoleBinding in each tenant namespace. */
 const TENANT_BINDING = 'tributary-peer';
-/** Of the Role for further kinds in a tenant namespace, and of its RoleBinding. */
+/** Name of the Role for further kinds in a tenant namespace, and of its RoleBinding. */
 export const TENANT_KINDS_ROLE = 'tributary-peer-kinds';
-/** The priority level that all peers share, each in queues of its own. */
+/** The priority level that all peers share, each with queues of its own. */
 export const PEERS_PRIORITY_LEVEL = 'tributary-peers';
 export const FLOW_SCHEMA_PREFIX = 'tributary-peer-';
 /** Before Kubernetes' own `service-accounts` (9000), after whatever keeps the cluster itself alive. */
@@ -47,9 +45,9 @@ export interface ContractTenant {
   /** What may be used today; no more than the contract says. */
   amounts: ResourceList;
   policy: SharingPolicySpec;
-  /** Of the kinds that the policy names those that may be passed on. */
+  /** Those of the kinds that the policy names that may be granted. */
   kinds?: readonly ReflectableKind[];
-  /** What the network knows. */
+  /** What the network knows of the peer's addresses and of ours. */
   network?: Pick<IsolationFacts, 'prefixes' | 'own'>;
 }
 
@@ -65,30 +63,30 @@ export interface ContractTenantObjects {
   tenants: Manifest[][];
   /** Rights to further kinds; the tenant works without them. */
   kinds: Manifest[];
-  /** Before it is there, nobody can come in. */
+  /** Comes last: nobody can come in before it is there. */
   account: Manifest[];
 }
 
 /**
- * All objects of one tenant, in the order in which they must be applied: the quota is there before the peer may
- * create a pod. Quotas are of namespaces; each one bears the whole amount, since a split would leave room unused in
- * one while pods are refused in another, and the sum over all is metered.
+ * All objects that a contract puts in place, in the order in which they must be applied: the quota is there before the peer may
+ * create a pod. A quota bounds one namespace. Each bears the whole amount, since a split would leave room unused in one while
+ * pods are refused in another; the ledger bounds the sum over all.
  */
-export function forgeContractTenant(tenancy: ContractTenant): ContractTenantObjects {
-  const { consumer, contract, kinds = [] } = tenancy;
+export function forgeContractTenant(tenant: ContractTenant): ContractTenantObjects {
+  const { consumer, contract, kinds = [] } = tenant;
   const labels = contractTenantLabels(consumer);
   const account = { namespace: PEERS_NAMESPACE, name: consumer };
   return {
     shared: [forgeFlowSchema(consumer)],
-    tenants: contract.namespaces.map((names) => forgeTenantObjects(tenancy, { ...names, labels })),
+    tenants: contract.namespaces.map((names) => forgeTenantObjects(tenant, { ...names, labels })),
     kinds: contract.namespaces.flatMap(({ tenantNamespace }) =>
       forgeKinds(kinds, { name: TENANT_KINDS_ROLE, namespace: tenantNamespace, labels, account }),
     ),
-    account: [forgePeerAccount(consumer, labels)],
+    account: [forgeAccount(consumer, PEERS_NAMESPACE, labels)],
   };
 }
 
-/** The Role first, then who has it. */
+/** The Role first, then its binding. */
 const forgeKinds = (kinds: readonly ReflectableKind[], grant: Omit<Grant, 'rules'>): Manifest[] =>
   kinds.length === 0
     ? []
@@ -107,7 +105,7 @@ function forgeTenantObjects(
 ): Manifest[] {
   const { homeNamespace, tenantNamespace: namespace, labels } = names;
   const quota = quotaOf(amounts);
-  // The stricter of both: the policy may have changed since the contract.
+  // The stricter of the two: the policy may have changed since the contract.
   const podSecurity = policy.podSecurity === 'restricted' ? 'restricted' : contract.podSecurity;
   const annotations = {
     ...annotationsOf(quota, policy),
@@ -115,13 +113,16 @@ function forgeTenantObjects(
     [ANNOTATION_KEEP_FOR]: String(contract.keepForSeconds),
   };
   return [
-    forgeNamespace(namespace, labels, { podSecurity, annotations }),
-    forgeQuota(namespace, labels, { ...boundsOfKinds(kinds), ...quota }),
-    forgeLimits(namespace, labels, quota),
-    forgeDefaultAccount(namespace, labels),
-    ...(isIsolated(policy)
-      ? [forgeIsolation(namespace, labels, { prefixes: [], own: undefined, ...network, peer: consumer })]
-      : []),
+    ...forgeTenantNamespace({
+      name: namespace,
+      labels,
+      annotations,
+      podSecurity,
+      quota: { ...boundsOfKinds(kinds), ...quota },
+      isolation: isIsolated(policy)
+        ? { prefixes: [], own: undefined, ...network, peer: consumer }
+        : undefined,
+    }),
     forgeBinding(
       { kind: 'ClusterRole', name: TENANT_ROLE },
       { name: TENANT_BINDING, namespace, labels, account: { namespace: PEERS_NAMESPACE, name: consumer } },
@@ -132,7 +133,7 @@ function forgeTenantObjects(
 export const isIsolated = ({ isolation = 'Tenant' }: Pick<SharingPolicySpec, 'isolation'>): boolean =>
   isolation === 'Tenant';
 
-/** Persistent storage counts as `requests.storage`; cpu, memory and pods are bounded even where nobody named them. */
+/** Persistent storage counts as `requests.storage`. Cpu, memory and pods are bounded even where nobody named them. */
 function quotaOf({ storage, ...amounts }: ResourceList): ResourceList {
   const floor = { cpu: '0', memory: '0', pods: '0' };
   return { ...floor, ...amounts, ...(storage !== undefined && { 'requests.storage': storage }) };
@@ -151,7 +152,7 @@ function annotationsOf(quota: ResourceList, policy: SharingPolicySpec): Record<s
   };
 }
 
-/** API Priority and Fairness (KEP-1040): whatever a peer asks of the API server waits in queues for peers. */
+/** API Priority and Fairness (KEP-1040): all requests of a peer to the API server wait in queues for peers. */
 function forgeFlowSchema(consumer: string): ManifestOf<FlowSchema> {
   const everything = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
   return {

@@ -1,7 +1,7 @@
 /**
- * The NetworkPolicy of a tenant namespace: pods of a peer talk to each other, to their home, to DNS and to the outside,
- * but to no pod, Service or node of this cluster and to no pod of other peers; and who is a guest here reaches none of
- * another peer's. Pure. In force only where the network plug-in enforces NetworkPolicies.
+ * The NetworkPolicy of a tenant namespace. Guests, the pods of a peer, talk to each other, to their home, to DNS and to the
+ * outside, but not to pods, Services or nodes of this cluster, nor to guests of other peers. In force only where the network
+ * plug-in enforces NetworkPolicies.
  */
 import type { Manifest } from '../../api/manifest.ts';
 import { LABEL_PEER } from '../../api/names.ts';
@@ -40,29 +40,29 @@ export interface NetworkPolicyManifest extends Manifest {
   };
 }
 
-/** Of the NetworkPolicy in each tenant namespace. */
+/** Name of the NetworkPolicy in each tenant namespace. */
 export const ISOLATION_NAME = 'tributary';
 
 /** Addresses of this cluster, CIDRs. */
 export interface OwnRanges {
-  /** Of pods, Services, and whatever else guests are kept out of. */
+  /** Those of pods and Services, and whatever else guests may not reach. */
   inside: readonly string[];
-  /** Of nodes, one address each; from there come our own ingress controllers that use a node's network. */
+  /** Those of nodes, one address each. Ingress controllers that use the network of a node come from there. */
   nodes: readonly string[];
 }
 
 export interface IsolationFacts {
-  /** Value of LABEL_PEER of all its namespaces here. */
+  /** The value of LABEL_PEER on all its namespaces here. */
   peer: string;
-  /** Where the peer's own addresses are, as seen here; what is no CIDR is passed over. */
+  /** The peer's own addresses, as seen here. What is no CIDR is ignored. */
   prefixes: readonly string[];
-  /** Undefined where nobody knows: then every private range may be ours. */
+  /** Undefined where they are not known: then every private range may be ours. */
   own: OwnRanges | undefined;
 }
 
 /** RFC 1918, RFC 6598, RFC 4193. */
 const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'];
-/** Link-local, and where clouds tell a node who it is, with its credentials, on other addresses than those. */
+/** Link-local addresses, and the others where clouds give a node its identity and credentials. */
 const METADATA = [
   '169.254.0.0/16',
   'fe80::/10',
@@ -74,17 +74,17 @@ const METADATA = [
 ];
 const EVERYWHERE: Readonly<Record<IpFamily, string>> = { 4: '0.0.0.0/0', 6: '::/0' };
 
-/** Where cluster DNS runs; OpenShift has a namespace for it, and its pods listen on 5353. */
+/** Where cluster DNS runs. OpenShift has a namespace for it, and its pods listen on 5353. */
 const DNS_NAMESPACES = ['kube-system', 'openshift-dns'];
 const DNS_PORTS = [53, 5353];
 /** NodeLocal DNSCache answers on this address of each node. */
 const NODE_LOCAL_DNS = '169.254.20.10/32';
 
-/** Prefixes of a peer that are let through; a peer chooses how many it has. */
+/** How many prefixes of a peer are let through: a peer chooses how many it has. */
 const MAX_PREFIXES = 256;
-/** Of our nodes that are let in. */
+/** How many of our nodes are let in. */
 const MAX_NODES = 1024;
-/** Ranges of one family that guests are kept out of; more are widened, which keeps out more and never less. */
+/** How many ranges of one family are excluded. More are widened, which excludes more addresses and never fewer. */
 const MAX_EXCEPT = 256;
 
 export function forgeIsolation(
@@ -125,7 +125,7 @@ export function forgeIsolation(
   };
 }
 
-/** What the network lets a peer be seen as never overlaps us; nothing here depends on that. */
+/** The peer's prefixes without those that overlap ours. The network never allows such ones; this does not rely on it. */
 function homes(prefixes: readonly string[], own: OwnRanges | undefined): Prefix[] {
   const ours = merged([...(own?.inside ?? []), ...(own?.nodes ?? [])]);
   return merged(prefixes).filter((prefix) => !ours.some((other) => overlaps(prefix, other)));
@@ -133,7 +133,7 @@ function homes(prefixes: readonly string[], own: OwnRanges | undefined): Prefix[
 
 const block = (cidr: string): Side => ({ ipBlock: { cidr } });
 
-/** Everywhere but here. */
+/** Everywhere outside this cluster. */
 const outside = (own: OwnRanges | undefined): Side[] => {
   const ours = own === undefined ? PRIVATE : [...own.inside, ...own.nodes];
   const closed = bounded([...METADATA, ...ours]);
@@ -146,12 +146,12 @@ const outside = (own: OwnRanges | undefined): Side[] => {
 };
 
 const merged = (texts: readonly string[]): Prefix[] =>
-  // Everywhere is nobody's: as an exception it is refused, and as a peer's prefix it would undo all of this.
+  // Not /0: as an exception the API server refuses it, and as a peer's prefix it would allow everything.
   mergePrefixes(texts.flatMap((text) => tryPrefix(text) ?? []).filter(({ length }) => length > 0));
 
 const formatted = (prefixes: readonly Prefix[]): string[] => prefixes.map(formatPrefix);
 
-/** In at most MAX_EXCEPT prefixes of each family; wider ones where there are more. */
+/** At most MAX_EXCEPT prefixes of each family; where there are more, wider ones. */
 function bounded(texts: readonly string[]): Prefix[] {
   const all = merged(texts);
   return ([4, 6] as const).flatMap((family) => {
@@ -166,7 +166,7 @@ function bounded(texts: readonly string[]): Prefix[] {
 const widened = ({ family, base, length }: Prefix, most: number): Prefix =>
   prefixOf({ family, value: base }, Math.min(length, most));
 
-/** Undefined where it does not tell the ranges of pods. */
+/** Undefined where the network does not say the ranges of pods. */
 export function ownRangesOf(network: Partial<OwnNetwork> | undefined): OwnRanges | undefined {
   const { pods = [], services = [], external, nodes = [] } = network ?? {};
   if (pods.length === 0) return undefined;
@@ -181,7 +181,7 @@ function hostPrefix(text: string): string | undefined {
   return address && formatPrefix(prefixOf(address, WIDTHS[address.family]));
 }
 
-/** Addresses of this cluster as the network has published them: what guests are kept out of. */
+/** Addresses of this cluster as the network publishes them. Guests may not reach them. */
 export class OwnRangesCache {
   readonly cache: Cache<ConfigMap>;
   readonly #key: string;
@@ -199,7 +199,7 @@ export class OwnRangesCache {
     return read(this.cache.get(this.#key));
   }
 
-  /** Calls back when they are others; the returned function ends that. */
+  /** Calls back when they change; the returned function ends that. */
   onChange(listener: () => void): () => void {
     return this.cache.onChange((_key, current, previous) => {
       if (!deepEqual(read(current), read(previous))) listener();

@@ -1,7 +1,6 @@
 /**
- * The provider's side of a peering that was agreed on by people: the objects that let one peer, and only it, run
- * pods in namespaces of this cluster, within a quota and under Pod Security. Pure functions; `tributary tenant`
- * prints what they make, and `kubectl apply` puts it in place.
+ * The tenant of a peering on which people agreed: the objects that let one peer, and only it, run pods in namespaces of this
+ * cluster, within a quota and under Pod Security. `tributary tenant` prints them, and `kubectl apply` puts them in place.
  */
 import { APP_NAME, checkedLabel, checkedUnique, LABEL_APP_NAME, type Manifest } from '../../api/manifest.ts';
 import type { PodSecurityLevel } from '../../api/offer.ts';
@@ -19,20 +18,18 @@ import {
 } from '../annotations.ts';
 import { forgeTenantPolicies } from '../policies/policies.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { forgeIsolation, type Isolation, type IsolationFacts } from './isolation.ts';
-import { forgeDefaultAccount, forgeNamespace, forgePeerAccount, forgePeersNamespace } from './objects.ts';
+import type { Isolation, IsolationFacts } from './isolation.ts';
+import { forgeAccount, forgePeersNamespace, forgeTenantNamespace } from './objects.ts';
 import { PEER_RIGHTS } from './peer-rights.ts';
-import { DEFAULT_QUOTA, forgeLimits, forgeQuota } from './quota.ts';
+import { DEFAULT_QUOTA } from './quota.ts';
 import { isReservedNamespace } from './tenant-names.ts';
 
-export type { PodSecurityLevel };
-
 export interface ManualTenant extends TenantTerms {
-  /** What we call the peer; names its account. */
+  /** What we call the peer; also the name of its account. */
   peer: string;
   /** Made for this peer alone. */
   namespaces: readonly string[];
-  /** For each namespace; default: DEFAULT_QUOTA. */
+  /** For each namespace. Default: DEFAULT_QUOTA. */
   quota?: ResourceList;
   /** Default `baseline`: no privileges, no host access. `restricted` also asks for non-root. */
   podSecurity?: PodSecurityLevel;
@@ -40,7 +37,7 @@ export interface ManualTenant extends TenantTerms {
   keepForSeconds?: number;
   /** Default `Tenant`: a NetworkPolicy keeps its pods apart from ours and those of other peers. */
   isolation?: Isolation;
-  /** Addresses of this cluster, which its pods do not reach; without them every private range is taken for ours. */
+  /** Addresses of this cluster, which its pods do not reach. Without them, every private range counts as ours. */
   ownCidrs?: readonly string[];
 }
 
@@ -60,13 +57,13 @@ export function forgeManualTenant(tenant: ManualTenant): Manifest[] {
   }
   return [
     forgePeersNamespace(),
-    forgePeerAccount(peer, labelsOf(peer)),
+    forgeAccount(peer, PEERS_NAMESPACE, labelsOf(peer)),
     ...forgeTenantPolicies(),
-    ...tenant.namespaces.flatMap((namespace) => forgeTenantNamespace(namespace, { ...tenant, peer })),
+    ...tenant.namespaces.flatMap((namespace) => forgeNamespaceOf({ ...tenant, peer }, namespace)),
   ];
 }
 
-function forgeTenantNamespace(name: string, tenant: ManualTenant): Manifest[] {
+function forgeNamespaceOf(tenant: ManualTenant, name: string): Manifest[] {
   checkedLabel('tenant namespace', name);
   if (isReservedNamespace(name)) {
     throw new TributaryError(
@@ -78,19 +75,19 @@ function forgeTenantNamespace(name: string, tenant: ManualTenant): Manifest[] {
   const quota = tenant.quota ?? DEFAULT_QUOTA;
   const account = { namespace: PEERS_NAMESPACE, name: tenant.peer };
   return [
-    forgeNamespace(name, labels, {
-      podSecurity: tenant.podSecurity ?? 'baseline',
+    ...forgeTenantNamespace({
+      name,
+      labels,
       annotations: {
         [ANNOTATION_MAX_PRIORITY]: '0',
         [ANNOTATION_EXTENDED]: extendedResources(quota),
         ...annotationsOfTerms(tenant),
         [ANNOTATION_KEEP_FOR]: String(tenant.keepForSeconds ?? DEFAULT_KEEP_FOR_SECONDS),
       },
+      podSecurity: tenant.podSecurity ?? 'baseline',
+      quota,
+      isolation: tenant.isolation === 'None' ? undefined : isolationFacts(tenant),
     }),
-    forgeQuota(name, labels, quota),
-    forgeLimits(name, labels, quota),
-    forgeDefaultAccount(name, labels),
-    ...(tenant.isolation === 'None' ? [] : [forgeIsolation(name, labels, isolationFacts(tenant))]),
     ...forgeGrant({ name: 'tributary-peer', namespace: name, labels, account, rules: rulesOf(PEER_RIGHTS) }),
   ];
 }

@@ -1,33 +1,61 @@
+/** The objects of which every tenant consists, whoever makes it. */
 import type * as models from '@kubernetes/client-node';
 
-import { APP_NAME, LABEL_APP_NAME, type ManifestOf } from '../../api/manifest.ts';
+import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import type { PodSecurityLevel } from '../../api/offer.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
-import type { Namespace, Stored } from '../../api/wire.ts';
+import type { Namespace, ResourceList, Stored } from '../../api/wire.ts';
+import { forgeIsolation, type IsolationFacts } from './isolation.ts';
+import { forgeLimits, forgeQuota } from './quota.ts';
 
-export function forgeNamespace(
-  name: string,
-  labels: Record<string, string>,
-  { podSecurity, annotations }: { podSecurity: PodSecurityLevel; annotations: Record<string, string> },
-): ManifestOf<Namespace> {
-  return {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: {
-      name,
-      labels: {
-        ...labels,
-        'pod-security.kubernetes.io/enforce': podSecurity,
-        'pod-security.kubernetes.io/enforce-version': 'latest',
-        // For the administrator's audit log; `warn` would only repeat it to the peer on each write.
-        'pod-security.kubernetes.io/audit': 'restricted',
-        'pod-security.kubernetes.io/audit-version': 'latest',
-      },
-      annotations,
-    },
-  };
+interface TenantNamespace {
+  name: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  podSecurity: PodSecurityLevel;
+  quota: ResourceList;
+  /** Undefined: its pods are not kept apart. */
+  isolation: IsolationFacts | undefined;
 }
 
+/**
+ * A tenant namespace and what bounds the pods in it, in the order in which the objects must be applied. Without the rights
+ * of the peer, which come last.
+ */
+export const forgeTenantNamespace = (tenant: TenantNamespace): Manifest[] => {
+  const { name, labels, quota, isolation } = tenant;
+  return [
+    forgeNamespace(tenant),
+    forgeQuota(name, labels, quota),
+    forgeLimits(name, labels, quota),
+    forgeAccount('default', name, labels),
+    ...(isolation === undefined ? [] : [forgeIsolation(name, labels, isolation)]),
+  ];
+};
+
+const forgeNamespace = ({
+  name,
+  labels,
+  annotations,
+  podSecurity,
+}: TenantNamespace): ManifestOf<Namespace> => ({
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: {
+    name,
+    labels: {
+      ...labels,
+      'pod-security.kubernetes.io/enforce': podSecurity,
+      'pod-security.kubernetes.io/enforce-version': 'latest',
+      // For the administrator's audit log; `warn` would only repeat it to the peer on each write.
+      'pod-security.kubernetes.io/audit': 'restricted',
+      'pod-security.kubernetes.io/audit-version': 'latest',
+    },
+    annotations,
+  },
+});
+
+/** The namespace of the accounts of all peers. */
 export function forgePeersNamespace(): ManifestOf<Namespace> {
   return {
     apiVersion: 'v1',
@@ -36,38 +64,21 @@ export function forgePeersNamespace(): ManifestOf<Namespace> {
       name: PEERS_NAMESPACE,
       labels: {
         [LABEL_APP_NAME]: APP_NAME,
-        // No pod belongs here.
+        // No pod may run here.
         'pod-security.kubernetes.io/enforce': 'restricted',
       },
     },
   };
 }
 
-export function forgePeerAccount(
-  peer: string,
-  labels: Record<string, string>,
-): ManifestOf<Stored<models.V1ServiceAccount>> {
-  return {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: {
-      name: peer,
-      namespace: PEERS_NAMESPACE,
-      labels,
-    },
-    automountServiceAccountToken: false,
-  };
-}
-
-/** Offloaded pods are nobody here: the account of the tenant namespace is not mounted into them. */
-export function forgeDefaultAccount(
+/** An account without a token in pods. Offloaded pods get no account here, so the `default` account of a tenant is one, too. */
+export const forgeAccount = (
+  name: string,
   namespace: string,
   labels: Record<string, string>,
-): ManifestOf<Stored<models.V1ServiceAccount>> {
-  return {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name: 'default', namespace, labels },
-    automountServiceAccountToken: false,
-  };
-}
+): ManifestOf<Stored<models.V1ServiceAccount>> => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name, namespace, labels },
+  automountServiceAccountToken: false,
+});

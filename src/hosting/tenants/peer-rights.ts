@@ -1,19 +1,19 @@
 import type { Right } from '../../api/rbac.ts';
 
 /**
- * Everything that a peer may do in this cluster: these lines, in each of its tenant namespaces, and nothing else
- * anywhere. What is not here was left out on purpose:
+ * Everything that a peer may do in this cluster: these rights in each of its tenant namespaces, and nothing anywhere else. These
+ * are left out on purpose:
  *
- * - `pods/status`: the kubelets here say what a pod does; a peer that could write it could lie to our own Services;
+ * - `pods/status`: the kubelets here say what a pod does; a peer that could write it could deceive our own Services;
  * - `pods/eviction`, `pods/binding`, `deletecollection`: `delete`, one pod at a time, is all that a home needs, and
  *   our own scheduler places pods;
- * - `serviceaccounts` and `serviceaccounts/token`: offloaded pods run as nobody here, their tokens come from home;
+ * - `serviceaccounts` and `serviceaccounts/token`: offloaded pods have no account here, their tokens come from home;
  * - `ingresses/status`: our ingress controllers say where an Ingress is reached;
- * - `endpoints`: an older way to say the same as EndpointSlices, which the tenant policy could be bypassed by;
+ * - `endpoints`: an older form of EndpointSlices, by which the tenant policy could be bypassed;
  * - events in `events.k8s.io`: the same objects as in the core group, and nothing more;
  * - `resourcequotas`, `namespaces`, `nodes`: a refusal comes back as the answer to the write.
  *
- * Further kinds, which a SharingPolicy names, are in a Role of their own (tenant-kinds.ts).
+ * Further kinds, which a SharingPolicy names, are in a Role of their own (policies/kinds.ts).
  */
 export const PEER_RIGHTS: readonly Right[] = [
   {

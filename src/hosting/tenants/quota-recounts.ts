@@ -7,42 +7,43 @@ import type * as models from '@kubernetes/client-node';
 
 export type ResourceQuota = Stored<models.V1ResourceQuota>;
 
-/** As good a bound as the other one; only that it is another matters. */
+/** As good a bound as FURTHER_OBJECTS; all that matters is that it is different. */
 const OTHER_BOUND = String(Number(FURTHER_OBJECTS) + 1);
 const NUDGE_MS = 10_000;
-/** A quota controller looks for new kinds every 30 s; what it has not found after some rounds it may never find. */
+/** A quota controller looks for new kinds every 30 s. What it has not found after some rounds it may never find. */
 const EAGER_MS = 120_000;
 const SLOW_NUDGE_MS = 60_000;
 
 interface Uncounted {
-  /** Monotonic milliseconds, both. */
+  /** Since when a bound is not counted; milliseconds of the monotonic clock, as is `nudged`. */
   since: number;
+  /** When the bound was last changed. */
   nudged: number;
 }
 
 /**
- * Has quotas counted again whose bound on a further kind is not in force yet. Where the CRD is newer than the quota
- * controller's knowledge of kinds, that controller writes the bound into status.hard, but nothing into status.used; the API
- * server then refuses every object of the kind ("status unknown for quota"), and it would stay so until the controller
- * goes through all quotas again (5 minutes by default): learning of the kind makes it count nothing. A quota whose spec
- * has changed it counts at once, so the bound goes to and fro between two values until it is counted, and then stays.
+ * Makes the quota controller count again where a quota's bound on a further kind is not in force yet. When a CRD is newer than
+ * the kinds that this controller knows, it writes the bound into status.hard, but nothing into status.used. The API server
+ * then refuses every object of the kind ("status unknown for quota"), until the controller goes through all quotas again (5
+ * minutes by default), because it does not count when it learns of the kind. It counts a quota at once when its spec changes:
+ * so the bound alternates between two values until it is counted, and then stays.
  */
 export class QuotaRecounts {
   readonly #clock: Clock;
-  /** By namespace. Lost with the process, which costs one round. */
+  /** By namespace. In memory only: after a restart, one more round is needed. */
   readonly #uncounted = new Map<string, Uncounted>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The quota as it is to be now; `actual`: as it is. Other manifests as they are. */
+  /** The quota as it should be now; `actual` is the quota as it is. Other manifests are returned unchanged. */
   adapt(manifest: Manifest, actual: ResourceQuota | undefined, kinds: readonly ReflectableKind[]): Manifest {
     if (manifest.kind !== 'ResourceQuota') return manifest;
     const { namespace = '' } = manifest.metadata;
     const quota = manifest as ManifestOf<ResourceQuota>;
     const forged = quota.spec?.hard ?? {};
-    // One that was agreed to be another is no number of ours to change.
+    // A bound that was agreed on is not ours to change.
     const keys = Object.keys(boundsOfKinds(kinds)).filter((key) => forged[key] === FURTHER_OBJECTS);
     const isDue = this.#isDue(namespace, actual, keys);
     const bounds = keys.map((key) => {
@@ -55,7 +56,7 @@ export class QuotaRecounts {
     return adapted;
   }
 
-  /** Kinds of which the API server lets no object in, since one of these quotas has not counted them. */
+  /** Kinds of which the API server refuses every object, because one of these quotas has not counted them. */
   static uncounted(
     quotas: readonly (ResourceQuota | undefined)[],
     kinds: readonly ReflectableKind[],
@@ -65,7 +66,7 @@ export class QuotaRecounts {
     );
   }
 
-  /** When to look again at these namespaces, milliseconds. */
+  /** After how many milliseconds to look again at these namespaces. */
   waitMs(namespaces: readonly string[]): number {
     const waits = namespaces.flatMap((name) => {
       const known = this.#uncounted.get(name);
@@ -91,7 +92,7 @@ export class QuotaRecounts {
   }
 }
 
-/** The controller has seen the bound, and could not count. */
+/** Whether the controller has seen the bound and could not count. */
 const isUncounted = (quota: ResourceQuota | undefined, key: string): boolean =>
   key in (quota?.status?.hard ?? {}) && !(key in (quota?.status?.used ?? {}));
 

@@ -16,14 +16,14 @@ interface LimitRange extends Manifest {
 export const DEFAULT_QUOTA: Readonly<ResourceList> = { cpu: '4', memory: '8Gi', pods: '100' };
 
 /**
- * Besides what was agreed. A peer has no right to make most of these; the zeros still stand should somebody bind
- * it to a wider role one day.
+ * Bounds besides what was agreed. A peer has no right to make most of these; the zeros still hold if somebody binds it to a
+ * wider role.
  */
 const BOUNDS: Readonly<ResourceList> = {
   configmaps: '500',
   secrets: '500',
   services: '250',
-  // Those of our own controller count, too.
+  // Slices that our own controller makes count, too.
   'count/endpointslices.discovery.k8s.io': '1000',
   'count/ingresses.networking.k8s.io': '100',
   'services.loadbalancers': '0',
@@ -32,10 +32,10 @@ const BOUNDS: Readonly<ResourceList> = {
   'requests.storage': '0',
 };
 
-/** Where storage is lent at all. */
+/** Claims, where storage is lent at all. */
 const MOST_CLAIMS = '100';
 
-/** Requests of a container that names none, else a quota on requests would refuse its pod. */
+/** Requests of a container that names none. Without them, a quota on requests would refuse its pod. */
 const DEFAULT_REQUESTS: Readonly<ResourceList> = {
   cpu: '100m',
   memory: '128Mi',
@@ -45,13 +45,13 @@ const DEFAULT_REQUESTS: Readonly<ResourceList> = {
 /** Limits of a container that names none, where the quota bounds limits. */
 const DEFAULT_LIMITS: Readonly<ResourceList> = { cpu: '1', memory: '512Mi', 'ephemeral-storage': '1Gi' };
 
-/** Finished pods count too, up to this many times the pods that may run: they are kept until home deletes them. */
+/** Finished pods are kept until home deletes them. With them, there may be this many times the pods that may run. */
 const FINISHED_POD_FACTOR = 10;
 
 const QUANTITY = /^([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?[0-9]+))?$/;
 const KEY = /^[a-z0-9]([-a-zA-Z0-9_./]*[a-zA-Z0-9])?$/;
 
-/** Reads `cpu=4,memory=8Gi,pods=100`; what it does not name keeps its default. */
+/** Parses `cpu=4,memory=8Gi,pods=100`. What it does not name keeps its default. */
 export function parseQuota(text: string): ResourceList {
   const quota: ResourceList = { ...DEFAULT_QUOTA };
   for (const part of text.split(',').filter((piece) => piece !== '')) {
@@ -70,21 +70,20 @@ export function parseQuota(text: string): ResourceList {
   return quota;
 }
 
-/** The quota's own keys: `cpu` means requests of CPU, and an extended resource can be bounded no other way. */
+/** The key in a ResourceQuota: `cpu` means requests of CPU, and an extended resource can be bounded only by its requests. */
 function quotaKey(resource: string): string {
   const isRequest = ['cpu', 'memory', 'ephemeral-storage'].includes(resource);
   const isExtended = resource.includes('/') && !/^(requests\.|limits\.|count\/)/.test(resource);
   return isRequest || isExtended ? `requests.${resource}` : resource;
 }
 
-/** Objects of a kind that only the SharingPolicy lets in. */
+/** How many objects of each further kind, which a SharingPolicy lets in, a tenant may have. */
 export const FURTHER_OBJECTS = '500';
 
-/** So many objects of each further kind. */
 export const boundsOfKinds = (kinds: readonly ReflectableKind[]): ResourceList =>
   Object.fromEntries(kinds.map(({ group, resource }) => [`count/${resource}.${group}`, FURTHER_OBJECTS]));
 
-/** Of the ResourceQuota in each tenant namespace. */
+/** Name of the ResourceQuota in each tenant namespace. */
 export const QUOTA_NAME = 'tributary';
 
 export function forgeQuota(
@@ -110,8 +109,8 @@ export function forgeQuota(
 }
 
 /**
- * Defaults for whatever the quota counts. No default limits unless the quota bounds limits: a limit that nobody
- * wrote would end pods here that run at home, and under pressure a node evicts first what exceeds its requests.
+ * Defaults for whatever the quota counts. No default limits unless the quota bounds limits: a limit that nobody wrote would end
+ * pods here that run at home. Under pressure, a node first evicts pods that exceed their requests anyway.
  */
 export function forgeLimits(
   namespace: string,

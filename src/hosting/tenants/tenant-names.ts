@@ -5,19 +5,19 @@ import { MAX_LABEL_LENGTH } from '../../api/manifest.ts';
 import type { NamespaceOffer, WithheldNamespace } from '../../api/offer.ts';
 import type { NamespaceNaming } from '../../api/sharing-policy.ts';
 
-/** How many characters of the consumer's ID a name bears; more only where fewer are taken. */
+/** How many characters of the consumer's ID a name ends with; more only where the shorter name is taken. */
 const ID_LENGTHS = [8, 13, 26] as const;
 const HASH_LENGTH = 6;
 
 export interface TenantNames {
   namespaces: NamespaceOffer[];
-  /** Home namespaces for which no free name was found, of those that do not ask for a certain one. */
+  /** Home namespaces that ask for no certain name, and for which no free one was found. */
   taken: string[];
-  /** All that have none, and why. */
+  /** All home namespaces that get none, and why. */
   withheld: WithheldNamespace[];
 }
 
-/** A tenant namespace of this peer that is there, whatever the contract says. */
+/** An existing tenant namespace of this peer, whatever the contract says. */
 export interface TenantPlace extends NamespaceOffer {
   /** It is being deleted, and no contract keeps it. */
   ending: boolean;
@@ -25,13 +25,13 @@ export interface TenantPlace extends NamespaceOffer {
 
 export interface TenantNaming {
   consumer: string;
-  /** Chosen before. */
+  /** The names that were chosen before. */
   before: readonly NamespaceOffer[];
-  /** Those that must have a certain name, or there shall be none. */
+  /** Home namespaces that must have a certain name, or get no tenant namespace. */
   asked?: readonly NamespaceOffer[];
   /** Default Suffixed. */
   naming?: NamespaceNaming | undefined;
-  /** Whether a namespace of that name is there that is not this peer's. */
+  /** Whether a namespace of that name exists and is not this peer's. */
   isTaken: (name: string) => boolean;
   /** Whether another peer was promised that name. */
   isPromised?: (name: string) => boolean;
@@ -39,15 +39,15 @@ export interface TenantNaming {
 }
 
 /**
- * A tenant namespace for each home namespace: the one that it asks for, where the policy allows it and it is free, or
- * none; else `<home>-<first 8 of the consumer's ID>`, or before that the home's own name where the policy allows it.
- * What was chosen before stays; a name that somebody else's namespace bears is passed over. The same in, the same out.
+ * A tenant namespace for each home namespace. One that asks for a name gets that, where the policy allows it and it is free, or
+ * none. The others get the name of the home namespace, where the policy allows that, else `<home>-<first 8 of the consumer's
+ * ID>`. What was chosen before stays. A name that somebody else's namespace has is not used. Deterministic.
  */
 export function chooseTenantNames(homeNamespaces: readonly string[], options: TenantNaming): TenantNames {
   const homes = [...new Set(homeNamespaces)];
   const asked = new Map(options.asked?.map((one) => [one.homeNamespace, one.tenantNamespace]));
   const choice = new Choice(options);
-  // Whoever insists on a name goes first: others can do with another.
+  // Those that ask for a certain name go first: the others can have any name.
   for (const home of homes) {
     const name = asked.get(home);
     if (name !== undefined) choice.insist(home, name);
@@ -56,13 +56,13 @@ export function chooseTenantNames(homeNamespaces: readonly string[], options: Te
   return choice.inOrder(homes);
 }
 
-type Refusal = Omit<WithheldNamespace, 'homeNamespace'>;
+type Withheld = Omit<WithheldNamespace, 'homeNamespace'>;
 
 class Choice {
   readonly #options: TenantNaming;
   readonly #known: ReadonlyMap<string, string>;
   readonly #chosen = new Map<string, string>();
-  readonly #withheld = new Map<string, Refusal>();
+  readonly #withheld = new Map<string, Withheld>();
   readonly #taken = new Set<string>();
 
   constructor(options: TenantNaming) {
@@ -105,7 +105,7 @@ class Choice {
     };
   }
 
-  #objection(home: string, name: string): Refusal | undefined {
+  #objection(home: string, name: string): Withheld | undefined {
     const known = this.#known.get(home);
     if (this.#options.naming !== 'SameIfFree' && known !== name) {
       return { reason: 'NamingNotAllowed', message: 'the SharingPolicy chooses the names of tenants itself' };
@@ -122,7 +122,7 @@ class Choice {
     return this.#isEnding(name) ? ending(name) : undefined;
   }
 
-  /** Where it is now, if not under that name. */
+  /** The tenant namespace that it has now under another name. */
   #placeOf(home: string, name: string): string | undefined {
     const { places = [] } = this.#options;
     const there = [
@@ -132,7 +132,7 @@ class Choice {
     return there.flat().find((one) => one !== name);
   }
 
-  /** The peer's own names are free to it: two of its home namespaces must not meet in one, now or later. */
+  /** Two home namespaces of the peer must never share one tenant namespace, now or later. */
   #isFree(home: string, name: string): boolean {
     const { isTaken, isPromised = () => false, places = [] } = this.#options;
     const isOfAnother = ([other, tenant]: [string, string]): boolean => tenant === name && other !== home;
@@ -142,7 +142,7 @@ class Choice {
       (isNew && isPromised(name)) ||
       this.#known.entries().some(isOfAnother) ||
       this.#chosen.entries().some(isOfAnother) ||
-      // Pods of that namespace are in it still.
+      // Pods of that home namespace are still in it.
       places.some((one) => one.homeNamespace !== '' && isOfAnother([one.homeNamespace, one.tenantNamespace]))
     );
   }
@@ -152,12 +152,12 @@ class Choice {
   }
 }
 
-const ending = (name: string): Refusal => ({
+const ending = (name: string): Withheld => ({
   reason: 'NameTaken',
   message: `${name} of an earlier contract has not ended yet`,
 });
 
-/** Of two long names that begin alike the hash keeps the tenants apart. */
+/** The hash tells long names apart that begin with the same characters. */
 function candidatesOf(homeNamespace: string, consumer: string): string[] {
   return ID_LENGTHS.map((length) => {
     const suffix = consumer.slice(0, length);

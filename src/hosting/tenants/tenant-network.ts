@@ -1,7 +1,3 @@
-/**
- * What this cluster does to the endpoints of a peer while packets do not get through to it: it marks them, so that
- * nothing is sent into a hole even when the peer's own agent cannot say so. Pure.
- */
 import {
   ANNOTATION_PEER_PREFIXES,
   ANNOTATION_WITHHELD,
@@ -16,52 +12,14 @@ import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
+import { refOf } from '../../kube/store.ts';
 import { patchMetadataIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-
-/** A tunnel may be down for so long before its endpoints are withheld: the peer's agent usually says so first. */
-export const HOLD_MS = 5_000;
-
-/** Where the tunnel carries packets; else how long to wait before its endpoints are withheld, milliseconds. */
-export function withholdIn(tunnel: Tunnel | undefined, nowMs: number): number | 'Ready' {
-  const ready = tunnel?.status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.ready);
-  if (ready?.status === 'True') return 'Ready';
-  const since = Date.parse(ready?.lastTransitionTime ?? '');
-  // Clocks of two processes may be apart: never longer than that.
-  return Number.isNaN(since) ? 0 : Math.min(HOLD_MS, Math.max(0, since + HOLD_MS - nowMs));
-}
-
-/** The prefixes in which a peer's endpoints may be: as what we see it. The annotation's value; empty for none. */
-export const peerPrefixes = (tunnel: Tunnel | undefined): string =>
-  [...new Set((tunnel?.status?.views ?? []).map(({ as }) => as))].toSorted().join(',');
-
-/** The slice with nothing ready, and marked; undefined where it is so. */
-export function withheld(slice: EndpointSlice): EndpointSlice | undefined {
-  const { metadata, endpoints } = slice;
-  const isMarked = metadata.annotations?.[ANNOTATION_WITHHELD] !== undefined;
-  if (isMarked && (endpoints ?? []).every(isOut)) return undefined;
-  return {
-    ...slice,
-    metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION_WITHHELD]: 'TunnelDown' } },
-    endpoints: (endpoints ?? []).map((endpoint) => ({
-      ...endpoint,
-      conditions: { ...endpoint.conditions, ready: false, serving: false },
-    })),
-  };
-}
-
-/** The mark taken away; whose slice it is then says what is ready. Undefined where there is none. */
-export function released(slice: EndpointSlice): EndpointSlice | undefined {
-  const { [ANNOTATION_WITHHELD]: mark, ...annotations } = slice.metadata.annotations ?? {};
-  return mark === undefined ? undefined : { ...slice, metadata: { ...slice.metadata, annotations } };
-}
-
-const isOut = ({ conditions }: Endpoint): boolean =>
-  conditions?.ready === false && conditions.serving === false;
 
 interface TenantNetworkOptions {
   client: KubeClient;
@@ -71,6 +29,9 @@ interface TenantNetworkOptions {
   metrics?: ControllerMetrics;
 }
 
+/** How long a tunnel may be down before its endpoints are withheld: usually the peer's own agent withholds them first. */
+export const HOLD_MS = 5_000;
+
 const BY_PEER = 'peer';
 const BY_NAMESPACE = 'namespace';
 const CONCURRENCY = 4;
@@ -78,8 +39,9 @@ const CONCURRENCY = 4;
 const WRITES_AT_ONCE = 8;
 
 /**
- * What the network has to say to tenants, for each peer: in which prefixes its endpoints may be (admission reads that
- * from the tenant namespace, see tenant-services-policy.ts), and which of them are withheld while its tunnel is down.
+ * What the network says about tenants, for each peer: in which prefixes its endpoints may be (admission reads that from the
+ * tenant namespace, see policies/services.ts), and which endpoints are withheld while its tunnel is down. Endpoints are
+ * withheld here so that nothing is sent into a broken tunnel even when the peer's own agent cannot say so.
  */
 export class TenantNetwork implements Component {
   readonly name = 'network of tenants';
@@ -114,7 +76,7 @@ export class TenantNetwork implements Component {
     });
   }
 
-  /** Returns at once: where Tunnels are not served, or may not be read, peering goes on without a network. */
+  /** Returns at once: where Tunnels are not served or may not be read, peering works without a network. */
   async start(signal: AbortSignal): Promise<void> {
     this.#tunnels.onChange((clusterID, current, previous) => {
       if (!deepEqual(factsOf(current), factsOf(previous))) this.#controller.add(clusterID);
@@ -123,7 +85,7 @@ export class TenantNetwork implements Component {
       for (const namespace of [current, previous]) if (namespace) this.#controller.add(peerOf(namespace));
     });
     this.#slices.onChange((key) => {
-      const [namespace = ''] = key.split('/');
+      const { namespace = '' } = refOf(key);
       const tenant = this.#namespaces.get(namespace);
       if (tenant !== undefined) this.#controller.add(peerOf(tenant));
     });
@@ -174,21 +136,52 @@ export class TenantNetwork implements Component {
 
   async #write(changed: EndpointSlice[], signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
-    const work = async (): Promise<void> => {
-      for (let slice = changed.shift(); slice !== undefined; slice = changed.shift()) {
-        try {
-          const kind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
-          await client.replace(endpointSlices, { ...kind, ...slice }, { signal });
-        } catch (error) {
-          // Gone, or written meanwhile: the watch brings that, and it is looked at again.
-          if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(WRITES_AT_ONCE, changed.length) }, work));
+    await eachAtOnce(changed, WRITES_AT_ONCE, async (slice) => {
+      const kind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
+      const writing = client.replace(endpointSlices, { ...kind, ...slice }, { signal });
+      // Gone, or written by somebody else: the watch tells of that, and the peer is reconciled again.
+      await writing.catch(ignoring('NotFound', 'Conflict'));
+    });
   }
 }
 
-/** What is acted on; the rest of a Tunnel changes with every probe. */
+/** `Ready` when the tunnel carries packets; else how long to wait before its endpoints are withheld, milliseconds. */
+export function withholdIn(tunnel: Tunnel | undefined, nowMs: number): number | 'Ready' {
+  const ready = tunnel?.status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.ready);
+  if (ready?.status === 'True') return 'Ready';
+  const since = Date.parse(ready?.lastTransitionTime ?? '');
+  // Clocks of two processes may differ: never wait longer than HOLD_MS.
+  return Number.isNaN(since) ? 0 : Math.min(HOLD_MS, Math.max(0, since + HOLD_MS - nowMs));
+}
+
+/** The prefixes under which we see a peer, in which its endpoints may be; as the annotation's value, empty for none. */
+export const peerPrefixes = (tunnel: Tunnel | undefined): string =>
+  [...new Set((tunnel?.status?.views ?? []).map(({ as }) => as))].toSorted().join(',');
+
+/** The slice with no endpoint ready, and marked as withheld; undefined where it is so already. */
+export function withheld(slice: EndpointSlice): EndpointSlice | undefined {
+  const { metadata, endpoints } = slice;
+  const isMarked = metadata.annotations?.[ANNOTATION_WITHHELD] !== undefined;
+  if (isMarked && (endpoints ?? []).every(isOut)) return undefined;
+  return {
+    ...slice,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [ANNOTATION_WITHHELD]: 'TunnelDown' } },
+    endpoints: (endpoints ?? []).map((endpoint) => ({
+      ...endpoint,
+      conditions: { ...endpoint.conditions, ready: false, serving: false },
+    })),
+  };
+}
+
+/** The slice without the mark; its owner then says which endpoints are ready. Undefined where there is no mark. */
+export function released(slice: EndpointSlice): EndpointSlice | undefined {
+  const { [ANNOTATION_WITHHELD]: mark, ...annotations } = slice.metadata.annotations ?? {};
+  return mark === undefined ? undefined : { ...slice, metadata: { ...slice.metadata, annotations } };
+}
+
+const isOut = ({ conditions }: Endpoint): boolean =>
+  conditions?.ready === false && conditions.serving === false;
+
+/** What of a Tunnel matters here; the rest changes with every probe. */
 const factsOf = (tunnel: Tunnel | undefined): unknown =>
   tunnel && [peerPrefixes(tunnel), tunnel.status?.conditions?.find(({ type }) => type === 'Ready')];

@@ -1,5 +1,4 @@
 import { timestamp } from '../../api/conditions.ts';
-import { jsonContains } from '../../lib/equality.ts';
 import type { Manifest } from '../../api/manifest.ts';
 import { ANNOTATION_PEER_PREFIXES } from '../../api/names.ts';
 import {
@@ -16,35 +15,31 @@ import {
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
 import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, ANNOTATIONS_OF_POLICY } from '../annotations.ts';
-import {
-  judgeKinds,
-  kindsReport,
-  type KindsReport,
-  type KindsStanding,
-  NO_KINDS,
-} from '../policies/kinds.ts';
+import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { eachAtOnce } from '../../lib/each-at-once.ts';
+import { jsonContains } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import {
+  type ContractTenant,
   forgeContractTenant,
   isIsolated,
-  type ContractTenant,
   TENANT_KINDS_ROLE,
 } from './contract-tenant.ts';
-import { HeldRights } from './kind-grants.ts';
 import { OwnRangesCache } from './isolation.ts';
+import { HeldRights } from './kind-grants.ts';
 import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
 import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
 import { QUOTA_NAME } from './quota.ts';
 
-/** Kinds of which tenants consist; whose they are is found by label, never remembered. */
+/** The kinds of which tenants consist. Whose an object is, its labels say; nothing is remembered. */
 const KINDS = [
   namespaces,
   serviceAccounts,
@@ -58,7 +53,7 @@ const KINDS = [
 const BY_PEER = 'peer';
 const QUOTA_PATIENCE_MS = 5000;
 const NAMESPACES_AT_ONCE = 8;
-/** So soon it is looked whether people have given us the rights that were missing. */
+/** How often to look whether people have given us the rights that were missing. */
 const MISSING_RIGHTS_MS = 20_000;
 
 export interface TenantsOptions {
@@ -66,28 +61,28 @@ export interface TenantsOptions {
   caches: Caches;
   clock: Clock;
   log: Logger;
-  /** How long a new quota may take to be in force, milliseconds; 0: it is not looked at. Default 5000. */
+  /** How long to wait for a new quota to be in force, milliseconds; 0: not at all. Default 5000. */
   quotaPatienceMs?: number;
   /** Where the network publishes the addresses of this cluster. */
   systemNamespace: string;
 }
 
-/** What of a tenant is still there. */
+/** What is left of a tenant. */
 export interface Remains {
-  /** Namespaces on their way out. */
+  /** Namespaces that are being deleted. */
   ending: Namespace[];
-  /** Kept by policy; each until its own time, milliseconds since the epoch. */
+  /** The first time at which a namespace that the policy keeps is to go, milliseconds since the epoch. */
   keptUntil: number | undefined;
 }
 
-/** The tenants of all peers: what is there, how to make it as agreed, how to end it. */
+/** The tenants of all peers, made because of contracts: watches them, makes them as agreed, and ends them. */
 export class Tenants {
   readonly #options: TenantsOptions;
   readonly #caches = new Map<string, Cache<KubeObject>>();
   readonly #ownRanges: OwnRangesCache;
   readonly #held: HeldRights;
   readonly #recounts: QuotaRecounts;
-  /** As found when the tenant was last looked at. */
+  /** By peer, as found by the last `ensure`. */
   readonly #kinds = new Map<string, KindsReport>();
 
   constructor(options: TenantsOptions) {
@@ -97,7 +92,7 @@ export class Tenants {
     this.#held = new HeldRights(options);
     this.#recounts = new QuotaRecounts(clock);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
-      // All namespaces: a name may be somebody else's.
+      // All namespaces, because a name may belong to somebody else.
       const list =
         type.plural === 'namespaces' ? {} : { labelSelector: `${LABEL_TENANCY}=${TENANCY_CONTRACT}` };
       const indexes = { [BY_PEER]: (object: KubeObject) => peerOf(object) ?? [] };
@@ -127,21 +122,21 @@ export class Tenants {
     return () => subscriptions.end();
   }
 
-  /** Calls back after a namespace is gone, whoever's it was; the returned function ends that. */
+  /** Calls back when any namespace is gone, whose name may now be free; the returned function ends that. */
   onFreed(listener: () => void): () => void {
     return this.#cache(namespaces).onChange((_key, current) => {
       if (current === undefined) listener();
     });
   }
 
-  /** Peers of which anything is there. */
+  /** Peers of whose tenants anything is left. */
   peers(): Set<string> {
     return new Set(
       [...this.#caches.values()].flatMap((kind) => [...kind.list()].flatMap((it) => peerOf(it) ?? [])),
     );
   }
 
-  /** Whether a namespace of that name is not this peer's. */
+  /** Whether a namespace of that name exists and is not this peer's. */
   isTaken(name: string, consumer: string): boolean {
     const namespace = this.#cache(namespaces).get(name);
     return namespace !== undefined && !(peerOf(namespace)?.includes(consumer) ?? false);
@@ -157,11 +152,11 @@ export class Tenants {
   }
 
   /**
-   * Makes everything as the contract says; touches only what differs. Returns what is to be waited for, or undefined
-   * when all is in place.
+   * Makes everything as the contract says, and writes only what differs. Returns what has to be waited for, or undefined when
+   * all is in place.
    */
-  async ensure(tenancy: ContractTenant, signal: AbortSignal): Promise<string | undefined> {
-    const { consumer, contract } = tenancy;
+  async ensure(tenant: ContractTenant, signal: AbortSignal): Promise<string | undefined> {
+    const { consumer, contract } = tenant;
     const agreed = new Set(contract.namespaces.map(({ tenantNamespace }) => tenantNamespace));
     for (const namespace of this.namespacesOf(consumer)) {
       if (!agreed.has(namespace.metadata.name)) await this.#endNamespace(namespace, consumer, signal);
@@ -169,53 +164,52 @@ export class Tenants {
         return `waits for namespace ${namespace.metadata.name} of an earlier contract to end`;
       } else await this.#keepNoLonger(namespace, signal);
     }
-    const kinds = await this.#judgeKinds(tenancy.policy.reflectableKinds ?? [], signal);
-    const whole = { ...tenancy, kinds: kinds.granted, network: this.#network(consumer) };
+    const kinds = await this.#held.judge(tenant.policy.reflectableKinds ?? [], signal);
+    const whole = { ...tenant, kinds: kinds.granted, network: this.#network(consumer) };
     await this.#apply(whole, signal);
-    if (!isIsolated(tenancy.policy)) await this.#openNetwork(consumer, signal);
+    if (!isIsolated(tenant.policy)) await this.#openNetwork(consumer, signal);
     await this.#grantKinds(whole, kinds, signal);
     const uncounted = [...agreed].find((name) => !this.#isCounted(name));
     return uncounted && `waits for the quota of namespace ${uncounted} to be in force`;
   }
 
-  async #apply(tenancy: ContractTenant, signal: AbortSignal): Promise<void> {
+  async #apply(tenant: ContractTenant, signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
-    const { shared, tenants, account } = forgeContractTenant(tenancy);
+    const { shared, tenants, account } = forgeContractTenant(tenant);
     const missing = (manifests: readonly Manifest[]): Manifest[] =>
       manifests.filter((manifest) => !this.#isAsWanted(manifest));
     await applyManifests(client, missing(shared), { signal });
     const adapt = (manifest: Manifest): Manifest =>
-      this.#recounts.adapt(manifest, this.#quotaOf(manifest.metadata.namespace), tenancy.kinds ?? []);
-    const waiting = tenants.map((tenant) => missing(tenant.map(adapt))).filter(({ length }) => length > 0);
-    const work = async (): Promise<void> => {
-      for (let tenant = waiting.shift(); tenant !== undefined; tenant = waiting.shift()) {
-        await applyManifests(client, tenant, { signal });
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(NAMESPACES_AT_ONCE, waiting.length) }, work));
+      this.#recounts.adapt(manifest, this.#quotaOf(manifest.metadata.namespace), tenant.kinds ?? []);
+    const waiting = tenants
+      .map((manifests) => missing(manifests.map(adapt)))
+      .filter(({ length }) => length > 0);
+    await eachAtOnce(waiting, NAMESPACES_AT_ONCE, async (tenant) =>
+      applyManifests(client, tenant, { signal }),
+    );
     await applyManifests(client, missing(account), { signal });
   }
 
-  /** As TenantNetwork has written it on the peer's namespaces, which is what admission goes by as well. */
+  /** As TenantNetwork has written it on the peer's namespaces, where admission reads it, too. */
   #network(consumer: string): NonNullable<ContractTenant['network']> {
     const said = this.namespacesOf(consumer).map((it) => it.metadata.annotations?.[ANNOTATION_PEER_PREFIXES]);
     const prefixes = new Set(said.flatMap((text) => text?.split(',') ?? []));
     return { prefixes: [...prefixes].toSorted(), own: this.#ownRanges.current };
   }
 
-  /** The policy wants no NetworkPolicy: those that lending has made go, those of people stay. */
+  /** For a policy without isolation. Deletes the NetworkPolicies that were made here; those of people stay. */
   async #openNetwork(consumer: string, signal: AbortSignal): Promise<void> {
     for (const policy of this.#of(networkPolicies, consumer)) {
       await this.#delete(networkPolicies, policy, signal);
     }
   }
 
-  /** Of the last `ensure`. */
+  /** As found by the last `ensure`. */
   kinds(consumer: string): KindsReport | undefined {
     return this.#kinds.get(consumer);
   }
 
-  /** When to look again though nothing here has changed, milliseconds. */
+  /** After how many milliseconds to look again although nothing here has changed. */
   lookAgainMs(consumer: string): number {
     const all = this.namespacesOf(consumer);
     const countedMs = this.#recounts.waitMs(all.map(({ metadata }) => metadata.name));
@@ -223,20 +217,10 @@ export class Tenants {
     return Math.min(countedMs, lookAtEndingMs(all), isMissing ? MISSING_RIGHTS_MS : Infinity);
   }
 
-  async #judgeKinds(
-    wanted: NonNullable<ContractTenant['policy']['reflectableKinds']>,
-    signal: AbortSignal,
-  ): Promise<KindsStanding> {
-    if (wanted.length === 0) return NO_KINDS;
-    // Where we may not even ask, we know of no right to pass on.
-    const held = await this.#held.rules(signal).catch(ignoring('Forbidden', 'NotFound'));
-    return judgeKinds(wanted, held ?? []);
-  }
-
-  /** Rights to further kinds. That we may not give them is no reason to give nothing else. */
-  async #grantKinds(tenancy: ContractTenant, standing: KindsStanding, signal: AbortSignal): Promise<void> {
-    const { consumer, policy } = tenancy;
-    const { kinds } = forgeContractTenant(tenancy);
+  /** Gives rights to further kinds. Where they cannot be given, the rest of the tenant works all the same. */
+  async #grantKinds(tenant: ContractTenant, judged: JudgedKinds, signal: AbortSignal): Promise<void> {
+    const { consumer, policy } = tenant;
+    const { kinds } = forgeContractTenant(tenant);
     if (kinds.length === 0) await this.#takeKinds(consumer, signal);
     const problem = await applyManifests(
       this.#options.client,
@@ -250,12 +234,12 @@ export class Tenants {
       },
     );
     const quotas = this.namespacesOf(consumer).map(({ metadata }) => this.#quotaOf(metadata.name));
-    const report = kindsReport(standing, problem, QuotaRecounts.uncounted(quotas, standing.granted));
+    const report = kindsReport(judged, problem, QuotaRecounts.uncounted(quotas, judged.granted));
     if ((policy.reflectableKinds ?? []).length === 0) this.#kinds.delete(consumer);
     else this.#kinds.set(consumer, report);
   }
 
-  /** First the binding: the Role alone gives nobody anything. */
+  /** Deletes the binding first: the Role alone gives nobody anything. */
   async #takeKinds(consumer: string, signal: AbortSignal): Promise<void> {
     for (const type of [roleBindings, roles] as const) {
       for (const object of this.#of<KubeObject>(type, consumer)) {
@@ -265,8 +249,8 @@ export class Tenants {
   }
 
   /**
-   * A quota refuses every pod until the controller manager has counted what is there, a moment after it was made. A
-   * peer that came sooner would be refused for nothing. Not waited for long: that controller may be out of order.
+   * A quota refuses every pod until the controller manager has counted what is there, a moment after the quota was made. A peer
+   * that came sooner would be refused. The wait is short, because that controller may be out of order.
    */
   #isCounted(namespace: string): boolean {
     const { clock, quotaPatienceMs = QUOTA_PATIENCE_MS } = this.#options;
@@ -283,8 +267,8 @@ export class Tenants {
   }
 
   /**
-   * Ends all that was made for a peer: its account first, since every token dies with it; then its rights, so that
-   * not even a cached authentication is of use; then its namespaces, by the policy that was written on them.
+   * Ends all that was made for a peer: its account first, because with it every token ends; then its rights, so that a cached
+   * authentication is of no use; then its namespaces, as their annotations say.
    */
   async end(consumer: string, signal: AbortSignal): Promise<Remains> {
     this.#kinds.delete(consumer);
@@ -303,7 +287,7 @@ export class Tenants {
     return remains;
   }
 
-  /** Returns until when it is kept; undefined where it is on its way out. */
+  /** Returns until when it is kept; undefined where it is being deleted. */
   async #endNamespace(
     namespace: Namespace,
     consumer: string,
@@ -311,7 +295,10 @@ export class Tenants {
   ): Promise<number | undefined> {
     const { name, annotations = {}, deletionTimestamp } = namespace.metadata;
     this.#recounts.forget(name);
-    if (deletionTimestamp !== undefined) return endOverduePods(this.#options, namespace, signal);
+    if (deletionTimestamp !== undefined) {
+      await endOverduePods(this.#options, namespace, signal);
+      return undefined;
+    }
     for (const binding of this.#of(roleBindings, consumer)) {
       if (binding.metadata.namespace === name) await this.#delete(roleBindings, binding, signal);
     }
@@ -341,12 +328,9 @@ export class Tenants {
   async #delete(type: ResourceType<KubeObject>, object: KubeObject, signal: AbortSignal): Promise<void> {
     const { uid, deletionTimestamp } = object.metadata;
     if (deletionTimestamp !== undefined) return;
-    try {
-      await this.#options.client.delete(type, object.metadata, { uid, signal });
-    } catch (error) {
-      // Conflict: another one bears its name now, which this cache shows soon.
-      if (!hasCode(error, 'NotFound', 'Conflict')) throw error;
-    }
+    const deleting = this.#options.client.delete(type, object.metadata, { uid, signal });
+    // Conflict: another object has its name now, which this cache shows soon.
+    await deleting.catch(ignoring('NotFound', 'Conflict'));
   }
 
   #isAsWanted(manifest: Manifest): boolean {
@@ -365,10 +349,10 @@ export class Tenants {
   }
 }
 
-/** Lists of a store say nothing of kind and version, so those are passed over. */
+/** Kind and version do not count, because objects of a list lack them. */
 function isAsManifest(actual: KubeObject, { apiVersion: _version, kind, ...wanted }: Manifest): boolean {
   if (!jsonContains(actual, wanted)) return false;
-  // What has been taken out of a manifest has to go as well; in these it would go on bounding or allowing.
+  // In these, what the manifest no longer says must go, because it would still bound or allow.
   if (kind === 'ResourceQuota' || kind === 'NetworkPolicy')
     return jsonContains(wanted, { spec: (actual as { spec?: unknown }).spec });
   if (kind !== 'Namespace') return true;
@@ -378,7 +362,7 @@ function isAsManifest(actual: KubeObject, { apiVersion: _version, kind, ...wante
   );
 }
 
-/** Whose it is, where lending has made it. */
+/** The peer whose it is, if it was made because of a contract. */
 function peerOf({ metadata: { labels = {} } }: KubeObject): string[] | undefined {
   const peer = labels[LABEL_PEER];
   return peer !== undefined && labels[LABEL_TENANCY] === TENANCY_CONTRACT ? [peer] : undefined;
