@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The process: its signals, its streams, its exit code. Nothing else may touch them. */
 import { runCli } from './cli/cli.ts';
-import { commandInput } from './cli/command-input.ts';
+import { commandInput } from './cli/command-line.ts';
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {

@@ -1,5 +1,6 @@
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
@@ -97,7 +98,7 @@ export class InlineLauncher implements AgentLauncher, Component {
       try {
         await agent.start(signal);
         log.info('agent started');
-        await aborted(signal);
+        await whenAborted(signal);
       } catch (error) {
         if (!signal.aborted) log.error('the agent could not start', { error: errorMessage(error) });
       }
@@ -106,11 +107,4 @@ export class InlineLauncher implements AgentLauncher, Component {
       await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
 }

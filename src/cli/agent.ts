@@ -1,12 +1,13 @@
 import { hostname } from 'node:os';
-import type { Role } from '../agent.ts';
-import { ROLES } from '../agent.ts';
+import type { Role } from '../agent/roles.ts';
+import { ROLES } from '../agent/roles.ts';
 import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
+import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
-import type { CommandIo } from './manifests-output.ts';
-import { EXIT, parseCommandLine } from './manifests-output.ts';
+import type { CommandIo } from './command-line.ts';
+import { EXIT, parseCommandLine } from './command-line.ts';
 
 export const AGENT_USAGE: string = `tributary peer --virtual-node NAME [options]
        tributary cluster [options]
@@ -34,7 +35,7 @@ export async function agentCommand(
     });
     const agent = await ROLES[role]({ config, clock: systemClock, log }, signal);
     log.info('started', { role });
-    await aborted(AbortSignal.any([signal, agent.failed]));
+    await whenAborted(AbortSignal.any([signal, agent.failed]));
     await agent.stop();
     if (!signal.aborted) throw agent.failed.reason as Error;
     log.info('stopped', { role });
@@ -44,11 +45,4 @@ export async function agentCommand(
     io.err(`tributary ${role}: ${errorMessage(error)}\n`);
     return hasCode(error, 'Invalid') ? EXIT.usage : EXIT.failed;
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
 }

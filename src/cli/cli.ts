@@ -1,23 +1,20 @@
 import { systemClock } from '../lib/clock.ts';
 import { VERSION } from '../version.ts';
 import { AGENT_USAGE, agentCommand } from './agent.ts';
-import { CLEAN_UP_USAGE, KERNEL_WIREGUARD_USAGE, cleanUpCommand, kernelWireGuardCommand } from './host.ts';
+import { type CommandIo, EXIT } from './command-line.ts';
+import { CLEAN_UP_USAGE, cleanUpCommand, KERNEL_WIREGUARD_USAGE, kernelWireGuardCommand } from './host.ts';
 import { MANIFESTS_USAGE, manifestsCommand } from './manifests.ts';
-import type { CommandIo } from './manifests-output.ts';
-import { EXIT } from './manifests-output.ts';
-import { TENANT_KUBECONFIG_USAGE, tenantKubeconfigCommand } from './manifests-tenant-kubeconfig.ts';
-import { TENANT_USAGE, tenantCommand } from './manifests-tenant.ts';
-import { openTokenIssuer } from './manifests-token-issuer.ts';
-import { APPROVE_USAGE, approveCommand } from './peering/approve.ts';
-import { openCluster, type CommandEnvironment } from './peering/environment.ts';
+import { APPROVE_USAGE, approveCommand, RENEW_USAGE, renewCommand } from './peering/approve.ts';
+import { type CommandEnvironment, openCluster } from './peering/environment.ts';
+import { ID_USAGE, idCommand } from './peering/id.ts';
 import { NETWORK_KEY_USAGE, networkKeyCommand } from './peering/network-key.ts';
-import { ID_USAGE, idCommand } from './peering/own.ts';
 import { isUserCommand } from './peering/peer-arguments.ts';
 import { PEER_USAGE, peerCommand } from './peering/peer.ts';
 import { PEERINGS_USAGE, peeringsCommand } from './peering/peerings.ts';
-import { RENEW_USAGE, renewCommand } from './peering/renew.ts';
 import { TOKEN_USAGE, tokenCommand } from './peering/token.ts';
 import { UNPEER_USAGE, unpeerCommand } from './peering/unpeer.ts';
+import { openTokenIssuer, TENANT_KUBECONFIG_USAGE, tenantKubeconfigCommand } from './tenant-kubeconfig.ts';
+import { TENANT_USAGE, tenantCommand } from './tenant.ts';
 
 /** One sub-command: its arguments without its own name in, an exit code out. */
 type Command = (args: string[], io: CommandIo, signal: AbortSignal) => Promise<number>;

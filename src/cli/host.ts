@@ -4,7 +4,7 @@ import { errorMessage, TributaryError } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
 import { OWNERS } from '../network/host/host-config.ts';
 import { createHost, kernelHasWireGuard } from '../network/host/host.ts';
-import { type CommandIo, EXIT, parseCommandLine, runCommand } from './manifests-output.ts';
+import { type CommandIo, EXIT, parseCommandLine, runCommand } from './command-line.ts';
 
 export const CLEAN_UP_USAGE = 'tributary clean-up';
 export const KERNEL_WIREGUARD_USAGE = 'tributary kernel-wireguard';

@@ -58,3 +58,11 @@ export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): P
     signal.removeEventListener('abort', onAbort);
   }
 }
+
+/** Resolves when the signal fires. */
+export async function whenAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+}

@@ -12,7 +12,7 @@ import {
 } from '../../src/api/names.ts';
 import { namespaces, persistentVolumeClaims, pods } from '../../src/api/resources.ts';
 import type { Pod } from '../../src/api/wire.ts';
-import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
+import { tenantCommand } from '../../src/cli/tenant.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { errorMessage } from '../../src/lib/errors.ts';

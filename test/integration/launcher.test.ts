@@ -1,19 +1,19 @@
-import 'reflect-metadata';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import 'reflect-metadata';
+
 import type { Agent } from '../../src/agent/parts.ts';
 import { startPeer } from '../../src/agent/peer.ts';
-import { tenantKubeconfigCommand } from '../../src/cli/manifests-tenant-kubeconfig.ts';
-import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
-import { openTokenIssuer } from '../../src/cli/manifests-token-issuer.ts';
+import { openTokenIssuer, tenantKubeconfigCommand } from '../../src/cli/tenant-kubeconfig.ts';
+import { tenantCommand } from '../../src/cli/tenant.ts';
 import { parseConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
-import { AGENTS, LauncherLab, RBAC, SYSTEM, account, wanted } from '../support/labs/launcher-lab.ts';
-import { printed, type Caller } from '../support/labs/rights-cluster.ts';
+import { account, AGENTS, LauncherLab, RBAC, SYSTEM, wanted } from '../support/labs/launcher-lab.ts';
+import { type Caller, printed } from '../support/labs/rights-cluster.ts';
 
 /** Agents started under the rights of the `cluster` role on a real API server, and what they may then do. */
 

@@ -4,7 +4,7 @@ import { foreignClusters, type ForeignCluster } from '../../src/api/foreign-clus
 import { forgeGrant, rulesOf } from '../../src/api/rbac.ts';
 import { sharingPolicies, type SharingPolicy } from '../../src/api/sharing-policy.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { printYaml } from '../../src/cli/manifests-output.ts';
+import { printYaml } from '../../src/cli/command-line.ts';
 import { ClientEventRecorder } from '../../src/kube/events.ts';
 import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { Informer } from '../../src/kube/informer.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../src/deploy/rights/cluster.ts';
 import { rulesOf, type Right } from '../../src/api/rbac.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
+import { tenantCommand } from '../../src/cli/tenant.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 import {
   AGENT_AUTHENTICATION_RIGHTS,

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
 import type { KubeApi } from '../../lab/kube-api.ts';
-import { tenantKubeconfigCommand } from '../../src/cli/manifests-tenant-kubeconfig.ts';
-import { tenantCommand } from '../../src/cli/manifests-tenant.ts';
-import { openTokenIssuer } from '../../src/cli/manifests-token-issuer.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { pods } from '../../src/api/resources.ts';
+import { openTokenIssuer, tenantKubeconfigCommand } from '../../src/cli/tenant-kubeconfig.ts';
+import { tenantCommand } from '../../src/cli/tenant.ts';
+import { createClient } from '../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
+import { type Caller, printed, RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** What a peer meets on a real API server when it tries more than it was given. */
 

@@ -1,11 +1,12 @@
-/** `tributary approve` and `tributary deny`: a person's word on a peer that asks, or on an offer. */
+/** `tributary approve`, `deny` and `renew`: what a person decides about a peer that asks, an offer, or a credential. */
 import { advertisements, type AdvertisementSpec } from '../../api/advertisement.ts';
+import { ANNOTATION_RENEW } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import { TributaryError, hasCode } from '../../lib/errors.ts';
-import { EXIT } from '../manifests-output.ts';
-import { positionals, runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
+import { EXIT } from '../command-line.ts';
+import { hasCode, TributaryError } from '../../lib/errors.ts';
+import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
 import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
 
 export const APPROVE_USAGE = `tributary approve|deny peeringrequest|advertisement NAME|CLUSTER_ID
@@ -47,7 +48,7 @@ export async function approveCommand(
 }
 
 /** The object is named by a ClusterID; the name of its ForeignCluster will do too. Returns the object's name. */
-export async function patchNamed(
+async function patchNamed(
   type: ResourceType<KubeObject>,
   body: object,
   { name, session }: { name: string; session: Session },
@@ -64,4 +65,31 @@ export async function patchNamed(
     }
     return (await client.patch(type, { name: clusterID }, patch, { signal })).metadata.name;
   }
+}
+
+export const RENEW_USAGE = `tributary renew NAME|CLUSTER_ID [--kubeconfig FILE] [--context NAME]`;
+
+/**
+ * Asks a cluster whose nodes we use for a new credential, before the old one ends. Does not wait:
+ * `status.credentialExpires` of the Advertisement moves when the new one has come.
+ */
+export async function renewCommand(
+  args: readonly string[],
+  environment: CommandEnvironment,
+): Promise<number> {
+  return runOnCluster(
+    args,
+    {
+      usage: RENEW_USAGE,
+      parse: (line) => positionals(line, ['NAME'])[0] ?? '',
+      run: async (name, session) => {
+        const now = new Date(session.clock.now()).toISOString();
+        const body = { metadata: { annotations: { [ANNOTATION_RENEW]: now } } };
+        const found = await patchNamed(advertisements, body, { name, session });
+        session.io.out(`a new credential of ${found} is asked for\n`);
+        return EXIT.ok;
+      },
+    },
+    environment,
+  );
 }

@@ -4,13 +4,7 @@ import { createClient } from '../../kube/http-client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
 import { kubectlCredentials, type Where } from '../kubeconfig.ts';
-import {
-  EXIT,
-  isHelpWanted,
-  parseCommandLine,
-  type CommandIo,
-  type CommandLine,
-} from '../manifests-output.ts';
+import { EXIT, isHelpWanted, parseCommandLine, type CommandIo, type CommandLine } from '../command-line.ts';
 
 /** The caller closes it. */
 type OpenCluster = (where: Where) => Promise<KubeClient>;

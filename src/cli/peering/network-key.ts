@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { APP_NAME, checkedSubdomain, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
-import { EXIT } from '../manifests-output.ts';
+import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
 

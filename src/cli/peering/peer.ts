@@ -1,15 +1,14 @@
 /** `tributary peer ENDPOINT`: peering with a cluster that a person names. */
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { EXIT } from '../manifests-output.ts';
-import { runOnCluster, type CommandEnvironment, type Session } from './environment.ts';
-import { follow } from './foreign-clusters.ts';
-import { readOwn } from './own.ts';
-import { PEER_FLAGS, PEER_OPTIONS, parsePeer, type PeerArguments } from './peer-arguments.ts';
+import { type CommandEnvironment, runOnCluster, type Session } from './environment.ts';
+import { approvalHint, DIRECTIONS, follow, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
+import { readOwn } from './id.ts';
+import { parsePeer, PEER_FLAGS, PEER_OPTIONS, type PeerArguments } from './peer-arguments.ts';
 import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';
-import { printable } from './printable.ts';
-import { DIRECTIONS, approvalHint, outcomeOf, stateLine, type Outcome } from './progress.ts';
+import { printable } from './terminal-text.ts';
 
 export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [--id CLUSTER_ID] [--name NAME]
                  [--outgoing Enabled|Auto|Disabled] [--incoming Auto|Enabled|Disabled] [--namespaces NS[,NS...]]

@@ -1,11 +1,9 @@
 /** `tributary peerings`: all clusters that are known, and where each peering stands. */
-import type { ForeignCluster } from '../../api/foreign-cluster.ts';
-import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
-import { EXIT } from '../manifests-output.ts';
-import { positionals, runOnCluster, type CommandEnvironment } from './environment.ts';
-import { listClusters } from './foreign-clusters.ts';
-import type { Direction } from './progress.ts';
-import { table } from './table.ts';
+import { FOREIGN_CLUSTER_REASONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
+import { EXIT } from '../command-line.ts';
+import { type CommandEnvironment, positionals, runOnCluster } from './environment.ts';
+import { type Direction, listClusters } from './foreign-clusters.ts';
+import { table } from './terminal-text.ts';
 
 export const PEERINGS_USAGE = 'tributary peerings [--kubeconfig FILE] [--context NAME]';
 

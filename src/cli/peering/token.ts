@@ -1,6 +1,6 @@
 /** `tributary token`: one-time tokens with which other clusters may come in. */
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import { type CommandLine, EXIT } from '../manifests-output.ts';
+import { type CommandLine, EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
 import { JoinTokens } from '../../peering/identity/join-tokens.ts';
@@ -11,8 +11,8 @@ import {
   runOnCluster,
   type Session,
 } from './environment.ts';
-import { readOwn } from './own.ts';
-import { table } from './table.ts';
+import { readOwn } from './id.ts';
+import { table } from './terminal-text.ts';
 
 export const TOKEN_USAGE = `tributary token create [--ttl 1h] [--name NAME] [--json] [--kubeconfig FILE] [--context NAME]
        tributary token list [--json] [--kubeconfig FILE] [--context NAME]

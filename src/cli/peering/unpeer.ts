@@ -3,23 +3,30 @@ import { advertisements } from '../../api/advertisement.ts';
 import { foreignClusters } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
-import type { ResourceType } from '../../api/resources.ts';
-import { namespaces, persistentVolumes } from '../../api/resources.ts';
+import { namespaces, persistentVolumes, type ResourceType } from '../../api/resources.ts';
+import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
+import { type CommandLine, EXIT } from '../command-line.ts';
 import { hasCode } from '../../lib/errors.ts';
-import { LABEL_PEER } from '../../api/tenant-labels.ts';
-import { EXIT, type CommandLine } from '../manifests-output.ts';
 import {
+  type CommandEnvironment,
   parseSeconds,
   positionals,
   runOnCluster,
-  type CommandEnvironment,
   type Session,
 } from './environment.ts';
-import { findCluster, follow, idOf, listClusters } from './foreign-clusters.ts';
+import {
+  type Direction,
+  DIRECTIONS,
+  findCluster,
+  follow,
+  idOf,
+  isEnded,
+  listClusters,
+  stateLine,
+} from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
-import { DIRECTIONS, isEnded, stateLine, type Direction } from './progress.ts';
 
 export const UNPEER_USAGE = `tributary unpeer NAME|CLUSTER_ID [--outgoing] [--incoming] [--delete-volumes] [--force]
                  [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;

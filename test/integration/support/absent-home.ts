@@ -1,7 +1,7 @@
 import { ANNOTATION_WHEN_LOST, HOME_LEASE, LABEL_HOME_UID, type WhenLost } from '../../../src/api/names.ts';
 import { leases, pods, secrets } from '../../../src/api/resources.ts';
 import type { Pod, Secret } from '../../../src/api/wire.ts';
-import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
+import { tenantCommand } from '../../../src/cli/tenant.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { ignoring } from '../../../src/lib/errors.ts';
 import { Identity } from '../../../src/peering/identity/identity.ts';

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
 import type { Cluster } from '../../../lab/cluster.ts';
 import { freePorts } from '../../../lab/free-ports.ts';
 import { LABEL_PROVIDER } from '../../../src/api/names.ts';
@@ -11,13 +12,12 @@ import { pods, secrets } from '../../../src/api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../../../src/api/virtual-node.ts';
 import type { Pod } from '../../../src/api/wire.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
-import { tenantKubeconfigCommand } from '../../../src/cli/manifests-tenant-kubeconfig.ts';
-import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
-import { openTokenIssuer } from '../../../src/cli/manifests-token-issuer.ts';
-import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
+import { openTokenIssuer, tenantKubeconfigCommand } from '../../../src/cli/tenant-kubeconfig.ts';
+import { tenantCommand } from '../../../src/cli/tenant.ts';
+import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
-import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 import { eventually } from '../eventually.ts';
+import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { applyYaml, printed } from './rights-cluster.ts';
 

@@ -4,7 +4,7 @@
  */
 import { endpointSlices, namespaces, services } from '../../../src/api/resources.ts';
 import type { Endpoint, EndpointSlice } from '../../../src/api/wire.ts';
-import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
+import { tenantCommand } from '../../../src/cli/tenant.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { Informer } from '../../../src/kube/informer.ts';
 import { systemClock } from '../../../src/lib/clock.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
-import { tenantKubeconfigCommand } from '../../../src/cli/manifests-tenant-kubeconfig.ts';
-import { tenantCommand } from '../../../src/cli/manifests-tenant.ts';
+import { tenantKubeconfigCommand } from '../../../src/cli/tenant-kubeconfig.ts';
+import { tenantCommand } from '../../../src/cli/tenant.ts';
 import { forgeTenantPolicies } from '../../../src/hosting/policies/policies.ts';
 
 const POLICIES = forgeTenantPolicies().length;

@@ -9,11 +9,10 @@ import { configMaps, namespaces, persistentVolumes } from '../../../../src/api/r
 import { LABEL_PEER } from '../../../../src/api/tenant-labels.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import { runCli } from '../../../../src/cli/cli.ts';
-import { approveCommand } from '../../../../src/cli/peering/approve.ts';
+import { approveCommand, renewCommand } from '../../../../src/cli/peering/approve.ts';
+import { idCommand } from '../../../../src/cli/peering/id.ts';
 import { networkKeyCommand } from '../../../../src/cli/peering/network-key.ts';
-import { idCommand } from '../../../../src/cli/peering/own.ts';
 import { peeringsCommand } from '../../../../src/cli/peering/peerings.ts';
-import { renewCommand } from '../../../../src/cli/peering/renew.ts';
 import { tokenCommand } from '../../../../src/cli/peering/token.ts';
 import { unpeerCommand } from '../../../../src/cli/peering/unpeer.ts';
 import { parseJoinToken } from '../../../../src/peering/identity/join-tokens.ts';

@@ -5,7 +5,7 @@ import {
   parseKeepFor,
   parseNodeSelector,
   parseTolerations,
-} from '../../../src/cli/tenant-terms.ts';
+} from '../../../src/cli/tenant.ts';
 
 test('a node selector is labels with values', () => {
   expect(parseNodeSelector(undefined)).toBeUndefined();

@@ -1,23 +1,20 @@
 /** `tributary tenant-kubeconfig`: the credential of one peer, run where the tenant was applied. */
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
+
+import { serviceAccountTokens } from '../api/resources.ts';
+import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
 import {
   DEFAULT_TOKEN_SECONDS,
   forgeKubeconfig,
   parseTokenSeconds,
-  peerAccount,
   type PeerAccess,
+  peerAccount,
   type TokenIssuer,
 } from '../peering/tenant-kubeconfig.ts';
-import type { Where } from './kubeconfig.ts';
-import {
-  parseCommandLine,
-  required,
-  runCommand,
-  type CommandIo,
-  type CommandLine,
-} from './manifests-output.ts';
+import { type CommandIo, type CommandLine, parseCommandLine, required, runCommand } from './command-line.ts';
+import { kubectlCredentials, type Where } from './kubeconfig.ts';
 
 export const TENANT_KUBECONFIG_USAGE = `tributary tenant-kubeconfig --peer NAME [--namespace TENANT_NS] [--kubeconfig FILE] [--context NAME]
                  [--server https://OUTSIDE_ADDRESS:PORT] [--tls-server-name NAME] [--ttl 24h]
@@ -37,7 +34,7 @@ const OPTIONS = [
 ];
 
 /** Opens the foreign cluster for its administrator; the caller's own `close` runs when the command is done. */
-export type OpenTokenIssuer = (where: Where) => Promise<TokenIssuer & { close(): Promise<void> }>;
+type OpenTokenIssuer = (where: Where) => Promise<TokenIssuer & { close(): Promise<void> }>;
 
 /** Prints a kubeconfig; on the error stream, until when it is valid. */
 export async function tenantKubeconfigCommand(
@@ -98,3 +95,28 @@ function named(line: CommandLine): Pick<PeerAccess, 'peer' | 'namespace' | 'tlsS
 
 const authorityData = (base64: string | undefined): Pick<PeerAccess, 'certificateAuthorityData'> =>
   base64 === undefined ? {} : { certificateAuthorityData: base64 };
+
+/** The API server that is asked for a token: where kubectl would go. */
+export const openTokenIssuer: OpenTokenIssuer = async (where) => {
+  const credentials = await kubectlCredentials(where);
+  const client = createClient(credentials);
+  return {
+    server: credentials.server.href.replace(/\/$/, ''),
+    ...(credentials.ca !== undefined && {
+      certificateAuthorityData: Buffer.from(credentials.ca).toString('base64'),
+    }),
+    createToken: async (account, { expirationSeconds, signal }) => {
+      const answer = await client.create(
+        serviceAccountTokens,
+        { metadata: account, spec: { audiences: [], expirationSeconds } },
+        { subresource: 'token', ...(signal && { signal }) },
+      );
+      const { token, expirationTimestamp } = answer.status ?? {};
+      if (token === undefined || expirationTimestamp === undefined) {
+        throw new TributaryError('Unavailable', 'the API server answered without a token');
+      }
+      return { token, expirationTimestamp };
+    },
+    close: async () => client.close(),
+  };
+};

@@ -6,7 +6,7 @@ import {
   readAnnouncementData,
 } from '../../api/own-announcement.ts';
 import { configMaps } from '../../api/resources.ts';
-import { EXIT } from '../manifests-output.ts';
+import { EXIT } from '../command-line.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
 import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';

@@ -1,4 +1,8 @@
-import { printable } from './printable.ts';
+/** Control characters, and what reverses or hides text: names and messages come from other clusters too. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+
+/** What may be shown in a terminal, on one line. */
+export const printable = (text: string): string => text.replaceAll(UNPRINTABLE, '?');
 
 /** Columns as kubectl prints them: as wide as their widest cell, three blanks between. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

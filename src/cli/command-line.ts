@@ -1,6 +1,9 @@
-/** What the commands that print manifests share: their arguments, their YAML, their one line of complaint. */
+/** What all commands share: arguments, what is read from people, what is printed, and one line of complaint. */
+import { createInterface } from 'node:readline/promises';
+import type { ReadStream, WriteStream } from 'node:tty';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
+
 import { errorMessage, TributaryError } from '../lib/errors.ts';
 
 /** Where a command writes; tests read it. */
@@ -11,7 +14,7 @@ export interface CommandIo {
   input?: CommandInput;
 }
 
-export interface CommandInput {
+interface CommandInput {
   /** A person is there to be asked. */
   readonly isTerminal: boolean;
   /** One line, without its end; rejects when the signal fires. */
@@ -105,4 +108,37 @@ export async function runCommand(
     if (mistaken) io.err(`usage: ${usage}\n`);
     return mistaken ? EXIT.usage : EXIT.failed;
   }
+}
+
+const MAX_BYTES = 65_536;
+
+/** What a person types or a pipe brings. Nothing is read before somebody asks. */
+export function commandInput(
+  stdin: Pick<ReadStream, 'isTTY'> & NodeJS.ReadableStream,
+  stdout: Pick<WriteStream, 'isTTY'> & NodeJS.WritableStream,
+): CommandInput {
+  return {
+    get isTerminal() {
+      return stdin.isTTY && stdout.isTTY;
+    },
+    async ask(question, signal) {
+      const reader = createInterface({ input: stdin, output: stdout });
+      try {
+        return await reader.question(question, { signal });
+      } finally {
+        reader.close();
+      }
+    },
+    async readAll() {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of stdin) {
+        const bytes = Buffer.from(chunk);
+        size += bytes.length;
+        if (size > MAX_BYTES) throw new TributaryError('Invalid', 'standard input is longer than 64 KiB');
+        chunks.push(bytes);
+      }
+      return Buffer.concat(chunks).toString('utf8');
+    },
+  };
 }
