@@ -63,38 +63,38 @@ function agentsByHand(): string {
 
 # Rights
 
-Everything that Tributary may do in a cluster, line by line. The Roles are forged from the same tables, and
-\`test/integration/rights.test.ts\` asks a real API server for every resource and verb it knows: what it allows is
-this, plus what Kubernetes allows every authenticated account (\`system:basic-user\`, \`system:discovery\`,
+This page lists everything that Tributary may do in a cluster, line by line. The Roles are made from the same tables, and
+\`test/integration/rights.test.ts\` asks a real API server for every resource and verb that it knows. The server allows
+these rights, those that Kubernetes gives every authenticated account (\`system:basic-user\`, \`system:discovery\`,
 \`system:public-info-viewer\`, \`system:service-account-issuer-discovery\`: versions, health, the list of APIs, the public keys of the token issuer, and
-questions about oneself), and nothing else.
+questions about the own account), and nothing else.
 
 ## In the foreign cluster: what a peer may do
 
-In each of its tenant namespaces. Nothing in any other namespace, nothing cluster-wide.
+These are its rights in each of its tenant namespaces. It has no rights in other namespaces, and none cluster-wide.
 
 ${table(PEER_RIGHTS)}
 
-What else stands between a peer and the cluster:
+What else protects the cluster from a peer:
 
 - **Pod Security** \`baseline\` or \`restricted\` is enforced in tenant namespaces: no privileges, no host network,
   no host paths.
-- A **ResourceQuota** bounds CPU, memory, pods (finished ones too) and copied objects; a **LimitRange** gives
-  requests to containers that name none. Limits are bounded only where the quota says so
+- A **ResourceQuota** limits CPU, memory, pods (finished ones too) and copied objects; a **LimitRange** gives
+  requests to containers that have none. Limits of containers are bounded only if the quota says so
   (\`--quota limits.memory=16Gi\`).
-- The **ValidatingAdmissionPolicy** \`tributary-tenants\` refuses pods that choose their own node, that outrank the
-  cluster's own (annotation \`tributary.dev/max-priority\` of the namespace, default 0), or that tolerate
-  control-plane taints or all taints. Where the cluster has a default PriorityClass above 0, raise the annotation
+- The **ValidatingAdmissionPolicy** \`tributary-tenants\` refuses pods that choose their own node, that have a higher
+  priority than permitted (annotation \`tributary.dev/max-priority\` of the namespace, default 0), or that tolerate
+  control-plane taints or all taints. If the cluster has a default PriorityClass above 0, raise the annotation
   to its value.
-- Four more hold what a peer writes beside pods to what is safe: \`tributary-tenant-services\` and \`-endpoints\` (no
+- Four more policies restrict what a peer writes besides pods: \`tributary-tenant-services\` and \`-endpoints\` (no
   node ports, no external addresses, endpoints within the peer's own prefixes), \`tributary-tenant-ingresses\` (classes and
   hosts that the SharingPolicy offers, no default backend, annotations of a short list), and \`tributary-tenant-metadata\`
   (no finalizers, no owners, for objects of every kind).
 - **Further kinds** that a SharingPolicy names (\`reflectableKinds\`) are in a Role of their own, \`tributary-peer-kinds\`, with the
-  verbs list, watch, create, update and delete. It holds what people have given to the \`cluster\` role by ClusterRoles with
-  the label \`tributary.dev/aggregate-to-lending: "true"\`, and never a kind by which a cluster governs itself.
+  verbs list, watch, create, update and delete. It contains what people have given to the \`cluster\` role by ClusterRoles with
+  the label \`tributary.dev/aggregate-to-lending: "true"\`, and never a kind that governs a cluster.
 - The peer's **account lives in \`tributary-peers\`**. In a tenant namespace the peer could mount it into a pod, or
-  have a token for it made that never expires, by a Secret of type \`kubernetes.io/service-account-token\`. Keep no
+  get a token for it that never expires, with a Secret of type \`kubernetes.io/service-account-token\`. Keep no
   account with rights, and no Secret of your own, in a tenant namespace.
 - Its **tokens expire**; deleting the account ends all of them at once.
 
@@ -110,8 +110,8 @@ In each offloaded namespace:
 
 ${table(AGENT_NAMESPACE_RIGHTS)}
 
-Also there: the rules of all ClusterRoles with the label \`tributary.dev/aggregate-to-agents: "true"\`, which people make for
-further kinds that are to travel (list and watch are enough to read them). There are none at first.
+It also has the rules of all ClusterRoles with the label \`tributary.dev/aggregate-to-agents: "true"\`, which people make for
+further kinds that are to be copied (list and watch are enough to read them). There are none at first.
 
 In the namespace of its kubeconfig Secret:
 
@@ -129,10 +129,10 @@ In \`kube-system\`, through the Role \`extension-apiserver-authentication-reader
 
 ${table(AGENT_AUTHENTICATION_RIGHTS)}
 
-Two things that RBAC cannot say are said by a **ValidatingAdmissionPolicy** for each agent, \`tributary-peer-<virtual-node>\`:
-it may write to, and delete, pods on its own node only; and the only Node and Lease that it may create bear its
-node's name. Reading pods stays cluster-wide, because pods of any namespace can be bound to a node (DaemonSets with a
-blanket toleration always are), and somebody has to refuse them and let their deletion complete.
+RBAC cannot express two restrictions. A **ValidatingAdmissionPolicy** for each agent, \`tributary-peer-<virtual-node>\`,
+adds them: the agent may write to, and delete, pods on its own node only; and the only Node and Lease that it may create have
+the name of its node. Reading pods stays cluster-wide, because pods of any namespace can be bound to a node (DaemonSets that
+tolerate everything always are), and the agent has to refuse them and complete their deletion.
 
 `;
 }
@@ -141,7 +141,7 @@ blanket toleration always are), and somebody has to refuse them and let their de
 function byThemselves(): string {
   return `## Agents that the \`cluster\` role starts
 
-They have accounts of their own in \`tributary-agents\`, one for each foreign cluster. Their roles are static, applied with
+Each of them has its own account in \`tributary-agents\`, one for each foreign cluster. Their roles are static, applied with
 the \`cluster\` role's manifests, and bound to all accounts of that namespace. Why: [decision 18](decisions/0018-agent-rights.md).
 
 Cluster-wide:
@@ -168,28 +168,27 @@ In \`kube-system\`:
 
 ${table(LAUNCHED_AUTHENTICATION_RIGHTS)}
 
-The **ValidatingAdmissionPolicy** \`tributary-agents\` stands around all of them: a write to a Node, its Lease, a pod on it
-or a VirtualNode passes only where the agent's own Role gives it the verb \`serve\` for that name.
+The **ValidatingAdmissionPolicy** \`tributary-agents\` restricts all of them: an agent may write to a Node, its Lease, a pod
+on it or a VirtualNode only if its own Role gives it the verb \`serve\` for that name.
 
 ## In the home cluster: what the \`cluster\` role may do
 
 ${placesOf(CLUSTER_RIGHTS)}
 
-Besides, to be passed on and not to be used: the rules of all ClusterRoles with the label
-\`tributary.dev/aggregate-to-lending: "true"\`, through \`tributary-lending-kinds\`. There are none at first.
+It also has the rules of all ClusterRoles with the label \`tributary.dev/aggregate-to-lending: "true"\`, through
+\`tributary-lending-kinds\`: it passes them on and does not use them. There are none at first.
 
-What RBAC cannot say is said by four **ValidatingAdmissionPolicies**. \`tributary-lending\`: it makes, changes and deletes
-namespaces of tenants that it has made itself, and what is in them, and nothing else of these kinds.
-\`tributary-launching\`: it makes accounts and Deployments of agents in \`tributary-agents\`, Roles of agents that name
-kubeconfig Secrets and what is served, and binds \`tributary-agent-namespace\` and \`tributary-agent-kinds\` to agents only, never in a namespace of
-the cluster's own. \`tributary-kinds\`: it writes nothing outside the API groups of the table above. \`tributary-borrowing\`: it deletes virtual nodes only. Deleting pods cannot be narrowed so: which node a
-pod is on is in the pod, but what kind of node that is is not.
+RBAC cannot express all restrictions; four **ValidatingAdmissionPolicies** add them. \`tributary-lending\`: it makes, changes
+and deletes only namespaces of tenants that it has made itself, and objects in them.
+\`tributary-launching\`: it makes only accounts and Deployments of agents in \`tributary-agents\`, Roles of agents that name
+kubeconfig Secrets and what is served, and binds \`tributary-agent-namespace\` and \`tributary-agent-kinds\` to agents only, never in a system namespace. \`tributary-kinds\`: it writes nothing outside the API groups of the table above. \`tributary-borrowing\`: it deletes virtual nodes only. The deletion of pods cannot be restricted in this way: a pod
+names its node, but does not say what kind of node that is.
 
 ## In the home cluster: what the \`gateway\` role may do
 
-With \`--network off\` those of the tunnels and the events are left out. A **ValidatingAdmissionPolicy**
-\`tributary-gateway\` narrows \`create\`, which RBAC cannot: to the names below, and Secrets to type Opaque, since one of another
-type would be filled with the token of another account.
+With \`--network off\` the rights for tunnels and events are left out. A **ValidatingAdmissionPolicy** \`tributary-gateway\`
+restricts \`create\`, which RBAC cannot do: to the names below, and Secrets to type Opaque, since Kubernetes would fill a Secret
+of another type with the token of another account.
 
 ${placesOf(joinedPlaces(GATEWAY_RIGHTS))}
 
