@@ -19,7 +19,7 @@ export interface Burst {
   /** Answered by both API servers until all were Ready, controllers' requests included. */
   readonly requests: RequestCounts;
   readonly controlPlaneCpuMs: number;
-  /** Of the contender's process: before, and when all were Ready and it had come to rest. */
+  /** Figures of the contender's process: before, and when all pods were Ready and it was idle. */
   readonly before?: ProcessFigures;
   readonly ready?: ProcessFigures;
 }
@@ -27,9 +27,7 @@ export interface Burst {
 const TIMEOUT_MS = 300_000;
 const REST_MS = 2_000;
 
-/**
- * @param whenReady looks at the world while all pods are Ready
- */
+/** @param whenReady called while all pods are Ready */
 export async function burst(
   bed: Bed,
   contender: Contender,

@@ -1,6 +1,5 @@
 /**
- * How fast a Deployment's pods become Ready through the product, against a null mirror in the same run and against
- * the foreign cluster by itself. Ratios are results; absolute times on a shared machine are not.
+ * How fast a Deployment's pods become Ready through the product, compared in the same run with a null mirror and with the foreign cluster alone. Ratios are results; absolute times on a shared machine are not.
  *
  *     node bench/pods.ts [--pods 1000] [--rounds 5] [--warm-up 100] [--requests] [--node-flag FLAG]...
  */
@@ -29,7 +28,7 @@ try {
   const contenders: Contender[] = [agent, await nullContender(bed), native];
   await bed.quiet();
   say(`agent without pods: RSS ${agent.program.figures.rssMiB.toFixed(0)} MiB`);
-  // Compilers and caches of every program involved come to speed; not counted.
+  // Warms up compilers and caches of every program; not counted.
   if (warmUp > 0) for (const contender of contenders) await burst(bed, contender, warmUp);
   const results = new Map<Contender['name'], Burst[]>(contenders.map(({ name }) => [name, []]));
   for (let round = 1; round <= rounds; round++) {

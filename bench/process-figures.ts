@@ -1,4 +1,4 @@
-/** What the kernel says of a process. */
+/** The kernel's figures of a process. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessFigures {

@@ -27,7 +27,7 @@ export class Program {
     try {
       const child = spawn(process.execPath, args, {
         stdio: ['ignore', log, log],
-        // Found and ended with the lab, should this process die first.
+        // If this process dies first, this program is found and ended with the lab.
         env: { ...environment(), [MARK]: lab.runDirectory },
         cwd: dirname(logFile),
       });
@@ -65,8 +65,9 @@ export function compile(directory: string): string {
 }
 
 /**
- * Node's flags as in the image, and the sizes of the heap that Node.js chooses by itself in a container of 512 MiB, the
- * limit in the agent's manifest. Without a limit it takes all memory for its own, and collects less often.
+ * Node's flags as in the image, and the sizes of the heap that Node.js chooses by itself in a container of 512 MiB,
+ * the limit in the agent's manifest. Without a limit Node.js assumes that it can use all memory, and collects garbage
+ * less often.
  */
 export function imageFlags(): string[] {
   const text = readFileSync(join(repository, 'Dockerfile'), 'utf8');
@@ -74,7 +75,7 @@ export function imageFlags(): string[] {
   return ['--max-old-space-size=256', '--max-semi-space-size=4', ...command.slice(1, -1)];
 }
 
-/** Runs a program to its end; what it printed. */
+/** Runs a program to its end and returns what it printed. */
 export function run(program: string, args: readonly string[], input = ''): string {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     cwd: repository,

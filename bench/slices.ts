@@ -1,7 +1,6 @@
 /**
  * 10,000 endpoints of one Service in 100 EndpointSlices, from a cluster into another one: how long until all are there,
- * against the thinnest loop that there can be (one list here, one create for each over there, with the same objects, rights
- * and policies), in turns; and how many writes one flapping endpoint costs.
+ * compared, alternately, with the simplest possible loop (one list here, one create for each object there, with the same objects, rights and policies); and how many writes one flapping endpoint costs.
  *
  * Usage: node bench/slices.ts [--rounds 5] [--flaps 20]
  */
@@ -22,7 +21,7 @@ const SLICES = 100;
 const lab = await SlicesLab.up(SLICES);
 try {
   const { api } = lab.world.lab.foreignCluster;
-  // Not counted: compilers and caches of all involved.
+  // Warms up compilers and caches of all programs; not counted.
   await lab.nullMirror();
   await lab.reflect();
   await lab.withdraw();

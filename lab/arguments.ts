@@ -35,7 +35,7 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
-/** Throws with one line on anything that is not a command. */
+/** Throws an error of one line if the arguments are not a command. */
 export function parseArguments(args: readonly string[]): LabCommand {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
   const [verb, cluster, ...rest] = positionals;

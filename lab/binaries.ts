@@ -63,7 +63,7 @@ async function fromModule(
   return found;
 }
 
-/** A program comes to the cache by a rename, whole. What another run has built meanwhile is not built again. */
+/** A program is put into the cache by one rename. What another run has built meanwhile is not built again. */
 async function build(
   module: BinaryModule,
   { directory, names }: { readonly directory: string; readonly names: readonly BinaryName[] },
@@ -89,7 +89,7 @@ async function build(
   );
 }
 
-/** What the environment names for a program; a name that leads nowhere is an error, not a reason to build. */
+/** The file that the environment names for a program; a missing file is an error, not a reason to build. */
 export function fromEnvironment(name: BinaryName, env: NodeJS.ProcessEnv = process.env): string | undefined {
   const variable = `TRIBUTARY_BIN_${name.toUpperCase().replaceAll('-', '_')}`;
   const named = env[variable];

@@ -1,4 +1,4 @@
-/** Which programs the lab runs, from which Go package each is built, and how a ready-made one tells its version. */
+/** Which programs the lab runs, from which Go package each is built, and how an installed one prints its version. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -20,7 +20,7 @@ export type BinaryName =
   | 'pause';
 
 export interface ProgramSource {
-  /** A package of a required module, or `./folder` for one that lies beside go.mod. */
+  /** A package of a required module, or `./folder` for one beside go.mod. */
   readonly package: string;
   /**
    * The module whose version is the program's, and the arguments that make one on the PATH print it. Absent: such a program
@@ -63,7 +63,7 @@ export const modules: readonly BinaryModule[] = [
         package: 'sigs.k8s.io/kwok/cmd/kwok',
         fromPath: { module: 'sigs.k8s.io/kwok', versionArguments: ['--version'] },
       },
-      // With the plugins that the lab uses, not with those of four clouds.
+      // Built with the plugins that the lab uses, without those of four cloud providers.
       coredns: { package: './coredns' },
       'metrics-server': { package: 'sigs.k8s.io/metrics-server/cmd/metrics-server' },
       // Debian's own is four years old and five times slower.
@@ -82,14 +82,14 @@ export const modules: readonly BinaryModule[] = [
     },
   },
   {
-    // It needs two spellings of one module's name, which no other program bears beside it. Its go.mod names the same versions
-    // of shared libraries as that of `programs`, so that those are not compiled again.
+    // It needs one module under two spellings of its name, which cannot be built together with any other program. Its
+    // go.mod names the same versions of shared libraries as that of `programs`, so that those are not compiled again.
     name: 'local-path',
     programs: { 'local-path-provisioner': { package: 'github.com/rancher/local-path-provisioner' } },
   },
 ];
 
-/** Built only where they are named: not every lab of containers runs them. */
+/** Built only if they are requested: not every lab of containers runs them. */
 const OPTIONAL: ReadonlySet<BinaryName> = new Set(['kwok', 'local-path-provisioner']);
 
 /** What every lab of containers runs. */
@@ -127,7 +127,7 @@ export function pinnedVersion(goMod: string, module: string): string {
   return line?.split(' ')[1] ?? '';
 }
 
-/** Whether a program's own words about its version name the pinned one and not merely a longer or older one. */
+/** Whether the version that a program prints is exactly the pinned one, not a longer or older one. */
 export function statesVersion(output: string, pinned: string): boolean {
   const bare = pinned.replace(/^v/, '');
   return bare !== '' && output.split(/[^0-9A-Za-z.+-]+/).some((word) => word === bare || word === `v${bare}`);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { cacheDir, locked, type Progress } from './cache.ts';
 import { run } from './run.ts';
 
-/** The first build on a machine installs everything, on whatever network there is. */
+/** The first build on a machine installs everything, perhaps over a slow network. */
 const timeoutMs = 30 * 60_000;
 
 /** Standard output, trimmed: the names that buildah gives. */

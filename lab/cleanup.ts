@@ -17,17 +17,17 @@ export async function cleanUp(journal: Journal): Promise<void> {
   const state = journal.read();
   await killProcesses(state, journal.runDirectory);
   for (const name of state.cgroups) await removeCgroup(name);
-  // Starting a container takes several processes: one may have slipped between two rounds.
+  // Starting a container takes several processes, so one may have started between two rounds.
   await killProcesses(state, journal.runDirectory);
   for (const directory of [...state.directories, journal.runDirectory]) await unmountBelow(directory);
   await removeNetwork(state);
   for (const directory of state.directories) await removeDirectory(directory);
-  // What is the machine's is root's, and only real nodes touch it.
+  // The state of the machine belongs to root, and only real nodes change it.
   if (state.spec?.workload === 'containers') await leaveHost(journal.runDirectory);
   await removeDirectory(journal.runDirectory);
 }
 
-/** SIGKILL at once: nothing these processes could still write outlives the lab. */
+/** SIGKILL at once: nothing that these processes could still write is needed after the lab. */
 async function killProcesses(state: LabState, runDirectory: string): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     const alive: ProcessId[] = [...state.processes.filter(isAlive), ...markedProcesses(runDirectory)];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { Authority, serviceAccountKeys, type KeyPair } from './pki.ts';
 
-/** What a cluster answers to besides its name in DNS. */
+/** Names and addresses of a cluster besides its name in DNS. */
 export interface ServingNames {
   /** Addresses of the API server: its node's, and the first one of the service range. */
   readonly ips: readonly string[];

@@ -24,7 +24,7 @@ export const startContainersCluster: StartCluster = async (start) => {
   const { cluster, signal } = start;
   const nodes = cluster.nodes.map((node) => new Node({ ...start, node }));
   const images = await systemImages(start.progress);
-  // Pods of DNS wait for these; what tests run may come while the node is getting Ready.
+  // Pods of DNS need these images; those of tests may come while the node is getting Ready.
   const first = [images.pause, images.coredns];
   const later = [
     images.busybox,
@@ -88,8 +88,8 @@ async function startPlane(
 }
 
 /**
- * Nodes with their pod ranges before their kubelets come: routes between nodes then need not wait for the
- * controller manager, which takes seconds to hand the ranges out.
+ * Makes the Nodes with their pod ranges before the kubelets start: then routes between nodes need not wait for the
+ * controller manager, which takes seconds to assign the ranges.
  */
 async function registerNodes(api: KubeApi, cluster: ClusterSpec): Promise<void> {
   for (const { name, podCidr } of cluster.nodes) {
@@ -117,7 +117,7 @@ async function waitReady(start: ClusterStart, api: KubeApi, signal: AbortSignal)
   progress(`${cluster.name}: CoreDNS Ready`);
 }
 
-/** Says at once which component has ended, rather than that nothing became Ready in two minutes. */
+/** Reports at once which component has ended, instead of a time-out after two minutes. */
 function checkRunning({ cluster, journal }: ClusterStart): void {
   const owners = [cluster.name, ...cluster.nodes.map(({ name }) => name)];
   for (const daemon of knownDaemons(journal).values()) {

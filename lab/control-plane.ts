@@ -54,7 +54,10 @@ export interface ControlPlaneOptions {
 }
 
 const READY_TIMEOUT_MS = 120_000;
-/** Heaps are small at first, so Go would collect them all the time: a sixth of the CPU time of an API server's start. */
+/**
+ * Heaps are small at first, so Go would collect garbage all the time: that is a sixth of the CPU time of an API
+ * server's start.
+ */
 const RARE_COLLECTION = { GOGC: '400' } as const;
 
 /** The running control plane of a cluster. */
@@ -95,14 +98,14 @@ export async function startControlPlane(
   const apiServer = start('kube-apiserver', apiServerFlags(options, pki));
   const api = new KubeApi({ server, caCert: pki.authority.cert, client: pki.admin });
   const isReady = async (): Promise<boolean> => {
-    // The API server outlives its etcd by 20 s, and then blames the connection.
+    // The API server runs on for 20 s without etcd, and then reports a problem of the connection.
     if (!etcd.id) throw etcd.failure('ended');
     return api.isReady();
   };
   await apiServer.waitFor('/readyz', isReady, { timeoutMs: READY_TIMEOUT_MS, signal });
   progress(`${name}: API server ready at ${server}`);
 
-  // Not before /readyz: a controller manager that finds the API server half started ends for good.
+  // After /readyz, because a controller manager that finds the API server half started ends for good.
   const controllerManager = start('kube-controller-manager', await controllerManagerFlags(options, pki));
   const scheduler = start('kube-scheduler', await schedulerFlags(options, pki));
   return {
@@ -125,7 +128,7 @@ function etcdFlags({ name, directory, ports }: ControlPlaneOptions): string[] {
   return [
     `--name=${name}`,
     `--data-dir=${join(directory, 'etcd')}`,
-    // The data dies with the lab; it has to survive a killed process, not a power cut.
+    // The data is removed with the lab; it has to survive a killed process, not a power cut.
     '--unsafe-no-fsync',
     `--listen-client-urls=${client}`,
     `--advertise-client-urls=${client}`,
@@ -183,7 +186,8 @@ async function controllerManagerFlags(options: ControlPlaneOptions, pki: Cluster
     '--allocate-node-cidrs=true',
     `--cluster-cidr=${options.podCidr}`,
     '--node-cidr-mask-size=24',
-    // An autoscaler looks every 15 s, and leaves pods of less than five minutes aside, by default: too slow to watch.
+    // By default an autoscaler looks every 15 s and ignores pods that are younger than five minutes: too slow for a
+    // demo.
     '--horizontal-pod-autoscaler-sync-period=5s',
     '--horizontal-pod-autoscaler-initial-readiness-delay=5s',
     '--horizontal-pod-autoscaler-cpu-initialization-period=10s',
@@ -220,7 +224,8 @@ async function componentFlags(
     `--authorization-kubeconfig=${kubeconfig}`,
     '--leader-elect=false',
     '--bind-address=127.0.0.1',
-    // The controller manager asks for a token per controller; at the default of 20 a second it starts 5 s later.
+    // The controller manager requests a token for each controller; at the default rate of 20 a second it starts 5 s
+    // later.
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
   ];

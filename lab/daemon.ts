@@ -32,7 +32,10 @@ export interface DaemonSpec {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Where daemons are written down. The journal of a lab is one; what need not survive may pass none. */
+/**
+ * Where daemons are recorded, for example the journal of a lab. Daemons that need not survive this process are not
+ * recorded.
+ */
 export interface DaemonRecord {
   /** The lab's run directory, the mark of its processes. */
   readonly runDirectory: string;
@@ -74,7 +77,7 @@ export class Daemon {
     return this.#id && isAlive(this.#id) ? this.#id : undefined;
   }
 
-  /** Starts the process; does nothing while it runs. That it ends early is told by `waitFor`. */
+  /** Starts the process; does nothing if it runs already. `waitFor` reports if it ends early. */
   start(): void {
     if (this.id) return;
     const { command, logFile, env } = this.spec;
@@ -88,7 +91,7 @@ export class Daemon {
         stdio: ['ignore', log, log],
         env: { ...process.env, ...env, [MARK]: this.#record.runDirectory },
       });
-      // Without a listener a missing program would end the lab; the missing pid below says it better.
+      // Without a listener a missing program would end this process; the check of the pid below reports it better.
       child.on('error', () => undefined);
       child.unref();
       if (child.pid === undefined) throw new Error(`${this.name}: cannot run ${program}`);
@@ -117,7 +120,7 @@ export class Daemon {
     if (!(await waitGone([id], KILL_MS))) throw this.failure(`pid ${id.pid} outlived SIGKILL`);
   }
 
-  /** SIGSTOP: the process hangs with its sockets open, as behind a network that swallows everything. */
+  /** SIGSTOP: the process hangs with its sockets open, as behind a network that drops everything. */
   stop(): void {
     if (this.id) signalProcess(this.id, 'SIGSTOP');
   }
@@ -133,7 +136,10 @@ export class Daemon {
     this.start();
   }
 
-  /** Polls `ready` until it says true. Throws with the end of the log when the process dies or the time is up. */
+  /**
+   * Polls `ready` until it returns true. If the process dies or the time is up, it throws an error with the end of
+   * the log.
+   */
   async waitFor(
     what: string,
     ready: () => Promise<boolean> | boolean,

@@ -1,14 +1,14 @@
 /**
- * What a cluster's etcd holds, kept and put back as a whole: a control plane that was used is as new within a second, where
- * starting another one takes ten. API server and controllers learn of it as of any other write, by their watches.
- * By etcd's JSON gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
+ * Saves and restores everything in a cluster's etcd: so a used control plane is as new within a second, while
+ * starting another one takes ten. API server and controllers see the writes by their watches. It uses etcd's JSON
+ * gateway (https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Key to value, both in base64. */
 export type EtcdState = ReadonlyMap<string, string>;
 
-/** What lives by itself: who is alive renews it, and to put an old one back would say that nobody is. */
+/** Leases and the like: a running program renews them, and an old one would say that the program does not run. */
 const OWN_LIFE = ['/registry/leases/kube-', '/registry/masterleases/'];
 /** Written at any time, by anybody; nothing depends on them. */
 const NOTES = ['/registry/events/', '/registry/events.k8s.io/'];
@@ -17,7 +17,7 @@ const NOTES = ['/registry/events/', '/registry/events.k8s.io/'];
 const MOST_OPERATIONS = 100;
 const MOST_BYTES = 1_000_000;
 
-/** Controllers answer to what is put back; after so many passes somebody still works against it. */
+/** Controllers react to what is restored. If it still changes after this number of passes, a program works against it. */
 const PASSES = 40;
 const PASS_MS = 100;
 
@@ -37,7 +37,7 @@ export async function readState(url: string): Promise<EtcdState> {
   return new Map(kvs.map(({ key, value = '' }) => [key, value]));
 }
 
-/** Puts back what was there, and deletes what was not; resolves when it stays so. */
+/** Restores what was there, and deletes everything else; resolves when that is stable. */
 export async function restoreState(url: string, wanted: EtcdState): Promise<void> {
   let left = -1;
   for (let pass = 0; pass < PASSES; pass += 1) {
@@ -51,7 +51,7 @@ export async function restoreState(url: string, wanted: EtcdState): Promise<void
   throw new Error(`${url}: ${left} keys do not stay as they were`);
 }
 
-/** What makes one state of another. Only Kubernetes' own keys count, and of those not what lives by itself. */
+/** The writes that turn one state into another. Only keys of Kubernetes count, except those that are renewed all the time. */
 export function changesTo(current: EtcdState, wanted: EtcdState): Change[] {
   const deleted = [...current.keys()].filter((key) => !wanted.has(key)).map((key) => ({ key }));
   const put = [...wanted].filter(([key, value]) => current.get(key) !== value);

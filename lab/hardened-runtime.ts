@@ -12,7 +12,7 @@ export const HARDENED_OPEN_FILES = 999;
 /** In the environment of every container of it. */
 export const HARDENED_MARK = 'LAB_RUNTIME=hardened';
 
-/** No business of a container that has no capability for them; and keys are the whole machine's. */
+/** System calls that a container without the capabilities for them does not need; keys belong to the whole machine. */
 const REFUSED_CALLS = ['add_key', 'bpf', 'keyctl', 'perf_event_open', 'ptrace', 'request_key', 'unshare'];
 
 interface RuntimeSpec {
@@ -27,8 +27,8 @@ export async function hardenedSpec(): Promise<string> {
 }
 
 /**
- * Few open files, a filter of system calls (unless the pod names a profile of its own) and a mark. Not more: what the
- * pod's security context speaks of, as of new privileges, containerd sets by that alone.
+ * It sets few open files, a filter of system calls (unless the pod names its own profile) and a mark, and nothing
+ * else: containerd sets everything in the pod's security context, such as new privileges, from that context alone.
  */
 export function harden(spec: RuntimeSpec): RuntimeSpec {
   const limit = HARDENED_OPEN_FILES;

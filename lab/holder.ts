@@ -1,7 +1,7 @@
 /**
- * Who works with a lab. Whoever brings one up holds it until it is down or its process ends; nobody else removes it meanwhile.
- * A kernel lock beside the lab's journal decides, so that a crash frees it; a file beside that says who it is, for people. A lab
- * that was left up, on purpose or not, has no holder.
+ * The holder of a lab. A program that starts a lab holds it until the lab is down or the program ends; nobody else
+ * removes it meanwhile. A kernel lock beside the lab's journal decides, so a crash frees it; a file beside the lock
+ * names the holder for people. A lab that was left up, on purpose or not, has no holder.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, isAbsolute, join, relative } from 'node:path';
@@ -19,10 +19,10 @@ export interface Holder extends ProcessId {
 }
 
 export interface HoldOptions {
-  /** Wait for the end of whoever holds it instead of refusing; default: whether TRIBUTARY_LAB_WAIT is 1. */
+  /** Wait for the end of the holder instead of refusing; default: whether TRIBUTARY_LAB_WAIT is 1. */
   readonly wait?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Told once whom it waits for, and then each minute. */
+  /** Gets a line that names the holder, at once and then each minute. */
   readonly progress?: (line: string) => void;
 }
 
@@ -35,7 +35,7 @@ export interface Hold {
 export class LabHeldError extends Error {}
 
 const REMIND_MS = 60_000;
-/** From taking the lock to saying who has it, and from the end of a process to the end of its lock. */
+/** Longest time between taking the lock and naming the holder, and between the end of a process and the end of its lock. */
 const MOMENT_MS = 2_000;
 const LOOK_MS = 50;
 const LONGEST_COMMAND = 160;
@@ -44,8 +44,8 @@ const lockPath = (name: string): string => join(runRoot(), `${name}.hold.lock`);
 const recordPath = (name: string): string => join(runRoot(), `${name}.hold.json`);
 
 /**
- * Holds a lab for this process. What this process or one that it descends from holds already is not held twice: a run's test
- * files, in processes of their own or not, may do with its lab what they like.
+ * Holds a lab for this process. If this process or an ancestor holds the lab already, it is not held twice: the test
+ * files of a run, in separate processes or not, may use its lab freely.
  */
 export async function holdLab(name: string, options: HoldOptions = {}): Promise<Hold> {
   mkdirSync(runRoot(), { recursive: true });
@@ -59,14 +59,14 @@ export async function holdLab(name: string, options: HoldOptions = {}): Promise<
     const isKnown = holder !== undefined && isAlive(holder);
     if (isKnown && !wait) throw new LabHeldError(refusal(name, holder));
     if (isKnown) return taken(name, await waitedFor(name, options));
-    // Whoever took it has not said yet who it is, or has just ended.
+    // The new holder has not written its name yet, or has just ended.
     if (performance.now() - looked > MOMENT_MS)
       throw new LabHeldError(`lab ${name} is held, and nobody says by whom: ${lockPath(name)}`);
     await sleep(LOOK_MS, undefined, { signal: options.signal });
   }
 }
 
-/** Who else holds it, alive; a line for people. */
+/** A line for people that names another running holder. */
 export function describeHolder(name: string): string | undefined {
   const holder = readHolder(name);
   return holder !== undefined && isAlive(holder) ? described(holder) : undefined;
@@ -112,7 +112,7 @@ function readHolder(name: string): Holder | undefined {
   }
 }
 
-/** Whether it is this process or one above it. */
+/** Whether it is this process or an ancestor. */
 function isOurs(holder: ProcessId): boolean {
   for (let pid: number | undefined = process.pid; pid !== undefined && pid > 1; pid = parentOf(pid)) {
     if (pid === holder.pid) return processAt(pid)?.startTime === holder.startTime;
@@ -130,7 +130,7 @@ function refusal(name: string, holder: Holder): string {
 
 const described = ({ command, pid, since }: Holder): string => `${command} (pid ${pid}, since ${since})`;
 
-/** What a person would know it by; a worker of Jest by the run it belongs to. */
+/** A name that a person recognises; for a worker of Jest it is the run that it belongs to. */
 function ownCommand(): string {
   const isWorker = process.argv[1]?.endsWith('processChild.js') === true;
   return inWords(isWorker ? commandOf(process.ppid) : process.argv, process.cwd());

@@ -21,10 +21,13 @@ const inputs = [
   'tsconfig.build.json',
   'src',
 ];
-/** Older builds are only good for going back to a commit. */
+/** Older builds are only useful to go back to a commit. */
 const buildsKept = 3;
 
-/** Path of the OCI archive of lab.local/tributary:1. Unchanged inputs cost a hash; a changed source, one layer. */
+/**
+ * Path of the OCI archive of lab.local/tributary:1. If nothing has changed, only a hash is computed; if a source has
+ * changed, one layer is built.
+ */
 export async function agentImage(progress: Progress = () => {}, root: string = repository): Promise<string> {
   const base = await agentBase(progress);
   const images = join(cacheDir(), 'images');
@@ -97,13 +100,13 @@ async function build(root: string, base: AgentBase, out: string, progress: Progr
   await pruneLayers();
 }
 
-/** Where Debian and others keep the authorities that a network's own proxy may have added to. */
+/** Where Debian and others keep certificate authorities, perhaps with one of the proxy of the network. */
 const certificates = ['/etc/ssl/certs'];
 
 /** In the build container: npm's own configuration for a node in /usr/local/bin, whatever the home of its user is. */
 const npmGlobal = { config: '/usr/local/etc/npmrc', cache: '/var/cache/npm' };
 
-/** The registry of the machine, its authorities, and no long waiting: a build without a network must say so soon. */
+/** The registry of the machine, its authorities, and short time limits: a build without a network must say so soon. */
 async function npmConfiguration(): Promise<string> {
   const registry = await run(['npm', 'config', 'get', 'registry']);
   const bundle = '/etc/ssl/certs/ca-certificates.crt';

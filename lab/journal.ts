@@ -1,6 +1,6 @@
 /**
- * What a lab has made, written down before it is made: one JSON value per line, only ever appended, so that a
- * program killed at any point leaves a file from which everything can be removed.
+ * Everything that a lab makes, recorded before it is made: one JSON value per line, only appended. If the program is
+ * killed at any point, everything can be removed with the help of this file.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ export type JournalEntry =
   | { readonly kind: 'cluster'; readonly name: string; readonly access: ClusterAccess }
   | { readonly kind: 'daemon'; readonly spec: DaemonSpec }
   | { readonly kind: 'started'; readonly name: string; readonly id: ProcessId }
-  /** A node or a cluster, all of whose programs are meant to be dead while it is off. */
+  /** A node or a cluster that is off: none of its programs should run. */
   | { readonly kind: 'power'; readonly name: string; readonly on: boolean }
   /** The last step of `up`. */
   | { readonly kind: 'ready' };
@@ -37,7 +37,7 @@ export interface ClusterAccess {
 
 export interface KnownDaemon {
   readonly spec: DaemonSpec;
-  /** Its newest process; absent when the lab died between the two lines. */
+  /** Its newest process; absent if the lab's program died between the two lines. */
   readonly id?: ProcessId;
 }
 
@@ -88,7 +88,7 @@ export class Journal implements DaemonRecord {
   }
 }
 
-/** Sums up a journal's text. A last line without its end is ignored: what it announces was not made yet. */
+/** Reads a journal's text. An incomplete last line is ignored: what it announces was not made yet. */
 export function replay(text: string): LabState {
   let spec: LabSpec | undefined;
   let ready = false;

@@ -1,4 +1,4 @@
-/** Kubeconfigs with everything inside, so that a copy works wherever the server's address is reachable. */
+/** Kubeconfigs that contain all keys, so that a copy works wherever the server's address is reachable. */
 import type { KeyPair } from './pki.ts';
 
 export interface KubeconfigOptions {

@@ -1,10 +1,10 @@
 /**
- * Real Kubernetes clusters side by side on this machine.
+ * Several real Kubernetes clusters on this machine.
  *
  *     await using lab = await Lab.up({ clusters: [{ name: 'home' }, { name: 'foreign' }] });
  *     lab.cluster('home').kubeconfig
  *
- * A lab outlives the program that made it: `Lab.open` finds it again, `Lab.down` removes it, after a crash too.
+ * A lab outlives the program that made it: `Lab.open` finds it again, and `Lab.down` removes it, also after a crash.
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ import { createUnderlay } from './underlay.ts';
 import type { StartCluster } from './workload.ts';
 
 export interface LabOptions {
-  /** Default `lab`. Labs of different names live side by side. */
+  /** Default `lab`. Labs with different names can run in parallel. */
   readonly name?: string;
   /** Default `containers`. */
   readonly workload?: Workload;
@@ -43,9 +43,9 @@ export interface LabOptions {
   readonly directory?: string;
   /** Aborting it makes `up` fail, and clean up. */
   readonly signal?: AbortSignal;
-  /** Whether to wait for whoever else works with a lab of that name (holder.ts) instead of refusing. */
+  /** Whether to wait if another program holds a lab of that name (holder.ts), instead of refusing. */
   readonly wait?: boolean;
-  /** Told about each step, with the seconds since the beginning. */
+  /** Gets a line for each step, with the seconds since the beginning. */
   readonly progress?: (line: string) => void;
 }
 
@@ -70,8 +70,8 @@ export class Lab {
   }
 
   /**
-   * Brings a lab up. One that is up already is returned as it is; what an interrupted one left is removed first.
-   * When it fails, nothing is left. One that somebody else works with is refused, or waited for.
+   * Starts a lab. If it is up already, it is returned as it is; what an interrupted start has left is removed first.
+   * If the start fails, nothing is left. If somebody else holds the lab, it is refused or waited for.
    */
   static async up(options: LabOptions = {}): Promise<Lab> {
     const { name = DEFAULT_NAME } = options;
@@ -112,7 +112,7 @@ export class Lab {
     });
   }
 
-  /** The same from nothing: one that is up already goes first. For tests and measurements, after a killed run too. */
+  /** Starts a new lab; one that is up already is removed first. For tests and measurements, also after a killed run. */
   static async fresh(options: LabOptions = {}): Promise<Lab> {
     const { name = DEFAULT_NAME } = options;
     checkLabName(name);
@@ -129,7 +129,10 @@ export class Lab {
     return lab;
   }
 
-  /** Removes a lab, complete or not; whether there was anything to remove. By force: whoever else works with it, too. */
+  /**
+   * Removes a lab, complete or not, and returns whether there was anything to remove. With force, it is removed even
+   * if somebody else holds it.
+   */
   static async down(name: string = DEFAULT_NAME, options: DownOptions = {}): Promise<boolean> {
     if (options.force === true) return remove(name);
     const hold = holds.get(name) ?? (await holdLab(name, options));
@@ -174,7 +177,7 @@ export class Lab {
     return knownDaemons(this.#journal);
   }
 
-  /** Stays up without a holder: whoever comes next may have it. */
+  /** The lab stays up without a holder, so any other program may hold it next. */
   async leave(): Promise<void> {
     const hold = holds.get(this.name);
     holds.delete(this.name);
@@ -205,7 +208,7 @@ async function remove(name: string): Promise<boolean> {
 async function holding<T>(name: string, options: HoldOptions, work: () => Promise<T>): Promise<T> {
   const held = holds.get(name);
   const hold = held ?? (await holdLab(name, options));
-  // Of two at once the second has no lock of its own.
+  // If this process holds the lab twice, the second holder has no lock of its own.
   const isFirst = !holds.has(name);
   if (isFirst) holds.set(name, hold);
   try {
@@ -219,7 +222,7 @@ async function holding<T>(name: string, options: HoldOptions, work: () => Promis
   }
 }
 
-/** A lab that is up is what was asked for, or it is in the way. */
+/** A lab that is up must be the requested one; otherwise it is an error. */
 function checkSame(existing: LabSpec, options: LabOptions): void {
   const { clusters = DEFAULT_CLUSTERS, workload = 'containers' } = options;
   const wanted = resolveSpec({ ...existing, workload, clusters });
@@ -258,7 +261,8 @@ async function build(
   const spec = await reserve(journal, options, context.paths);
   for (const path of [spec.runDirectory, spec.dataDirectory]) {
     journal.append({ kind: 'directory', path });
-    // What a process that outlived its lab wrote there last; elsewhere than in the cache it may be somebody's.
+    // A process that outlived its lab may have written files there. Outside the cache they may belong to somebody
+    // else.
     if (path === labPaths(spec.name).dataDirectory) await removeDirectory(path);
     mkdirSync(path, { recursive: true });
   }
@@ -289,7 +293,7 @@ async function build(
   return lab;
 }
 
-/** Chooses what is the lab's own and writes it down, one lab at a time. */
+/** Chooses the names and addresses of the lab and records them, one lab at a time. */
 async function reserve(
   journal: Journal,
   options: LabOptions & { name: string; workload: Workload },
@@ -327,7 +331,7 @@ export function labNames(): string[] {
   }
 }
 
-/** The lab of a journal, when it was finished and every daemon of it still runs, but for those without power. */
+/** The lab of a journal, if it was finished and all its daemons still run, except those without power. */
 async function openReady(journal: Journal): Promise<Lab | undefined> {
   const state = journal.read();
   const { spec } = state;
@@ -345,7 +349,7 @@ async function openReady(journal: Journal): Promise<Lab | undefined> {
   return Lab.of(spec, journal, clusters);
 }
 
-/** Whether somebody else's program, started by `Node.spawn`: it may end without the lab being broken. */
+/** Whether it is a program of somebody else, started by `Node.spawn`: if it ends, the lab is not broken. */
 function isExtra(spec: LabSpec, name: string): boolean {
   const node = spec.clusters.flatMap(({ nodes }) => nodes).find((node) => name.startsWith(`${node.name}/`));
   return node !== undefined && !NODE_PROGRAMS.some((program) => name === `${node.name}/${program}`);

@@ -11,23 +11,23 @@ export interface FileLock {
   unref(): void;
 }
 
-/** What flock(1) ends with where somebody else has the lock; no shell uses it. */
+/** The exit code of flock(1) if somebody else has the lock; no shell uses it. */
 const BUSY = 75;
 
-/** Waits for the lock; a signal that aborts ends the wait. */
+/** Waits for the lock; aborting the signal ends the wait. */
 export async function lockFile(file: string, signal?: AbortSignal): Promise<FileLock> {
   const lock = await acquire([file], signal);
   if (lock === undefined) throw new Error(`could not lock ${file}`);
   return lock;
 }
 
-/** The lock; undefined where somebody else has it. */
+/** The lock; undefined if somebody else has it. */
 export const tryLockFile = async (file: string): Promise<FileLock | undefined> =>
   acquire(['-n', '-E', String(BUSY), file]);
 
 /**
- * An interrupt at the terminal, or the end of a whole group, comes to this child, too: while it waits that ends the wait; once
- * it holds the lock, we still have to clean up under it.
+ * An interrupt at the terminal, or a signal to the whole process group, also reaches this child. While it waits, that
+ * ends the wait. Once it holds the lock, it must stay, because we still have to clean up under it.
  */
 const HOLD = 'trap "" HUP INT TERM; echo held; exec cat <&3 >/dev/null';
 
@@ -59,7 +59,7 @@ async function acquire(args: readonly string[], signal?: AbortSignal): Promise<F
   return {
     release: async () => {
       life.destroy();
-      // Of a child that was let go, too, the end is waited for.
+      // We also wait for the end of a child that was released.
       holder.ref();
       await ended;
     },

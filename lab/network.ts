@@ -1,4 +1,7 @@
-/** Names and addresses of a lab: pure arithmetic, so that several labs side by side can be shown not to collide. */
+/**
+ * Names and addresses of a lab. They are computed by pure functions, so that a test can prove that parallel labs do
+ * not collide.
+ */
 
 /** Longest lab name: `tl-NAME` is an interface in the root namespace, and Linux allows 15 bytes. */
 const LAB_NAME = /^[a-z]([a-z0-9-]{0,10}[a-z0-9])?$/;

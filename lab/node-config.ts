@@ -85,7 +85,7 @@ export function cniTemplate(node: NodeSpec): string {
 `;
 }
 
-/** JSON, which every reader of these files takes for YAML. */
+/** JSON; every program that reads these files accepts it as YAML. */
 export function kubeletConfig(cluster: ClusterSpec, node: NodeSpec, files: NodeFiles): string {
   return json({
     apiVersion: 'kubelet.config.k8s.io/v1beta1',

@@ -165,9 +165,9 @@ export class Node {
   }
 
   /**
-   * The machine loses its power: nothing of kubelet, containerd and the containers ends properly, and nothing answers any
-   * more. Programs started by `spawn` end too, for good. A control plane on it goes on, as if it were on a machine of
-   * its own, and the network with it; `Cluster.stop` takes both.
+   * The machine loses its power: kubelet, containerd and the containers do not end properly, and nothing answers any
+   * more. Programs started by `spawn` end for good. A control plane on it goes on with its network, as if it were on
+   * another machine; `Cluster.stop` stops both.
    */
   async kill(): Promise<void> {
     const { journal, cluster } = this.#options;
@@ -178,7 +178,7 @@ export class Node {
     );
   }
 
-  /** As `kill`, with a control plane that may be there. */
+  /** Like `kill`, with the control plane if there is one. */
   async cutPower(): Promise<void> {
     const { journal, lab } = this.#options;
     journal.append({ kind: 'power', name: this.name, on: false });
@@ -187,8 +187,8 @@ export class Node {
   }
 
   /**
-   * The machine boots: its disk is as it was, its memory and its network are new. Resolves when its programs run; that
-   * the node is Ready, and which pods run on it, is Kubernetes' business.
+   * The machine boots: its disk is as it was, its memory and its network are new. Resolves when its programs run;
+   * Kubernetes then makes the node Ready and decides which pods run on it.
    */
   async start(signal?: AbortSignal): Promise<void> {
     await this.restorePower();
@@ -202,7 +202,7 @@ export class Node {
     if (isReal(cluster)) {
       await removeCgroup(this.netns);
       createCgroup(this.netns);
-      // A mount namespace that nobody is in any more takes its mounts with it, those of containers too.
+      // When the last process leaves a mount namespace, its mounts disappear, including those of containers.
       await run(['umount', this.mountNamespace]).catch(() => undefined);
       rmSync(join(this.#data, 'root', 'run'), { recursive: true, force: true });
       await this.#createMountNamespace();
@@ -222,7 +222,7 @@ export class Node {
     journal.append({ kind: 'power', name: this.name, on: true });
   }
 
-  /** Its cable is pulled: everything on it goes on, and cannot be reached. */
+  /** Cuts its network: everything on it goes on, and cannot be reached. */
   async freeze(): Promise<void> {
     await setCable(this.#options.lab, this.spec, 'out');
   }
@@ -277,7 +277,7 @@ export class Node {
     }
   }
 
-  /** Every mount is private to it: what a node mounts is neither seen by the host nor left behind on it. */
+  /** Every mount is private: the host does not see what a node mounts, and nothing is left on the host. */
   async #createMountNamespace(): Promise<void> {
     const binds = NODE_PATHS.map((path) => {
       const own = join(this.#data, 'root', path);

@@ -1,6 +1,6 @@
 /**
- * Tributary as one process (role `all`) in the network of a cluster's first node: for clusters whose containers are
- * only pretended, and for tests that kill it. It reaches the API server as the kubeconfig's user says.
+ * Tributary as one process (role `all`) in the network of a cluster's first node: for clusters with pretended
+ * containers, and for tests that kill it. It uses the API server as the user of the kubeconfig.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ export class PeerProcess {
     return `${this.cluster.node().address}:${PEERING_PORT}`;
   }
 
-  /** Everything it has logged, also in earlier lives. */
+  /** Everything that it has logged, also before it was started again. */
   get log(): string {
     return readFileSync(this.daemon.spec.logFile, 'utf8');
   }

@@ -10,7 +10,7 @@ export interface RunOptions extends Partial<Pick<DaemonSpec, 'netns' | 'mountNam
   readonly timeoutMs?: number;
 }
 
-/** A program that ended with an error, or that there is none. */
+/** A program ended with an error, or does not exist. */
 export class RunError extends Error {
   /** All it said, standard error last. */
   readonly printed: string;
@@ -50,7 +50,7 @@ export async function run(
       }
     },
   );
-  // A program that ends without reading its input closes the pipe; its exit status tells the story.
+  // A program that ends without reading its input closes the pipe; its exit status shows whether that was an error.
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(options.stdin ?? '');
   return promise;

@@ -12,7 +12,7 @@ import {
   type Underlay,
 } from './network.ts';
 
-/** `containers`: real nodes, needs root. `kwok`: real control planes with pretended nodes, needs nothing. */
+/** `containers`: real nodes; it needs root. `kwok`: real control planes with pretended nodes; it needs nothing. */
 export type Workload = 'containers' | 'kwok';
 
 export type ControlPlaneProgram = 'etcd' | 'kube-apiserver' | 'kube-controller-manager' | 'kube-scheduler';

@@ -1,6 +1,6 @@
 /**
- * Runs tasks side by side under one signal. The first failure aborts the others, and is thrown only when all have
- * ended: whoever cleans up afterwards must not race with one that still makes things.
+ * Runs tasks in parallel under one signal. The first failure aborts the others, and is thrown only when all have
+ * ended, so that a clean-up does not race with a task that still makes things.
  */
 export async function together<T>(
   signal: AbortSignal | undefined,

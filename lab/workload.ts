@@ -1,4 +1,4 @@
-/** The one thing a workload has to offer: to start a cluster. */
+/** A workload can do one thing: start a cluster. */
 import type { Journal } from './journal.ts';
 import type { ControlPlane } from './control-plane.ts';
 import type { ClusterSpec, LabSpec } from './spec.ts';

@@ -55,7 +55,7 @@ async function facts(bench: Workbench): Promise<string> {
 
 /** Returns the node that runs the StatefulSet's pod and the Deployment's, but not the Job's. */
 async function showWork(bench: Workbench, stage: Stage): Promise<string> {
-  // The Job alone on the first node, the rest on the other one.
+  // The Job runs alone on the first node, everything else on the other one.
   await stage.show(bench, 'kubectl --context milan cordon milan-2');
   await stage.show(bench, `${SHOP} apply -f work.yaml -l part=job`, { lines: 3 });
   await stage.until(
@@ -86,7 +86,8 @@ async function showGuardian(bench: Workbench, stage: Stage, lost: string): Promi
     new RegExp(`^${lost} +NotReady`, 'm'),
     PATIENCE_MS,
   );
-  // A StatefulSet's pod may run once only: somebody has to say that the machine is off. The rest needs nobody.
+  // A pod of a StatefulSet must not run twice, so somebody has to say that the machine is off. The other pods need
+  // nobody.
   await stage.show(
     bench,
     `kubectl --context milan taint node ${lost} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`,

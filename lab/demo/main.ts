@@ -9,7 +9,7 @@ import { demonstratePods } from './pods.ts';
 import { demonstrateSafety } from './safety.ts';
 import { Stage } from './stage.ts';
 
-/** A part of the product, from no clusters to the last thing shown; it makes the lab of that name. */
+/** A demo of one part of the product; it makes the lab of that name. */
 export type Demonstration = (lab: string, stage: Stage, signal: AbortSignal) => Promise<void>;
 
 /** Each has its own folder of manifests. */
@@ -29,7 +29,7 @@ const say = (line: string): void => console.log(line);
 async function perform(name: string, signal: AbortSignal): Promise<void> {
   const demo = Object.hasOwn(DEMOS, name) ? DEMOS[name] : undefined;
   if (demo === undefined) throw new Error(`there is no demo ${name}: ${Object.keys(DEMOS).join(', ')}`);
-  // Before anything is shown, and removed: another demo may be under way.
+  // This comes before anything is shown or removed, because another demo may be running.
   const hold = await holdLab(LAB, { signal, progress: say });
   const began = performance.now();
   const stage = new Stage(say);

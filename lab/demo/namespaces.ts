@@ -21,7 +21,7 @@ export async function demonstrateNamespaces(name: string, stage: Stage, signal: 
     images: shopImages,
   });
   await stage.step('Tributary in all three', async () => {
-    // The kind of a custom resource, and rights for it; no cluster but for this has heard of it.
+    // The kind of a custom resource, and rights for it; only this demo uses it.
     for (const city of CITIES) {
       await stage.show(bench, `kubectl --context ${city} apply -f timetable-kind.yaml`, { lines: 1 });
     }
@@ -89,7 +89,7 @@ async function showShop(bench: Workbench, stage: Stage): Promise<void> {
 
 const inClient = (command: string): string => `${SHOP} exec client -- sh -c '${command}'`;
 
-/** A drain in small: cordon, delete; the rest is Kubernetes. A loop of visits tells how many failed meanwhile. */
+/** A small drain: cordon and delete; Kubernetes does the rest. A loop of requests counts how many failed meanwhile. */
 async function showMove(bench: Workbench, stage: Stage): Promise<void> {
   const placesOf = async (): Promise<string[]> => {
     const { stdout } = await bench.run(
@@ -160,7 +160,7 @@ async function showWork(bench: Workbench, stage: Stage): Promise<void> {
   );
 }
 
-/** A sum of small nodes is no large one: milan has two dongles, one on each node, and rome two on one. */
+/** Several small nodes are not one large node: milan has two dongles, one on each node, and rome has two on one node. */
 async function showRelease(bench: Workbench, stage: Stage): Promise<void> {
   const patch = (count: number): string =>
     `--subresource status --type json -p '[{"op":"add","path":"/status/capacity/example.com~1dongle","value":"${count}"}]'`;

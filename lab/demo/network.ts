@@ -88,7 +88,7 @@ async function showStateful(bench: Workbench, stage: Stage): Promise<void> {
   }
 }
 
-/** Pods of milan's own are another matter. */
+/** Pods that milan and turin run for themselves are not reached through rome. */
 async function showTransit(bench: Workbench, stage: Stage): Promise<void> {
   for (const city of ['milan', 'turin']) {
     await stage.show(bench, `kubectl --context ${city} apply -f own.yaml`, { lines: 1 });
@@ -118,7 +118,7 @@ async function showTransit(bench: Workbench, stage: Stage): Promise<void> {
   );
 }
 
-/** Pings go on while the gateway's program is killed; the tunnel's own program, killed, is back at once. */
+/** Pings go on while the gateway's program is killed; if the tunnel's own program is killed, it is back at once. */
 async function showKill(bench: Workbench, stage: Stage): Promise<void> {
   const gateway = await gatewayNode(bench);
   const { address } = await webIn(bench, 'milan');

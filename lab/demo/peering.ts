@@ -1,4 +1,4 @@
-/** `make demo DEMO=peering`: clusters that nobody has told of each other find each other, agree, and lend. */
+/** `make demo DEMO=peering`: clusters that do not know each other find each other, agree, and lend. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -100,7 +100,7 @@ async function showPods(bench: Workbench, stage: Stage): Promise<void> {
   await stage.show(bench, 'kubectl logs deployment/web --tail=2', { expect: /tick/ });
 }
 
-/** The kubelet of a real node is told of a device by a plug-in; here its node is. */
+/** On a real node a plug-in reports a device to the kubelet; here the demo writes it into the Node. */
 async function showDevice(bench: Workbench, stage: Stage): Promise<void> {
   const patch = '[{"op":"add","path":"/status/capacity/example.org~1gpu","value":"4"}]';
   await stage.show(
@@ -202,7 +202,7 @@ async function showEnd(bench: Workbench, stage: Stage): Promise<void> {
   await stage.show(bench, 'kubectl get foreignclusters,nodes');
 }
 
-/** How long things took by the program's own log. */
+/** Durations, taken from the program's own log. */
 function timesOf(log: string): string {
   const lines = log
     .split('\n')

@@ -25,7 +25,7 @@ export async function demonstratePods(name: string, stage: Stage, signal: AbortS
 
 async function prepare(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
   const progress = (line: string): void => stage.say(line);
-  // The image needs minutes of one core the first time, the clusters seconds of both: begun together.
+  // The first build of the image takes minutes on one core, and the clusters take seconds, so both begin at once.
   const image = agentImage(progress);
   // Awaited below; a failure before that must not count as unhandled.
   image.catch(() => undefined);
@@ -57,7 +57,7 @@ async function showPods(bench: Workbench, stage: Stage): Promise<void> {
   await stage.step('ConfigMap changes live', async () => showConfigMap(bench, stage, pod));
   await stage.step('kubectl scale', async () => showScale(bench, stage));
   await stage.step('hostNetwork is refused, with the reason', async () => showRefusal(bench, stage));
-  // Two metrics servers take two looks each; what went before has used that time.
+  // Two metrics servers need two measurements each; the steps before have used that time.
   await stage.step('kubectl top', async () => showTop(bench, stage));
   await stage.step('kubectl rollout restart', async () => showRollout(bench, stage));
   await stage.step('kubectl delete', async () => showDelete(bench, stage));
@@ -84,7 +84,7 @@ async function showStreams(bench: Workbench, stage: Stage, pod: string): Promise
   });
   await stage.step('kubectl exec -it', async () => {
     const terminal = { rows: 33, columns: 111 };
-    // The size comes over a channel of its own, an instant after the shell has started.
+    // The terminal size comes over its own channel, a moment after the shell has started.
     const script = 'test -t 0 && until stty size | grep 33; do :; done; exit 3';
     const typed = `kubectl exec -it ${pod} -- sh -c '${script}'`;
     await stage.show(bench, typed, { terminal, code: 3, expect: /33 111/ });
@@ -128,7 +128,7 @@ async function showStreams(bench: Workbench, stage: Stage, pod: string): Promise
 async function showConfigMap(bench: Workbench, stage: Stage, pod: string): Promise<void> {
   await stage.show(bench, `kubectl exec ${pod} -- cat /config/greeting`, { expect: /hello/ });
   await stage.show(bench, `kubectl patch configmap web -p '{"data":{"greeting":"good evening"}}'`);
-  // The kubelet over there looks when it next syncs the pod; an annotation is a reason to.
+  // The foreign kubelet updates this when it next syncs the pod, and a new annotation triggers that.
   await bench.run(`kubectl annotate pod ${pod} read=again`);
   await until('the container sees the new value', 60_000, async () => {
     const { stdout } = await bench.run(`kubectl exec ${pod} -- cat /config/greeting`);

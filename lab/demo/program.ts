@@ -1,4 +1,4 @@
-/** A program of the caller's: run to its end, or started and watched; never without a time limit. */
+/** A program of the caller: run to its end, or started and watched; always with a time limit. */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -37,7 +37,8 @@ export class Program {
   private constructor(command: readonly [string, ...string[]], options: ProgramOptions) {
     this.command = command;
     const [name, ...args] = command;
-    // A group of its own: what it starts is killed with it, and an interrupted terminal does not reach it.
+    // It gets its own process group: everything that it starts is killed with it, and an interrupt at the terminal
+    // does not reach it.
     this.#child = spawn(name, args, {
       detached: true,
       stdio: 'pipe',
@@ -47,12 +48,12 @@ export class Program {
     const { stdin, stdout, stderr } = this.#child;
     stdout.on('data', (chunk: Buffer) => this.#output.stdout.push(chunk));
     stderr.on('data', (chunk: Buffer) => this.#output.stderr.push(chunk));
-    // A program that ends without reading its input says so by its exit code.
+    // If a program ends without reading its input, its exit code shows whether that was an error.
     stdin.on('error', () => undefined);
     if (options.stdin !== undefined) stdin.write(options.stdin);
     if (options.keepStdin !== true) stdin.end();
     this.ended = this.#end(options);
-    // Whoever waits for it sees the failure; whoever does not is not to be ended by it.
+    // A caller that waits for it sees the failure. A caller that does not wait must not end because of it.
     this.ended.catch(() => undefined);
   }
 

@@ -83,7 +83,7 @@ async function showAutoscaler(bench: Workbench, stage: Stage): Promise<void> {
   for (const at of ['--context rome', '--context milan']) {
     await stage.until(bench, `kubectl ${at} -n shop top pods -l app=busy`, /^busy-\S+ +\d+m /m, PATIENCE_MS);
   }
-  // Whichever pod of the three has the file.
+  // One of the three pods has the file.
   await stage.show(
     bench,
     `for pod in $(${SHOP} get pods -l app=busy -o name); do ${SHOP} exec $pod -- rm -f /tmp/on; done`,
@@ -97,7 +97,7 @@ async function showDrain(bench: Workbench, stage: Stage): Promise<void> {
     timeoutMs: PATIENCE_MS,
     lines: 1,
   });
-  // Nothing else can take them while they may only run abroad; so home is allowed now.
+  // While they may only run in foreign clusters, no other node can take them; so home is permitted now.
   await stage.show(
     bench,
     `${SHOP} patch namespaceoffloading offloading --type merge -p '{"spec":{"podStrategy":"LocalAndRemote"}}'`,
@@ -122,7 +122,7 @@ async function showDrain(bench: Workbench, stage: Stage): Promise<void> {
 }
 
 async function showEnd(bench: Workbench, stage: Stage): Promise<void> {
-  // What is in volumes over there would go with the peering.
+  // Data in foreign volumes would be deleted with the peering.
   await stage.show(bench, 'tributary unpeer milan', { code: 1, expect: /shop\/data-ledger-0/ });
   await stage.show(bench, `${SHOP} delete statefulset ledger`);
   await stage.show(bench, `${SHOP} delete pvc data-ledger-0`);

@@ -24,7 +24,7 @@ const COLUMNS = 160;
 const POLL_MS = 100;
 const MAX_POLL_MS = 1000;
 
-/** A thing that was not as it should be; the message is all that needs to be said. */
+/** Something was not as expected; the message says everything that is needed. */
 export class Mismatch extends Error {}
 
 export class Stage {
@@ -49,7 +49,7 @@ export class Stage {
     }
   }
 
-  /** Runs a command before the audience; throws when its exit code or output is another than expected. */
+  /** Shows and runs a command; throws if its exit code or output is not as expected. */
   async show(bench: Workbench, command: string, options: ShowOptions = {}): Promise<Ended> {
     this.say(`$ ${command}`);
     const ended = await bench.run(command, options);
@@ -75,7 +75,7 @@ export class Stage {
       if (met || performance.now() > deadline) this.quote(met ? ended.stdout : ended.stdout + ended.stderr);
       if (met) return ended;
       check(performance.now() <= deadline, `printed nothing like ${expect}: ${command}`);
-      // Each look is a process: the longer it takes, the less a moment more matters.
+      // Each look starts a process, so the pauses grow with the time that has passed.
       await sleep(Math.min(MAX_POLL_MS, Math.max(POLL_MS, (performance.now() - began) / 20)));
     }
   }
@@ -90,7 +90,7 @@ export class Stage {
     this.say(what);
   }
 
-  /** Starts a command that goes on; `&` in front of the audience. */
+  /** Starts a command that runs in the background, shown with `&`. */
   begin(bench: Workbench, command: string, options: ShellOptions = {}): Program {
     this.say(`$ ${command} &`);
     return bench.start(command, options);

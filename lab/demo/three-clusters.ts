@@ -12,7 +12,7 @@ export type City = (typeof CITIES)[number];
 
 export const NODE_PORT = 30_743;
 export const PATIENCE_MS = 90_000;
-/** Replicas of the gateway watch each other so closely only here. */
+/** Only here the Lease of the gateway is so short. */
 const LEASE_SECONDS = 2;
 
 export interface Preparation {

@@ -1,6 +1,6 @@
 /**
- * Where a person would sit: `kubectl` and `tributary` on the PATH, contexts `home` and `foreign`, a folder with the
- * manifests. It lies in the lab's own folder and goes with it.
+ * The environment of a person at work: `kubectl` and `tributary` on the PATH, contexts `home` and `foreign`, a folder
+ * with the manifests. It is in the lab's own folder and is removed with it.
  */
 import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ export class Workbench {
     this.#signal = signal;
   }
 
-  /** Makes the folder anew, with a copy of `files` in it. */
+  /** Makes a new folder, with a copy of `files` in it. */
   static async create(lab: Lab, options: { files?: string; signal?: AbortSignal } = {}): Promise<Workbench> {
     const { kubectl } = await binaries(undefined, ['kubectl']);
     const bench = new Workbench(lab, kubectl, options.signal);
