@@ -1,19 +1,43 @@
-import type { ResourceList } from './wire.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { formatMilli, parseMilli } from '../lib/quantity.ts';
+import type { ResourceList } from './wire.ts';
 
-/** Amounts by resource in thousandths of the base unit, exact. What is not named is zero. */
+/** Resources that nodes count, by the names that Kubernetes itself defines. */
+const NATIVE = new Set(['cpu', 'memory', 'pods', 'ephemeral-storage']);
+/**
+ * Always in a list, also as zero: a reader who takes the list as its bounds must not take a full cluster for an
+ * unlimited one.
+ */
+export const BASIC_RESOURCES: readonly string[] = ['cpu', 'ephemeral-storage', 'memory', 'pods'];
+/** Persistent storage. No node counts it; it is offered only as far as the SharingPolicy limits it. */
+export const STORAGE = 'storage';
+
+const HUGE_PAGES = /^hugepages-[1-9][0-9]{0,8}[KMG]i$/u;
+const EXTENDED =
+  /^(?=.{3,253}$)([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+\/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/u;
+/** The domains of Kubernetes hold no extended resources (KEP-606); the prefixes have a meaning in quotas. */
+const NOT_EXTENDED = /^(requests|limits)\.|kubernetes\.io\/|^count\//u;
+
+const isExtended = (name: string): boolean => EXTENDED.test(name) && !NOT_EXTENDED.test(name);
+
+/** Whether nodes count it. Then no more of it can be lent than the shapes of the nodes hold. */
+export const isOfNodes = (name: string): boolean =>
+  NATIVE.has(name) || HUGE_PAGES.test(name) || isExtended(name);
+
+export const isOfferable = (name: string): boolean => name === STORAGE || isOfNodes(name);
+
+/** Exact amounts by resource, in thousandths of the base unit. A resource that is not named has zero. */
 export type Amounts = ReadonlyMap<string, bigint>;
 export type Sums = Map<string, bigint>;
 
 export const MILLI = 1000n;
 const MI = 1n << 20n;
 
-/** No honest amount is larger: 2^60 of what is counted in bytes, 10^15 of the rest. */
+/** No honest amount is larger than this: 2^60 bytes, and 10^15 of all else. */
 const MOST_BYTES = (1n << 60n) * MILLI;
 const MOST_OTHERS = 10n ** 15n * MILLI;
 
-export const isBytes = (resource: string): boolean =>
+const isBytes = (resource: string): boolean =>
   ['memory', 'ephemeral-storage', 'storage'].includes(resource) || resource.startsWith('hugepages-');
 
 /** Counted in pieces: half of one is nothing. */
@@ -21,7 +45,7 @@ export const isCounted = (resource: string): boolean => resource !== 'cpu' && !i
 
 export const mostOf = (resource: string): bigint => (isBytes(resource) ? MOST_BYTES : MOST_OTHERS);
 
-/** Throws Invalid. Plain numbers are text to Kubernetes, and a CRD may hold them. */
+/** Throws Invalid. Kubernetes also takes plain numbers as quantities, so a CRD may hold them. */
 export function parseAmounts(list: Readonly<Record<string, string | number>>): Sums {
   return new Map(Object.entries(list).map(([resource, amount]) => [resource, parseMilli(String(amount))]));
 }
@@ -45,7 +69,7 @@ export function addTo(sums: Sums, amounts: Iterable<readonly [string, bigint]>, 
   for (const [resource, milli] of amounts) sums.set(resource, amountOf(sums, resource) + milli * times);
 }
 
-/** Where the other names more, it counts. */
+/** Raises each sum to the other amount, where that is larger. */
 export function raiseTo(sums: Sums, amounts: Amounts): void {
   for (const [resource, milli] of amounts) sums.set(resource, atLeast(milli, amountOf(sums, resource)));
 }
@@ -54,8 +78,8 @@ export const atMost = (value: bigint, most: bigint): bigint => (value > most ? m
 export const atLeast = (value: bigint, least: bigint): bigint => (value < least ? least : value);
 
 /**
- * Steps in which amounts are told, so that an offer does not move with every pod's last byte: 10m of CPU, 1Mi of
- * memory and huge pages, 256Mi of disks, whole pieces.
+ * Steps to which the amounts of an offer are rounded, so that an offer does not change with every last byte of a pod:
+ * 10m of CPU, 1Mi of memory and huge pages, 256Mi of disks, whole pieces.
  */
 export function stepOf(resource: string): bigint {
   if (resource === 'cpu') return 10n;
@@ -72,7 +96,7 @@ export function firstAbove(amounts: Amounts, most: Amounts): string | undefined 
   return [...amounts].find(([resource, milli]) => milli > amountOf(most, resource))?.[0];
 }
 
-/** As parseAmounts, with the name of the list in what is thrown. */
+/** As parseAmounts; the error names the list. */
 export function parseNamed(what: string, list: Readonly<Record<string, string | number>>): Sums {
   try {
     return parseAmounts(list);

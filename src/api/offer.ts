@@ -1,8 +1,9 @@
+import { TributaryError } from '../lib/errors.ts';
 import type { ResourceList } from './wire.ts';
 
 /**
- * What two clusters say to each other about lending, as it is signed, sent and stored. Whoever reads one of these
- * from a peer checks it first (src/peering/protocol): TypeScript's word is worth nothing on the wire.
+ * What two clusters say to each other about lending, as it is signed, sent and stored. What comes from a peer is checked
+ * before it has one of these types (src/peering/offer/check.ts, src/peering/contract).
  */
 
 /** A home namespace and the tenant namespace that the provider has chosen for it. */
@@ -109,4 +110,35 @@ export interface SignedContract {
   /** Base64 of Ed25519 signatures over the text. */
   consumerSignature?: string;
   providerSignature?: string;
+}
+
+/** Each object of a cache is parsed once: the offer of every peer looks at every contract. */
+const CONTRACTS = new WeakMap<SignedContract, Contract>();
+
+/**
+ * The contract of a status; it was checked before it was signed and stored. Throws Invalid where somebody has spoilt the
+ * status since: to take that for no contract would end the tenant.
+ */
+export function contractOf(signed: SignedContract | undefined): Contract | undefined {
+  if (signed === undefined) return undefined;
+  const known = CONTRACTS.get(signed);
+  if (known !== undefined) return known;
+  try {
+    const contract = JSON.parse(signed.text) as Contract;
+    CONTRACTS.set(signed, contract);
+    return contract;
+  } catch (error) {
+    throw new TributaryError('Invalid', 'the contract in the status of the PeeringRequest cannot be read', {
+      cause: error,
+    });
+  }
+}
+
+/** As contractOf, for a reader that a spoilt status does not concern: it takes that for no contract. */
+export function readableContractOf(signed: SignedContract | undefined): Contract | undefined {
+  try {
+    return contractOf(signed);
+  } catch {
+    return undefined;
+  }
 }

@@ -4,17 +4,17 @@ import type { Container, ContainerStatus, KubeObject, Pod } from './wire.ts';
 
 export type ReadAmounts = (list: Readonly<Record<string, string | number>> | undefined) => Sums;
 
-/** What counts at the level of the pod (KEP-2837). */
+/** Whether requests of the pod as a whole can name this resource (KEP-2837). */
 const isPodLevel = (resource: string): boolean =>
   resource === 'cpu' || resource === 'memory' || resource.startsWith('hugepages-');
 
 /**
  * What the scheduler sets aside for a pod, and one of `pods`. Init containers run one after the other, beside the
- * sidecars that were started before them (KEP-753); requests of the pod as a whole stand in for the sum of its
- * containers' (KEP-2837); a resize under way holds the larger of what was and what is wanted (KEP-1287). `read` may throw what
- * it finds wrong.
+ * sidecars that were started before them (KEP-753). Requests of the pod as a whole replace the sum of the requests of
+ * its containers (KEP-2837). While a pod is resized, the larger of the old and the new amount counts (KEP-1287). `read`
+ * may throw when it finds an amount that is wrong.
  */
-export function podRequests(pod: Pod, read: ReadAmounts = tolerantly): Sums {
+export function podRequests(pod: Pod, read: ReadAmounts = readableAmounts): Sums {
   const { spec, status } = pod;
   const statuses = new Map(
     [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [
@@ -71,8 +71,8 @@ function podLevelRequests({ spec, status }: Pod, read: ReadAmounts): Sums {
   return requests;
 }
 
-/** An amount that cannot be read was not written by an API server that we know; it must not stop the count. */
-export function tolerantly(list: Readonly<Record<string, string | number>> | undefined): Sums {
+/** The amounts that can be read. One that cannot be read comes from no API server that we know, and must not stop the count. */
+export function readableAmounts(list: Readonly<Record<string, string | number>> | undefined): Sums {
   const sums: Sums = new Map();
   for (const [resource, amount] of Object.entries(list ?? {})) {
     try {
@@ -85,12 +85,18 @@ export function tolerantly(list: Readonly<Record<string, string | number>> | und
   return sums;
 }
 
-/** A pod that has not ended, as much of it as counts. */
-export interface StockPod extends KubeObject {
-  /** Empty: it waits for the scheduler, and takes nothing of any node. */
+/**
+ * A pod that has not ended, reduced to what counts for amounts: a cluster has very many pods, and caches keep no more
+ * of each. A PersistentVolumeClaim is counted in the same form, without a node.
+ */
+export interface CountedPod extends KubeObject {
+  /** Empty: the pod waits for the scheduler, and takes nothing of any node. */
   node: string;
-  /** Amounts as pairs, which take little room and compare as JSON does. */
+  /** Pairs, since they take little memory and can be compared like JSON. */
   requests: readonly (readonly [resource: string, milli: bigint])[];
-  /** Of one that is being deleted: when it should have been gone for as long again, milliseconds since the epoch. */
+  /**
+   * Only of a pod that is being deleted: one more grace period after its deletionTimestamp, in milliseconds since the
+   * epoch. From then on a ResourceQuota does not count the pod.
+   */
   overdueMs?: number;
 }

@@ -1,14 +1,14 @@
+import { amountOf, firstAbove, formatAmount, parseAmounts } from '../api/amounts.ts';
 import { timestamp } from '../api/conditions.ts';
 import { MAX_CONTRACT_LENGTH } from '../api/limits.ts';
 import type { Contract, Offer } from '../api/offer.ts';
 import type { ResourceList } from '../api/wire.ts';
-import { deepEqual } from '../lib/equality.ts';
 import { canonicalText } from '../lib/canonical-json.ts';
+import { deepEqual } from '../lib/equality.ts';
+import * as read from '../lib/untrusted.ts';
 import { verifySignature } from './identity/identity.ts';
-import { amountOf, firstAbove, formatAmount, parseAmounts } from '../api/amounts.ts';
 import * as terms from './offer/terms.ts';
 import type { OwnIdentity, PeerIdentity } from './ports.ts';
-import * as read from '../lib/untrusted.ts';
 
 /**
  * What the consumer proposes: the offer's terms, with as much of its resources as it wants; of a resource that it

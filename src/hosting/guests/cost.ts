@@ -1,7 +1,6 @@
-import { parseAmounts, type Sums } from '../../api/amounts.ts';
-import { podRequests, type StockPod, tolerantly } from '../../api/pod-requests.ts';
+import { parseAmounts, STORAGE, type Sums } from '../../api/amounts.ts';
+import { type CountedPod, podRequests, readableAmounts } from '../../api/pod-requests.ts';
 import { isFinished } from '../../api/pod.ts';
-import { STORAGE } from '../../api/resource-names.ts';
 import type { persistentVolumeClaims } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 
@@ -24,11 +23,11 @@ export function costOfClaim({ spec }: Pick<Claim, 'spec'>): Sums {
 }
 
 /** A claim as the ledger counts it, until it is gone. Other fields are left out, because there may be many claims. */
-export function keepClaim(object: StockPod): StockPod {
+export function keepClaim(object: CountedPod): CountedPod {
   const { spec, status } = object as KubeObject as Claim;
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const asked = tolerantly(spec?.resources?.requests);
-  const allocated = tolerantly(status?.allocatedResources);
+  const asked = readableAmounts(spec?.resources?.requests);
+  const allocated = readableAmounts(status?.allocatedResources);
   // A volume that grows counts as what it grows to (KEP-1790).
   const milli = [asked, allocated]
     .map((amounts) => amounts.get(STORAGE) ?? 0n)

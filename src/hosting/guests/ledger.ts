@@ -7,7 +7,7 @@ import {
   raiseTo,
   type Sums,
 } from '../../api/amounts.ts';
-import type { StockPod } from '../../api/pod-requests.ts';
+import type { CountedPod } from '../../api/pod-requests.ts';
 import { type ChangeListener, keyOf } from '../../kube/store.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
@@ -16,9 +16,9 @@ import type { TenantDirectory } from './tenant-directory.ts';
 
 /** Pods of the cluster that have not finished, by `namespace/name`; filled before the first question. */
 export interface LivePods {
-  get(key: string): StockPod | undefined;
-  list(): Iterable<StockPod>;
-  onChange(listener: ChangeListener<StockPod>): () => void;
+  get(key: string): CountedPod | undefined;
+  list(): Iterable<CountedPod>;
+  onChange(listener: ChangeListener<CountedPod>): () => void;
   /** `failingSince`: since when we do not hear of changes, milliseconds of the monotonic clock. */
   readonly contact: { readonly failingSince: number | undefined };
 }
@@ -135,14 +135,14 @@ export class Ledger implements Component {
     this.#reservations.sweep(nowMs, failingSince !== undefined);
   }
 
-  #count(key: string, current: StockPod | undefined, previous: StockPod | undefined): void {
+  #count(key: string, current: CountedPod | undefined, previous: CountedPod | undefined): void {
     if (previous !== undefined) this.#add(previous, -1n);
     if (current !== undefined) this.#add(current, 1n);
     if (current?.overdueMs === undefined) this.#ending.delete(key);
     else this.#ending.add(key);
   }
 
-  #add({ metadata: { namespace = '' }, requests }: StockPod, times: bigint): void {
+  #add({ metadata: { namespace = '' }, requests }: CountedPod, times: bigint): void {
     const total: Sums = this.#totals.get(namespace) ?? new Map();
     addTo(total, requests, times);
     for (const [resource, milli] of total) if (milli === 0n) total.delete(resource);
@@ -156,7 +156,7 @@ export class Ledger implements Component {
   }
 
   /** Its node may be lost. It counts no longer, as for a ResourceQuota: else there would be no room for its replacement. */
-  #isOverdue({ overdueMs = Infinity }: StockPod): boolean {
+  #isOverdue({ overdueMs = Infinity }: CountedPod): boolean {
     return this.#options.clock.now() > overdueMs;
   }
 }
@@ -192,7 +192,7 @@ class Reservations {
   }
 
   /** A pod has changed; `current` is undefined when it is gone or has finished. */
-  seen(key: string, current: StockPod | undefined, previous: StockPod | undefined): void {
+  seen(key: string, current: CountedPod | undefined, previous: CountedPod | undefined): void {
     const reservation = this.#byKey.get(key);
     if (reservation?.uid !== (current ?? previous)?.metadata.uid) return;
     if (current === undefined || covers(new Map(current.requests), reservation?.amounts))

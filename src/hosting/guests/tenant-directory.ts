@@ -1,9 +1,9 @@
+import { contractOf } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
-import { contractOf } from '../../api/signed-contract.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { hasCode } from '../../lib/errors.ts';
 import type { Tenants } from '../tenants/tenants.ts';
+import { hasCode } from '../../lib/errors.ts';
 
 /** A tenant namespace. */
 export interface GuestTenant {

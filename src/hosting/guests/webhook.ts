@@ -6,18 +6,18 @@ import {
   mutatingWebhookConfigurations,
   validatingWebhookConfigurations,
 } from '../../api/admission.ts';
+import { STORAGE } from '../../api/amounts.ts';
 import { isAccount, isAccountOf } from '../../api/fence.ts';
-import type { StockPod } from '../../api/pod-requests.ts';
+import type { CountedPod } from '../../api/pod-requests.ts';
 import type { AccountRef } from '../../api/rbac.ts';
-import { STORAGE } from '../../api/resource-names.ts';
 import { defineResource, type ResourceType } from '../../api/resources.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
+import { RESULT_GATE } from '../guardian/result.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { AdmissionPart, WebhookPlace } from '../../kube/webhook-configuration.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
-import { RESULT_GATE } from '../guardian/result.ts';
 import { GuestAdmission } from './admission.ts';
 import { keepClaim } from './cost.ts';
 import { Ledger, type LivePods } from './ledger.ts';
@@ -38,7 +38,7 @@ interface GuestAdmissionOptions {
   tenants: TenantDirectory;
 }
 
-const claims: ResourceType<StockPod> = defineResource(
+const claims: ResourceType<CountedPod> = defineResource(
   '/v1',
   'PersistentVolumeClaim',
   'persistentvolumeclaims',

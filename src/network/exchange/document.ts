@@ -1,21 +1,11 @@
 import { isEndpoint } from '../../api/forms.ts';
 import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
+import type { NetworkDocument } from '../../api/peer-documents.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
 import { contains, formatPrefix, parseAddress, tryPrefix } from '../../lib/prefix.ts';
 import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
-
-/** One end of a tunnel as peers tell each other; its counterpart is in src/peering/protocol/documents.ts. */
-export interface NetworkDocument {
-  publicKey: string;
-  endpoints: string[];
-  pods: string[];
-  external: string[];
-  transit: string[];
-  views: { prefix: string; as: string }[];
-  presharedHalf?: string;
-}
 
 const MAX_ENDPOINTS = 8;
 

@@ -1,4 +1,4 @@
-import type { NetworkDocument } from './document.ts';
+import type { NetworkDocument } from '../../api/peer-documents.ts';
 import type { Heard } from './tunnel-spec.ts';
 
 export interface InboxOptions {

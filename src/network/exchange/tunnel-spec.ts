@@ -12,7 +12,7 @@ import type {
 } from '../../api/tunnel.ts';
 import type { RefusedPrefix, WantedPrefix } from '../ipam/ipam.ts';
 import { checkSeenAs } from '../ipam/seen-as.ts';
-import type { NetworkDocument } from './document.ts';
+import type { NetworkDocument } from '../../api/peer-documents.ts';
 
 /** A cluster that we are peered with, in one direction or both. */
 export interface NetworkPeer {

@@ -1,8 +1,15 @@
+import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
+import { isConditionTrue } from '../../api/conditions.ts';
+import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peering-request.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import { LastWords } from '../../lib/last-words.ts';
 import type { TokenVerdict } from '../identity/join-tokens.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
+import { judgeAcceptance } from './acceptance.ts';
 
-/** What a peer said last, in form and signature checked; null: it has nothing to say (any more). */
+/** What a peer said last, checked in form and signature. */
 export interface Heard {
   readonly request?: RequestDocument | null;
   readonly acceptance?: AcceptanceDocument | null;
@@ -17,33 +24,80 @@ export interface Heard {
   readonly credentialExpires?: string;
 }
 
-const NOTHING: Heard = {};
+export interface InboxOptions {
+  clock: Clock;
+  /** Our own ClusterID. */
+  own: string;
+  /** By ClusterID. */
+  requests: { get(name: string): PeeringRequest | undefined; list(): Iterable<PeeringRequest> };
+  isLinked: (clusterID: string) => boolean;
+  /** There is news of that peer. */
+  heard: (clusterID: string) => void;
+}
 
-/**
- * The last word of each peer. Lost at a restart without harm: a peer says everything again on every new link, and
- * until it does, what is stored stands.
- */
+type Changes = Pick<DocumentChanges, 'request' | 'acceptance'>;
+
+/** How many home namespaces one peer may ask for. */
+const MAX_NAMESPACES = 64;
+/** How many peers that nobody has let in may have a PeeringRequest: IDs cost nothing, objects do. */
+const MAX_STRANGERS = 200;
+
+/** Checks what peers say, and keeps the last word of each. */
 export class Inbox {
-  readonly #heard = new Map<string, Heard>();
+  readonly #options: InboxOptions;
+  readonly #words = new LastWords<Heard>();
 
-  get(clusterID: string): Heard {
-    return this.#heard.get(clusterID) ?? NOTHING;
+  constructor(options: InboxOptions) {
+    this.#options = options;
   }
 
-  /** Peers that ask for something. */
-  *asking(): Iterable<string> {
-    for (const [clusterID, { request }] of this.#heard) if (request) yield clusterID;
+  of(clusterID: string): Heard {
+    return this.#words.of(clusterID);
   }
 
-  hear(peer: PeerIdentity, changes: Pick<DocumentChanges, 'request' | 'acceptance'>, nowMs: number): void {
-    const { clusterID } = peer;
-    const { refusedToken, ...before } = this.get(clusterID);
+  note(clusterID: string, news: Pick<Heard, 'refusedToken' | 'credentialExpires'>): void {
+    this.#words.update(clusterID, news);
+  }
+
+  forget(clusterID: string): void {
+    this.#words.forget(clusterID);
+  }
+
+  /** Takes the documents that are in order. Throws what is wrong with the others, in one line for the peer. */
+  take(peer: PeerIdentity, changes: Changes): void {
     const { request, acceptance } = changes;
-    const again = request === undefined || request?.joinToken === before.request?.joinToken;
-    this.#heard.set(clusterID, {
+    const problems: unknown[] = [];
+    const passes = (check: () => void): boolean => {
+      try {
+        check();
+        return true;
+      } catch (error) {
+        problems.push(error);
+        return false;
+      }
+    };
+    const taken = {
+      ...(request !== undefined && passes(() => this.#checkRequest(peer, request)) && { request }),
+      ...(acceptance !== undefined &&
+        passes(() => this.#checkAcceptance(peer, acceptance)) && { acceptance }),
+    };
+    if (Object.keys(taken).length > 0) {
+      this.#hear(peer, taken);
+      this.#options.heard(peer.clusterID);
+    }
+    // The link tells the peer, and logs it once.
+    if (problems.length > 0) throw problems[0];
+  }
+
+  #hear(peer: PeerIdentity, { request, acceptance }: Changes): void {
+    const { clusterID } = peer;
+    const { refusedToken, ...before } = this.of(clusterID);
+    const isSameToken = request === undefined || request?.joinToken === before.request?.joinToken;
+    const nowMs = this.#options.clock.monotonic();
+    this.#words.replace(clusterID, {
       ...before,
       peer,
-      ...(again && refusedToken !== undefined && { refusedToken }),
+      ...(isSameToken && refusedToken !== undefined && { refusedToken }),
       ...(request !== undefined && { request }),
       ...(request === null && before.request !== null && { requestSince: nowMs }),
       ...(acceptance !== undefined && { acceptance }),
@@ -51,16 +105,75 @@ export class Inbox {
     });
   }
 
-  note(clusterID: string, news: Pick<Heard, 'refusedToken' | 'credentialExpires'>): void {
-    this.#heard.set(clusterID, { ...this.get(clusterID), ...news });
+  #checkRequest({ clusterID }: PeerIdentity, request: RequestDocument | null): void {
+    if (clusterID === this.#options.own) {
+      throw new TributaryError('Invalid', 'a cluster does not lend to itself');
+    }
+    if (request === null) return;
+    const namespaces = new Set(request.namespaces);
+    if (namespaces.size > MAX_NAMESPACES) {
+      throw new TributaryError(
+        'Invalid',
+        `${namespaces.size} namespaces are asked for, at most ${MAX_NAMESPACES} are lent to one peer`,
+      );
+    }
+    for (const namespace of namespaces) checkHomeNamespace(namespace);
+    this.#makeRoom(clusterID);
   }
 
-  /** As if it had said that it wants nothing, long ago. */
-  withdraw(clusterID: string): void {
-    this.#heard.set(clusterID, { request: null });
+  /** Where too many strangers wait, one that has gone again makes room. Throws TooManyRequests where none has. */
+  #makeRoom(clusterID: string): void {
+    const { requests, heard } = this.#options;
+    if (requests.get(clusterID) !== undefined) return;
+    const strangers = this.#strangers();
+    strangers.delete(clusterID);
+    if (strangers.size < MAX_STRANGERS) return;
+    const gone = [...strangers].find((it) => this.#mayBeForgotten(it));
+    if (gone === undefined) {
+      throw new TributaryError(
+        'TooManyRequests',
+        `${strangers.size} clusters wait to be let in here; no more are taken down until some are decided about`,
+        { retryAfterMs: 60_000 },
+      );
+    }
+    // As if it had said long ago that it wants nothing.
+    this.#words.replace(gone, { request: null });
+    heard(gone);
   }
 
-  forget(clusterID: string): void {
-    this.#heard.delete(clusterID);
+  /** Peers that have asked and were not let in, or not yet. */
+  #strangers(): Set<string> {
+    const strangers = new Set<string>();
+    for (const [clusterID, { request }] of this.#words.entries()) if (request) strangers.add(clusterID);
+    for (const { metadata, status } of this.#options.requests.list()) {
+      if (isConditionTrue(status?.conditions, PEERING_REQUEST_CONDITIONS.approved)) {
+        strangers.delete(metadata.name);
+      } else if (this.of(metadata.name).request !== null) {
+        strangers.add(metadata.name);
+      }
+    }
+    return strangers;
   }
+
+  /** A stranger that has gone again, and about which no person has decided. */
+  #mayBeForgotten(clusterID: string): boolean {
+    const { isLinked, requests } = this.#options;
+    return !isLinked(clusterID) && requests.get(clusterID)?.spec.approval === undefined;
+  }
+
+  #checkAcceptance(peer: PeerIdentity, acceptance: AcceptanceDocument | null): void {
+    const { clock, requests } = this.#options;
+    const status = requests.get(peer.clusterID)?.status ?? {};
+    if (acceptance !== null) judgeAcceptance(acceptance, peer, { status, nowMs: clock.now() });
+  }
+}
+
+/** Namespaces that Kubernetes or Tributary reserve cannot be offloaded, whatever suffix their tenant would get. */
+function checkHomeNamespace(namespace: string): void {
+  const isName = namespace.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(namespace);
+  if (isName && !isClusterNamespace(namespace)) return;
+  throw new TributaryError(
+    'Invalid',
+    `namespace ${JSON.stringify(namespace.slice(0, 80))} is not one that can be offloaded`,
+  );
 }

@@ -25,7 +25,6 @@ import { Credentials } from './credentials.ts';
 import { TenantDirectory } from '../../hosting/guests/tenant-directory.ts';
 import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
-import { Intake } from './intake.ts';
 import { Offers } from './offers.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { promisesOf } from './promises.ts';
@@ -81,8 +80,7 @@ export class Lending implements LendingSide {
   readonly #offers: Offers;
   readonly #api: ApiAccessFinder;
   readonly #credentials: Credentials;
-  readonly #inbox = new Inbox();
-  readonly #intake: Intake;
+  readonly #inbox: Inbox;
   readonly #controller: Controller;
   readonly #listeners = new Set<(clusterID: string) => void>();
   readonly #policyListeners = new Set<(policy: string) => void>();
@@ -106,9 +104,8 @@ export class Lending implements LendingSide {
     const request = (peer: string): PeeringRequest | undefined => this.#requests.get(peer);
     this.tenants = new TenantDirectory({ tenants: this.#tenants, request });
     const { clusterID } = identity;
-    this.#intake = new Intake({
+    this.#inbox = new Inbox({
       clock,
-      inbox: this.#inbox,
       own: clusterID,
       requests: this.#requests,
       isLinked: (peer) => this.#isLinked(peer),
@@ -263,13 +260,13 @@ export class Lending implements LendingSide {
     return { ...(offer && { offer }), grant: grantOf(request, this.#api.current) };
   }
 
-  /** Takes down what was said; the controller acts on it. Throws Invalid or TooManyRequests, for the peer to read. */
+  /** Keeps what was said; the controller acts on it. Throws Invalid or TooManyRequests, for the peer to read. */
   async received(
     peer: PeerIdentity,
     changes: Pick<DocumentChanges, 'request' | 'acceptance'>,
   ): Promise<void> {
     await Promise.resolve();
-    this.#intake.take(peer, changes);
+    this.#inbox.take(peer, changes);
   }
 
   /** Forbidden unless a contract is in force. */

@@ -1,8 +1,7 @@
 import { ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
-import type { Offer, WithheldNamespace } from '../../api/offer.ts';
+import { contractOf, readableContractOf, type Offer, type WithheldNamespace } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
-import { contractOf } from '../../api/signed-contract.ts';
 import { chooseTenantNames, type TenantPlace } from '../../hosting/tenants/tenant-names.ts';
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { OwnIdentity } from '../ports.ts';
@@ -80,7 +79,8 @@ export class Offers {
   *#namesOfOthers(consumer: string): Iterable<string> {
     for (const { metadata, status = {} } of this.#options.requests()) {
       if (metadata.name === consumer) continue;
-      const agreed = contractOrNone(status.contract);
+      // A spoilt status of another peer is no reason to refuse this one.
+      const agreed = readableContractOf(status.contract);
       for (const offer of [status.offer, this.#made.get(metadata.name), agreed]) {
         for (const { tenantNamespace } of offer?.namespaces ?? []) yield tenantNamespace;
       }
@@ -96,14 +96,5 @@ export class Offers {
       tenantNamespace: name,
       ending: contract !== undefined && rest.deletionTimestamp !== undefined && !agreed.has(name),
     }));
-  }
-}
-
-/** Of another peer: that its status is spoilt is no reason to refuse this one. */
-function contractOrNone(signed: Parameters<typeof contractOf>[0]): ReturnType<typeof contractOf> {
-  try {
-    return contractOf(signed);
-  } catch {
-    return undefined;
   }
 }

@@ -1,9 +1,7 @@
-import type { Contract, Offer, SignedContract } from '../../api/offer.ts';
+import { type Offer, readableContractOf } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
-import { contractOf } from '../../api/signed-contract.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { hasCode } from '../../lib/errors.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Promises } from '../offer/free.ts';
 
@@ -21,7 +19,8 @@ export function promisesOf(
   const selectors = new Map([...policies].map(({ metadata, spec }) => [metadata.name, spec.nodeSelector]));
   return new Map(
     [...requests].flatMap(({ metadata: { name }, status = {} }) => {
-      const contract = legible(status.contract);
+      // A contract that somebody has spoilt concerns its own peer only.
+      const contract = readableContractOf(status.contract);
       const { offer: stored, promised = contract?.resources } = status;
       if (status.contract === undefined || promised === undefined) return [];
       const offer = newerOf(stored, latest(name));
@@ -31,16 +30,6 @@ export function promisesOf(
       return [[name, { resources, ...(nodeSelector && { nodeSelector }) }]];
     }),
   );
-}
-
-/** One that somebody has spoilt concerns its own peer, and must not keep all others from their offers. */
-function legible(signed: SignedContract | undefined): Contract | undefined {
-  try {
-    return contractOf(signed);
-  } catch (error) {
-    if (hasCode(error, 'Invalid')) return undefined;
-    throw error;
-  }
 }
 
 const newerOf = (a: Offer | undefined, b: Offer | undefined): Offer | undefined =>

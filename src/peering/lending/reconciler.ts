@@ -2,7 +2,7 @@ import { isConditionTrue } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
 import { isClusterName } from '../../api/forms.ts';
 import { FINALIZER_PEERING } from '../../api/names.ts';
-import type { Contract, NamespaceOffer, SignedContract } from '../../api/offer.ts';
+import { type Contract, contractOf, type NamespaceOffer, type SignedContract } from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS,
@@ -11,7 +11,6 @@ import {
   type PeeringRequestSpec,
 } from '../../api/peering-request.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
-import { contractOf } from '../../api/signed-contract.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import type { Remains, Tenants } from '../../hosting/tenants/tenants.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -104,7 +103,7 @@ export class Reconciler {
   async reconcile(clusterID: string, { signal }: { signal: AbortSignal }): Promise<ReconcileResult | void> {
     const { inbox, request: find } = this.#options;
     const request = find(clusterID);
-    const heard = inbox.get(clusterID);
+    const heard = inbox.of(clusterID);
     if (request === undefined) return this.#withoutRequest(clusterID, heard, signal);
     if (request.metadata.deletionTimestamp !== undefined) return this.#end(request, heard, signal);
     const graceMs = heard.request === null ? this.#graceMs(heard.requestSince) : Infinity;
@@ -226,7 +225,7 @@ export class Reconciler {
     if (decision.state !== 'Pending' || known !== undefined || text === undefined) return decision;
     // Only now: a token is used up by looking whether it is good.
     const token = await checkToken(text, metadata.name, signal);
-    const isStill = inbox.get(metadata.name).request === heard.request;
+    const isStill = inbox.of(metadata.name).request === heard.request;
     if (token.result !== 'ok' && isStill) inbox.note(metadata.name, { refusedToken: token });
     return decide({ ...state, token });
   }

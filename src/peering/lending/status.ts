@@ -2,14 +2,19 @@
 import { type WantedCondition, withCondition } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
-import type { NamespaceOffer, Offer, SignedContract, WithheldNamespace } from '../../api/offer.ts';
+import {
+  contractOf,
+  type NamespaceOffer,
+  type Offer,
+  type SignedContract,
+  type WithheldNamespace,
+} from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS as CONDITIONS,
   PEERING_REQUEST_REASONS as REASONS,
   type PeeringRequest,
   type PeeringRequestStatus,
 } from '../../api/peering-request.ts';
-import { contractOf } from '../../api/signed-contract.ts';
 import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
 import type { KindsReport } from '../../hosting/policies/kinds.ts';
 import type { Decision } from './decide.ts';

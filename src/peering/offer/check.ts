@@ -1,14 +1,13 @@
+import { addTo, amountOf, formatAmount, isOfNodes, parseAmounts, type Sums } from '../../api/amounts.ts';
 import { CLOCK_SKEW_MS, MAX_LABELS, OFFER_LIMITS } from '../../api/limits.ts';
 import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
+import * as read from '../../lib/untrusted.ts';
 import { verifySignature } from '../identity/identity.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { OfferDocument } from '../protocol/documents.ts';
-import * as read from '../../lib/untrusted.ts';
-import { addTo, amountOf, formatAmount, parseAmounts, type Sums } from '../../api/amounts.ts';
 import { classesAt, featureAt, imageAt, labelsAt, shapeAt, versionAt } from './items.ts';
-import { isOfNodes } from '../../api/resource-names.ts';
 import * as terms from './terms.ts';
 
 /** Longest life of an offer. */

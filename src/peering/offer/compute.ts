@@ -1,8 +1,6 @@
-import { MAX_LABELS, MAX_RESOURCES, OFFER_LIMITS } from '../../api/limits.ts';
-import type { Offer, Price, ServiceClasses } from '../../api/offer.ts';
-import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import {
   amountOf,
+  type Amounts,
   atMost,
   formatAmounts,
   isCounted,
@@ -10,14 +8,16 @@ import {
   roundDown,
   roundUp,
   stepOf,
-  type Amounts,
+  STORAGE,
   type Sums,
 } from '../../api/amounts.ts';
+import { MAX_LABELS, MAX_RESOURCES, OFFER_LIMITS } from '../../api/limits.ts';
+import type { Offer, Price, ServiceClasses } from '../../api/offer.ts';
+import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import { freeInAll, freeOnNode, lendableResources, lendingNodes, limitsOf, type Promises } from './free.ts';
 import { classAt, featureAt, imageAt, onlyValid, storageClassAt, wordAt } from './items.ts';
-import { PLACE_LABELS, offerableLabels } from './labels.ts';
+import { offerableLabels, PLACE_LABELS } from './labels.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
-import { STORAGE } from '../../api/resource-names.ts';
 import type { Stock, StockNode } from './stock.ts';
 import { pricesAt } from './terms.ts';
 

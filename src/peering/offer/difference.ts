@@ -1,7 +1,7 @@
+import { amountOf, type Amounts, atLeast, parseAmounts, raiseTo, type Sums } from '../../api/amounts.ts';
 import type { NamespaceOffer, NodeShape } from '../../api/offer.ts';
-import { deepEqual } from '../../lib/equality.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
-import { amountOf, atLeast, parseAmounts, raiseTo, type Amounts, type Sums } from '../../api/amounts.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import type { OfferTerms } from './compute.ts';
 
 /** An offer, or as much of it as is compared. */

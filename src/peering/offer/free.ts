@@ -1,18 +1,19 @@
-import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
-import type { ResourceList } from '../../api/wire.ts';
-import { MAX_RESOURCES } from '../../api/limits.ts';
-import { tolerates } from '../../api/taints.ts';
 import {
   addTo,
   amountOf,
+  type Amounts,
   atLeast,
+  BASIC_RESOURCES,
   formatAmounts,
+  isOfNodes,
   parseNamed,
   raiseTo,
-  type Amounts,
   type Sums,
 } from '../../api/amounts.ts';
-import { BASIC_RESOURCES, isOfNodes } from '../../api/resource-names.ts';
+import { MAX_RESOURCES } from '../../api/limits.ts';
+import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
+import { tolerates } from '../../api/taints.ts';
+import type { ResourceList } from '../../api/wire.ts';
 import type { Stock, StockNode } from './stock.ts';
 
 /** What a peer was promised by its contract. */

@@ -1,16 +1,16 @@
-import { OFFER_LIMITS } from '../../api/limits.ts';
-import type { NodeShape } from '../../api/offer.ts';
-import { canonicalText } from '../../lib/canonical-json.ts';
 import {
   addTo,
   amountOf,
+  type Amounts,
   atMost,
   formatAmounts,
   isCounted,
   stepOf,
-  type Amounts,
   type Sums,
 } from '../../api/amounts.ts';
+import { OFFER_LIMITS } from '../../api/limits.ts';
+import type { NodeShape } from '../../api/offer.ts';
+import { canonicalText } from '../../lib/canonical-json.ts';
 
 /** The share of one node that is lent. */
 export interface NodeShare {

@@ -1,21 +1,24 @@
 import { createHash } from 'node:crypto';
+
 import type { VirtualNodeShape } from '../../api/acceptance-policy.ts';
+import {
+  addTo,
+  amountOf,
+  type Amounts,
+  BASIC_RESOURCES,
+  formatAmounts,
+  isCounted,
+  isOfNodes,
+  MILLI,
+  parseAmounts,
+  roundDown,
+  stepOf,
+  type Sums,
+} from '../../api/amounts.ts';
 import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
-import {
-  addTo,
-  amountOf,
-  formatAmounts,
-  isCounted,
-  parseAmounts,
-  roundDown,
-  stepOf,
-  MILLI,
-} from '../../api/amounts.ts';
-import type { Amounts, Sums } from '../../api/amounts.ts';
-import { BASIC_RESOURCES, isOfNodes } from '../../api/resource-names.ts';
 
 /** One VirtualNode to be made of an offer that was accepted. */
 export interface VirtualNodePlan extends Pick<VirtualNodeSpec, 'resources' | 'declaredFeatures'> {

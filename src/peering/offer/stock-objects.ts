@@ -1,5 +1,5 @@
 import type { StorageClassOffer } from '../../api/offer.ts';
-import { podRequests, type StockPod } from '../../api/pod-requests.ts';
+import { type CountedPod, podRequests } from '../../api/pod-requests.ts';
 import { isFinished } from '../../api/pod.ts';
 import { defineResource, type ResourceType, type storageClasses } from '../../api/resources.ts';
 import type { KubeObject, ObjectMeta, Pod } from '../../api/wire.ts';
@@ -9,10 +9,10 @@ import type { KubeObject, ObjectMeta, Pod } from '../../api/wire.ts';
 /** Not ended, by the API server's choice. */
 export const LIVE_PODS = 'status.phase!=Succeeded,status.phase!=Failed';
 
-export const livePods: ResourceType<StockPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
+export const livePods: ResourceType<CountedPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
 
 /** Reads the pod that the wire brought; undefined for one that has ended. */
-export function keepPod(object: StockPod): StockPod | undefined {
+export function keepPod(object: CountedPod): CountedPod | undefined {
   const pod = object as unknown as Pod;
   if (isFinished(pod)) return undefined;
   const overdueMs = overdueOf(pod.metadata);

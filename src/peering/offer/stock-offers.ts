@@ -2,8 +2,8 @@ import type { NamespaceOffer, Offer } from '../../api/offer.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { computeOffer, type OfferTerms } from './compute.ts';
-import { differsEnough, type Comparable } from './difference.ts';
-import { freeOf, limitsOf, unpromisedResources, type Promises } from './free.ts';
+import { type Comparable, differsEnough } from './difference.ts';
+import { freeOf, limitsOf, type Promises, unpromisedResources } from './free.ts';
 import type { Stockkeeper } from './stockkeeper.ts';
 
 export interface StockOffersOptions {

@@ -1,7 +1,7 @@
 import { addTo, type Amounts, type Sums } from '../../api/amounts.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
 import type { StorageClassOffer } from '../../api/offer.ts';
-import { tolerantly, type StockPod } from '../../api/pod-requests.ts';
+import { type CountedPod, readableAmounts } from '../../api/pod-requests.ts';
 import { hardTaints } from '../../api/taints.ts';
 import type { Node, NodeStatus, Taint } from '../../api/wire.ts';
 
@@ -36,7 +36,7 @@ export interface StockNode {
 
 export interface StockParts {
   nodes: Iterable<Node>;
-  pods: Iterable<StockPod>;
+  pods: Iterable<CountedPod>;
   /** Whose pods run in a namespace; undefined: our own. */
   peerOf: (namespace: string) => string | undefined;
   storageClasses: readonly StorageClassOffer[];
@@ -92,7 +92,7 @@ function stockNode(node: Node, use: Use | undefined): StockNode {
     ...platformOf(status.nodeInfo, labels),
     images: images.flatMap(({ names = [] }) => names),
     declaredFeatures,
-    allocatable: tolerantly(allocatable),
+    allocatable: readableAmounts(allocatable),
     own,
     peers,
   };

@@ -1,5 +1,5 @@
 import { formatAmounts } from '../../api/amounts.ts';
-import type { StockPod } from '../../api/pod-requests.ts';
+import type { CountedPod } from '../../api/pod-requests.ts';
 import { ingressClasses, namespaces, nodes, storageClasses } from '../../api/resources.ts';
 import { slimNode } from '../../api/slim-node.ts';
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
@@ -7,9 +7,9 @@ import type { KubeObject, Namespace, Node, ResourceList } from '../../api/wire.t
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Debounce } from '../../lib/debounce.ts';
 import { bareOf, keepPod, LIVE_PODS, livePods, storageClassOffer } from './stock-objects.ts';
 import { type Stock, takeStock } from './stock.ts';
 
@@ -30,7 +30,7 @@ type IngressClass = NonNullable<(typeof ingressClasses)['__object']>;
 export class Stockkeeper implements Component {
   readonly name = 'stock';
   /** Of the whole cluster; it has very many, so they are kept once. */
-  readonly pods: Cache<StockPod>;
+  readonly pods: Cache<CountedPod>;
   readonly #options: StockkeeperOptions;
   readonly #nodes: Cache<Node>;
   readonly #tenants: Cache<Namespace>;

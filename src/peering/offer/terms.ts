@@ -1,3 +1,5 @@
+import { isOfferable, mostOf } from '../../api/amounts.ts';
+import { timestamp } from '../../api/conditions.ts';
 import {
   CURRENCY_PATTERN,
   MAX_NAMESPACES,
@@ -5,13 +7,10 @@ import {
   OFFER_LIMITS,
   PRICE_AMOUNT_PATTERN,
 } from '../../api/limits.ts';
-import { timestamp } from '../../api/conditions.ts';
 import type { NamespaceOffer, PodSecurityLevel, Price } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import * as read from '../../lib/untrusted.ts';
-import { mostOf } from '../../api/amounts.ts';
-import { isOfferable } from '../../api/resource-names.ts';
 
 /** Parts that an offer and the contract made of it have in common, as a peer sends them. */
 

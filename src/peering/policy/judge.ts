@@ -1,8 +1,8 @@
 import type { AcceptancePolicy, AcceptancePolicySpec } from '../../api/acceptance-policy.ts';
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
+import { amountOf, type Amounts, formatAmount, MILLI, parseNamed, roundDown } from '../../api/amounts.ts';
 import type { Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { MILLI, amountOf, formatAmount, parseNamed, roundDown, type Amounts } from '../../api/amounts.ts';
 import { compareDecimals } from './decimal.ts';
 
 export type Verdict = { accepted: true; resources: ResourceList } | Refusal;

@@ -1,4 +1,5 @@
 import type { Offer, WithheldNamespace } from '../../api/offer.ts';
+import type { NetworkDocument } from '../../api/peer-documents.ts';
 
 export type { WithheldNamespace } from '../../api/offer.ts';
 
@@ -86,24 +87,6 @@ export interface ApiAccess {
   ca?: string;
   /** A name in its certificate, where it is not the URL's host. */
   serverName?: string;
-}
-
-/** One end of a tunnel, and how it sees the other. Prefixes are CIDRs without host bits. */
-export interface NetworkDocument {
-  /** Base64 of a Curve25519 public key (WireGuard). */
-  publicKey: string;
-  /** `host:port` (UDP) at which the sender's gateway can be dialled; empty where it cannot. */
-  endpoints: string[];
-  /** The sender's pods, in its own addresses. */
-  pods: string[];
-  /** The sender's external range, likewise. */
-  external: string[];
-  /** Prefixes of third clusters that the sender forwards for the receiver, in the sender's addresses. */
-  transit: string[];
-  /** As what the sender sees the prefixes of the receiver's last document: same length, `prefix` the receiver's. */
-  views: { prefix: string; as: string }[];
-  /** Base64 of 32 random bytes. Where both sides send one, the preshared key is made of the two halves. */
-  presharedHalf?: string;
 }
 
 /** Services of the sender that the receiver may use, with their endpoints of today. */

@@ -1,31 +1,31 @@
-import type { Offer } from '../../api/offer.ts';
-import type {
-  CallMethod,
-  Calls,
-  DocumentChanges,
-  DocumentKind,
-  Documents,
-  Hello,
-  RequestDocument,
-  WithheldNamespace,
-} from './documents.ts';
 import { SERVICES_LIMITS } from '../../api/limits.ts';
-import { DOCUMENT_KINDS } from './documents.ts';
+import type { Offer } from '../../api/offer.ts';
 import {
-  BASE64,
-  invalid,
-  map,
+  type CallMethod,
+  type Calls,
+  DOCUMENT_KINDS,
+  type DocumentChanges,
+  type DocumentKind,
+  type Documents,
+  type Hello,
+  type RequestDocument,
+  type WithheldNamespace,
+} from './documents.ts';
+import {
   anyObject,
+  BASE64,
   bool,
+  type Check,
   integer,
+  invalid,
   list,
+  map,
   oneOf,
   opaque,
   prose,
   record,
   text,
 } from './validate.ts';
-import type { Check } from './validate.ts';
 
 /** The forms of what peers send. What the values mean is checked by those who use them. */
 

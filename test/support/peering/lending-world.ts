@@ -1,13 +1,13 @@
 /** Lending against one API server, real or simulated, with the rest of peering played by the test. */
+import type { PeeringWish } from '../../../src/api/foreign-cluster.ts';
+import type { Contract } from '../../../src/api/offer.ts';
+import { type PeeringRequest, peeringRequests } from '../../../src/api/peering-request.ts';
 import { namespaces, nodes, serviceAccounts } from '../../../src/api/resources.ts';
-import { peeringRequests, type PeeringRequest } from '../../../src/api/peering-request.ts';
 import {
   sharingPolicies,
   type SharingPolicy,
   type SharingPolicySpec,
 } from '../../../src/api/sharing-policy.ts';
-import type { PeeringWish } from '../../../src/api/foreign-cluster.ts';
-import type { Contract } from '../../../src/api/offer.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { type Clock, systemClock } from '../../../src/lib/clock.ts';

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
-import type { Container, Pod } from '../../../src/api/wire.ts';
+
 import { formatAmounts } from '../../../src/api/amounts.ts';
 import { podRequests } from '../../../src/api/pod-requests.ts';
+import type { Container, Pod } from '../../../src/api/wire.ts';
 
 const container = (name: string, cpu: string, more: Partial<Container> = {}): Container => ({
   name,

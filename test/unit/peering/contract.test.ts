@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+
 import type { Contract } from '../../../src/api/offer.ts';
 import { canonicalText } from '../../../src/lib/canonical-json.ts';
 import {
@@ -8,8 +9,8 @@ import {
   isSignedBy,
   signContract,
 } from '../../../src/peering/contract.ts';
-import { anOffer, consumer, NOW_MS, provider } from './support/offers.ts';
 import { fc } from '../../support/property.ts';
+import { anOffer, consumer, NOW_MS, provider } from './support/offers.ts';
 
 const offer = anOffer({
   resources: { cpu: '4', memory: '8Gi', pods: '100', 'nvidia.com/gpu': '2' },

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
+
+import { formatAmounts } from '../../../../src/api/amounts.ts';
 import type { Pod } from '../../../../src/api/wire.ts';
 import { costOf } from '../../../../src/hosting/guests/cost.ts';
-import { formatAmounts } from '../../../../src/api/amounts.ts';
 
 const pod = (spec: object, status: object = {}): Pod =>
   ({ metadata: { name: 'a' }, spec: { containers: [], ...spec }, status }) as unknown as Pod;

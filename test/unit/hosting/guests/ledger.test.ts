@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 
 import { formatAmounts, parseAmounts } from '../../../../src/api/amounts.ts';
-import type { StockPod } from '../../../../src/api/pod-requests.ts';
+import type { CountedPod } from '../../../../src/api/pod-requests.ts';
 import type { ResourceList } from '../../../../src/api/wire.ts';
 import { type Charge, Ledger, type LivePods } from '../../../../src/hosting/guests/ledger.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -10,11 +10,11 @@ type Listener = Parameters<LivePods['onChange']>[0];
 
 class FakePods implements LivePods {
   contact: LivePods['contact'] = { failingSince: undefined };
-  readonly #pods = new Map<string, StockPod>();
+  readonly #pods = new Map<string, CountedPod>();
   readonly #listeners = new Set<Listener>();
 
-  get = (key: string): StockPod | undefined => this.#pods.get(key);
-  list = (): Iterable<StockPod> => this.#pods.values();
+  get = (key: string): CountedPod | undefined => this.#pods.get(key);
+  list = (): Iterable<CountedPod> => this.#pods.values();
   onChange = (listener: Listener): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -28,7 +28,7 @@ class FakePods implements LivePods {
   ): void {
     const previous = this.#pods.get(key);
     const [namespace = '', name = ''] = key.split('/');
-    const current: StockPod | undefined =
+    const current: CountedPod | undefined =
       cpu === undefined
         ? undefined
         : {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+
 import type { NamespaceOffer } from '../../../../src/api/offer.ts';
 import { chooseTenantNames, type TenantNames } from '../../../../src/hosting/tenants/tenant-names.ts';
 import { fc } from '../../../support/property.ts';

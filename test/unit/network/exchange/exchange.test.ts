@@ -3,7 +3,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { ANNOTATION_ROTATE } from '../../../../src/api/names.ts';
 import { nodes, secrets } from '../../../../src/api/resources.ts';
 import { tunnels } from '../../../../src/api/tunnel.ts';
-import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
+import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
 import type { ExchangeOptions } from '../../../../src/network/exchange/exchange.ts';
 import { presharedKey } from '../../../../src/network/exchange/preshared.ts';
 import type { AnyObject } from '../../../support/fake-api/storage.ts';

@@ -1,6 +1,6 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 
-import type { NetworkDocument } from '../../../../src/network/exchange/document.ts';
+import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
 import { clock, joined, keyOf, peered, World } from './support/world.ts';
 
 /** What a peer may say that is meant to hurt, or is simply wrong. */

@@ -3,12 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import type { ForeignCluster, PeeringPhase } from '../../../../src/api/foreign-cluster.ts';
 import type { PeerView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import type { Node } from '../../../../src/api/wire.ts';
-import {
-  checkDocument,
-  composeDocument,
-  exportedTo,
-  type NetworkDocument,
-} from '../../../../src/network/exchange/document.ts';
+import { checkDocument, composeDocument, exportedTo } from '../../../../src/network/exchange/document.ts';
+import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
 import { Inbox } from '../../../../src/network/exchange/inbox.ts';
 import {
   composeOwn,

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import type { Contract } from '../../../../src/api/offer.ts';
+import { type Contract, contractOf } from '../../../../src/api/offer.ts';
 import type { PeeringRequestStatus } from '../../../../src/api/peering-request.ts';
-import { contractOf } from '../../../../src/api/signed-contract.ts';
 import { hasCode } from '../../../../src/lib/errors.ts';
 import { contractText, draftContract } from '../../../../src/peering/contract.ts';
 import { type AcceptanceWorth, judgeAcceptance } from '../../../../src/peering/lending/acceptance.ts';

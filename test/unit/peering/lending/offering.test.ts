@@ -1,17 +1,18 @@
 import { expect, test } from '@jest/globals';
+
 import type { Offer } from '../../../../src/api/offer.ts';
 import type { SharingPolicy } from '../../../../src/api/sharing-policy.ts';
-import { differsEnough } from '../../../../src/peering/offer/difference.ts';
 import {
   amountsOf,
   breachOf,
+  type DraftOffer,
   isEmpty,
   nextOffer,
-  renewalOf,
-  type DraftOffer,
   type OfferState,
+  renewalOf,
 } from '../../../../src/peering/lending/offering.ts';
-import { NOW_MS, anOffer } from '../support/offers.ts';
+import { differsEnough } from '../../../../src/peering/offer/difference.ts';
+import { anOffer, NOW_MS } from '../support/offers.ts';
 
 const source = { differs: differsEnough };
 const policy = { metadata: { name: 'p' }, spec: { peers: {}, offerSeconds: 600 } } as SharingPolicy;

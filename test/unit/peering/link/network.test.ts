@@ -1,19 +1,15 @@
-import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
-import { systemClock } from '../../../../src/lib/clock.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
+import 'reflect-metadata';
+
+import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
+import { silentLogger } from '../../../../src/lib/log.ts';
 import { Delivery } from '../../../../src/peering/link/delivery.ts';
-import type {
-  DocumentChanges,
-  Documents,
-  NetworkDocument,
-} from '../../../../src/peering/protocol/documents.ts';
+import type { DocumentChanges, Documents } from '../../../../src/peering/protocol/documents.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { FakeClock, settle } from '../../../support/fake-clock.ts';
-import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
-import { silentLogger } from '../../../../src/lib/log.ts';
+import { linked, PeeringNode, type PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 
 /** The network's document on a link: a third side, which neither makes nor keeps a peering. */
 

@@ -1,14 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
+
 import type { Offer } from '../../../../src/api/offer.ts';
+import { parseEndpoint } from '../../../../src/lib/endpoint.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { parseEndpoint } from '../../../../src/lib/endpoint.ts';
 import { OutgoingCalls } from '../../../../src/peering/link/calls.ts';
 import { contest } from '../../../../src/peering/link/contest.ts';
 import { Delivery } from '../../../../src/peering/link/delivery.ts';
 import { Heartbeat } from '../../../../src/peering/link/heartbeat.ts';
-import { commonProtocol, helloTo, provedKeys } from '../../../../src/peering/link/hello.ts';
-import type { NetworkKey, SelfDescription } from '../../../../src/peering/link/hello.ts';
+import {
+  commonProtocol,
+  helloTo,
+  type NetworkKey,
+  provedKeys,
+  type SelfDescription,
+} from '../../../../src/peering/link/hello.ts';
 import { Outbox } from '../../../../src/peering/link/outbox.ts';
 import { Throttle } from '../../../../src/peering/link/throttle.ts';
 import type { DocumentChanges, Documents } from '../../../../src/peering/protocol/documents.ts';

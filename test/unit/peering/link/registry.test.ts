@@ -1,14 +1,13 @@
-import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import 'reflect-metadata';
+
 import type { Offer } from '../../../../src/api/offer.ts';
-import { systemClock } from '../../../../src/lib/clock.ts';
-import type { Clock } from '../../../../src/lib/clock.ts';
+import { type Clock, systemClock } from '../../../../src/lib/clock.ts';
 import { TributaryError } from '../../../../src/lib/errors.ts';
-import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { issueLeaf } from '../../../../src/peering/identity/certificate.ts';
+import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
-import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
+import { linked, PeeringNode, type PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 
 let nodes: PeeringNode[] = [];
 async function start(options: PeeringNodeOptions = {}): Promise<PeeringNode> {

@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
+
 import type { Offer } from '../../../../src/api/offer.ts';
 import { checkOffer, type OfferContext } from '../../../../src/peering/offer/check.ts';
 import type { OfferDocument } from '../../../../src/peering/protocol/documents.ts';
-import { anOffer, consumer, NOW_MS, provider, signed } from '../support/offers.ts';
 import { fc } from '../../../support/property.ts';
+import { anOffer, consumer, NOW_MS, provider, signed } from '../support/offers.ts';
 
 const context: OfferContext = {
   provider,

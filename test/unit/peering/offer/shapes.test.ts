@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
+
 import type { NodeShape } from '../../../../src/api/offer.ts';
 import type { ResourceList } from '../../../../src/api/wire.ts';
 import { parseMilli } from '../../../../src/lib/quantity.ts';
 import { virtualNodePlans } from '../../../../src/peering/offer/shapes.ts';
-import { anOffer } from '../support/offers.ts';
 import { fc } from '../../../support/property.ts';
+import { anOffer } from '../support/offers.ts';
 
 const shape = (count: number, resources: ResourceList, more: Partial<NodeShape> = {}): NodeShape => ({
   count,

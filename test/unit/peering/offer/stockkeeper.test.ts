@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
-import type { StockPod } from '../../../../src/api/pod-requests.ts';
+import type { CountedPod } from '../../../../src/api/pod-requests.ts';
 import { ingressClasses, namespaces, nodes, pods, storageClasses } from '../../../../src/api/resources.ts';
 import { slimNode } from '../../../../src/api/slim-node.ts';
 import { Caches } from '../../../../src/kube/caches.ts';
@@ -131,7 +131,7 @@ test('what comes and goes without moving what is free is no change', () => {
   const pod = aPod('shop/a', 'n', { cpu: '1' });
   const moved = { ...pod, status: { ...pod.status, message: 'well', podIP: '10.0.0.1' } };
   const resized = aPod('shop/a', 'n', { cpu: '2' });
-  const keep = (object: object): StockPod | undefined => keepPod(object as StockPod);
+  const keep = (object: object): CountedPod | undefined => keepPod(object as CountedPod);
   expect(counts(slimNode(beaten), slimNode(node))).toBe(false);
   expect(counts(slimNode(aNode('n', { taint: 'NoExecute' })), slimNode(node))).toBe(true);
   expect(counts(keep(moved), keep(pod))).toBe(false);

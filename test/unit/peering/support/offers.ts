@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+
 import type { Offer } from '../../../../src/api/offer.ts';
 import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';

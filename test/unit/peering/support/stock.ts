@@ -1,4 +1,4 @@
-import type { StockPod } from '../../../../src/api/pod-requests.ts';
+import type { CountedPod } from '../../../../src/api/pod-requests.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../../../src/api/sharing-policy.ts';
 import { slimNode } from '../../../../src/api/slim-node.ts';
 import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
@@ -62,7 +62,7 @@ export function stockOf(nodes: Node[], pods: Pod[] = [], options: StockOptions =
   const { tenants = {}, storageClasses = [], ingressClasses = [] } = options;
   return takeStock({
     nodes: nodes.map(slimNode),
-    pods: pods.flatMap((pod) => keepPod(pod as unknown as StockPod) ?? []),
+    pods: pods.flatMap((pod) => keepPod(pod as unknown as CountedPod) ?? []),
     peerOf: (namespace) => tenants[namespace],
     storageClasses,
     ingressClasses,

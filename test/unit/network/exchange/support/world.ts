@@ -16,7 +16,7 @@ import { Caches } from '../../../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../../../src/kube/client.ts';
 import { Lifecycle } from '../../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../../src/lib/log.ts';
-import type { NetworkDocument } from '../../../../../src/network/exchange/document.ts';
+import type { NetworkDocument } from '../../../../../src/api/peer-documents.ts';
 import { Exchange, type ExchangeOptions } from '../../../../../src/network/exchange/exchange.ts';
 import { FakeApi } from '../../../../support/fake-api/fake-api.ts';
 import type { AnyObject } from '../../../../support/fake-api/storage.ts';
