@@ -9,37 +9,37 @@ import { checkedAccess } from './probe.ts';
 import type { Access } from './secret.ts';
 
 export interface AccessOptions {
-  /** Throws where the address may not be used or does not answer; see probe.ts. */
+  /** Throws where the address may not be used or nobody answers there; see probe.ts. */
   probe: (api: ApiAccess, signal: AbortSignal) => Promise<void>;
   reach: ApiReach;
   clock: Clock;
   random: Random;
   log: Logger;
-  /** Something is new about the way to that provider. */
+  /** Called when something about the way to that provider has changed. */
   wake: (clusterID: string) => void;
 }
 
 export interface AccessState {
   access?: Access;
-  /** Why there is none, or no better one. */
+  /** Why there is no access, or no better one. */
   problem?: string;
 }
 
-interface Entry {
+interface ProviderAccess {
   api: ApiAccess | undefined;
   state: AccessState;
   readonly backoff: Backoff;
-  /** Monotonic; not before. */
+  /** Monotonic time before which no way is looked for. */
   notBefore: number;
   abort?: AbortController;
 }
 
 const RETRY = { baseMs: 1000, capMs: 60_000 };
-/** A way that the agent says does not work is tried again, but not more often than this. */
+/** If the agent says that a way does not work, another one is looked for, but not more often than this. */
 const FAILING_INTERVAL_MS = 10_000;
 
 export interface WantedAccess {
-  /** As the provider said on this link; undefined where it has not yet. */
+  /** What the provider has said on this link; undefined where it has said nothing yet. */
   api: ApiAccess | undefined;
   /** What the Secret holds. */
   stored: Access | undefined;
@@ -48,23 +48,23 @@ export interface WantedAccess {
 }
 
 /**
- * The way to each provider's API server: at its own address where that answers, else through streams beside the
- * link. What works stays until it fails.
+ * Finds the way to each provider's API server: its own address where somebody answers there, otherwise streams beside
+ * the link. A way that works stays until it fails.
  */
 export class AccessFinder {
   readonly #options: AccessOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ProviderAccess>();
 
   constructor(options: AccessOptions) {
     this.#options = options;
   }
 
-  /** Looks for a way where one is needed; answers at once with the one that is there. */
+  /** Looks for a way where one is needed; answers at once with the way that there is. */
   want(clusterID: string, { api, stored, failing }: WantedAccess): AccessState {
     const entry = this.#entries.get(clusterID) ?? this.#begin(clusterID, stored);
     const isNew = api !== undefined && !deepEqual(api, entry.api);
     if (isNew) this.#retarget(entry, api, stored);
-    // Nobody has said yet where it is; a stream can be opened all the same, as it was before a restart.
+    // If nobody has said yet where the API server is, a stream can still be opened if there was one before a restart.
     if (entry.api === undefined && stored?.how !== 'Link') return entry.state;
     const { clock } = this.#options;
     const isWanted = entry.state.access === undefined || failing;
@@ -76,7 +76,7 @@ export class AccessFinder {
     return entry.state;
   }
 
-  /** The link is back: no use in waiting longer. */
+  /** The link is back, so waiting longer is of no use. */
   retry(clusterID: string): void {
     const entry = this.#entries.get(clusterID);
     if (entry !== undefined && entry.state.access === undefined) entry.notBefore = -Infinity;
@@ -93,11 +93,11 @@ export class AccessFinder {
     this.#entries.clear();
   }
 
-  #begin(clusterID: string, stored: Access | undefined): Entry {
+  #begin(clusterID: string, stored: Access | undefined): ProviderAccess {
     const { random } = this.#options;
-    const entry: Entry = {
+    const entry: ProviderAccess = {
       api: undefined,
-      // A direct way of before a restart is good until somebody says otherwise; a stream has to be opened again.
+      // A direct way from before a restart stays until somebody says otherwise; a stream has to be opened again.
       state: stored?.how === 'Direct' ? { access: stored } : {},
       backoff: new Backoff({ ...RETRY, random }),
       notBefore: -Infinity,
@@ -106,8 +106,8 @@ export class AccessFinder {
     return entry;
   }
 
-  /** The provider names another address: what was found for the old one is worth nothing, unless it is the same. */
-  #retarget(entry: Entry, api: ApiAccess, stored: Access | undefined): void {
+  /** The provider names another address: what was found for the old one is void, unless the address is the same. */
+  #retarget(entry: ProviderAccess, api: ApiAccess, stored: Access | undefined): void {
     entry.abort?.abort(new Error('another address'));
     delete entry.abort;
     entry.notBefore = -Infinity;
@@ -118,7 +118,7 @@ export class AccessFinder {
 
   async #look(
     clusterID: string,
-    entry: Entry,
+    entry: ProviderAccess,
     stored: Access | undefined,
     abort: AbortController,
   ): Promise<void> {
@@ -171,7 +171,7 @@ export class AccessFinder {
 
 const hostOf = (server: string): string => new URL(server).hostname.replaceAll(/^\[|\]$/gu, '');
 
-/** As the provider must have said it. */
+/** What the provider must have said. */
 function apiOf({ server, ca, serverName }: Access): ApiAccess {
   return { server, ...(ca !== undefined && { ca }), ...(serverName !== undefined && { serverName }) };
 }

@@ -30,16 +30,12 @@ export class BorrowingCaches {
     this.namespaces = caches.of(namespaces);
   }
 
-  all(): Component[] {
-    return this.#caches();
-  }
-
-  /** All is known; before, what is missing is not absent. */
+  /** Whether all is known. Before, what is missing is not absent. */
   get synced(): boolean {
-    return this.#caches().every(({ synced }) => synced);
+    return this.all().every(({ synced }) => synced);
   }
 
-  #caches(): (Component & { synced: boolean })[] {
+  all(): (Component & { synced: boolean })[] {
     return [this.advertisements, this.virtualNodes, this.secrets, this.namespaces];
   }
 
@@ -52,7 +48,7 @@ export class BorrowingCaches {
     return secret !== undefined && providerOf(secret).includes(clusterID) ? secret : undefined;
   }
 
-  /** One that is about to go still counts: its pods over there have to be ended, and the provider keeps them until then. */
+  /** One that is being deleted still counts: its pods over there have to be ended, and the provider keeps them until then. */
   hasNamespace(name: string): boolean {
     return this.namespaces.get(name) !== undefined;
   }
@@ -61,7 +57,7 @@ export class BorrowingCaches {
     return this.secretOf(clusterID) !== undefined || this.virtualNodes.hasIndexed(BY_PROVIDER, clusterID);
   }
 
-  /** Every provider that something here bears the name of. */
+  /** Every provider that an object here belongs to. */
   ids(): Set<string> {
     const marked = [...this.virtualNodes.list(), ...this.secrets.list()].flatMap(providerOf);
     return new Set([...[...this.advertisements.list()].map(({ metadata }) => metadata.name), ...marked]);

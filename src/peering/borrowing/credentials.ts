@@ -12,7 +12,7 @@ export interface CredentialsOptions {
   clock: Clock;
   random: Random;
   log: Logger;
-  /** Something is new about that provider's credential. */
+  /** Called when something about that provider's credential has changed. */
   wake: (clusterID: string) => void;
 }
 
@@ -24,13 +24,13 @@ export interface CredentialState {
   problem?: string;
 }
 
-interface Entry {
+interface ProviderCredential {
   held?: HeldCredential;
   problem?: string;
   readonly backoff: Backoff;
-  /** Where between 60 % and 70 % of its life a token is renewed: not all peers at once. */
+  /** The share of its life after which a token is renewed, from 60 % to 70 %, so that not all peers renew at once. */
   readonly share: number;
-  /** Monotonic; not before. */
+  /** Monotonic time before which no token is asked for. */
   notBefore: number;
   askedAt: number;
   abort?: AbortController;
@@ -38,30 +38,30 @@ interface Entry {
 
 const CALL_TIMEOUT_MS = 15_000;
 const RETRY = { baseMs: 1000, capMs: 60_000 };
-/** A token that the provider refuses is replaced, but not more often than this. */
+/** A token that the provider refuses is replaced, but no more often than this. */
 const REJECTED_INTERVAL_MS = 10_000;
 const MAX_TOKEN_LENGTH = 16_384;
 /** A year: longer than any API server grants. */
 const MAX_LIFE_MS = 366 * 24 * 3_600_000;
 
 /**
- * Tokens of the providers, asked for over the link well before the last one ends. The last one is kept until a new
- * one is there. In memory only: the Secret holds what has to outlive us.
+ * Asks providers for tokens over the link, well before the last one expires. The last one is kept until there is a new
+ * one. In memory only: the Secret holds what has to outlive this process.
  */
 export class CredentialRenewer {
   readonly #options: CredentialsOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, ProviderCredential>();
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
   }
 
   /**
-   * Asks for a token where one is due; answers at once with what is there.
+   * Asks for a token where one is due; answers at once with what there is.
    *
    * @param stored what the Secret holds
-   * @param why `rejected`: the provider's API server refuses what is in use; `renewal`: what a person has written to
-   *   have a new one, good for one
+   * @param why `rejected`: the provider's API server refuses the token in use; `renewal`: the text that a person has
+   *   written to have a new one, which asks for one token only
    */
   want(
     clusterID: string,
@@ -80,7 +80,7 @@ export class CredentialRenewer {
     };
   }
 
-  /** The link is back: no use in waiting longer. */
+  /** The link is back, so waiting longer is of no use. */
   retry(clusterID: string): void {
     const entry = this.#entries.get(clusterID);
     if (entry !== undefined) entry.notBefore = -Infinity;
@@ -95,11 +95,11 @@ export class CredentialRenewer {
     for (const clusterID of this.#entries.keys()) this.drop(clusterID);
   }
 
-  #entry(clusterID: string): Entry {
+  #entry(clusterID: string): ProviderCredential {
     const known = this.#entries.get(clusterID);
     if (known !== undefined) return known;
     const { random } = this.#options;
-    const entry: Entry = {
+    const entry: ProviderCredential = {
       backoff: new Backoff({ ...RETRY, random }),
       share: 0.6 + 0.1 * random(),
       notBefore: -Infinity,
@@ -110,7 +110,7 @@ export class CredentialRenewer {
   }
 
   #isDue(
-    { held, share, notBefore, askedAt, abort }: Entry,
+    { held, share, notBefore, askedAt, abort }: ProviderCredential,
     { rejected, renewal }: { rejected: boolean; renewal?: string },
   ): boolean {
     const { clock } = this.#options;
@@ -121,7 +121,7 @@ export class CredentialRenewer {
     return rejected && now - askedAt >= REJECTED_INTERVAL_MS;
   }
 
-  #ask(clusterID: string, entry: Entry, renewal: string | undefined): void {
+  #ask(clusterID: string, entry: ProviderCredential, renewal: string | undefined): void {
     const { links, clock, wake } = this.#options;
     if (links().view(clusterID)?.connected !== true) {
       entry.problem = 'no link to ask for a token over';
@@ -132,13 +132,17 @@ export class CredentialRenewer {
     entry.askedAt = clock.monotonic();
     void this.#call({ clusterID, entry, renewal }, abort.signal).finally(() => {
       delete entry.abort;
-      // Dropped meanwhile: nobody waits for it.
+      // If it was dropped in the meantime, nobody waits for it.
       if (this.#entries.get(clusterID) === entry) wake(clusterID);
     });
   }
 
   async #call(
-    { clusterID, entry, renewal }: { clusterID: string; entry: Entry; renewal: string | undefined },
+    {
+      clusterID,
+      entry,
+      renewal,
+    }: { clusterID: string; entry: ProviderCredential; renewal: string | undefined },
     signal: AbortSignal,
   ): Promise<void> {
     const { links, clock, log, wake } = this.#options;
@@ -168,7 +172,7 @@ export class CredentialRenewer {
 const renewAt = ({ issuedMs, expiresMs }: HeldCredential, share: number): number =>
   issuedMs + (expiresMs - issuedMs) * share;
 
-/** Throws Invalid, without a word of the token. */
+/** Throws Invalid, without quoting the token. */
 function checkedCredential({ token, expires }: Credential, nowMs: number): HeldCredential {
   const expiresMs = Math.floor(Date.parse(expires) / 1000) * 1000;
   if (token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/u.test(token)) {

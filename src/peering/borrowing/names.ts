@@ -7,14 +7,14 @@ import { ignoring, TributaryError } from '../../lib/errors.ts';
 import type { BorrowingCaches } from './caches.ts';
 import { isOf } from './virtual-node.ts';
 
-/** What PerNode puts behind a name (offer/shapes.ts), with the dash before it. */
+/** Length of what PerNode appends to a name (offer/shapes.ts), with the dash before it. */
 const SUFFIX_LENGTH = 11;
 const ID_PART_LENGTH = 5;
 const MAX_BASE = MAX_VIRTUAL_NODE_NAME - SUFFIX_LENGTH - (ID_PART_LENGTH + 1);
 
 /**
- * Names for a provider's VirtualNodes, the nicest first: its own name made a DNS label, then with a part of its ID,
- * then the ID alone.
+ * Names for a provider's VirtualNodes, the nicest first: its own name as a DNS label, then the same with a part of its
+ * ID, then the ID alone.
  */
 export function baseNames(clusterName: string | undefined, clusterID: string): string[] {
   const label = (clusterName ?? '')
@@ -29,22 +29,23 @@ export function baseNames(clusterName: string | undefined, clusterID: string): s
 export const nodeNameOf = (base: string, suffix: string): string =>
   suffix === '' ? base : `${base}-${suffix}`;
 
-interface Naming {
+/** Where names are looked for. */
+interface NameSources {
   client: KubeClient;
   caches: Pick<BorrowingCaches, 'virtualNodes'>;
 }
 
 /**
- * What a provider's VirtualNodes are named after: the first name that nobody else has. Chosen once and kept on the
- * Advertisement, since pods are bound to Nodes by name, and a cluster may call itself something else tomorrow.
+ * The base of the names of a provider's VirtualNodes: the first name that nobody else has. It is chosen once and kept on
+ * the Advertisement, since pods are bound to Nodes by name, and a cluster may call itself something else tomorrow.
  */
 export async function chooseName(
-  naming: Naming,
+  sources: NameSources,
   { clusterID, clusterName }: { clusterID: string; clusterName: string | undefined },
   signal: AbortSignal,
 ): Promise<string> {
   for (const name of baseNames(clusterName, clusterID)) {
-    if ((await whoHas(naming, { name, clusterID }, signal)) === undefined) return name;
+    if ((await holderOf(sources, { name, clusterID }, signal)) === undefined) return name;
   }
   throw new TributaryError(
     'Invalid',
@@ -52,9 +53,9 @@ export async function chooseName(
   );
 }
 
-/** Which kind of object that is not this provider's bears the name already. */
-export async function whoHas(
-  { client, caches }: Naming,
+/** The kind of the object that has the name already and is not of this provider; undefined: there is none. */
+export async function holderOf(
+  { client, caches }: NameSources,
   { name, clusterID }: { name: string; clusterID: string },
   signal: AbortSignal,
 ): Promise<'VirtualNode' | 'Node' | undefined> {
@@ -79,11 +80,11 @@ const MAX_LENGTH = 63;
 const ID_LENGTH = 8;
 
 /**
- * What the provider calls itself, as a label value; else the first characters of its ID. Namespaces are sent to clusters by
- * this label, and anybody may call itself what another is called: only for the one whose virtual nodes have that name
- * here, which is given once, it stands without a part of the ID. Pure.
+ * What the provider calls itself, as a label value; without such a name, the first characters of its ID. Namespaces are
+ * sent to clusters by this label, and a cluster may take the name of another one. So a part of the ID is appended, except
+ * for the one cluster whose virtual nodes here have that name. Pure.
  *
- * @param nodeName what its virtual nodes are named after
+ * @param nodeName the base of the names of its virtual nodes
  */
 export function clusterLabel(
   clusterName: string | undefined,
@@ -105,12 +106,12 @@ const labelValue = (text: string, length: number): string =>
     .replace(/[^A-Za-z0-9]+$/u, '');
 
 const MAX_CLASSES = 64;
-/** As the kind VirtualNode takes it; one that it does not take must not hold up the rest. */
+/** The form that the kind VirtualNode takes. A class of another form is left out, so that the rest is written. */
 const CLASS = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/u;
 
 /**
- * Classes of Ingresses here, and what they become over there: as people say, then those of the same name. The empty
- * one stands for Ingresses without a class, and only people can say what becomes of them. Pure.
+ * Classes of Ingresses here, and what they become over there: first what people say, then classes of the same name. The
+ * empty class stands for Ingresses without a class, and only people can say what becomes of them. Pure.
  */
 export function ingressClassesOf(
   asked: Readonly<Record<string, string>> = {},
@@ -127,8 +128,8 @@ export function ingressClassesOf(
 }
 
 /**
- * StorageClasses here, and what they become over there: only as people say. Data lie where they were put, so that a class
- * of the same name is no answer, as it is for Ingresses.
+ * StorageClasses here, and what they become over there: only what people say. A class of the same name is not enough, as
+ * it is for Ingresses, since data stay where they were put.
  */
 export function storageClassesOf(asked: Readonly<Record<string, string>> = {}): Record<string, string> {
   return Object.fromEntries(
@@ -138,7 +139,7 @@ export function storageClassesOf(asked: Readonly<Record<string, string>> = {}): 
   );
 }
 
-/** Those that the provider lends, in the order of their names; an empty list says that it lends none. */
+/** The StorageClasses that the provider lends, sorted; an empty list says that it lends none. */
 export function offeredStorageClassesOf(offered: readonly { name: string }[] = []): string[] {
   const names = new Set(offered.map(({ name }) => name).filter((name) => CLASS.test(name)));
   return [...names].toSorted().slice(0, MAX_CLASSES);

@@ -14,12 +14,12 @@ import type { BorrowingCaches } from './caches.ts';
 import type { ActiveProvider } from './facts.ts';
 import {
   clusterLabel,
+  holderOf,
   ingressClassesOf,
   nodeNameOf,
   offeredStorageClassesOf,
   recordName,
   storageClassesOf,
-  whoHas,
 } from './names.ts';
 import { mappingsOf, usedNamespaces } from './namespaces.ts';
 import { secretName } from './secret.ts';
@@ -118,7 +118,7 @@ export class NodeSetup {
   async #create({ clusterID, ours, signal }: ActiveProvider, wanted: DesiredVirtualNode): Promise<void> {
     const { client } = this.#options;
     const { name } = wanted;
-    const kind = await whoHas(this.#options, { name, clusterID }, signal);
+    const kind = await holderOf(this.#options, { name, clusterID }, signal);
     if (kind !== undefined) {
       // No pod is bound to the name yet: another one can be chosen.
       if (ours.length === 0) await recordName(client, clusterID, null, signal);

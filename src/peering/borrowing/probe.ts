@@ -1,18 +1,18 @@
 import { X509Certificate } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
-import { BlockList, SocketAddress, isIP } from 'node:net';
+import { BlockList, isIP, SocketAddress } from 'node:net';
 import { tlsTarget } from '../../kube/credentials.ts';
 import { dial } from '../../kube/dial.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
-import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 
 /** All addresses of a host name. */
 export type Resolve = (host: string) => Promise<string[]>;
 
 export interface ProbeOptions {
-  /** `host:port`, or `host` where that is 443: our own API server, where no peer may send us. */
+  /** Our own API server, as `host:port`, or `host` where the port is 443: no peer may send us there. */
   forbidden: readonly string[];
   allowLoopback: boolean;
   clock: Clock;
@@ -26,8 +26,8 @@ const DEFAULT_PORT = 443;
 const ALPN = ['h2', 'http/1.1'];
 
 /**
- * What a provider says of its API server, as far as it can be judged without asking it. The agent will talk to it,
- * from inside this cluster: an address that means something else here than over there is refused. Throws Invalid.
+ * Checks what a provider says of its API server, as far as that is possible without connecting. Throws Invalid. (The
+ * agent will connect to it from inside this cluster: `probe` refuses addresses that mean something else here than there.)
  */
 export function checkedAccess(api: ApiAccess): ApiAccess {
   const { server, ca, serverName } = api;
@@ -65,7 +65,7 @@ function checkAuthority(pem: string): void {
 
 /**
  * Connects once, with TLS verified against what the provider says, and hangs up. Throws Forbidden where the address
- * may not be used, Unreachable where nobody answers as it should.
+ * may not be used, Unreachable where nobody answers correctly.
  */
 export async function probe(api: ApiAccess, options: ProbeOptions, signal: AbortSignal): Promise<void> {
   const { clock, resolve = resolveAll } = options;
@@ -155,7 +155,7 @@ async function forbiddenAddresses(endpoints: readonly string[], resolve: Resolve
   return new Set(all.flat());
 }
 
-/** In its one spelling; an IPv4 address in the clothes of IPv6 (RFC 4291, section 2.5.5) without them. */
+/** In its one spelling; an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5) as the IPv4 address. */
 function plain(address: string): string {
   if (isIP(address) !== 6) return address;
   return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[0-9.]+$)/iu, '');

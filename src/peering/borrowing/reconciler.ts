@@ -39,14 +39,14 @@ export interface ReconcilerOptions {
   clock: Clock;
 }
 
-/** Nothing stays unseen for longer: ends of offers, agents that somebody removed. */
+/** At the latest after this, an offer that has ended or an agent that somebody removed is noticed. */
 const LOOK_AGAIN_MS = 30_000;
-/** A deletion reaches the caches, and with them us, well before this. */
+/** Well before this time a deletion has reached the caches. */
 const CACHE_LAG_MS = 1000;
-/** Of objects that were listed, the API server leaves this out. */
+/** The API server leaves this out of objects in a list. */
 const KIND = { apiVersion: API_VERSION, kind: 'Advertisement' };
 
-/** Makes the world right for one provider: one step, whose every write may be the last one. */
+/** Takes the next step with one provider. The process may end after any write, so each step may be repeated. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
 
@@ -72,7 +72,7 @@ export class Reconciler {
     return advertisement === undefined ? {} : { requeueAfterMs: LOOK_AGAIN_MS };
   }
 
-  /** Kept first; that it is kept lets it be said. */
+  /** The contract is kept first; it is sent because it is kept. */
   async #sign(
     { contract: terms, assessment }: Extract<Step, { kind: 'sign' }>,
     facts: BorrowingFacts,
@@ -97,7 +97,7 @@ export class Reconciler {
     await this.#write(facts, { assessment, contract }, signal);
   }
 
-  /** The offer as it was checked when it came; a person's word about the Advertisement stands. */
+  /** Keeps the offer as it was checked when it came; what a person has set in the Advertisement stays. */
   async #keep(
     clusterID: string,
     { received, advertisement }: BorrowingFacts,
@@ -144,33 +144,26 @@ export class Reconciler {
       return {};
     }
     const ours = caches.virtualNodesOf(clusterID);
-    const work: ActiveProvider = {
-      clusterID,
-      facts,
-      step,
-      advertisement,
-      ours,
-      signal,
-    };
-    let so: { progress?: Progress; again: Again } = { again: {} };
+    const provider: ActiveProvider = { clusterID, facts, step, advertisement, ours, signal };
+    let last: { progress?: Progress; again: Again } = { again: {} };
     const tell = (progress: Progress, again: Again): void => {
-      so = { progress, again };
+      last = { progress, again };
     };
     const { assessment, contract } = step;
     try {
-      await setup.run(work, tell);
+      await setup.run(provider, tell);
     } catch (error) {
-      const progress = hinderedBy(error, so.progress);
+      const progress = withObstacle(error, last.progress);
       if (progress !== undefined) await this.#write(facts, { assessment, contract, progress }, signal);
       throw error;
     }
-    await this.#write(facts, { assessment, contract, progress: so.progress }, signal);
-    const { inMs = LOOK_AGAIN_MS, atMs = Infinity } = so.again;
-    // A second late: the clock has to have passed it.
+    await this.#write(facts, { assessment, contract, progress: last.progress }, signal);
+    const { inMs = LOOK_AGAIN_MS, atMs = Infinity } = last.again;
+    // A little late, so that the clock has passed that time.
     return { requeueAfterMs: Math.min(inMs, LOOK_AGAIN_MS, Math.max(atMs - clock.now() + 1, 1000)) };
   }
 
-  /** Everything that was made because of a provider, in the order in which nothing is lost sight of. */
+  /** Takes down everything that was made because of a provider, in an order in which nothing is forgotten. */
   async #end(
     clusterID: string,
     step: Extract<Step, { kind: 'end' }>,
@@ -183,19 +176,19 @@ export class Reconciler {
     const isLast = ours.length === 0 && facts.advertisement?.metadata.deletionTimestamp !== undefined;
     const hasty = step.revoked || facts.intent.force === true;
     const draining = await this.#drain(ours, hasty, signal);
-    // Nobody will read it.
+    // Nobody would read the last one.
     if (!isLast) await this.#write(facts, this.#endingStatus(step, names, draining.message), signal);
     if (draining.error !== undefined) throw draining.error;
     if (draining.waitMs !== undefined) return { requeueAfterMs: draining.waitMs };
     const wait = await this.#takeDown(clusterID, names, signal);
     if (wait !== undefined) return { requeueAfterMs: wait };
     if (step.forget) await this.#forget(facts, signal);
-    // All that it names is gone for sure.
+    // Everything that it names is certainly gone.
     else await this.#write(facts, this.#endingStatus(step, []), signal);
     return {};
   }
 
-  /** What goes wrong is told, too, before it is thrown. */
+  /** An error is returned with its message, so that it is told before it is thrown. */
   async #drain(
     ours: readonly VirtualNode[],
     hasty: boolean,
@@ -209,7 +202,7 @@ export class Reconciler {
     }
   }
 
-  /** Of drained nodes. Undefined when nothing is left, else the milliseconds after which to look again. */
+  /** Removes drained nodes. Undefined when nothing is left, otherwise the milliseconds after which to look again. */
   async #takeDown(
     clusterID: string,
     names: readonly string[],
@@ -224,7 +217,7 @@ export class Reconciler {
       if (current === undefined || isOf(current, clusterID))
         await teardown.removeNode(name, clusterID, signal);
     }
-    // The last of all: what is left of the rest is found by it.
+    // The Secret goes last: as long as it exists, what is left of the rest is found.
     await this.#deleteSecret(clusterID, signal);
     credentials.drop(clusterID);
     await access.drop(clusterID);
@@ -255,7 +248,7 @@ export class Reconciler {
     if (advertisement === undefined) return;
     const { name, uid, deletionTimestamp } = advertisement.metadata;
     if (deletionTimestamp === undefined) {
-      // The finalizer holds it until the next look; then it goes.
+      // The finalizer holds it until the next look.
       await client.delete(advertisements, { name }, { uid, signal }).catch(ignoring('NotFound'));
       return;
     }
@@ -282,8 +275,8 @@ export class Reconciler {
   }
 }
 
-/** For people; a conflict is nothing that they need to know of. */
-function hinderedBy(error: unknown, progress: Progress | undefined): Progress | undefined {
+/** The progress with the error as obstacle, for people. They need not know of a conflict. */
+function withObstacle(error: unknown, progress: Progress | undefined): Progress | undefined {
   if (progress === undefined || hasCode(error, 'Conflict', 'Aborted')) return undefined;
   return { ...progress, obstacle: { reason: ADVERTISEMENT_REASONS.settingUp, message: errorMessage(error) } };
 }

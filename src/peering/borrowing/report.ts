@@ -7,16 +7,16 @@ import type { BorrowingFacts, OfferAssessment, Step } from './facts.ts';
 const REASONS = FOREIGN_CLUSTER_REASONS;
 const KNOWN = new Set<string>(Object.values(REASONS));
 
-/** What a peer gives as reason is shown only where it is one of the list; what is here to it is there to us. */
+/** A peer's reason is shown only where it is one of the list. What it calls "here" is over there for us. */
 function known(reason: string | undefined, otherwise: string): string {
   if (reason === REASONS.deniedHere) return REASONS.denied;
   return reason !== undefined && KNOWN.has(reason) ? reason : otherwise;
 }
 
-/** Its policies and commands are not ours: people look for them over there. */
+/** Says whose words these are: people look for the provider's policies and commands over there. */
 const quoted = (message: string): string => `the provider says: ${message}`;
 
-/** Nothing of it is in place; what is waited for, and who has to act. */
+/** While nothing of it is in place: what is waited for, and who has to act. */
 export function restReport(facts: BorrowingFacts, assessment?: OfferAssessment): PeeringReport {
   const { intent, received, advertisement } = facts;
   if (!intent.wanted) return { phase: 'None', reason: REASONS.notWanted };
@@ -33,7 +33,7 @@ export function restReport(facts: BorrowingFacts, assessment?: OfferAssessment):
   return pendingReport(facts);
 }
 
-/** After an offer that is over, the provider is asked anew. */
+/** When an offer is over, the provider is asked again. */
 function offeredReport(
   { decision, reason, message }: OfferAssessment,
   grant?: GrantDocument | null,
@@ -81,7 +81,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   [ADVERTISEMENT_REASONS.withdrawn]: REASONS.withdrawn,
 };
 
-/** It is agreed on here, and being set up. */
+/** It is accepted here, and being set up. */
 export const waitReport = (message: string): PeeringReport => ({
   phase: 'Accepted',
   reason: REASONS.settingUp,
@@ -94,7 +94,7 @@ export const ending = (message: string): PeeringReport => ({
   message,
 });
 
-/** What is in place, as the Advertisement's conditions say: in use, or on the way there. */
+/** In use, or being set up, as the Advertisement's conditions say. */
 export function usedReport({ advertisement }: BorrowingFacts): PeeringReport {
   const conditions = advertisement?.status?.conditions ?? [];
   const node = conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode);
@@ -111,7 +111,7 @@ function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts):
   return isNews ? { ...report, message: `${report.message ?? 'it ends'}; ${message}` } : report;
 }
 
-/** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see leftOutOf. */
+/** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see DesiredNamespaces. */
 export function reportOf(facts: BorrowingFacts, step: Step, leftOut: readonly string[] = []): PeeringReport {
   const said = 'report' in step ? step.report : usedReport(facts);
   const report = step.kind === 'end' ? endingReport(said, facts) : said;

@@ -12,12 +12,12 @@ import { forgeKubeconfig, type Kubeconfig } from '../tenant-kubeconfig.ts';
 
 const KEY = 'kubeconfig';
 
-/** A token of the provider, with the time in which it counts; milliseconds since the epoch. */
+/** A token of the provider, and when it is valid; milliseconds since the epoch. */
 export interface HeldCredential {
   token: string;
   issuedMs: number;
   expiresMs: number;
-  /** What a person had written to ask for it; see ANNOTATION_RENEW. */
+  /** The text by which a person asked for it; see ANNOTATION_RENEW. */
   renewal?: string;
 }
 
@@ -37,7 +37,7 @@ export interface StoredAccess {
   credential: HeldCredential;
 }
 
-/** The Secret that the agent reads. One shape for one content: compare it to see whether to write. */
+/** The Secret that the agent reads. The same content has always the same form, so that it can be compared. */
 export function forgeSecret(
   provider: string,
   systemNamespace: string,
@@ -70,7 +70,7 @@ export function forgeSecret(
   };
 }
 
-/** What is in it; undefined where somebody has spoiled it: then a new token is asked for. */
+/** What is in it; undefined where somebody has damaged it: then a new token is asked for. */
 export function readSecret({ metadata, data }: Secret): StoredAccess | undefined {
   const { annotations = {} } = metadata;
   const life = lifeOf(annotations);

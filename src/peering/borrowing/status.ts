@@ -32,7 +32,7 @@ export const BORROWING_EVENTS = {
 
 /** How far setting up has come. */
 export interface Progress {
-  /** VirtualNodes that there are or will be; kept before the first is made, so that none is ever lost sight of. */
+  /** VirtualNodes that there are or will be; recorded before the first is made, so that none is ever forgotten. */
   names: string[];
   access?: ApiServerAccess;
   /** The token in use; milliseconds since the epoch. */
@@ -43,22 +43,22 @@ export interface Progress {
 }
 
 export interface NodesState {
-  /** All that are wanted are there. */
+  /** Whether all desired VirtualNodes exist. */
   complete: boolean;
-  /** Of them, those whose Node is Ready. */
+  /** How many of them have a Node that is Ready. */
   ready: number;
-  /** Why one is not. */
+  /** Why one is not ready. */
   message: string;
 }
 
 export interface StatusInputs {
   advertisement: Advertisement;
-  /** Absent: what was decided before stands. */
+  /** Absent: what was decided before stays. */
   assessment?: OfferAssessment | undefined;
   contract?: SignedContract | undefined;
   /** Absent: nothing is set up, or no longer. */
   progress?: Progress | undefined;
-  /** What is set up stays, and how far that is: another contract is being agreed on. */
+  /** Another contract is being agreed on: what is set up stays, and the status of it, too. */
   goesOn?: boolean;
   nowMs: number;
 }
@@ -66,7 +66,7 @@ export interface StatusInputs {
 const { ok, waitingForProvider, settingUp } = ADVERTISEMENT_REASONS;
 const CONDITIONS = ADVERTISEMENT_CONDITIONS;
 
-/** The Advertisement's status in full; conditions that others put there are kept. Pure. */
+/** The whole status of the Advertisement; conditions of others are kept. Pure. */
 export function forgeStatus(inputs: StatusInputs): AdvertisementStatus {
   const { advertisement, assessment, contract, progress, goesOn = false } = inputs;
   const { status: before = {}, metadata } = advertisement;
@@ -75,7 +75,7 @@ export function forgeStatus(inputs: StatusInputs): AdvertisementStatus {
     ...(assessment === undefined ? decisionIn(before) : decisionOf(assessment)),
     ...(contract && { contract }),
     ...(goesOn ? placesIn(before) : placesOf(progress)),
-    // Written by those who keep the Services (src/peering/services).
+    // src/peering/services writes this.
     ...(before.services && { services: before.services }),
     conditions: [...conditionsOf(inputs)],
   };
@@ -163,7 +163,7 @@ function credentialOf({ progress, nowMs }: StatusInputs): Wanted {
   return { status: 'False', reason, message };
 }
 
-/** Once Ready, in place: a Node that is away for a while is told by its VirtualNode. */
+/** Once it was Ready it is in place: if its Node is away for a while, the VirtualNode tells so. */
 function virtualNodeOf({ progress, advertisement }: StatusInputs): Wanted {
   if (progress === undefined) return undefined;
   const { complete, ready, message } = progress.nodes;
@@ -179,7 +179,7 @@ function virtualNodeOf({ progress, advertisement }: StatusInputs): Wanted {
 
 type News = [type: EventType, reason: string, message: string];
 
-/** What is new to people in a status that has just been written. Pure. */
+/** The events for a status that has just been written. Pure. */
 export function newsOf({ status: before = {} }: Advertisement, status: AdvertisementStatus): News[] {
   return [...decided(before, status), ...moved(before, status)];
 }

@@ -1,13 +1,11 @@
-import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import { LABEL_PROVIDER, LABEL_VIRTUAL_NODE } from '../../api/names.ts';
-import { leases, nodes, pods } from '../../api/resources.ts';
-import type { ResourceType } from '../../api/resources.ts';
-import type { VirtualNode } from '../../api/virtual-node.ts';
-import { virtualNodes } from '../../api/virtual-node.ts';
+import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
+import { leases, nodes, pods, type ResourceType } from '../../api/resources.ts';
+import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Node } from '../../api/wire.ts';
 import type { DeleteOptions, KubeClient } from '../../kube/client.ts';
-import { NodeDrain } from '../../kube/drain.ts';
 import { type DrainLimits, drainText } from '../../kube/drain-stage.ts';
+import { NodeDrain } from '../../kube/drain.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -24,20 +22,20 @@ export interface TeardownOptions {
 }
 
 const LEASE_NAMESPACE = 'kube-node-lease';
-/** The agent closes its Node within this; a dead one never does. */
+/** The agent closes its Node within this time; a dead agent never does. */
 const CLOSING_MS = 3000;
 const CLOSING_POLL_MS = 100;
 const POLL_MS = 500;
-/** Pods that nobody ends may run for long. */
+/** Interval of looks at pods that nobody ends: they may run for long. */
 const VACANCY_POLL_MS = 5000;
 
-/** What is waited for: milliseconds after which to look again, and a word for people, where there is one. */
+/** Milliseconds after which to look again, and what people are told of it, where there is something to tell. */
 export interface Draining {
   waitMs: number;
   message?: string;
 }
 
-/** Ends pods on virtual nodes, and what is left of the nodes. Every step may be repeated. */
+/** Ends the pods on virtual nodes, and removes what is left of the nodes. Every step may be repeated. */
 export class Teardown {
   readonly #options: TeardownOptions;
   readonly #drain: NodeDrain;
@@ -48,8 +46,9 @@ export class Teardown {
   }
 
   /**
-   * Ends the pods on these: no new ones, then as their budgets allow, then all the same, and by force once the time is
-   * over (kube/drain-stage.ts). One look, which waits for nobody. Undefined when done.
+   * Ends the pods on these nodes: first no new ones are placed, then pods are ended as their budgets allow, then in spite
+   * of budgets, and by force once the time is over (kube/drain-stage.ts). This is one look, which does not wait. Undefined
+   * when all is done.
    */
   async drain(
     ours: readonly VirtualNode[],
@@ -67,8 +66,8 @@ export class Teardown {
   }
 
   /**
-   * Takes nothing new onto it, and leaves what runs there alone. Undefined once it is empty, else the milliseconds
-   * after which to look again.
+   * Closes the node to new pods, and leaves those that run there alone. Undefined once it is empty, otherwise the
+   * milliseconds after which to look again.
    */
   async vacate(current: VirtualNode, signal: AbortSignal): Promise<number | undefined> {
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
@@ -76,7 +75,7 @@ export class Teardown {
     const { name } = await replaceOrGone(client, current, closedVirtualNode(current), signal);
     const node = await readOrGone(client, nodes, { name }, signal);
     if (node === undefined || !isNodeOf(node, current)) return undefined;
-    // Its agent closes the Node; what is placed there until then must be seen.
+    // Its agent closes the Node; pods that are placed there until then must be seen.
     if (!isClosed(node.spec?.taints ?? [])) return POLL_MS;
     const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
     return items.some((pod) => !isOfDaemonSet(pod) && !isFinished(pod)) ? VACANCY_POLL_MS : undefined;
@@ -90,7 +89,7 @@ export class Teardown {
     const { name } = await replaceOrGone(client, current, desired, signal);
     const sinceMs = endingSince(desired) ?? now;
     const node = await readOrGone(client, nodes, { name }, signal);
-    // A Node that is not ours took the name: its pods are none of our business.
+    // A Node that is not ours has taken the name: its pods are left alone.
     if (node !== undefined && !isNodeOf(node, current)) return undefined;
     const isOpen = node !== undefined && !isClosed(node.spec?.taints ?? []);
     if (isOpen && Math.abs(now - sinceMs) < CLOSING_MS) return { waitMs: CLOSING_POLL_MS };
@@ -104,7 +103,7 @@ export class Teardown {
     if (metadata.deletionTimestamp === undefined) await this.#delete(virtualNodes, { name }, { uid, signal });
   }
 
-  /** What a dead agent leaves behind: pods, Node, Lease. False where another has the Node's name. */
+  /** Removes what a dead agent leaves behind: pods, Node, Lease. Does nothing where the Node is somebody else's. */
   async removeNode(name: string, provider: string, signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
     const node = await readOrGone(client, nodes, { name }, signal);
@@ -115,7 +114,7 @@ export class Teardown {
     await this.#delete(leases, { name, namespace: LEASE_NAMESPACE }, { signal });
   }
 
-  /** What is gone, or another by now, is as good as deleted. */
+  /** If it is gone, or another object by now, nothing is left to delete. */
   async #delete<T extends KubeObject>(
     type: ResourceType<T>,
     { name, namespace }: { name: string; namespace?: string },

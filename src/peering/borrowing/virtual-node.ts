@@ -8,7 +8,7 @@ import {
 import type { Draft, Taint } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 
-/** What peering wants of one VirtualNode; everything else in it belongs to people. */
+/** What peering sets in one VirtualNode; everything else in it belongs to people. */
 export interface DesiredVirtualNode extends Pick<
   VirtualNodeSpec,
   'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures'
@@ -24,14 +24,14 @@ export interface DesiredVirtualNode extends Pick<
   closed: boolean;
 }
 
-/** Of objects that were listed, the API server leaves this out. */
+/** The API server leaves this out of objects in a list. */
 const KIND = { apiVersion: API_VERSION, kind: 'VirtualNode' };
 
 interface Owned {
   labels: string[];
 }
 
-/** A VirtualNode that is not there yet. */
+/** A VirtualNode that does not exist yet. */
 export function draftVirtualNode(desired: DesiredVirtualNode): Draft<VirtualNode> {
   const { name, provider, kubeconfigSecretRef, resources } = desired;
   const bare = {
@@ -42,7 +42,7 @@ export function draftVirtualNode(desired: DesiredVirtualNode): Draft<VirtualNode
   return merged(bare, desired);
 }
 
-/** The object as it should be: ours set, ours of before removed, what people added kept. The same one where all is well. */
+/** The object as it should be: our fields set, our earlier ones removed, those of people kept. The same object where nothing differs. */
 export function updatedVirtualNode(current: VirtualNode, desired: DesiredVirtualNode): VirtualNode {
   const next = merged(current, desired);
   return deepEqual(next, current) ? current : { ...KIND, ...next };
@@ -78,14 +78,14 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   };
 }
 
-/** The API server fills in the key; it must not look like a difference. */
+/** The API server fills in the key, which must not look like a difference. */
 const withDefaults = (
   { kubeconfigSecretRef: current }: VirtualNodeSpec,
   { kubeconfigSecretRef: desired }: DesiredVirtualNode,
 ): VirtualNodeSpec['kubeconfigSecretRef'] =>
   current.key === undefined || desired.key !== undefined ? desired : { ...desired, key: 'kubeconfig' };
 
-/** A home namespace that is given another tenant namespace has to be taken out first; the next look puts it back. */
+/** A home namespace that gets another tenant namespace is taken out first; the next look puts it back. */
 function movable(
   current: readonly NamespaceMapping[],
   desired: readonly NamespaceMapping[],
@@ -99,7 +99,7 @@ function movable(
   );
 }
 
-/** The object with nothing new to be placed there. */
+/** The object, closed to new pods. */
 export function closedVirtualNode(current: VirtualNode): VirtualNode {
   const { spec } = current;
   const { taints = [] } = spec;
@@ -107,7 +107,7 @@ export function closedVirtualNode(current: VirtualNode): VirtualNode {
   return { ...KIND, ...current, spec: { ...spec, taints: withClosed(taints, true) } };
 }
 
-/** The object with its pods' end begun: closed to new ones, and dated once. */
+/** The object, closed to new pods and marked once with the time since when its pods are being ended. */
 export function endingVirtualNode(current: VirtualNode, now: string): VirtualNode {
   const { metadata, spec } = current;
   const { annotations = {} } = metadata;
@@ -123,7 +123,7 @@ export function endingVirtualNode(current: VirtualNode, now: string): VirtualNod
   };
 }
 
-/** Milliseconds since the epoch; undefined where it is not ending. What cannot be read counts as long ago. */
+/** Milliseconds since the epoch; undefined where it is not ending. A time that cannot be read counts as long ago. */
 export function endingSince({ metadata }: VirtualNode): number | undefined {
   const text = metadata.annotations?.[ANNOTATION_ENDING];
   if (text === undefined) return undefined;
