@@ -11,7 +11,7 @@ import * as terms from './offer/terms.ts';
 import type { OwnIdentity, PeerIdentity } from './ports.ts';
 
 /**
- * What the consumer proposes: the offer's terms, with as much of its resources as it wants; of a resource that it
+ * What the consumer proposes: the terms of the offer, with as much of its resources as it wants. Of a resource that it
  * does not name it takes nothing.
  */
 export function draftContract(offer: Offer, resources: ResourceList, nowMs: number): Contract {
@@ -32,7 +32,7 @@ export function draftContract(offer: Offer, resources: ResourceList, nowMs: numb
   };
 }
 
-/** What both sign. */
+/** The text that both sign. */
 export const contractText = (contract: Contract): string => canonicalText(contract);
 
 export const signContract = (identity: OwnIdentity, text: string): string => identity.sign('contract', text);
@@ -59,7 +59,7 @@ const FIELDS: readonly (keyof Contract)[] = [
  */
 export function checkContract(text: string, offer: Offer): Contract {
   const json = read.objectAt('contract', parsed(text));
-  // Signed by both, so that neither may later be told of a clause that it did not know.
+  // Both sign it, so it must hold no clause that one of them does not know.
   const unknown = Object.keys(json).find((key) => !(FIELDS as readonly string[]).includes(key));
   if (unknown !== undefined) read.refuse(`contract: ${read.quoted(unknown)}`, 'is no field of a contract');
   const contract = contractOf(json);
@@ -102,8 +102,8 @@ function contractOf(json: read.Json): Contract {
 }
 
 /**
- * Every resource of the offer has to be named, zero too: the quota is made of the contract's list, and what a quota
- * does not name it does not bound.
+ * Every resource of the offer has to be named, even with zero: the quota is made from the contract's list, and a quota
+ * does not bound what it does not name.
  */
 function refuseExcess(taken: ResourceList, offered: ResourceList): void {
   const [amounts, most] = [parseAmounts(taken), parseAmounts(offered)];

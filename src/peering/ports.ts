@@ -26,7 +26,7 @@ export interface OwnIdentity {
   sign(purpose: SignaturePurpose, text: string): string;
 }
 
-/** Prefixed to what is signed, so that a signature for one thing proves nothing of another. */
+/** It is part of what is signed, so that a signature for one purpose proves nothing for another. */
 export type SignaturePurpose = 'offer' | 'contract';
 
 export interface LinkView extends LinkState {
@@ -47,15 +47,15 @@ export interface DialProblem {
   reason:
     'EndpointUnreachable' | 'WrongIdentity' | 'IdentityUnconfirmed' | 'IncompatibleProtocol' | 'NoEndpoint';
   message: string;
-  /** The identity that answered, where it was proved but is not (yet) the wanted one. */
+  /** The identity that has answered and was proved, but is not (yet) the wanted one. */
   answeredBy?: string;
 }
 
-/** Whom to dial; the whole set is given each time. */
+/** A cluster to dial; the whole set of them is given each time. */
 export interface DialTarget {
   /** Name of the ForeignCluster. */
   name: string;
-  /** Without it only the identity behind the endpoint is learnt. */
+  /** If it is absent, the link only learns which identity is behind the endpoint. */
   clusterID?: string;
   endpoints: readonly string[];
 }
@@ -66,16 +66,16 @@ export interface PeerLinks {
   views(): Iterable<LinkView>;
   problem(targetName: string): DialProblem | undefined;
   setTargets(targets: readonly DialTarget[]): void;
-  /** What we have to say to that peer may have changed. */
+  /** To be called when our documents for that peer may have changed. */
   publish(clusterID: string): void;
-  /** Throws Unreachable without a link, and what the peer answered where it refused. */
+  /** Throws Unreachable without a link; where the peer refuses, throws what it has answered. */
   call<Method extends CallMethod>(
     clusterID: string,
     method: Method,
     params: Calls[Method]['params'],
     signal?: AbortSignal,
   ): Promise<Calls[Method]['result']>;
-  /** Calls back after a link came, went or learnt something; the returned function ends that. */
+  /** Calls back after a link came, ended or has learnt something; the returned function ends that. */
   onChange(listener: (key: { clusterID?: string; target?: string }) => void): () => void;
 }
 
@@ -86,7 +86,7 @@ type Answers = 'offer' | 'grant';
 export interface LendingSide {
   /** What we say to that peer now; from caches, without waiting. */
   documents(clusterID: string): Pick<Documents, Answers>;
-  /** Checked in form; who said it is proved. Throws what the peer is to be told. */
+  /** Takes documents that were checked in form, of a proved identity. Throws what the peer is to be told. */
   received(peer: PeerIdentity, changes: Pick<DocumentChanges, Requests>): Promise<void>;
   credential(peer: PeerIdentity, signal: AbortSignal): Promise<Credential>;
 }
@@ -97,14 +97,14 @@ export interface BorrowingSide {
   received(peer: PeerIdentity, changes: Pick<DocumentChanges, Answers>): Promise<void>;
 }
 
-/** The network between the two, towards the link. What we are told of it says nothing of a peering. */
+/** The network between the two, towards the link. Its documents say nothing about a peering. */
 export interface NetworkSide {
   /** From caches, without waiting. */
   documents(clusterID: string): Pick<Documents, 'network'>;
   received(peer: PeerIdentity, changes: Pick<DocumentChanges, 'network'>): Promise<void>;
 }
 
-/** Services of the one that the other uses, towards the link: we are both provider and consumer. */
+/** Services that one uses of the other, towards the link: we are both provider and consumer. */
 export interface ServicesSide {
   /** From caches, without waiting. */
   documents(clusterID: string): Pick<Documents, 'services'>;
@@ -113,7 +113,7 @@ export interface ServicesSide {
 
 /** What NamespaceOffloadings want, towards borrowing. */
 export interface NamespaceOffloadings {
-  /** False: what is missing is not absent yet; nothing is taken out on its account. Default true. */
+  /** False: what is missing is not absent yet, so nothing is removed because of it. Default true. */
   readonly synced?: boolean;
   /** From caches, without waiting; by the labels of the provider's VirtualNodes as they are now. */
   of(clusterID: string): readonly OffloadedNamespace[];
@@ -121,7 +121,7 @@ export interface NamespaceOffloadings {
   onChange(listener: () => void): () => void;
 }
 
-/** Where borrowing stands with one provider, for the ForeignCluster. */
+/** How far one direction of a peering has come, for the ForeignCluster. */
 export interface PeeringReport {
   phase: 'None' | 'Pending' | 'Offered' | 'Accepted' | 'Established' | 'Denied' | 'Ending';
   reason?: string;
@@ -140,7 +140,7 @@ export interface ApiReach {
 
 /** Starts and ends the agent of one foreign cluster. */
 export interface AgentLauncher {
-  /** Makes what is missing and changes what differs; without effect when all is as wanted. */
+  /** Makes what is missing and changes what differs. */
   ensure(agent: WantedAgent, signal: AbortSignal): Promise<void>;
   /** Removes it all; resolves when the agent no longer runs. */
   remove(clusterID: string, signal: AbortSignal): Promise<void>;
@@ -149,14 +149,14 @@ export interface AgentLauncher {
 export interface WantedAgent {
   /** ClusterID of the provider. */
   clusterID: string;
-  /** VirtualNodes that it serves; for each its Node's name. */
+  /** VirtualNodes that it serves, each with the name of its Node. */
   virtualNodes: readonly { name: string; nodeName: string }[];
   /** Home namespaces that are offloaded. */
   namespaces: readonly string[];
   kubeconfigSecret: { namespace: string; name: string };
 }
 
-/** Where one direction stands, by peer: lending or borrowing. */
+/** How far one direction, lending or borrowing, has come with each peer. */
 export interface PeeringReports {
   report(clusterID: string): PeeringReport;
   /** Calls back with the ClusterID of each report that may have changed; the returned function ends that. */

@@ -3,7 +3,7 @@ import { checkedLabel } from '../api/manifest.ts';
 import { PEERS_NAMESPACE } from '../api/tenant-labels.ts';
 import { TributaryError } from '../lib/errors.ts';
 
-/** Asks this cluster for a token of an account; the TokenRequest API, nothing else. */
+/** Asks this cluster for a token of an account, by the TokenRequest API. */
 export interface TokenIssuer {
   /** URL and CA (base64 of PEM) under which we reach the API server ourselves. */
   readonly server: string;
@@ -37,7 +37,7 @@ export interface Kubeconfig {
 }
 
 export const DEFAULT_TOKEN_SECONDS: number = 24 * 3600;
-/** Below this the API server refuses; above, a copied file would be of use for too long. Seconds. */
+/** Seconds. The API server refuses less; with more, a copied file would be of use for too long. */
 const TOKEN_BOUNDS = { least: 600, most: 90 * 24 * 3600 };
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

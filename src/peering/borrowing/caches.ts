@@ -48,7 +48,7 @@ export class BorrowingCaches {
     return secret !== undefined && providerOf(secret).includes(clusterID) ? secret : undefined;
   }
 
-  /** One that is being deleted still counts: its pods over there have to be ended, and the provider keeps them until then. */
+  /** One that is being deleted still counts: its pods over there have to be ended first. */
   hasNamespace(name: string): boolean {
     return this.namespaces.get(name) !== undefined;
   }

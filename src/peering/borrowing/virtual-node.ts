@@ -42,7 +42,10 @@ export function draftVirtualNode(desired: DesiredVirtualNode): Draft<VirtualNode
   return merged(bare, desired);
 }
 
-/** The object as it should be: our fields set, our earlier ones removed, those of people kept. The same object where nothing differs. */
+/**
+ * The object as it should be: our fields set, our earlier ones removed, those of people kept. The same object where
+ * nothing differs.
+ */
 export function updatedVirtualNode(current: VirtualNode, desired: DesiredVirtualNode): VirtualNode {
   const next = merged(current, desired);
   return deepEqual(next, current) ? current : { ...KIND, ...next };

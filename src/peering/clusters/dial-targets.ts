@@ -54,7 +54,7 @@ function strangerOf(cluster: ForeignCluster, { now }: TargetInputs): DialTarget[
   return endpoints.length === 0 ? [] : [{ name: cluster.metadata.name, endpoints }];
 }
 
-/** Whether a peering could come of a link. A cluster that a person has named is dialled at least once, to prove its identity. */
+/** Whether a peering could come of a link. A cluster that a person named is dialled at least once, to prove its identity. */
 function isPromising(primary: ForeignCluster, facts: CandidateFacts, policies: Policies): boolean {
   if (isDeleting(primary)) return false;
   const { outgoing = 'Auto', incoming = 'Auto' } = primary.spec ?? {};

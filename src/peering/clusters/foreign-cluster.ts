@@ -23,7 +23,7 @@ const isMarked = ({ metadata }: Pick<ForeignCluster, 'metadata'>): boolean =>
 
 export const isDeleting = ({ metadata }: ForeignCluster): boolean => metadata.deletionTimestamp !== undefined;
 
-/** The one that stands for the cluster: one that is not being deleted, then one of a person, then the oldest, then by name. */
+/** The one that stands for the cluster: first one that is not being deleted, then one of a person, then the oldest. */
 export function primaryOf(clusters: readonly ForeignCluster[]): ForeignCluster | undefined {
   return clusters.toSorted(compare)[0];
 }

@@ -22,14 +22,14 @@ const LEAST_REQUEUE_MS = 250;
 const HAND_OVER_MS = 100;
 const NO_PEERING = { phase: 'None' } as const;
 
-/** Writes ForeignClusters: their status and finalizer; makes those that came by themselves, removes those that nobody sees any more. */
+/** Writes status and finalizer of ForeignClusters, makes those of peers that came by themselves, removes the forgotten ones. */
 export class ForeignClusterReconciler {
   readonly #options: ReconcilerOptions;
   readonly #controller: Controller;
   readonly #targets: DialTargets;
   readonly #discovered: DiscoveredClusters;
   readonly #subscriptions = new Subscriptions();
-  /** By UID, when this process first saw the deletion of an object, monotonic: the clock of the API server is not trusted alone. */
+  /** By UID, the monotonic time at which we first saw the deletion: the clock of the API server is not trusted alone. */
   readonly #deletions = new Map<string, number>();
 
   constructor(options: ReconcilerOptions) {

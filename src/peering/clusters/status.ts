@@ -119,7 +119,7 @@ export interface News {
   message: string;
 }
 
-/** What is worth an event: a phase that has changed, an identity that is not the wanted one, a cluster that is not reached. */
+/** What is worth an event: a changed phase, an identity that is not the wanted one, a cluster that cannot be reached. */
 export function newsOf(before: ForeignClusterStatus | undefined, after: OwnStatus): News[] {
   const { outgoing, incoming } = after;
   return [

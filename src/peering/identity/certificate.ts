@@ -18,15 +18,15 @@ export interface CertificateSigner {
 const ED25519 = { name: 'Ed25519' } as const;
 export const SERVER_AUTH = '1.3.6.1.5.5.7.3.1';
 export const CLIENT_AUTH = '1.3.6.1.5.5.7.3.2';
-/** For clocks that are not in step. */
+/** Certificates are valid from so long before now, since clocks differ. */
 export const BACKDATED_MS = 3_600_000;
-/** "No well-defined expiration date" (RFC 5280, section 4.1.2.5): an identity ends with its key. */
+/** "No well-defined expiration date" (RFC 5280, section 4.1.2.5): an identity is valid as long as its key. */
 const NEVER = new Date('9999-12-31T23:59:59Z');
 
-/** The name in a cluster's certificates. Nobody resolves it. */
+/** The name in a cluster's certificates. It is never resolved. */
 export const serverNameOf = (clusterID: string): string => `${clusterID}.tributary`;
 
-/** A leaf for TLS with a key of its own, and the identity's certificate behind it. */
+/** A leaf for TLS with a key of its own, followed by the certificate of the identity. */
 export async function issueLeaf(
   signer: CertificateSigner,
   { nowMs, lifeMs }: { nowMs: number; lifeMs: number },
@@ -55,7 +55,7 @@ export async function issueLeaf(
   };
 }
 
-/** The same bytes whenever it is made: Ed25519 signatures are deterministic, and nothing in it depends on the day. */
+/** It has always the same bytes: Ed25519 signatures are deterministic, and nothing in it depends on the time. */
 async function identityCertificate(
   x509: typeof X509,
   signer: CertificateSigner,
@@ -74,7 +74,7 @@ async function identityCertificate(
   });
 }
 
-/** Positive and of full length, as RFC 5280 wants it. */
+/** Positive and of full length, as RFC 5280 demands. */
 function serialOf(publicKey: Uint8Array): string {
   const digest = createHash('sha256').update(publicKey).digest().subarray(0, 16);
   digest[0] = (digest.readUInt8(0) & 0x3f) | 0x40;
@@ -82,7 +82,7 @@ function serialOf(publicKey: Uint8Array): string {
 }
 
 export interface PeeringCertificateOptions {
-  /** Must be loaded when this starts. */
+  /** It must be loaded when this starts. */
   signer: CertificateSigner;
   clock: Clock;
   random: Random;
@@ -138,7 +138,7 @@ export class PeeringCertificate implements Component, Source<KeyPair> {
     await this.#running;
   }
 
-  /** A fresh leaf at once, for connections to come. */
+  /** Makes a fresh leaf at once, for new connections. */
   async renew(): Promise<void> {
     const { signer, clock, random } = this.#options;
     const wallMs = clock.now();
@@ -165,7 +165,7 @@ export class PeeringCertificate implements Component, Source<KeyPair> {
     }
   }
 
-  /** Until the renewal is due by either clock; the wall clock may have been set, also to before the leaf's time. */
+  /** Time until the renewal is due by either clock. The wall clock may have been set, even to before the leaf was issued. */
   #leftMs(): number {
     const { clock } = this.#options;
     const { wallMs, monotonicMs, restMs } = this.#issued;

@@ -35,7 +35,7 @@ export function clusterIDOf(publicKey: Uint8Array): string {
 /** A ClusterID in groups, as people compare it. */
 export const fingerprintOf = (clusterID: string): string => clusterID.match(/.{1,4}/g)?.join('-') ?? '';
 
-/** Raw bytes of an Ed25519 key's public half; undefined for a key of another kind. */
+/** Raw bytes of the public key of an Ed25519 key; undefined for a key of another kind. */
 export function rawPublicKey(key: KeyObject): Uint8Array | undefined {
   if (key.asymmetricKeyType !== 'ed25519') return undefined;
   const { x } = createPublicKeyOf(key).export({ format: 'jwk' });
@@ -45,7 +45,7 @@ export function rawPublicKey(key: KeyObject): Uint8Array | undefined {
 const createPublicKeyOf = (key: KeyObject): KeyObject =>
   key.type === 'private' ? createPublicKey(key) : key;
 
-/** What is signed, so that a signature for one purpose proves nothing for another, nor for TLS. */
+/** The bytes that are signed; a signature for one purpose proves nothing for another, nor for TLS. */
 const signedBytes = (purpose: SignaturePurpose, text: string): Buffer =>
   Buffer.from(`tributary ${purpose} v1\n${text}`, 'utf8');
 
@@ -58,7 +58,7 @@ export function verifySignature(
 ): boolean {
   if (publicKey.length !== PUBLIC_KEY_BYTES || signatureBase64.length > 2 * SIGNATURE_BYTES) return false;
   const signature = Buffer.from(signatureBase64, 'base64');
-  // One text for one signature: Buffer.from passes over what is not base64.
+  // Only one text is allowed for a signature: Buffer.from ignores characters that are not base64.
   if (signature.length !== SIGNATURE_BYTES || signature.toString('base64') !== signatureBase64) return false;
   const x = Buffer.from(publicKey).toString('base64url');
   try {
@@ -69,7 +69,7 @@ export function verifySignature(
   }
 }
 
-/** An identity and the key it is made from. The key is used here and does not leave. */
+/** An identity and the key from which it is made. The key does not leave this object. */
 export class Identity implements OwnIdentity {
   readonly clusterID: string;
   readonly publicKey: Uint8Array;
@@ -86,7 +86,7 @@ export class Identity implements OwnIdentity {
     this.#key = privateKey;
   }
 
-  /** A fresh one that is kept nowhere. */
+  /** Makes a new one, which is not stored. */
   static generate(): Identity {
     return new Identity(generateKeyPairSync('ed25519').privateKey);
   }
@@ -95,7 +95,7 @@ export class Identity implements OwnIdentity {
     return sign(null, signedBytes(purpose, text), this.#key).toString('base64');
   }
 
-  /** For certificates; the private one can sign and cannot be exported. */
+  /** For certificates. The private key can sign, but cannot be exported. */
   certificateKeys(): webcrypto.CryptoKeyPair {
     return {
       privateKey: this.#key.toCryptoKey({ name: 'Ed25519' }, false, ['sign']),

@@ -1,5 +1,4 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-
 import { timestamp } from '../../api/conditions.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { APP_NAME, checkedLabel, LABEL_APP_NAME } from '../../api/manifest.ts';
@@ -12,9 +11,9 @@ import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/error
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 
-/** What a person carries from the provider to the consumer: whose door it opens, which entry, and the secret. */
+/** What a person carries from the provider to the consumer. */
 interface JoinToken {
-  /** ClusterID of the provider that made it; who holds the token needs no other proof of whom to trust. */
+  /** ClusterID of the provider that made it: the token also proves whom to trust. */
   clusterID: string;
   /** Name of the entry that the provider keeps; not secret. */
   name: string;
@@ -54,18 +53,12 @@ function isTokenName(name: string): boolean {
   return name.length <= MAX_TOKEN_NAME && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
 }
 
-/**
- * Join tokens: one entry each, a Secret in our own namespace that holds the hash of the secret, never the secret.
- * The first consumer that shows a token owns it: its ClusterID is written by the Secret's version, so that of two
- * that come at once one loses. The same consumer may show it again, which makes a restart in between harmless.
- */
-
 const NAME_PREFIX = 'tributary-join-';
 
-/** Lives of a token, seconds. */
+/** How long a token is valid, in seconds. */
 const DEFAULT_JOIN_TOKEN_SECONDS: number = 24 * 3600;
 const SECONDS_BOUNDS = { least: 60, most: 30 * 24 * 3600 };
-/** An expired entry still says TokenExpired for so long; then it is removed. */
+/** For this time an expired entry is kept and answers TokenExpired; then it is removed. */
 const REMOVED_AFTER_MS = 24 * 3600_000;
 const JANITOR_INTERVAL_MS = 10 * 60_000;
 /** More entries than this are somebody's mistake. */
@@ -81,8 +74,8 @@ interface JoinTokenEntry {
   usedBy?: string;
 }
 
-/** Name is the entry's; the reasons are those of FOREIGN_CLUSTER_REASONS. */
-export type TokenVerdict =
+/** `name` is that of the entry; the other results are reasons of FOREIGN_CLUSTER_REASONS. */
+export type TokenCheckResult =
   { result: 'ok'; name: string } | { result: 'TokenInvalid' | 'TokenExpired' | 'TokenUsed' };
 
 interface JoinTokensOptions {
@@ -93,10 +86,16 @@ interface JoinTokensOptions {
   namespace: string;
   /** Our own. */
   clusterID: string;
-  /** 43 characters of base64url; for tests. */
+  /** For tests: returns 43 characters of base64url. */
   randomSecret?: () => string;
 }
 
+/**
+ * The join tokens that we have given out. For each there is a Secret in our own namespace, with the hash of the token's
+ * secret, never the secret itself. The first consumer that shows a token owns it: its ClusterID is written with the
+ * version of the Secret, so that of two that come at once one fails. The same consumer may show it again, so that a
+ * restart in between does no harm.
+ */
 export class JoinTokens {
   readonly #options: JoinTokensOptions;
 
@@ -104,7 +103,7 @@ export class JoinTokens {
     this.#options = options;
   }
 
-  /** The text is shown this once and kept nowhere. AlreadyExists where the name is taken. */
+  /** The text is returned only here and kept nowhere. Throws AlreadyExists where the name is taken. */
   async create(
     options: { name?: string; seconds?: number; signal?: AbortSignal } = {},
   ): Promise<{ text: string; expires: string; name: string }> {
@@ -131,7 +130,7 @@ export class JoinTokens {
    * wrong: an unknown name, a wrong secret and another cluster's token are all TokenInvalid. Throws only where the
    * API server fails us.
    */
-  async check(text: string, consumer: string, signal?: AbortSignal): Promise<TokenVerdict> {
+  async check(text: string, consumer: string, signal?: AbortSignal): Promise<TokenCheckResult> {
     const token = this.#parsed(text);
     if (token === undefined) return { result: 'TokenInvalid' };
     const secret = await this.#read(token.name, signal);
@@ -139,7 +138,7 @@ export class JoinTokens {
     if (verdict !== 'unused') {
       return verdict === 'ok' ? { result: 'ok', name: token.name } : { result: verdict };
     }
-    // Conflict, when another consumer was faster, reaches the caller, who asks again and hears TokenUsed.
+    // If another consumer was faster, the caller gets Conflict, asks again and gets TokenUsed.
     await this.#options.client.replace(secrets, marked(secret, consumer), { ...(signal && { signal }) });
     return { result: 'ok', name: token.name };
   }
@@ -148,14 +147,14 @@ export class JoinTokens {
     return (await this.#secrets(signal)).map(entryOf).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** NotFound where there is none of that name. Whoever came in by it stays. */
+  /** Throws NotFound where there is none of that name. A consumer that has used it stays. */
   async delete(name: string, signal?: AbortSignal): Promise<void> {
     const { client, namespace } = this.#options;
     const ref = { namespace, name: `${NAME_PREFIX}${checkedTokenName(name)}` };
     await client.delete(secrets, ref, { ...(signal && { signal }) });
   }
 
-  /** Removes entries that have expired a day ago or longer. */
+  /** Removes entries that expired a day ago or earlier. */
   async sweep(signal?: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
     for (const secret of await this.#secrets(signal)) {
@@ -225,7 +224,7 @@ export class JoinTokens {
 
 type Judgement = 'ok' | 'unused' | 'TokenInvalid' | 'TokenExpired' | 'TokenUsed';
 
-/** The hash is compared first, in constant time: who does not hold the secret learns nothing about the entry. */
+/** The hash is compared first, in constant time: whoever does not have the secret learns nothing about the entry. */
 function judge(
   entry: Secret | undefined,
   shown: { secret: string; consumer: string; nowMs: number },
@@ -265,7 +264,7 @@ function checkedSeconds(seconds: number): number {
   );
 }
 
-/** Plain SHA-256 will do: the secret has 256 random bits, there is nothing to guess. */
+/** Plain SHA-256 is enough: the secret has 256 random bits and cannot be guessed. */
 const hashOf = (secret: string): Buffer => createHash('sha256').update(secret).digest();
 const encode = (text: string): string => Buffer.from(text).toString('base64');
 const freshSecret = (): string => randomBytes(32).toString('base64url');

@@ -6,16 +6,16 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { TributaryError } from '../../lib/errors.ts';
 
-/** Shorter keys can be guessed from a proof by whoever has seen one. Bytes. */
+/** Bytes. Whoever has seen a proof could guess a shorter key from it. */
 const LEAST_KEY_BYTES = 16;
 const MOST_KEY_BYTES = 4096;
 
-/** HMAC-SHA256, base64, of what `from` shows to `to`. */
+/** The HMAC-SHA256 that `from` shows to `to`, base64. */
 export function networkProof(key: Uint8Array, from: string, to: string): string {
   return createHmac('sha256', key).update(`tributary network v1\n${from}\n${to}`).digest('base64');
 }
 
-/** Whether that proof was made with this key, by `from` for `to`; the time taken tells nothing of the key. */
+/** Whether that proof was made with this key, by `from` for `to`; the time that it takes tells nothing of the key. */
 export function provesNetworkKey(
   proof: string,
   key: Uint8Array,
@@ -26,7 +26,7 @@ export function provesNetworkKey(
   return shown.length === wanted.length && timingSafeEqual(shown, wanted);
 }
 
-/** Returns the key, or throws Invalid; `what` names where it comes from, the key itself is never shown. */
+/** Returns the key, or throws Invalid. `what` says where the key comes from; the key itself is never shown. */
 export function checkNetworkKey(key: Uint8Array, what = 'network key'): Uint8Array {
   if (key.byteLength < LEAST_KEY_BYTES || key.byteLength > MOST_KEY_BYTES) {
     throw new TributaryError(

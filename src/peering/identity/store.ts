@@ -9,7 +9,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { OwnIdentity, SignaturePurpose } from '../ports.ts';
 import { Identity } from './identity.ts';
 
-/** Name of the Secret that holds the key, and of the ConfigMap that says whose it is. */
+/** Name of the Secret that holds the key, and of the ConfigMap that records the ClusterID. */
 export const IDENTITY_NAME = 'tributary-identity';
 const KEY = 'identity.key';
 /** In the ConfigMap: the ClusterID, for roles and people that must not read the key. */
@@ -26,12 +26,12 @@ interface IdentityStoreOptions {
 
 /**
  * The identity of this cluster, made at the first start. The ConfigMap beside the Secret outlives it, so that a lost
- * Secret is an error and not a new cluster with the same workloads. Throws Invalid, saying what to do, for anything
- * that does not fit together; nothing that is there is ever replaced.
+ * Secret is an error and not a new cluster with the same workloads. Throws Invalid, with what to do, where things do not
+ * fit together; nothing that exists is ever replaced.
  */
 export async function loadIdentity(options: IdentityStoreOptions, signal: AbortSignal): Promise<Identity> {
-  // The record first: it is written last, so whoever sees it must see the Secret as well.
-  const recorded = await readRecord(options, signal);
+  // The record is read first: it is written last, so whoever sees it must see the Secret, too.
+  const recorded = await readClusterID(options, signal);
   const secret = await readSecret(options, signal);
   if (secret === undefined && recorded !== undefined) throw lost(options.namespace, recorded);
   const identity = secret === undefined ? await create(options, signal) : parse(secret);
@@ -40,15 +40,8 @@ export async function loadIdentity(options: IdentityStoreOptions, signal: AbortS
   return identity;
 }
 
-/** What the ConfigMap says, for roles that may not read the key; undefined while there is none. */
+/** What the ConfigMap says, also for roles that may not read the key; undefined while there is none. */
 export async function readClusterID(
-  options: Pick<IdentityStoreOptions, 'client' | 'namespace'>,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  return readRecord(options, signal);
-}
-
-async function readRecord(
   { client, namespace }: Pick<IdentityStoreOptions, 'client' | 'namespace'>,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -65,7 +58,7 @@ async function readSecret(
   return client.get(secrets, { name: IDENTITY_NAME, namespace }, { signal }).catch(ignoring('NotFound'));
 }
 
-/** Makes a key and keeps it, unless somebody was faster: then theirs counts. */
+/** Makes a key and stores it. If somebody was faster, the key of the other one counts. */
 async function create(options: IdentityStoreOptions, signal: AbortSignal): Promise<Identity> {
   const { client, namespace, log } = options;
   const { privateKey } = generateKeyPairSync('ed25519');
@@ -125,7 +118,7 @@ function keyOf(secret: Secret, where: string): ReturnType<typeof createPrivateKe
     if (key.asymmetricKeyType !== 'ed25519') throw new RangeError(`not Ed25519`);
     return key;
   } catch {
-    // Without the cause: it might quote the key.
+    // The cause is left out, since it might quote the key.
     throw new TributaryError(
       'Invalid',
       `${where} holds no PKCS#8 Ed25519 key under ${KEY}: restore it from a backup; delete it together with the ` +
@@ -148,7 +141,7 @@ const changed = (namespace: string, recorded: string, clusterID: string): Tribut
       `name holds the key of ${clusterID}: restore the Secret from a backup, or delete the ConfigMap if the key is right`,
   );
 
-/** The identity of this cluster, for a composition that is written before anything has been read. */
+/** The identity of this cluster, for parts that are put together before it has been loaded. */
 export class ClusterIdentity implements OwnIdentity, Component {
   readonly name = 'identity';
   readonly #options: IdentityStoreOptions;

@@ -5,7 +5,7 @@ import type { PeerIdentity } from '../ports.ts';
 import { CLIENT_AUTH, SERVER_AUTH, serverNameOf } from './certificate.ts';
 import { clusterIDOf, rawPublicKey } from './identity.ts';
 
-/** A TLS connection, as far as it matters here. */
+/** The part of a TLS connection that is needed here. */
 export interface Presented {
   getPeerX509Certificate(): X509Certificate | undefined;
 }
@@ -13,7 +13,7 @@ export interface Presented {
 /** Ours are below 500 bytes each. */
 const MAX_CERTIFICATE_BYTES = 4_096;
 
-/** The certificates that the other end has presented, in order; one more than is right tells of too many. */
+/** The certificates that the other end has presented, in order: at most three, which is one too many. */
 export function presentedChain(socket: Presented): Uint8Array[] {
   const chain: Uint8Array[] = [];
   let certificate = socket.getPeerX509Certificate();
@@ -54,7 +54,7 @@ function parse(bytes: Uint8Array): X509Certificate {
   }
 }
 
-/** What OpenSSL cannot make sense of is no reason to fail in any other way than by a refusal. */
+/** Undefined where OpenSSL throws, so that what it cannot read is refused like everything else that is wrong. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -81,7 +81,7 @@ function checkLeaf(leaf: X509Certificate, identity: X509Certificate, clusterID: 
   if (leaf.ca || !leaf.checkIssued(identity) || attempt(() => leaf.verify(identity.publicKey)) !== true) {
     throw refused('the leaf is not signed by the identity');
   }
-  // The identity might sign other things one day; only what was made for this is good for this.
+  // The identity might sign other certificates one day; only those made for this purpose are accepted.
   const usages = leaf.keyUsage ?? [];
   if (!usages.includes(SERVER_AUTH) || !usages.includes(CLIENT_AUTH)) {
     throw refused('the leaf is not made for both ends of TLS');
@@ -91,10 +91,10 @@ function checkLeaf(leaf: X509Certificate, identity: X509Certificate, clusterID: 
   }
 }
 
-/** Besides, every leaf is dated back an hour and replaced a third of its life before its end. */
+/** Clocks may differ more than this allows: each leaf is valid from an hour before, and is replaced long before its end. */
 function checkTime({ validFromDate, validToDate }: X509Certificate, nowMs: number): void {
   const [from, to] = [validFromDate.getTime(), validToDate.getTime()];
-  // Written so that a date that cannot be read (NaN) fails.
+  // So written that a date that cannot be read (NaN) is refused.
   if (!(from - CLOCK_SKEW_MS <= nowMs)) {
     throw refused(
       `the leaf is not valid yet (from ${iso(from)}, here it is ${iso(nowMs)}): compare the clocks`,

@@ -6,7 +6,7 @@ import {
 import { DISCOVERY_SOURCES, type PeerSelector } from '../../api/peer-selector.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
-import type { TokenVerdict } from '../identity/join-tokens.ts';
+import type { TokenCheckResult } from '../identity/join-tokens.ts';
 import { matches, networkKeyName, type PeerFacts, sharingPolicyFor } from '../policy/match.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
@@ -24,7 +24,7 @@ export interface DecisionInput {
   /** It was let in before and has not been turned away since. */
   admitted: boolean;
   /** What became of the join token that it has shown, now or when it was let in. */
-  token?: TokenVerdict | undefined;
+  token?: TokenCheckResult | undefined;
 }
 
 /**
@@ -71,7 +71,7 @@ function howItComesIn(input: DecisionInput & { policy: SharingPolicy }): string 
   return admitted ? `let in before; ${amounts}` : undefined;
 }
 
-function notYet(policy: SharingPolicy, token: TokenVerdict | undefined): Decision {
+function notYet(policy: SharingPolicy, token: TokenCheckResult | undefined): Decision {
   const { name } = policy.metadata;
   const bad = token === undefined || token.result === 'ok' ? undefined : token.result;
   if (policy.spec.approval !== 'Token') {

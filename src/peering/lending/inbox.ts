@@ -4,7 +4,7 @@ import { PEERING_REQUEST_CONDITIONS, type PeeringRequest } from '../../api/peeri
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { LastWords } from '../../lib/last-words.ts';
-import type { TokenVerdict } from '../identity/join-tokens.ts';
+import type { TokenCheckResult } from '../identity/join-tokens.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
@@ -19,7 +19,7 @@ export interface Heard {
   /** Who said so; proved by TLS. */
   readonly peer?: PeerIdentity;
   /** What became of the join token in that request, where it was refused. */
-  readonly refusedToken?: TokenVerdict;
+  readonly refusedToken?: TokenCheckResult;
   /** End of the last token that was handed out, RFC 3339. */
   readonly credentialExpires?: string;
 }

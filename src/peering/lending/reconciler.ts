@@ -22,7 +22,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { TokenVerdict } from '../identity/join-tokens.ts';
+import type { TokenCheckResult } from '../identity/join-tokens.ts';
 import type { PeerFacts } from '../policy/match.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
@@ -57,7 +57,7 @@ export interface ReconcilerOptions {
   isLinked: (clusterID: string) => boolean;
   /** Milliseconds between a peer's last word and its end. Default 2000. */
   withdrawalGraceMs?: number;
-  checkToken: (text: string, consumer: string, signal: AbortSignal) => Promise<TokenVerdict>;
+  checkToken: (text: string, consumer: string, signal: AbortSignal) => Promise<TokenCheckResult>;
 }
 
 type Approval = Extract<Decision, { state: 'Approved' }>;
@@ -216,7 +216,7 @@ export class Reconciler {
     const admitted = isConditionTrue(status.conditions, PEERING_REQUEST_CONDITIONS.approved);
     const standing = { policy: status.policy, linked: isLinked(metadata.name) };
     const policy = policyFor([...policies()], facts, admitted ? standing : undefined);
-    const known: TokenVerdict | undefined =
+    const known: TokenCheckResult | undefined =
       status.token === undefined ? heard.refusedToken : { result: 'ok', name: status.token };
     const { approval } = spec;
     const state = { incoming, ...(approval && { approval }), policy, admitted };

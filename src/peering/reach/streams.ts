@@ -18,7 +18,7 @@ export const CLOSE = {
   busy: 1013,
 } as const;
 
-/** Bytes that wait for the WebSocket, besides those in the kernel: above the first TCP is not read, below the second it is again. */
+/** Bytes that wait for the WebSocket, besides those in the kernel. Above the first limit TCP is not read, until below the second. */
 const HIGH_WATER = 256 * 1024;
 const LOW_WATER = 64 * 1024;
 

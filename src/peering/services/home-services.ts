@@ -229,7 +229,7 @@ export class HomeServiceWriter {
       .catch(ignoring('NotFound', 'Conflict'));
   }
 
-  /** What the API server, or a policy in it, refuses is returned, to be told to people. For all else it throws, to be tried again. */
+  /** Returns what the API server, or a policy in it, refuses, to be told to people. All other errors are tried again. */
   async #put<T extends KubeObject>(
     { type, cache, mend }: Kind<T>,
     wanted: Draft<T>,

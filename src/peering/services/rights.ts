@@ -1,6 +1,6 @@
 import type { Right } from '../../api/rbac.ts';
 
-/** What the cluster role needs, cluster-wide, for Services of one cluster that another uses; writes are fenced, see fence.ts. */
+/** What the cluster role needs, cluster-wide, for Services that one cluster uses of another; fence.ts bounds the writes. */
 export const SERVICES_RIGHTS: readonly Right[] = [
   {
     group: '',
