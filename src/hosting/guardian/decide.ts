@@ -4,45 +4,45 @@ import type { Node, Pod } from '../../api/wire.ts';
 import { type JournalEntry, isResultPod, recreatedOf, whenLostOf } from './entry.ts';
 import { isDisrupted } from './result.ts';
 
-/** `Fenced`: it is certain that nothing runs there any more. `Silent`: it does not answer, and may run all the same. */
+/** `Fenced`: it is certain that nothing runs there any more. `Silent`: it does not answer, but pods may still run there. */
 export type NodeState = 'Answers' | 'Silent' | 'Fenced';
 
 export interface Facts {
   entry: JournalEntry;
-  /** What is there under its name. */
+  /** The pod that exists under its name. */
   pod: Pod | undefined;
-  /** Of the node of a pod that is on its way out. */
+  /** State of the node of a pod that is being deleted. */
   node: NodeState;
-  /** Since we first saw that it is on its way out, milliseconds of our own monotonic clock. */
+  /** How long ago we first saw that it is being deleted, milliseconds of our own monotonic clock. */
   terminatingForMs: number;
   /** Milliseconds since the epoch. */
   nowMs: number;
 }
 
 export type Action =
-  /** It is made anew. */
+  /** Make it anew. */
   | 'Recreate'
-  /** A failed one goes, so that it can be made anew. */
+  /** Delete a failed one, so that it can be made anew. */
   | 'Clear'
-  /** The object goes although its node does not say that the pod has ended. */
+  /** Delete the object although its node does not say that the pod has ended. */
   | 'ForceDelete'
-  /** A pod is made that bears the result. */
+  /** Make a pod that bears the result. */
   | 'PutBack'
-  /** That pod is there, and has no result yet. */
+  /** Write the result into that pod, which has none yet. */
   | 'WriteResult'
-  /** It is lost, and that is its result. */
+  /** Take its loss for its result. */
   | 'GiveUp';
 
 export type Decision =
   | { do: 'Nothing' }
-  /** Look again at it after that; without it, when something changes. */
+  /** Look again after `forMs`; without it, when something changes. */
   | { do: 'Wait'; why: string; forMs?: number }
   | { do: Action; why: string };
 
-/** Beyond its grace: the kubelet may have ended it, and only not have said so. */
+/** How much longer than its grace to wait: the kubelet may have ended the pod, but not said so yet. */
 const FORCE_MARGIN_MS = 30_000;
 const LOOK_AGAIN_MS = 10_000;
-/** A pod that is lost again and again is made anew ever more rarely. */
+/** A pod that is lost again and again is made anew less and less often. */
 const PACE = { freely: 2, baseMs: 10_000, capMs: 300_000 };
 
 const NOTHING: Decision = { do: 'Nothing' };
@@ -53,7 +53,7 @@ export function decide(facts: Facts): Decision {
   if (pod === undefined) return decideGone(facts);
   if (isResultPod(pod)) return decideResult(entry, pod);
   if (pod.metadata.deletionTimestamp !== undefined) return decideTerminating(facts, pod);
-  // A program that has ended stays as it is, whatever happened to its pod afterwards.
+  // A program that has ended stays ended, whatever happened to its pod afterwards.
   if (entry.result !== undefined || !isFinished(pod) || !isDisrupted(pod)) return NOTHING;
   if (whenLostOf(entry) === 'Leave') return NOTHING;
   return paced(facts, { do: 'Clear', why: `it failed here without being at fault (${reasonOf(pod)})` });
@@ -92,7 +92,7 @@ function paced({ entry, nowMs }: Facts, decision: Decision): Decision {
   if (count < PACE.freely) return decision;
   const pauseMs = Math.min(PACE.capMs, PACE.baseMs * 2 ** Math.min(count - PACE.freely, 20));
   const made = Date.parse(entry.created);
-  // A clock that went back must not make it wait for ever.
+  // abs: a clock that was set back must not make it wait for ever.
   const livedMs = Number.isNaN(made) ? pauseMs : Math.abs(nowMs - made);
   if (livedMs >= pauseMs) return decision;
   return { do: 'Wait', why: `it was lost ${count} times before`, forMs: pauseMs - livedMs };
@@ -100,12 +100,12 @@ function paced({ entry, nowMs }: Facts, decision: Decision): Decision {
 
 const reasonOf = ({ status }: Pod): string => status?.reason ?? 'DisruptionTarget';
 
-/** Set by a person or a program that has made sure that nothing runs on the node any more (KEP-2268). */
+/** A person or program sets it after making sure that nothing runs on the node any more (KEP-2268). */
 export const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 export const UNREACHABLE = 'node.kubernetes.io/unreachable';
 
-/** `undefined`: there is no such Node. A node that is not ready but says so itself ends its pods as any other. */
+/** `undefined`: there is no such Node. A node that is not ready but reports that itself ends its pods like any other. */
 export function nodeStateOf(node: Node | undefined): NodeState {
   if (node === undefined) return 'Fenced';
   const taints = node.spec?.taints ?? [];

@@ -16,29 +16,29 @@ export interface JournalEntry {
   name: string;
   /** UID of the home pod. */
   homeUid: string;
-  /** UID of the pod here that was seen last. */
+  /** UID of the pod here, as last seen. */
   uid: string;
-  /** When that one was made, RFC 3339. */
+  /** When that pod was created, RFC 3339. */
   created: string;
   labels: Record<string, string>;
   annotations: Record<string, string>;
-  /** As to be created again. */
+  /** As it is to be created again. */
   spec: PodSpec;
-  /** Of the pod that was seen last, by container; without those that were never restarted. */
+  /** Restarts of that pod by container, without containers that never restarted. */
   restarts: Record<string, number>;
-  /** How it ended for good, by itself. */
+  /** How it ended by itself, and for good. */
   result?: PodStatus;
-  /** It was on its way out before its home went away, and by nobody's fault: nobody misses it. */
+  /** It was being deleted, and not evicted, before its home went away: nobody misses it. */
   leaving?: true;
 }
 
-/** `known`: what was written down of it before; `isNew`: the journal begins only now. Undefined: none of ours. */
+/** `known`: its entry so far; `isNew`: the journal begins only now. Undefined for what is no pod of a peer. */
 export function entryOf(pod: Pod, known: JournalEntry | undefined, isNew: boolean): JournalEntry | undefined {
   const homeUid = pod.metadata.labels?.[LABEL_HOME_UID] ?? '';
   if (homeUid === '') return undefined;
   const { uid } = pod.metadata;
   const before = known?.homeUid === homeUid ? known : undefined;
-  // What bears a result says nothing new of the pod.
+  // A pod that bears a result says nothing new about the one that ran.
   if (isResultPod(pod) && before?.result !== undefined) {
     return before.uid === uid ? before : { ...before, uid };
   }
@@ -50,7 +50,7 @@ export function entryOf(pod: Pod, known: JournalEntry | undefined, isNew: boolea
   };
 }
 
-/** What was written down of its end stays, whatever becomes of the pod. */
+/** A result that was written down stays, whatever happens to the pod. */
 function endOf(pod: Pod, before: JournalEntry | undefined): Pick<JournalEntry, 'result'> {
   if (before?.result !== undefined) return { result: before.result };
   return isOwnEnd(pod) ? { result: resultOf(pod) } : {};
@@ -70,25 +70,25 @@ function factsOf({ metadata, spec, status }: Pod, homeUid: string): JournalEntry
   };
 }
 
-/** Made by us to bear a result; never runs. */
+/** Whether we made it to bear a result; such a pod never runs. */
 export const isResultPod = ({ metadata, spec }: Pod): boolean =>
   metadata.annotations?.[ANNOTATION_RESULT] === 'true' &&
   (spec?.nodeName ?? '') === '' &&
   (spec?.schedulingGates ?? []).some(({ name }) => name === RESULT_GATE);
 
-/** Somebody deleted it, most likely its home; what a drain or a lost node does to a pod bears a mark. */
+/** Whether somebody deleted it, most likely its home. A drain or a lost node leaves a mark on a pod. */
 const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && !isMarked(pod);
 
 /**
- * Of a pod that went while its home was late, by what was seen of it last. Undefined where nobody misses it: a home that is
- * late may be there all the same, and have deleted it.
+ * The entry of a pod that disappeared while its home was late, from its last state. Undefined where nobody misses it: a home that
+ * is late may still be there, and have deleted it.
  */
 export const entryOfVanished = (pod: Pod): JournalEntry | undefined =>
   isResultPod(pod) || !(isMarked(pod) || isDisrupted(pod) || isOwnEnd(pod))
     ? undefined
     : entryOf(pod, undefined, false);
 
-/** What its home lets us do. Nothing, where it does not say. */
+/** What its home allows us to do. Nothing, where it does not say. */
 export function whenLostOf({ annotations }: Pick<JournalEntry, 'annotations'>): WhenLost {
   const said = annotations[ANNOTATION_WHEN_LOST];
   return said === 'Replace' || said === 'WhenFenced' ? said : 'Leave';
@@ -98,7 +98,7 @@ export function whenLostOf({ annotations }: Pick<JournalEntry, 'annotations'>): 
 export const recreatedOf = ({ annotations }: Pick<JournalEntry, 'annotations'>): Recreated =>
   parseRecreated(annotations[ANNOTATION_RECREATED] ?? '');
 
-/** With the pod that has been lost now. */
+/** The same, with the pod that is lost now. */
 export function recreatedNext(entry: JournalEntry): Recreated {
   const { count, restarts } = recreatedOf(entry);
   const sums = new Map(restarts);

@@ -5,6 +5,7 @@ import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { deleteJournals } from './journal-store.ts';
 import { LABEL_JOURNAL } from './journal.ts';
@@ -16,31 +17,31 @@ import { TenantWatch } from './tenant-watch.ts';
 
 const BY_PEER = 'peer';
 const CONCURRENCY = 4;
-/** What is said of a home that is away moves with every pod. */
+/** How often it is reported what is done for a home that is away: that changes with every pod. */
 const REPORT_MS = 2000;
 /**
- * Pods of one peer that are made anew at once, and then each second: what one takes, by deleting its pods again and again in
- * its own absence, another does not wait for. Many at once are more likely a wiped namespace or a backup that was played in
- * than a lost node, and a pause lets a person look.
+ * How many pods of one peer are made anew at once, and then each second. The pace is per peer, so that none waits for another
+ * whose pods are lost again and again. Many lost pods are more likely a wiped namespace or a restored backup than a lost node,
+ * and a pause gives a person time to look.
  */
 const PACE = { burst: 20, perSecond: 0.5 };
 
 export interface GuardianOptions extends PresenceOptions {
   events: EventRecorder;
-  /** What is kept of the pods of one peer takes so much at most. */
+  /** How many bytes of memory the pods of one peer may take. */
   heldBytes?: number;
 }
 
 /** What the namespaces of one peer share. */
 interface Shared {
   budget: TokenBucket;
-  holdings: PodMemory;
-  listTurns: Mutex;
+  memory: PodMemory;
+  listMutex: Mutex;
 }
 
 /**
- * Keeps the pods of peers whose home is away. While a home renews its Lease, nothing is read, held or written for it but
- * that Lease, its namespaces' metadata and the names of journals; while it is late, its pods are held, too.
+ * Keeps the pods of peers whose home is away. While a home renews its Lease, only that Lease, the metadata of its namespaces and
+ * the names of its journals are read for it; while it is late, its pods are watched, too.
  */
 export class Guardian {
   readonly #options: GuardianOptions;
@@ -49,7 +50,7 @@ export class Guardian {
   readonly #reporter: Reporter;
   readonly #controller: Controller;
   readonly #shared = new Map<string, Shared>();
-  readonly #bulkTurns = new Mutex();
+  readonly #bulkMutex = new Mutex();
   /** By namespace. */
   readonly #watches = new Map<string, { peer: string; watch: TenantWatch }>();
 
@@ -86,13 +87,13 @@ export class Guardian {
     ];
   }
 
-  /** Before presence, which tells only what changes. */
+  /** Starts before presence, which tells only of changes. */
   #triggers(): Component {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     return {
       name: 'guardian triggers',
       start: async () => {
-        ends.push(
+        subscriptions.add(
           this.#presence.onChange((peer) => this.#controller.add(peer)),
           this.#journals.onChange((_key, current) => {
             if (current !== undefined) this.#controller.add(peerOf(current));
@@ -101,13 +102,13 @@ export class Guardian {
         await Promise.resolve();
       },
       stop: async () => {
-        for (const end of ends) end();
+        subscriptions.end();
         await Promise.resolve();
       },
     };
   }
 
-  /** Stopped first: no write may follow when another one leads. */
+  /** Stopped first: no write may follow when another guardian leads. */
   #watching(): Component {
     return {
       name: 'guardian watches',
@@ -132,12 +133,12 @@ export class Guardian {
     }
     if (isWatched) return this.#away(peer, tenants, signal);
     await this.#reporter.say(peer, homeCondition(undefined), { tenants, signal });
-    // Last: until it is said that the home is there, they tell the next guardian since when it was not.
+    // Comes last: until the report is written, journals tell the next guardian since when the home was away.
     await deleteJournals(this.#options.client, this.#journals.byIndex(BY_PEER, peer), signal);
     return {};
   }
 
-  /** One that is late is only watched, in memory: so it is known at the lapse what was lost before it. */
+  /** A home that is late is only watched, in memory. So it is known what was lost before it counts as away. */
   async #away(peer: string, tenants: readonly KubeObject[], signal: AbortSignal): Promise<ReconcileResult> {
     if (!(await this.#presence.isStillSilent(peer, signal))) return {};
     const fresh = tenants.filter(({ metadata }) => !this.#watches.has(metadata.name));
@@ -156,8 +157,8 @@ export class Guardian {
     const { clock, heldBytes } = this.#options;
     const made = {
       budget: new TokenBucket({ clock, ...PACE }),
-      holdings: new PodMemory(heldBytes),
-      listTurns: new Mutex(),
+      memory: new PodMemory(heldBytes),
+      listMutex: new Mutex(),
     };
     this.#shared.set(peer, made);
     return made;
@@ -171,7 +172,7 @@ export class Guardian {
       namespace,
       since,
       ...this.#sharedOf(peer),
-      bulkTurns: this.#bulkTurns,
+      bulkMutex: this.#bulkMutex,
       current: () => {
         const current = this.#presence.namespace(name);
         return current?.metadata.deletionTimestamp === undefined ? current : undefined;
@@ -185,7 +186,7 @@ export class Guardian {
     watch.start();
   }
 
-  /** All of this peer but those in these namespaces; those look again. */
+  /** Stops all watches of this peer but those in these namespaces, which look again. */
   async #stopWatches(peer: string, kept: readonly KubeObject[]): Promise<void> {
     const uids = new Set(kept.map(({ metadata }) => metadata.uid));
     for (const [name, { peer: owner, watch }] of this.#watches) {

@@ -1,39 +1,39 @@
 import type { Clock } from '../../lib/clock.ts';
 
 /**
- * Whether a home is there. `Unknown`: it has never renewed its Lease, or we have not watched for long enough to say. `Late`:
- * half of the time of its Lease has passed; nothing may be done for it yet, but whoever waits for more learns too late.
+ * Whether a home is there. `Unknown`: it has never renewed its Lease, or we have not watched for long enough to say. `Late`: half
+ * of the duration of its Lease has passed. Nothing may be done for it yet, but its pods must be watched from now on.
  */
 export type HomeState = 'Unknown' | 'Present' | 'Late' | 'Away';
 
 /** What a Lease shows of its holder. */
 export interface Pulse {
-  /** Another one at each renewal; undefined: never renewed. */
+  /** Changes with each renewal; undefined: never renewed. */
   mark: string | undefined;
-  /** How long it lasts. */
+  /** The duration of the Lease. */
   seconds: number;
 }
 
-/** Whatever a home writes: it is neither given up in a moment nor believed for ever. */
+/** Bounds of the duration, whatever a home writes: it is neither given up at once nor believed for ever. */
 const SECONDS = { least: 10, most: 300 };
 
-/** A home renews at a third of the duration at the latest: one renewal is overdue. */
+/** The part of the duration after which a home is late. It renews after a third, so one renewal is overdue. */
 const LATE = 1 / 2;
 
-/** When the Leases of one home, together, have not moved for too long. */
+/** Whether one home is there, by the renewals of all its Leases together. */
 export class Heartbeat {
   readonly #clock: Clock;
   readonly #changed: () => void;
-  /** By namespace; empty: not renewed yet. */
+  /** By namespace; empty for a Lease that was not renewed yet. */
   readonly #marks = new Map<string, string>();
   #durationMs = SECONDS.least * 1000;
-  /** Monotonic. */
+  /** When a Lease was last renewed, monotonic milliseconds. */
   #movedAt = 0;
   #state: HomeState = 'Unknown';
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
-  /** `changed` is called when the state is another one. */
+  /** `changed` is called when the state changes. */
   constructor(clock: Clock, changed: () => void) {
     this.#clock = clock;
     this.#changed = changed;
@@ -43,12 +43,12 @@ export class Heartbeat {
     return this.#state;
   }
 
-  /** What each Lease shows, by namespace; without those that were never renewed. */
+  /** The mark of each Lease that was ever renewed, by namespace. */
   get marks(): Record<string, string> {
     return Object.fromEntries([...this.#marks].filter(([, mark]) => mark !== ''));
   }
 
-  /** What was first seen may be old; what changes before our eyes is alive. */
+  /** What a Lease shows now. The first that we see may be old; only a change shows that the home is there. */
   heard(namespace: string, { mark, seconds }: Pulse): void {
     const known = this.#marks.get(namespace);
     if (known === (mark ?? '') || this.#isStopped) return;
@@ -70,7 +70,7 @@ export class Heartbeat {
     this.#cancel = this.#clock.after(delayMs, () => this.#look());
   }
 
-  /** One timer for all renewals: it looks how long ago the last one was, and waits for the rest. */
+  /** One timer serves all renewals: it looks how long ago the last was, and waits for the rest of the time. */
   #look(): void {
     const silentMs = this.#clock.monotonic() - this.#movedAt;
     const lateMs = this.#durationMs * LATE;

@@ -26,29 +26,29 @@ export interface JournalStoreOptions {
   peer: string;
   /** The tenant. */
   namespace: KubeObject;
-  /** What the home's Leases show. */
+  /** The marks of the home's Leases now. */
   marks: () => Record<string, string>;
-  /** Where each entry is counted. */
-  holdings: Pick<PodMemory, 'hold' | 'letGo'>;
-  /** For what is in memory once more while it is packed or unpacked. */
-  turns: Mutex;
+  /** Counts the bytes of each entry. */
+  memory: Pick<PodMemory, 'hold' | 'letGo'>;
+  /** Held while a shard is packed or unpacked, and so twice in memory. */
+  mutex: Mutex;
 }
 
-/** A Secret has a megabyte. */
+/** A Secret has up to a megabyte. */
 const PAGE = 8;
 
 /**
- * The journal of one tenant namespace: in memory as it is stored, and written where it differs. Whoever is killed between two
- * writes leaves Secrets that are each true for themselves.
+ * The journal of one tenant namespace: held in memory, and stored where it differs. When the process is killed between two writes,
+ * each Secret is still true by itself.
  */
 export class JournalStore {
   readonly #options: JournalStoreOptions;
   readonly #entries = new Map<string, JournalEntry>();
   /** Shards whose Secret differs from the memory. */
   readonly #dirty = new Set<number>();
-  /** Without what is in them. */
+  /** The Secrets of shards, without their data. */
   readonly #stored = new Map<number, Secret>();
-  /** Shards that were not written, and why. */
+  /** Shards that could not be written, and why. */
   readonly #overfull = new Map<number, string>();
   #head: JournalHead | undefined;
   #wasBack = false;
@@ -57,17 +57,17 @@ export class JournalStore {
     this.#options = options;
   }
 
-  /** Whether there has been one before. Undefined since: there is none. */
+  /** Since when the home is away, as the journal says; undefined where there is no journal. */
   get since(): string | undefined {
     return this.#head?.since;
   }
 
-  /** Whether a journal was found of an earlier absence, of which nobody of us has seen the end. */
+  /** Whether a journal was found of an earlier absence, whose end no guardian has seen. */
   get wasBack(): boolean {
     return this.#wasBack;
   }
 
-  /** Why what becomes of some of the pods is not written down any more; undefined: all of it is. */
+  /** Why changes of some pods are no longer written down; undefined where all are. */
   get gap(): string | undefined {
     return this.#overfull.values().next().value;
   }
@@ -76,9 +76,9 @@ export class JournalStore {
     return this.#entries;
   }
 
-  /** What an earlier guardian of this absence has written down. */
+  /** Reads what an earlier guardian of this absence has written. */
   async load(signal: AbortSignal): Promise<void> {
-    const { client, namespace, turns } = this.#options;
+    const { client, namespace, mutex } = this.#options;
     this.#clear();
     this.#overfull.clear();
     this.#head = undefined;
@@ -86,8 +86,8 @@ export class JournalStore {
     const list = { namespace: PEERS_NAMESPACE, labelSelector, limit: PAGE, signal };
     for await (const { items } of client.pages(secrets, list)) {
       for (const secret of items) {
-        const shard = await turns.run(async () => this.#read(secret), signal);
-        // Nobody will ever read it, and it has the name of one to come.
+        const shard = await mutex.run(async () => this.#read(secret), signal);
+        // Nobody will ever use it, and a later one needs its name.
         if (shard === undefined) await deleteJournals(client, [secret], signal);
         else this.#take(shard, secret);
       }
@@ -95,8 +95,8 @@ export class JournalStore {
   }
 
   #clear(): void {
-    const { namespace, holdings } = this.#options;
-    for (const name of this.#entries.keys()) holdings.letGo(namespace.metadata.name, name);
+    const { namespace, memory } = this.#options;
+    for (const name of this.#entries.keys()) memory.letGo(namespace.metadata.name, name);
     this.#entries.clear();
     this.#dirty.clear();
     this.#stored.clear();
@@ -112,7 +112,7 @@ export class JournalStore {
       this.#wasBack ||= isOld;
       if (!isOld && isOf(shard, namespace) && isSame && name === journalName(shard.namespace, shard.shard))
         return shard;
-      log.warn('journal of another time', { secret: name });
+      log.warn('journal of an earlier absence or namespace', { secret: name });
     } catch (error) {
       log.warn('unreadable journal', { error: errorMessage(error) });
     }
@@ -131,24 +131,24 @@ export class JournalStore {
     const { peer, namespace } = this.#options;
     const { name, uid } = namespace.metadata;
     const marks = this.#options.marks();
-    const shards = await this.#options.turns.run(async () => shardsFor(first));
+    const shards = await this.#options.mutex.run(async () => shardsFor(first));
     this.#head = { namespace: name, namespaceUid: uid, peer, since, shards, marks };
-    // Empty ones, too: a share that is there says which of its pods were there when the home went away.
+    // Empty shards, too: a stored shard says that its other pods were not there when the home went away.
     for (let shard = 0; shard < shards; shard++) this.#dirty.add(shard);
   }
 
-  /** The end of it, here and in memory. */
+  /** Deletes it, on the API server and in memory. */
   async remove(signal: AbortSignal): Promise<void> {
     await deleteJournals(this.#options.client, [...this.#stored.values()], signal);
     this.#clear();
   }
 
-  /** Whether nothing has been written yet about pods of that share. */
+  /** Whether the shard of that pod was never written. */
   isFirst(homeUid: string): boolean {
     return this.#head === undefined || !this.#stored.has(shardOf(homeUid, this.#head.shards));
   }
 
-  /** In memory; `write` stores it. */
+  /** Changes the memory; `write` stores it. */
   put(entry: JournalEntry): void {
     const before = this.#entries.get(entry.name);
     if (before !== undefined) this.#touch(before);
@@ -156,12 +156,12 @@ export class JournalStore {
     this.#set(entry);
   }
 
-  /** The same, made of the pod as it is held now: with the one that is here, it would be held twice. */
+  /** Replaces an entry by an equal one that shares its parts with the body that is held, so that they are not held twice. */
   renew(entry: JournalEntry): void {
     this.#entries.set(entry.name, entry);
   }
 
-  /** There is no room for it. Gone from what is stored, too: what nobody follows is soon not true any more. */
+  /** There is no room for it. The stored entry goes, too, because it would soon be wrong. */
   drop(name: string): boolean {
     const entry = this.#entries.get(name);
     if (entry === undefined) return false;
@@ -169,18 +169,18 @@ export class JournalStore {
     return this.#entries.delete(name);
   }
 
-  /** It may fall out at once. */
+  /** The memory may drop it at once. */
   #set(entry: JournalEntry): void {
-    const { namespace, holdings } = this.#options;
+    const { namespace, memory } = this.#options;
     this.#entries.set(entry.name, entry);
-    holdings.hold(namespace.metadata.name, entry);
+    memory.hold(namespace.metadata.name, entry);
   }
 
   #touch({ homeUid }: JournalEntry): void {
     if (this.#head !== undefined) this.#dirty.add(shardOf(homeUid, this.#head.shards));
   }
 
-  /** `mayWrite` is asked before each write. Throws Conflict where somebody else writes the same journal: load it again. */
+  /** `mayWrite` is asked before each write. Throws Conflict where somebody else has written the journal: then load it again. */
   async write(mayWrite: () => boolean, signal: AbortSignal): Promise<void> {
     const head = this.#head;
     if (head === undefined || this.#dirty.size === 0) return;
@@ -194,7 +194,7 @@ export class JournalStore {
     }
     for (const shard of Array.from(this.#dirty)) {
       const entries = (shares.get(shard) ?? []).filter(({ name }) => this.#entries.has(name));
-      // Another may fall out while this is written.
+      // While this is written, other entries may be dropped.
       this.#dirty.delete(shard);
       let isDone = false;
       try {
@@ -209,10 +209,10 @@ export class JournalStore {
     }
   }
 
-  /** Undefined where it has grown too large; what was written before stays. */
+  /** Undefined where the shard has grown too large; what was stored before stays. */
   async #forge(shard: Shard, signal: AbortSignal): Promise<Draft<Secret> | undefined> {
     try {
-      const secret = await this.#options.turns.run(async () => shardSecret(shard), signal);
+      const secret = await this.#options.mutex.run(async () => shardSecret(shard), signal);
       this.#overfull.delete(shard.shard);
       return secret;
     } catch (error) {
@@ -239,11 +239,11 @@ const withoutData = ({ apiVersion, kind, metadata, type }: Secret): Secret => ({
   ...(type !== undefined && { type }),
 });
 
-/** Each Secret bears the same time; should one of them differ, the absence is as long as any says. */
+/** All Secrets should say the same time. Where they differ, the earliest counts. */
 const earlier = (a: JournalHead | undefined, b: JournalHead): JournalHead =>
   a !== undefined && Date.parse(a.since) <= Date.parse(b.since) ? a : b;
 
-/** Deletes journals, by UID: those of one tenant namespace, or a peer's. */
+/** Deletes journals, by UID. */
 export async function deleteJournals(
   client: KubeClient,
   journals: readonly KubeObject[],

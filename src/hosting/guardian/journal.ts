@@ -1,6 +1,6 @@
 /**
- * The journal of one tenant namespace as it is stored: gzip of JSON in Secrets, each with a share of the pods. What is read
- * is checked, and never unpacked beyond a bound: a peer's pods are in it. Pure, but for the compression.
+ * The journal of one tenant namespace as it is stored: gzip of JSON in Secrets, each with a share of the pods. It contains what a
+ * peer has written, so it is checked when read, and never unpacked beyond a bound. Pure, except for the compression.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -14,23 +14,23 @@ import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { integerAt, listAt, mapAt, objectAt, own, textAt } from '../../lib/untrusted.ts';
 import type { JournalEntry } from './entry.ts';
 
-/** Selects journals; the value is the tenant namespace. */
+/** The label of journals; its value is the tenant namespace. */
 export const LABEL_JOURNAL = 'tributary.dev/journal';
 export const JOURNAL_TYPE = 'tributary.dev/journal';
 const KEY = 'journal';
 const FORM = 1;
 
-/** An API server takes objects of up to 1.5 MiB, as base64 and with what surrounds it. */
+/** Of gzip in one Secret. An API server takes objects of up to 1.5 MiB, and the gzip becomes base64. */
 const MAX_BYTES = 700 * 1024;
-/** What is read at most. */
+/** What is unpacked at most when reading. */
 const MAX_UNPACKED = 64 * 1024 * 1024;
-/** What is written at most: a guardian that reads it has it three times in memory, packed, as text and as objects. */
+/** What is written at most, unpacked: who reads it has it three times in memory, packed, as text and as objects. */
 const MOST_WRITTEN = MAX_UNPACKED / 4;
-/** What a Secret holds in the beginning: results and restarts are still to come. */
+/** How full a Secret is at the beginning: results and restarts still come later. */
 const FILL = { packed: 250 * 1024, unpacked: 1024 * 1024 };
-/** What is packed to learn how well it packs: more would say the same, and take seconds. */
+/** How much is packed to estimate the ratio: more would give the same ratio, and take seconds. */
 const SAMPLE_BYTES = 2 * 1024 * 1024;
-/** The event loop is let go after as much text. */
+/** After how much text other work of the event loop gets a turn. */
 const SLICE_BYTES = 512 * 1024;
 const MAX_SHARDS = 64;
 const MAX_ENTRIES = 20_000;
@@ -45,10 +45,10 @@ export interface JournalHead {
   namespace: string;
   namespaceUid: string;
   peer: string;
-  /** Since when the home is away, RFC 3339. The wall clock is believed in this only: it must survive us. */
+  /** Since when the home is away, RFC 3339. The only use of the wall clock, because it must survive a restart. */
   since: string;
   shards: number;
-  /** What the home's Leases showed then, by namespace; journals of earlier releases do not say. */
+  /** The marks of the home's Leases at that time, by namespace; absent in journals of earlier releases. */
   marks?: Record<string, string>;
 }
 
@@ -60,11 +60,11 @@ export interface Shard extends JournalHead {
 export const journalName = (namespace: string, shard: number): string =>
   `tributary-journal-${namespace}-${shard}`;
 
-/** By the UID of the home pod, so that a pod stays where it is. */
+/** Depends only on the UID of the home pod, so that a pod stays in its shard. */
 export const shardOf = (homeUid: string, shards: number): number =>
   createHash('sha256').update(homeUid).digest().readUInt32BE(0) % shards;
 
-/** How many Secrets it takes, packed and unpacked; fixed when a journal begins. */
+/** How many Secrets a journal needs, by its packed and unpacked size; fixed when it begins. */
 export async function shardsFor(entries: readonly JournalEntry[]): Promise<number> {
   let bytes = 0;
   for await (const text of textsOf(entries)) bytes += Buffer.byteLength(text);
@@ -76,7 +76,7 @@ export async function shardsFor(entries: readonly JournalEntry[]): Promise<numbe
   return Math.min(MAX_SHARDS, Math.max(1, Math.ceil(wanted)));
 }
 
-/** Throws Invalid where it would not fit, or where nobody could read it again. */
+/** Throws Invalid where the shard would not fit, or could not be read again. */
 export async function shardSecret(shard: Shard): Promise<Draft<Secret>> {
   const { namespace, namespaceUid, peer, since, shards, marks, entries } = shard;
   const name = journalName(namespace, shard.shard);
@@ -107,7 +107,7 @@ export async function shardSecret(shard: Shard): Promise<Draft<Secret>> {
       namespace: PEERS_NAMESPACE,
       name,
       labels: { [LABEL_APP_NAME]: APP_NAME, [LABEL_PEER]: peer, [LABEL_JOURNAL]: namespace },
-      // It goes with the tenant, also when nobody of us is there.
+      // It is deleted with the tenant, even when no guardian runs.
       ownerReferences: [{ apiVersion: 'v1', kind: 'Namespace', name: namespace, uid: namespaceUid }],
     },
     type: JOURNAL_TYPE,
@@ -120,7 +120,7 @@ function refuseShard(name: string, why: string): never {
   throw new TributaryError('Invalid', `journal ${name} ${why}; ${consequence}`);
 }
 
-/** As JSON, one after another: all at once would hold the event loop for as long as that takes. */
+/** Entries as JSON, one after another, because all at once would block the event loop for long. */
 async function* textsOf(entries: readonly JournalEntry[]): AsyncGenerator<string, void, undefined> {
   let held = 0;
   for (const entry of entries) {
@@ -133,7 +133,7 @@ async function* textsOf(entries: readonly JournalEntry[]): AsyncGenerator<string
   }
 }
 
-/** Throws Invalid, without a word of what is in it. */
+/** Throws Invalid. Its message repeats nothing of the content. */
 export async function readShard({ metadata, data }: Secret): Promise<Shard> {
   const { labels = {}, ownerReferences = [], name } = metadata;
   try {
@@ -174,7 +174,7 @@ function entryAt(field: string, value: unknown): JournalEntry {
       entry: (at, _key, item) => textAt(at, item, MAX_TEXT),
     });
   const spec = objectAt(`${field}.spec`, own(entry, 'spec'));
-  // The API server judges the rest when a pod is made of it.
+  // The API server checks the rest when a pod is made of it.
   listAt(`${field}.spec.containers`, own(spec, 'containers'), { most: MAX_NAMES, item: objectAt });
   const result = own(entry, 'result');
   return {
@@ -203,13 +203,16 @@ function timeAt(field: string, value: unknown): string {
   return text;
 }
 
-/** Whether its home has renewed no Lease since: else it was there, and what went meanwhile it has seen, or removed itself. */
+/**
+ * Whether its home has renewed no Lease since. Else the home was there, and has itself seen or deleted what disappeared
+ * meanwhile.
+ */
 export const isOfAbsence = ({ marks }: JournalHead, now: Readonly<Record<string, string>>): boolean =>
   marks === undefined ||
   Object.entries(now).every(
     ([namespace, mark]) => Object.hasOwn(marks, namespace) && marks[namespace] === mark,
   );
 
-/** Of the tenant namespace that is there today, not of an earlier one of its name. */
+/** Whether it belongs to the existing tenant namespace, not to an earlier one with the same name. */
 export const isOf = ({ namespaceUid }: JournalHead, { metadata }: KubeObject): boolean =>
   namespaceUid === metadata.uid;

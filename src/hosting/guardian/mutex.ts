@@ -1,11 +1,11 @@
 import { untilAborted } from '../../lib/deadline.ts';
 
-/** One at a time, in the order of asking. */
+/** Lets one caller work at a time, in the order in which they asked. */
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Resolves when it is our turn, with what ends it. */
-  async take(signal?: AbortSignal): Promise<() => void> {
+  /** Resolves when nobody else works, with what unlocks. */
+  async lock(signal?: AbortSignal): Promise<() => void> {
     const before = this.#last;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#last = before.then(async () => promise);
@@ -19,11 +19,11 @@ export class Mutex {
   }
 
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const end = await this.take(signal);
+    const unlock = await this.lock(signal);
     try {
       return await work();
     } finally {
-      end();
+      unlock();
     }
   }
 }

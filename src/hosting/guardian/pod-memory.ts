@@ -6,9 +6,9 @@ import { type JournalEntry, isResultPod } from './entry.ts';
 import { podBody, bytesInMemory } from './slim-pod.ts';
 
 /**
- * For the pods of one peer, in all its namespaces together. A pod with twenty variables takes 5 KiB of it, so there is room
- * for 13,000 of them, and for some 250 with as many annotations as a pod may have. The leader of role `cluster` has 512 MiB
- * for all that it does, and for all peers. Outlines come on top: a kilobyte for each pod that the quota lets in.
+ * For the pods of one peer, in all its namespaces together. A pod with twenty variables takes 5 KiB, so there is room for 13,000
+ * of those, or for some 250 with as many annotations as a pod may have. The leader of role `cluster` has 512 MiB for all its
+ * work and all peers. Slim pods come in addition: a kilobyte for each pod that the quota lets in.
  */
 export const HELD_BYTES: number = 64 * 1024 * 1024;
 
@@ -18,32 +18,32 @@ interface Slot {
   readonly homeUid: string;
   readonly created: string;
   readonly rank: string;
-  /** As it was seen last; undefined when it is gone, and what became of it is in its entry. */
+  /** As last seen; undefined when it is gone, and its entry says how it ended. */
   pod: Pod | undefined;
   podBytes: number;
   entryBytes: number;
 }
 
-/** Of one tenant namespace. */
+/** The pods of one tenant namespace. */
 interface Share {
   readonly slots: Map<string, Slot>;
-  readonly fell: (name: string) => void;
+  readonly dropped: (name: string) => void;
 }
 
 /**
- * What is held in memory of the pods of one peer whose home is away: their bodies as they were seen last, and the entries of
- * their journals, which are made of them. A peer says by itself when it is away and how large its pods are, and a leader
- * that has no memory left does nothing for anybody: so beyond a budget, pods fall out.
+ * What is held in memory of the pods of one peer whose home is away: their bodies as last seen, and the entries of their
+ * journals, which are made of them. A peer itself decides when it is away and how large its pods are, and a leader without free
+ * memory does nothing for anybody. So beyond a budget, pods are dropped.
  *
- * Those that end by themselves are kept before those that have ended: a program that runs and is lost is missed by
- * whoever uses it, a result at worst is worked out again. Then the older before the younger: what was there when the home
- * went away is not pushed out by what appears in its absence. One that is made anew keeps the place of the one that was
- * lost. Then by name, so that two guardians keep the same.
+ * Pods that run are kept before those that have ended: a running program that is lost is missed by its users, while a result can
+ * be computed again. Then older pods before younger ones: what was there when the home went away is not displaced by what
+ * appears in its absence. A pod that is made anew keeps the place of the one that was lost. Then by name, so that two guardians
+ * keep the same pods.
  */
 export class PodMemory {
   readonly #mostBytes: number;
   readonly #shares = new Map<string, Share>();
-  /** The first is kept before all others. */
+  /** The last is dropped first. */
   readonly #order: Slot[] = [];
   #bytes = 0;
 
@@ -59,9 +59,9 @@ export class PodMemory {
     return this.#bytes;
   }
 
-  /** `fell` is called with the name of a pod that is not kept any more, nor its entry. */
-  open(namespace: string, fell: (name: string) => void): void {
-    this.#shares.set(namespace, { slots: new Map(), fell });
+  /** `dropped` is called with the name of a pod that is no longer kept, nor its entry. */
+  open(namespace: string, dropped: (name: string) => void): void {
+    this.#shares.set(namespace, { slots: new Map(), dropped });
   }
 
   close(namespace: string): void {
@@ -75,46 +75,46 @@ export class PodMemory {
     return pod?.metadata.uid === uid ? pod : undefined;
   }
 
-  /** A pod as it is. */
+  /** Takes in a pod as it is now. */
   listed(pod: Pod): void {
     const { namespace = '', name, uid, resourceVersion } = pod.metadata;
     const share = this.#shares.get(namespace);
     if (share === undefined || homeUidOf(pod) === '') return;
     const known = share.slots.get(name);
     const before = known?.pod?.metadata;
-    // The entry is made of the body that is held: another one that is the same would be held beside it.
+    // The entry shares parts with the body that is held; an equal one would be held in addition.
     if (before?.uid === uid && before.resourceVersion === resourceVersion) return;
     if (known !== undefined) this.#remove(known);
     this.#insert(slotOf(pod, known));
   }
 
-  /** The same, of a watch: it may be told again of what has been. */
+  /** The same for a pod from a watch, which may repeat older states. */
   changed(pod: Pod): void {
     const { namespace = '', name, resourceVersion } = pod.metadata;
     const known = this.#slot(namespace, name)?.pod;
     if (known === undefined || !isOlder(resourceVersion, known.metadata.resourceVersion)) this.listed(pod);
   }
 
-  /** As it was when it went. What is not kept by then is not taken in any more. */
+  /** Takes in the last state of a deleted pod, if it is still kept. */
   ended(pod: Pod): void {
     const { namespace = '', name, uid } = pod.metadata;
     if (this.pod(namespace, name, uid) !== undefined) this.changed(pod);
   }
 
-  /** Nobody asks for its body any more. */
+  /** Its body is no longer needed. */
   gone(namespace: string, name: string, uid: string): void {
     const slot = this.#slot(namespace, name);
     if (slot?.pod?.metadata.uid === uid) this.#drop(slot);
   }
 
-  /** After a whole list: those that were neither in it, nor are known from before, have gone meanwhile. */
+  /** After a complete list: pods for which `isThere` is false have gone meanwhile. */
   onlyThose(namespace: string, isThere: (name: string) => boolean): void {
     for (const slot of this.#slotsOf(namespace)) {
       if (slot.pod !== undefined && !isThere(slot.name)) this.#drop(slot);
     }
   }
 
-  /** An entry of the journal. */
+  /** Takes in an entry of the journal. */
   hold(namespace: string, entry: JournalEntry): void {
     const share = this.#shares.get(namespace);
     const { name, homeUid, created } = entry;
@@ -177,11 +177,11 @@ export class PodMemory {
       last = this.#order.at(-1)
     ) {
       this.#remove(last);
-      this.#shares.get(last.namespace)?.fell(last.name);
+      this.#shares.get(last.namespace)?.dropped(last.name);
     }
   }
 
-  /** Where that rank is, or would be: by halves, since there may be ten thousands. */
+  /** The index of that rank, by binary search, since there may be ten thousand. */
   #placeOf(rank: string): number {
     let from = 0;
     let to = this.#order.length;
@@ -196,7 +196,7 @@ export class PodMemory {
 
 const homeUidOf = ({ metadata }: Pod): string => metadata.labels?.[LABEL_HOME_UID] ?? '';
 
-/** `known`: what was under its name before. */
+/** `known`: the slot of that name so far. */
 function slotOf(pod: Pod, known: Slot | undefined): Slot {
   const { namespace = '', name, creationTimestamp } = pod.metadata;
   const homeUid = homeUidOf(pod);
@@ -207,10 +207,10 @@ function slotOf(pod: Pod, known: Slot | undefined): Slot {
   return { namespace, name, homeUid, created, rank, pod: body, ...bytes };
 }
 
-/** Ends with what no other slot has. Times of an API server have one form, and sort as text. */
+/** Unique, because it ends with the key. Times of an API server have one form, and sort as text. */
 const rankOf = (isOver: boolean, created: string, key: string): string =>
   `${isOver ? 'over' : 'lives'} ${created} ${key}`;
 
-/** An entry is made of parts of the pod; but not that of a result, of which only the entry knows what the pod was. */
+/** An entry shares its parts with the pod, but not with a pod that bears a result: there only the entry knows what ran. */
 const bytesOf = ({ pod, podBytes, entryBytes }: Slot): number =>
   pod !== undefined && isResultPod(pod) ? podBytes + entryBytes : Math.max(podBytes, entryBytes);

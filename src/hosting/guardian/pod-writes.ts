@@ -14,16 +14,16 @@ interface PodWritesOptions {
   client: KubeClient;
   clock: Clock;
   namespace: string;
-  /** Whether the home is away still; asked before each write. */
+  /** Whether the home is still away; asked before each write. */
   mayWrite: () => boolean;
 }
 
-/** `Contradicted`: what is there now is not what was decided about. `Stopped`: the home is back. */
+/** `Contradicted`: the pod is no longer as it was when it was decided. `Stopped`: the home is back. */
 export type Outcome = 'Done' | 'Contradicted' | 'Stopped' | { result: PodStatus };
 
 const MAKING: ReadonlySet<Action> = new Set(['Recreate', 'PutBack', 'GiveUp']);
 
-/** Carries out one decision about one pod. Reads it first: no cache is believed before a pod is made or ended. */
+/** Carries out one decision about one pod, after a live read: a cache is not enough to make or end a pod. */
 export class PodWrites {
   readonly #options: PodWritesOptions;
 
@@ -41,7 +41,7 @@ export class PodWrites {
     if (action === 'WriteResult') return this.#writeResult(entry, pod, signal);
     if (action === 'PutBack') {
       const made = await client.create(pods, resultPod(entry, namespace), { signal });
-      // Also for a home that is back by now, and when we are to stop: nobody else would ever say how that pod has ended.
+      // Written even if the home is back by now, and without our signal: nobody else would ever say how that pod ended.
       return this.#writeResult(entry, made);
     }
     if (action === 'Recreate') {
@@ -81,7 +81,7 @@ function recreatedPod(entry: JournalEntry, namespace: string, recreated: Recreat
   return podOf(entry, namespace, { [ANNOTATION_RECREATED]: recreatedText(recreated) });
 }
 
-/** Bears a result and never runs. Its status is written after it. */
+/** A pod that bears a result and never runs. Its status is written after it is made. */
 function resultPod(entry: JournalEntry, namespace: string): Draft<Pod> {
   const pod = podOf(entry, namespace, { [ANNOTATION_RESULT]: 'true' });
   return { ...pod, spec: { ...entry.spec, schedulingGates: [{ name: RESULT_GATE }] } };

@@ -9,13 +9,15 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { refOf } from '../../kube/store.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type HomeState, Heartbeat, type Pulse } from './heartbeat.ts';
 
 const BY_PEER = 'peer';
-/** What a home finds in a new Lease; it may write another duration. */
+/** The duration in a new Lease; a home may write another. */
 const DURATION_SECONDS = 40;
 const CONCURRENCY = 4;
 
@@ -30,8 +32,8 @@ export interface PresenceOptions {
 
 /**
  * Which homes are there. A home shows it by renewing the Lease `tributary-home` in at least one of its tenant namespaces; the
- * newest counts. No clock but our own monotonic one is believed: a home is away when none of its Leases has moved for as long
- * as they last, counted from when we first saw them. So a guardian that has just started waits for a full duration.
+ * last renewal counts. Only our own monotonic clock is used: a home is away when none of its Leases was renewed for as long as
+ * they last, counted from when we first saw them. So a guardian that has just started waits for a full duration.
  */
 export class Presence {
   readonly #options: PresenceOptions;
@@ -39,7 +41,8 @@ export class Presence {
   readonly #leases: Cache<Lease>;
   readonly #maker: Controller;
   readonly #timers = new Map<string, Heartbeat>();
-  readonly #listeners = new Set<(peer: string) => void>();
+  readonly #listeners = new Listeners<[peer: string]>();
+  readonly #subscriptions = new Subscriptions();
   #isStopped = false;
 
   constructor(options: PresenceOptions) {
@@ -74,12 +77,12 @@ export class Presence {
     return this.#timers.get(peer)?.state ?? 'Unknown';
   }
 
-  /** What its Leases show; another at each renewal. */
+  /** What its Leases show; changes with each renewal. */
   marks(peer: string): Record<string, string> {
     return this.#timers.get(peer)?.marks ?? {};
   }
 
-  /** Not those on their way out. */
+  /** Without those that are being deleted. */
   namespacesOf(peer: string): KubeObject[] {
     return this.#namespaces
       .byIndex(BY_PEER, peer)
@@ -90,21 +93,20 @@ export class Presence {
     return this.#namespaces.get(name);
   }
 
-  /** Calls back when the state of a home, or the namespaces of its peer, have changed. A renewal alone is no news. */
+  /** Calls back when the state of a home, or the namespaces of its peer, have changed; not after a mere renewal. */
   onChange(listener: (peer: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /**
-   * Whether the home is away, by a live read of its Leases: a watch may have gone silent. Asked before anything is done that
-   * a home that is there would not want.
+   * Whether the home is away, by a live read of its Leases, because a watch may have gone silent. Asked before anything is done
+   * that a home that is there would not want.
    */
   async isStillAway(peer: string, signal: AbortSignal): Promise<boolean> {
     return (await this.#liveState(peer, signal)) === 'Away';
   }
 
-  /** The same of one that is late. */
+  /** The same for a home that is late or away. */
   async isStillSilent(peer: string, signal: AbortSignal): Promise<boolean> {
     const state = await this.#liveState(peer, signal);
     return state === 'Late' || state === 'Away';
@@ -120,17 +122,16 @@ export class Presence {
   }
 
   #triggers(): Component {
-    const ends: (() => void)[] = [];
     return {
       name: 'presence of homes',
       start: async () => {
-        ends.push(
+        this.#subscriptions.add(
           this.#namespaces.onChange((key, current, previous) => {
             if (current !== undefined) this.#maker.add(key);
             const peers = new Set([current, previous].flatMap((it) => (it ? [peerOf(it)] : [])));
             for (const peer of peers) this.#onNamespace(peer, key);
           }),
-          this.#leases.onChange((key, current) => this.#onLease(key.split('/')[0] ?? '', current)),
+          this.#leases.onChange((key, current) => this.#onLease(refOf(key).namespace ?? '', current)),
         );
         for (const { metadata } of this.#namespaces.list()) this.#maker.add(metadata.name);
         for (const lease of this.#leases.list()) this.#onLease(lease.metadata.namespace ?? '', lease);
@@ -138,7 +139,7 @@ export class Presence {
       },
       stop: async () => {
         this.#isStopped = true;
-        for (const end of ends) end();
+        this.#subscriptions.end();
         for (const timer of this.#timers.values()) timer.stop();
         await Promise.resolve();
       },
@@ -151,13 +152,13 @@ export class Presence {
       this.#timers.delete(peer);
     } else {
       const lease = this.#leases.get(`${name}/${HOME_LEASE}`);
-      // It may have been seen before the namespace was.
+      // The Lease may have been seen before the namespace.
       if (lease !== undefined && this.#namespaces.get(name) !== undefined) this.#onLease(name, lease);
     }
-    this.#tell(peer);
+    this.#listeners.tell(peer);
   }
 
-  /** In constant time, and without a write: each peer renews every few seconds. */
+  /** Takes constant time and writes nothing, because each peer renews every few seconds. */
   #onLease(namespace: string, lease: Lease | undefined): void {
     const tenant = this.#namespaces.get(namespace);
     if (tenant === undefined) return;
@@ -168,13 +169,9 @@ export class Presence {
   #timer(peer: string): Heartbeat {
     const known = this.#timers.get(peer);
     if (known !== undefined) return known;
-    const made = new Heartbeat(this.#options.clock, () => this.#tell(peer));
+    const made = new Heartbeat(this.#options.clock, () => this.#listeners.tell(peer));
     if (!this.#isStopped) this.#timers.set(peer, made);
     return made;
-  }
-
-  #tell(peer: string): void {
-    for (const listener of this.#listeners) listener(peer);
   }
 
   async #make(namespace: string, signal: AbortSignal): Promise<void> {
@@ -193,7 +190,7 @@ export class Presence {
       },
     };
     const spec = { leaseDurationSeconds: DURATION_SECONDS };
-    // NotFound: the namespace ends.
+    // NotFound: the namespace is being deleted.
     const making = this.#options.client.create(leases, { metadata, spec }, { signal });
     await making.catch(ignoring('AlreadyExists', 'NotFound'));
   }

@@ -19,7 +19,7 @@ type Subject = Required<KubeObject>;
 
 const TYPE = PEERING_REQUEST_CONDITIONS.home;
 
-/** The condition HomePresent. Without a summary the home is there. Pure. */
+/** The condition HomePresent. `summaries` is undefined where the home is there. */
 export function homeCondition(summaries: readonly WatchSummary[] | undefined): WantedCondition {
   if (summaries === undefined) {
     return { type: TYPE, status: 'True', reason: REASONS.ok, message: 'the home renews its Lease' };
@@ -50,17 +50,17 @@ interface ReporterOptions {
   log: Logger;
 }
 
-/** Says whether a home is there: on its PeeringRequest; for a tenant that people made, in events of its namespaces. */
+/** Reports whether a home is there: on its PeeringRequest, or in events of the namespaces for a tenant that people made. */
 export class Reporter {
   readonly #options: ReporterOptions;
-  /** By peer, what was said last. */
+  /** By peer, what was reported last. */
   readonly #said = new Map<string, string>();
 
   constructor(options: ReporterOptions) {
     this.#options = options;
   }
 
-  /** Since when the home is away, as an earlier guardian has said. */
+  /** Since when the home is away, as an earlier guardian has reported. */
   async awaySince(peer: string, signal: AbortSignal): Promise<string | undefined> {
     const condition = conditionOf(await this.#request(peer, signal));
     return condition?.status === 'False' ? condition.lastTransitionTime : undefined;
@@ -87,7 +87,7 @@ export class Reporter {
     this.#said.delete(peer);
   }
 
-  /** The conditions as they were read, with this one: by version, as lending writes the others. */
+  /** Writes by version, because lending writes the other conditions. */
   async #write(request: PeeringRequest, wanted: WantedCondition, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
     const { uid, resourceVersion, generation } = request.metadata;
@@ -101,7 +101,7 @@ export class Reporter {
     await client.patch(peeringRequests, { name }, { type: 'merge', body }, options);
   }
 
-  /** News only: that a home is there is worth no word before it was away. */
+  /** Only changes; that a home is there is not reported before it was away. */
   #tell(peer: string, { reason, status, message }: WantedCondition, subjects: readonly Subject[]): void {
     const before = this.#said.get(peer);
     if (before?.startsWith(`${reason} `) === true || (before === undefined && status === 'True')) return;

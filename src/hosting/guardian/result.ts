@@ -1,11 +1,11 @@
-/** Whether a pod ended by itself, or was ended. Pure. */
+/** How a pod ended: by itself or not, and what of its status is kept as its result. Pure. */
 import { OFFLOADED_REASONS } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 
 type AnyPod = Pick<Pod, 'metadata' | 'spec' | 'status'>;
 
-/** Reasons of a kubelet or of the node lifecycle for which a pod fails that did nothing wrong, or never ran. */
+/** Reasons of a kubelet or of the node lifecycle for which a pod fails although its program did not, or never ran. */
 const DISRUPTIONS: ReadonlySet<string> = new Set([
   'Evicted',
   'Preempting',
@@ -18,7 +18,7 @@ const DISRUPTIONS: ReadonlySet<string> = new Set([
   'UnexpectedAdmissionError',
 ]);
 
-/** It failed, and its program is not to blame. */
+/** Whether it failed, and not because of its program. */
 export function isDisrupted({ status }: AnyPod): boolean {
   if (status?.phase !== 'Failed') return false;
   const { reason = '' } = status;
@@ -27,14 +27,14 @@ export function isDisrupted({ status }: AnyPod): boolean {
 
 export const DISRUPTION_TARGET = 'DisruptionTarget';
 
-/** By whoever evicts, preempts or gives up pods in Kubernetes (KEP-3329); a home that deletes one leaves no such mark. */
+/** Whoever evicts, preempts or gives up pods in Kubernetes marks them so (KEP-3329); a home that deletes one does not. */
 export const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
   (status?.conditions ?? []).some((it) => it.type === DISRUPTION_TARGET && it.status === 'True');
 
 /**
- * It is finished, and for good: what it ended with is its result. A pod that somebody deletes is Failed or Succeeded, too, for
- * a moment before it is gone; that is no result, unless its containers had ended before. Where a pod would not be
- * restarted, an exit code of 0 is one all the same: the Job controller takes it for that.
+ * Whether it ended by itself and for good, so that its status is its result. A pod that somebody deletes is also Failed or
+ * Succeeded for a moment before it is gone. That is no result, unless its containers had ended before the deletion; but where
+ * the pod would not be restarted, Succeeded is a result, as for the Job controller.
  */
 export function isOwnEnd(pod: AnyPod): boolean {
   if (!isFinished(pod) || isDisrupted(pod)) return false;
@@ -50,16 +50,14 @@ export function isOwnEnd(pod: AnyPod): boolean {
 const endsOf = (status: PodStatus | undefined): number[] =>
   (status?.containerStatuses ?? []).map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ''));
 
-/** Results of pods: what is kept of a status, and the pod that bears it when the one that ran is gone. Pure. */
-
-/** Nobody opens it: the pod is never scheduled. */
+/** The scheduling gate of a pod that bears a result. Nobody lifts it, so the pod never runs. */
 export const RESULT_GATE = 'tributary.dev/result';
 
-/** As long as the termination messages of all containers of a pod together (kubelet, MaxPodTerminationMessageLogLength). */
+/** As for the termination messages of all containers of a pod together (kubelet, MaxPodTerminationMessageLogLength). */
 const MAX_TEXT = 4096;
 const MAX_CONDITIONS = 32;
 
-/** What of a terminal status is worth keeping, bounded in size. */
+/** What is kept of a terminal status, bounded in size. */
 export function resultOf({ status = {} }: Pick<Pod, 'status'>): PodStatus {
   const { phase, reason, message, startTime, podIP, podIPs, conditions } = status;
   const { containerStatuses, initContainerStatuses } = status;
@@ -76,7 +74,7 @@ export function resultOf({ status = {} }: Pick<Pod, 'status'>): PodStatus {
   });
 }
 
-/** For a pod that is lost and may not be made anew: the end that its home shows, as of a native eviction. */
+/** The result of a pod that is lost and may not be made anew; its home shows it like an eviction. */
 export function lostResult(now: string): PodStatus {
   const message =
     'the pod was removed in the foreign cluster while its home was away, and may not be made anew there';

@@ -12,7 +12,7 @@ import type { JournalEntry } from './entry.ts';
 import type { JournalStore } from './journal-store.ts';
 import { type Outcome, PodWrites } from './pod-writes.ts';
 
-/** Live reads, each node once: nodes are asked about while a pod on one of them does not end, and else never. */
+/** Live reads of nodes, each once a round. A node is only read while a pod on it does not end. */
 class NodeStates {
   readonly #client: KubeClient;
   readonly #signal: AbortSignal;
@@ -48,36 +48,36 @@ interface RoundsOptions {
   budget: TokenBucket;
 }
 
-/** A cache learns of a write within milliseconds; where it has not by then, it is looked at live again. */
+/** A cache learns of a write within milliseconds. After this time, the pod is read live again. */
 const SETTLE_MS = 2000;
 const REFUSED = { baseMs: 5000, capMs: 300_000 };
-/** Of an answer 5xx: it may be about that pod alone, as of a webhook that does not answer, or pass soon. */
+/** After an answer 5xx: it may concern that pod alone, for example a webhook that does not answer, or be over soon. */
 const FAILED = { baseMs: 5000, capMs: 30_000 };
-/** Pods in one round at which the API server may fail; at more of them it is taken to be out of order. */
+/** For how many pods in one round the API server may fail. With more, it counts as out of order. */
 const MOST_FAILURES = 5;
 
 interface Refusal {
   times: number;
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   untilMs: number;
   message: string;
 }
 
 interface Round {
   signal: AbortSignal;
-  /** Pods of which cache and live read disagree. */
+  /** Pods for which cache and live read disagree. */
   doubts: Set<string>;
   failures: number;
 }
 
-/** Goes round the pods of one tenant namespace, decides for each, and does it. */
+/** Goes through the pods of one tenant namespace, decides about each, and acts. */
 export class Rounds {
   readonly #options: RoundsOptions;
   readonly #writes: PodWrites;
-  /** By UID, when we first saw that it was on its way out; monotonic. */
+  /** By UID, when we first saw that it is being deleted; monotonic milliseconds. */
   readonly #terminating = new Map<string, number>();
   readonly #refusals = new Map<string, Refusal>();
-  /** Pods of which cache and live read disagreed in the last round. */
+  /** Pods for which cache and live read disagreed in the last round. */
   #doubted: ReadonlySet<string> = new Set();
 
   constructor(options: RoundsOptions) {
@@ -91,7 +91,7 @@ export class Rounds {
     return this.#refusals.values().next().value?.message;
   }
 
-  /** Returns after how long to come again, milliseconds. */
+  /** Returns after how many milliseconds the next round is due. */
   async round(signal: AbortSignal): Promise<number> {
     const { store, isAway } = this.#options;
     const nodes = new NodeStates(this.#options.client, signal);
@@ -114,7 +114,7 @@ export class Rounds {
     return waitMs;
   }
 
-  /** What is remembered of pods that have others in their place by now, or are not kept any more. */
+  /** Forgets pods that were replaced or are no longer kept. */
   #prune(): void {
     const { entries } = this.#options.store;
     const uids = new Set(entries.values().map(({ uid }) => uid));
@@ -136,7 +136,7 @@ export class Rounds {
     return decide({ entry, pod, node: await nodes.of(pod), terminatingForMs, nowMs: clock.now() });
   }
 
-  /** How long it has to wait for its turn. */
+  /** How many milliseconds it has to wait for its turn. */
   #turnMs(action: Action, { name }: JournalEntry): number {
     const { clock, budget } = this.#options;
     const refusedMs = (this.#refusals.get(name)?.untilMs ?? -Infinity) - clock.monotonic();
@@ -144,7 +144,7 @@ export class Rounds {
     return action === 'Recreate' ? budget.waitMs(1) : 0;
   }
 
-  /** Returns after how long to look at the pod again. */
+  /** Returns after how many milliseconds to look at the pod again. */
   async #act(
     entry: JournalEntry,
     { do: action, why }: { do: Action; why: string },
@@ -165,12 +165,12 @@ export class Rounds {
       return 1;
     }
     if (action === 'Recreate') budget.take(1);
-    log.info('did for a pod whose home is away', { pod: entry.name, action, why });
+    log.info('acted on a pod whose home is away', { pod: entry.name, action, why });
     if (action !== 'WriteResult') this.#say('Normal', EVENTS[action], `pod ${entry.name}: ${why}`);
     return SETTLE_MS;
   }
 
-  /** Milliseconds: it was refused, and is tried again after that. */
+  /** A number: it was refused, and is tried again after so many milliseconds. */
   async #try(action: Action, entry: JournalEntry, round: Round): Promise<Outcome | number> {
     try {
       return await this.#writes.carryOut(action, entry, round.signal);

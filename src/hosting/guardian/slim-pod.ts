@@ -1,16 +1,16 @@
-/** What is held of a pod: always what it takes to decide about it, and, where there is room, what it takes to make it anew. Pure. */
+/** The two forms in which a pod is held: slim, to decide about it, and as a body, to make it anew. And how much memory they take. */
 import { ANNOTATION_RESULT, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { DISRUPTION_TARGET, isMarked, RESULT_GATE, resultOf } from './result.ts';
 
-/** All that entries are made of. */
+/** All of which an entry is made. */
 export function podBody({ metadata, spec, status }: Pod): Pod {
   const { labels, annotations } = metadata;
   return {
     metadata: { ...placeOf(metadata), ...(labels && { labels }), ...(annotations && { annotations }) },
     ...(spec && { spec: withoutKeys(spec, ['ephemeralContainers']) }),
-    // Its conditions are cut where they become a result: a mark of a disruption may be any of them.
+    // All conditions: any of them may be the mark of a disruption. They are cut when they become a result.
     status: {
       ...resultOf({ ...(status && { status }) }),
       ...(status?.conditions && { conditions: status.conditions }),
@@ -18,7 +18,7 @@ export function podBody({ metadata, spec, status }: Pod): Pod {
   };
 }
 
-/** About a kilobyte at most, whatever its peer has written: what is decided about a pod whose entry there is. */
+/** About a kilobyte at most, whatever its peer has written. Enough to decide about a pod that has an entry. */
 export function slimPod({ metadata, spec, status }: Pod): Pod {
   const { labels = {}, annotations = {} } = metadata;
   const isResult = annotations[ANNOTATION_RESULT] === 'true';
@@ -68,17 +68,17 @@ function placeOf(metadata: Pod['metadata']): Pod['metadata'] {
   };
 }
 
-/** A string has a header; an object and a list have one, and a slot for each value. Bytes. */
+/** Bytes. Strings, objects and lists have a header; objects and lists have a slot for each value. */
 const HEADER = 32;
 const SLOT = 8;
-/** Objects with more keys than that are tables, and their keys are nobody else's: a pod's annotations, for example. */
+/** Objects with more keys are hash tables with keys of their own: the annotations of a pod, for example. */
 const FEW_KEYS = 16;
 const TABLE_SLOT = 96;
 
 /**
- * About what a JSON value takes in memory, bytes. Its length as text does not say: of `{"name":"A"}` a thousand times, of many
- * short annotations, and of texts that are not Latin, it would be a third, a fifth and a half. What is between one and two
- * times the truth here keeps a peer from having more than its share by the form of what it writes.
+ * About how many bytes a JSON value takes in memory, up to twice too many. The length as text is not enough: for a thousand
+ * times `{"name":"A"}`, for many short annotations, and for texts that are not Latin, it would be a third, a fifth and a half of
+ * the truth, and a peer could take more than its share by the form of what it writes.
  */
 export function bytesInMemory(value: unknown): number {
   if (typeof value === 'string') return HEADER + value.length * (isNarrow(value) ? 1 : 2);
@@ -92,5 +92,5 @@ export function bytesInMemory(value: unknown): number {
   );
 }
 
-/** A string with one character beyond takes two bytes for each of its characters. */
+/** With one character outside of Latin-1, a string takes two bytes for each character. */
 const isNarrow = (text: string): boolean => !/[\u0100-\uffff]/.test(text);

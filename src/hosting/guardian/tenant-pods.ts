@@ -7,28 +7,28 @@ import { slimPod } from './slim-pod.ts';
 import type { Mutex } from './mutex.ts';
 
 /**
- * As JSON, a pod of a peer has 4 MiB at most: the API server takes requests of 3 MiB and adds defaults. A page of the
- * client's own size would be longer than any answer that it reads.
+ * As JSON, a pod of a peer has up to 4 MiB: the API server takes requests of 3 MiB and adds defaults. With the default page size
+ * of the client, an answer could be longer than the client accepts.
  */
 const PAGE = 10;
 
 export interface TenantPodsOptions {
   client: KubeClient;
   namespace: string;
-  holdings: PodMemory;
-  /** Of all peers, one page at a time is in memory as it came. */
-  bulkTurns: Mutex;
-  /** One list at a time of each peer: its others would only keep it from its end, before what it continues from has expired. */
-  listTurns: Mutex;
-  /** Whether an Informer has it already. */
+  memory: PodMemory;
+  /** One page at a time, of all peers, is in memory as received. */
+  bulkMutex: Mutex;
+  /** One list at a time for each peer: others would only delay it, until its continue token has expired. */
+  listMutex: Mutex;
+  /** Whether the informer has this pod already. */
   isKnown: (name: string) => boolean;
-  /** A list is complete, of these names; the Informer has it in a moment. */
+  /** A list of these names is complete; the informer will have it in a moment. */
   listed: (names: ReadonlySet<string>) => void;
 }
 
 /**
- * For an Informer of a tenant's pods: it is given outlines; bodies go to the holdings, which may not keep them. An
- * Informer's own transform would come too late: it has all pages of a list in memory first.
+ * A client for an informer of a tenant's pods. It returns slim pods, and gives their bodies to the memory, which keeps those for
+ * which there is room. The informer's own transform would come too late: the informer first has all pages of a list in memory.
  */
 export function slimPodsClient(options: TenantPodsOptions): KubeClient {
   const { client } = options;
@@ -52,10 +52,10 @@ async function* pages(
   options: TenantPodsOptions,
   list: ListOptions,
 ): AsyncGenerator<ObjectList<Pod>, void, undefined> {
-  const { client, namespace, holdings, bulkTurns, listTurns, isKnown } = options;
+  const { client, namespace, memory, bulkMutex, listMutex, isKnown } = options;
   const { signal } = list;
   const seen = new Set<string>();
-  const end = await listTurns.take(signal);
+  const unlock = await listMutex.lock(signal);
   try {
     const source = client.pages(pods, { ...list, limit: PAGE })[Symbol.asyncIterator]();
     const next = async (): Promise<ObjectList<Pod> | undefined> => {
@@ -63,22 +63,22 @@ async function* pages(
       if (done === true) return undefined;
       const items = value.items.map((pod) => {
         seen.add(pod.metadata.name);
-        holdings.listed(pod);
+        memory.listed(pod);
         return slimPod(pod);
       });
       return { ...value, items };
     };
-    let page = await bulkTurns.run(next, signal);
-    for (; page !== undefined; page = await bulkTurns.run(next, signal)) yield page;
-    holdings.onlyThose(namespace, (name) => seen.has(name) || isKnown(name));
+    let page = await bulkMutex.run(next, signal);
+    for (; page !== undefined; page = await bulkMutex.run(next, signal)) yield page;
+    memory.onlyThose(namespace, (name) => seen.has(name) || isKnown(name));
     options.listed(seen);
   } finally {
-    end();
+    unlock();
   }
 }
 
 async function* events(
-  { client, holdings }: TenantPodsOptions,
+  { client, memory }: TenantPodsOptions,
   options: WatchOptions,
 ): AsyncGenerator<WatchEvent<Pod>, void, undefined> {
   for await (const event of client.watch(pods, options)) {
@@ -87,8 +87,8 @@ async function* events(
       continue;
     }
     const { type, object } = event;
-    if (type === 'DELETED') holdings.ended(object);
-    else holdings.changed(object);
+    if (type === 'DELETED') memory.ended(object);
+    else memory.changed(object);
     yield { type, object: slimPod(object) };
   }
 }

@@ -28,11 +28,11 @@ export interface WatchSummary {
   recreated: number;
   /** Since when the home is away, RFC 3339. */
   since: string;
-  /** It was away for too long: its pods are ended, or have been. */
+  /** It was away for too long: its pods are being ended, or have been. */
   isGone: boolean;
   /** What the API server said when a pod could not be made anew. */
   refusal?: string;
-  /** Why not all of them are looked after, or the journal does not hold all of them. */
+  /** Why not all pods are looked after, or not all are in the journal. */
   gap?: string;
 }
 
@@ -44,67 +44,68 @@ interface TenantWatchOptions {
   metrics?: ControllerMetrics;
   random?: Random;
   peer: string;
-  /** As it was when the home went away. */
+  /** The namespace when the home went away. */
   namespace: KubeObject;
-  /** Since when, as far as it is known from elsewhere; RFC 3339. */
+  /** Since when the home is away, if an earlier guardian has reported it; RFC 3339. */
   since: string | undefined;
-  /** The namespace as it is; undefined when it is gone or ending. */
+  /** The namespace now; undefined when it is gone or being deleted. */
   current: () => KubeObject | undefined;
   isAway: () => boolean;
   /** The same, by a live read. */
   isStillAway: (signal: AbortSignal) => Promise<boolean>;
-  /** What the home's Leases show. */
+  /** The marks of the home's Leases now. */
   marks: () => Record<string, string>;
-  /** For all pods of the peer that are made anew. */
+  /** How many pods of the peer may be made anew now. */
   budget: TokenBucket;
-  /** All that is kept of the peer's pods. */
-  holdings: PodMemory;
-  /** For lists and journals of the peer. */
-  listTurns: Mutex;
-  /** For all peers: what is in memory as it travels. */
-  bulkTurns: Mutex;
+  /** What is held of all pods of the peer. */
+  memory: PodMemory;
+  /** Held while pods of the peer are listed, or a journal is loaded. */
+  listMutex: Mutex;
+  /** Held, over all peers, while a page or a shard is in memory in addition. */
+  bulkMutex: Mutex;
   changed: () => void;
 }
 
 const KEY = 'tenant';
-/** News that come together are looked at together. */
+/** Changes within this time are handled together. */
 const TOGETHER_MS = 250;
-/** After one look that took long, changes wait for so many times as long: a peer that changes its pods all the time is not followed. */
+/** After a reconciliation, changes wait for so many times as long as it took: a peer that always changes pods must not take all the time. */
 const REST = { times: 4, mostMs: 5000 };
 const LONGEST_WAIT_MS = 60 * 60_000;
 
 /**
- * Keeps the pods in one tenant namespace for as long as their home is away. Made when it is late, stopped when it is back;
- * until it counts as away, this only watches.
+ * Keeps the pods in one tenant namespace while their home is away. Started when the home is late, stopped when it is back. Until
+ * the home counts as away, this only watches.
  */
 export class TenantWatch {
   readonly #options: TenantWatchOptions;
   readonly #log: Logger;
-  /** Outlines; the holdings have the bodies. */
+  /** Slim pods; the bodies are in the memory. */
   readonly #pods: Informer<Pod>;
   readonly #controller: Controller;
   readonly #store: JournalStore;
   readonly #rounds: Rounds;
-  /** UIDs of pods that have gone, by key. The holdings keep their last state until the journal has taken it in. */
+  /** UIDs of pods that have gone, by key. The memory keeps their last state until it is in the journal. */
   readonly #last = new Map<string, string>();
-  /** Names of pods for which there was no room, until they change when there is some; and how many of them have gone. */
-  readonly #fallen = new Set<string>();
+  /** Names of pods for which there was no room, until they change when there is room again. */
+  readonly #dropped = new Set<string>();
+  /** How many of those have gone. */
   #lost = 0;
-  /** Whether the journal knows of all pods that are there. */
+  /** Whether all existing pods are in the journal. */
   #isNoted = false;
   readonly #abort = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
   #isLoaded = false;
   #restMs = TOGETHER_MS;
   #since: string | undefined;
-  /** When that was by our monotonic clock, milliseconds. */
+  /** The same time by our monotonic clock, milliseconds. */
   #sinceMs = 0;
   #isGone = false;
   #told: WatchSummary | undefined;
 
   constructor(options: TenantWatchOptions) {
     this.#options = options;
-    const { client, clock, peer, namespace, random, metrics, holdings, listTurns, bulkTurns } = options;
+    const { client, clock, peer, namespace, random, metrics, memory, listMutex, bulkMutex } = options;
     const { name } = namespace.metadata;
     const log = (this.#log = options.log.named('guardian', { peer, namespace: name }));
     const common = { client, clock, log, ...(random && { random }) };
@@ -113,9 +114,9 @@ export class TenantWatch {
       client: slimPodsClient({
         client,
         namespace: name,
-        holdings,
-        listTurns,
-        bulkTurns,
+        memory,
+        listMutex,
+        bulkMutex,
         isKnown: (pod) => this.#pods.get(`${name}/${pod}`) !== undefined,
         listed: (names) => this.#listed(names),
       }),
@@ -128,8 +129,8 @@ export class TenantWatch {
       peer,
       namespace,
       marks: options.marks,
-      holdings,
-      turns: bulkTurns,
+      memory,
+      mutex: bulkMutex,
     });
     this.#rounds = new Rounds({ ...options, log, store: this.#store, pods: this.#pods });
     this.#controller = new Controller({
@@ -148,13 +149,13 @@ export class TenantWatch {
 
   /** Does not wait for anything. */
   start(): void {
-    this.#options.holdings.open(this.#name, (name) => this.#fell(name));
+    this.#options.memory.open(this.#name, (name) => this.#onDropped(name));
     this.#pods.onChange((key, current, previous) => {
       if (current?.metadata.uid !== previous?.metadata.uid && previous !== undefined)
         this.#gone(key, previous);
-      if (current === undefined && previous !== undefined && this.#fallen.delete(previous.metadata.name))
+      if (current === undefined && previous !== undefined && this.#dropped.delete(previous.metadata.name))
         this.#lost++;
-      // A home that makes a pod is there, and knows what it has lost.
+      // A home that creates a pod is there, and knows what it has lost.
       if (previous === undefined && this.#pods.synced && !this.#isNoted) {
         this.#forget(this.#last);
         this.#lost = 0;
@@ -168,20 +169,20 @@ export class TenantWatch {
     this.#running = Promise.allSettled([starting, this.#controller.start(this.#abort.signal)]);
   }
 
-  /** Returns when no write is under way any more. */
+  /** Resolves when no write is under way any more. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
     await this.#running;
     await this.#controller.stop();
     await this.#pods.stop();
-    this.#options.holdings.close(this.#name);
+    this.#options.memory.close(this.#name);
   }
 
   get #name(): string {
     return this.#options.namespace.metadata.name;
   }
 
-  /** Undefined until it is known. */
+  /** Undefined until the journal is loaded. */
   get summary(): WatchSummary | undefined {
     if (this.#since === undefined) return undefined;
     const entries = [...this.#store.entries.values()];
@@ -199,50 +200,50 @@ export class TenantWatch {
 
   /** Why not all pods are looked after. */
   get #beyond(): string | undefined {
-    const count = this.#fallen.size + this.#lost;
+    const count = this.#dropped.size + this.#lost;
     if (count === 0) return undefined;
     return (
       `${count} pods in ${this.#name} are not looked after, and not made anew when they are lost: what is kept of the ` +
-      `pods of one peer whose home is away takes ${this.#options.holdings.mostBytes} bytes of memory at most`
+      `pods of one peer whose home is away takes ${this.#options.memory.mostBytes} bytes of memory at most`
     );
   }
 
-  /** Looks again: its namespace has changed, for example. */
+  /** Reconciles again, for example because its namespace has changed. */
   look(): void {
     this.#controller.add(KEY);
   }
 
   #gone(key: string, { metadata: { name, uid } }: Pod): void {
-    const { holdings } = this.#options;
-    const last = holdings.pod(this.#name, name, uid);
+    const { memory } = this.#options;
+    const last = memory.pod(this.#name, name, uid);
     if (last !== undefined && (!this.#isNoted || isOwnEnd(last))) this.#last.set(key, uid);
-    else holdings.gone(this.#name, name, uid);
+    else memory.gone(this.#name, name, uid);
   }
 
   #listed(names: ReadonlySet<string>): void {
-    for (const name of this.#fallen) {
-      // Of those that are known it is told when they are gone.
+    for (const name of this.#dropped) {
+      // Of pods that it knows, the informer tells when they are gone.
       if (!names.has(name) && this.#pods.get(`${this.#name}/${name}`) === undefined)
-        this.#fallen.delete(name);
+        this.#dropped.delete(name);
     }
     this.#controller.addAfter(KEY, this.#restMs);
   }
 
-  /** There was no room for it any more. */
-  #fell(name: string): void {
+  /** There was no more room for it. */
+  #onDropped(name: string): void {
     const key = `${this.#name}/${name}`;
     const wasThere = this.#store.drop(name) || this.#last.has(key);
-    // What is listed just now is not there yet.
+    // A pod that is being listed just now is not in the informer yet, but exists.
     if (wasThere && this.#pods.get(key) === undefined) this.#lost++;
-    else this.#fallen.add(name);
+    else this.#dropped.add(name);
   }
 
-  /** Nothing is to be learned any more from what these pods were last. */
+  /** The last state of these pods is no longer needed. */
   #forget(these: Iterable<[string, string]>): void {
     for (const [key, uid] of Array.from(these)) {
       if (this.#last.get(key) !== uid) continue;
       this.#last.delete(key);
-      this.#options.holdings.gone(this.#name, nameOf(key), uid);
+      this.#options.memory.gone(this.#name, nameOf(key), uid);
     }
   }
 
@@ -252,7 +253,7 @@ export class TenantWatch {
     const namespace = this.#options.current();
     if (!isAway() || namespace?.metadata.uid !== this.uid || !this.#pods.synced) return {};
     try {
-      if (!this.#isLoaded) await this.#options.listTurns.run(async () => this.#store.load(signal), signal);
+      if (!this.#isLoaded) await this.#options.listMutex.run(async () => this.#store.load(signal), signal);
       this.#isLoaded = true;
       const leftMs = this.#leftMs(namespace);
       if (leftMs <= 0) return await this.#end(signal);
@@ -263,7 +264,7 @@ export class TenantWatch {
       await this.#store.write(isAway, signal);
       return { requeueAfterMs: waitMs };
     } catch (error) {
-      // Another guardian may have written meanwhile: what is stored is the truth.
+      // Another guardian may have written meanwhile: what is stored counts.
       this.#isLoaded = false;
       if (signal.aborted) return {};
       throw error;
@@ -274,37 +275,37 @@ export class TenantWatch {
     }
   }
 
-  /** How long the pods are kept from now on; also finds out since when the home is away. */
+  /** For how many milliseconds the pods are still kept; also finds out since when the home is away. */
   #leftMs(namespace: KubeObject): number {
     const { clock } = this.#options;
     if (this.#since === undefined) {
       const nowMs = clock.now();
       const said = this.#store.wasBack ? undefined : this.#options.since;
       const known = Date.parse(this.#store.since ?? said ?? '');
-      // A time to come is from a clock that was wrong.
+      // A time in the future is from a clock that was wrong.
       const sinceMs = Number.isNaN(known) ? nowMs : Math.min(known, nowMs);
       this.#since = timestamp(sinceMs);
       this.#sinceMs = clock.monotonic() - (nowMs - sinceMs);
     }
-    // From here on no wall clock is asked: one that is set forward would end all pods.
+    // From here on only the monotonic clock counts: a wall clock that is set forward would end all pods.
     const leftMs = keepForMs(namespace) - (clock.monotonic() - this.#sinceMs);
-    // What is ended stays ended, also where the policy becomes more generous meanwhile.
+    // Once ended, they stay ended, even if the policy keeps pods for longer now.
     this.#isGone ||= leftMs <= 0;
     return this.#isGone ? 0 : leftMs;
   }
 
-  /** Brings the journal in line with what is there; in memory. Returns which of the pods that went are in it. */
+  /** Updates the journal in memory from the existing pods. Returns which of the pods that have gone it has taken in. */
   async #note(): Promise<[string, string][]> {
     const store = this.#store;
     const entries = [...this.#pods.list()].flatMap(({ metadata: { name, uid, labels } }) => {
-      const pod = this.#options.holdings.pod(this.#name, name, uid);
+      const pod = this.#options.memory.pod(this.#name, name, uid);
       if (pod === undefined) return [];
-      // Of one that was not looked after it is not known either since when it is on its way out.
-      const wasOut = this.#fallen.delete(name);
+      // Of a pod that was not looked after, it is not known since when it is being deleted.
+      const wasOut = this.#dropped.delete(name);
       const isNew = wasOut || store.isFirst(labels?.[LABEL_HOME_UID] ?? '');
       return entryOf(pod, store.entries.get(name), isNew) ?? [];
     });
-    // Their homes may have put others in their place.
+    // Pods of the same name may exist again: their homes may have replaced them.
     const vanished =
       store.since !== undefined ? [] : this.#vanished(new Set(entries.map(({ name }) => name)));
     entries.push(...vanished);
@@ -314,10 +315,10 @@ export class TenantWatch {
     await store.begin(this.#since ?? timestamp(this.#options.clock.now()), entries);
     for (const entry of entries) {
       if (deepEqual(store.entries.get(entry.name), entry)) store.renew(entry);
-      else if (!this.#fallen.has(entry.name)) store.put(entry);
+      else if (!this.#dropped.has(entry.name)) store.put(entry);
     }
     for (const [key, uid] of last) {
-      const pod = this.#options.holdings.pod(this.#name, nameOf(key), uid);
+      const pod = this.#options.memory.pod(this.#name, nameOf(key), uid);
       const entry = store.entries.get(nameOf(key));
       if (pod !== undefined && isOwnEnd(pod) && entry?.uid === uid && entry.result === undefined) {
         store.put({ ...entry, result: resultOf(pod) });
@@ -326,16 +327,16 @@ export class TenantWatch {
     return last;
   }
 
-  /** What went between the first silence of the home and now: whoever is late may be gone already. */
+  /** Entries of pods that disappeared while the home was late: it may have been away already. */
   #vanished(there: ReadonlySet<string>): JournalEntry[] {
     const gone = [...this.#last].filter(([key]) => !there.has(nameOf(key)));
     return gone.flatMap(([key, uid]) => {
-      const pod = this.#options.holdings.pod(this.#name, nameOf(key), uid);
+      const pod = this.#options.memory.pod(this.#name, nameOf(key), uid);
       return (pod && entryOfVanished(pod)) ?? [];
     });
   }
 
-  /** Too long away. Journals go last: they say since when. A pod that may not be deleted does not keep the others. */
+  /** The home is away for too long. Journals go last, because they say since when. A pod that cannot be deleted does not keep the others. */
   async #end(signal: AbortSignal): Promise<ReconcileResult> {
     const { client, isAway, isStillAway } = this.#options;
     if (!(await isStillAway(signal))) return {};

@@ -184,8 +184,8 @@ export class Tenants {
     const waiting = tenants
       .map((manifests) => missing(manifests.map(adapt)))
       .filter(({ length }) => length > 0);
-    await eachAtOnce(waiting, NAMESPACES_AT_ONCE, async (tenant) =>
-      applyManifests(client, tenant, { signal }),
+    await eachAtOnce(waiting, NAMESPACES_AT_ONCE, async (manifests) =>
+      applyManifests(client, manifests, { signal }),
     );
     await applyManifests(client, missing(account), { signal });
   }

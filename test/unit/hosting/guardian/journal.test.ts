@@ -55,8 +55,8 @@ test('what is too large to be written is said, until it is not any more', async 
     peer: 'rome',
     namespace,
     marks: () => ({}),
-    holdings: new PodMemory(),
-    turns: new Mutex(),
+    memory: new PodMemory(),
+    mutex: new Mutex(),
   });
   const write = async (): Promise<void> => store.write(() => true, new AbortController().signal);
   await store.begin(AT, entries);
@@ -129,7 +129,7 @@ test('what falls out while its share is written is not in it the next time', asy
   };
   const client = { create: write, replace: write } as unknown as KubeClient;
   const namespace = { metadata: { name: 'rome-shop', uid: 'n' } } as unknown as Secret;
-  const common = { log: silentLogger, peer: 'rome', holdings: new PodMemory(), turns: new Mutex() };
+  const common = { log: silentLogger, peer: 'rome', memory: new PodMemory(), mutex: new Mutex() };
   store = new JournalStore({ ...common, client, namespace, marks: () => ({}) });
   await store.begin(AT, []);
   for (const entry of large(2, 0)) store.put(entry);

@@ -29,37 +29,37 @@ const large = (name: string, parts: Parts = {}): Pod => {
 };
 
 interface World {
-  holdings: PodMemory;
-  fell: string[];
+  memory: PodMemory;
+  dropped: string[];
   kept: () => string;
 }
 
 function world(): World {
-  const holdings = new PodMemory(MOST);
-  const fell: string[] = [];
+  const memory = new PodMemory(MOST);
+  const dropped: string[] = [];
   for (const namespace of [SHOP, 'rome-bank']) {
-    holdings.open(namespace, (name) => fell.push(`${namespace}/${name}`));
+    memory.open(namespace, (name) => dropped.push(`${namespace}/${name}`));
   }
   const names = 'abcdefghij'.split('');
   const kept = (): string =>
-    names.filter((name) => holdings.pod(SHOP, name, `uid-${name}`) !== undefined).join('');
-  return { holdings, fell, kept };
+    names.filter((name) => memory.pod(SHOP, name, `uid-${name}`) !== undefined).join('');
+  return { memory, dropped, kept };
 }
 
 const entry = (pod: Pod): JournalEntry => entryOf(pod, undefined, false) as JournalEntry;
 
 test('what is within the budget is kept, and beyond it nothing grows', () => {
-  const { holdings, fell, kept } = world();
-  for (const name of 'abcde') holdings.listed(large(name));
-  expect(fell).toEqual([]);
+  const { memory, dropped, kept } = world();
+  for (const name of 'abcde') memory.listed(large(name));
+  expect(dropped).toEqual([]);
   for (let at = 0; at < 200; at++) {
-    holdings.listed(
+    memory.listed(
       large(`more-${at}`, { namespace: at % 2 === 0 ? SHOP : 'rome-bank', created: '2026-02-01T00:00:00Z' }),
     );
-    expect(holdings.bytes).toBeLessThanOrEqual(MOST);
+    expect(memory.bytes).toBeLessThanOrEqual(MOST);
   }
   expect(kept()).toBe('abcde');
-  expect(fell).toHaveLength(200);
+  expect(dropped).toHaveLength(200);
 });
 
 test.each([
@@ -68,57 +68,57 @@ test.each([
   ['then by name', 'j', 'd', {}],
 ])('%s, in whatever order they come', (_what, worst, other, its) => {
   for (const isFirst of [true, false]) {
-    const { holdings, fell } = world();
+    const { memory, dropped } = world();
     const two = [large(worst, its), large(other)];
-    for (const name of 'abce') holdings.listed(large(name));
-    for (const pod of isFirst ? two : two.toReversed()) holdings.listed(pod);
-    expect(fell).toEqual([`${SHOP}/${worst}`]);
+    for (const name of 'abce') memory.listed(large(name));
+    for (const pod of isFirst ? two : two.toReversed()) memory.listed(pod);
+    expect(dropped).toEqual([`${SHOP}/${worst}`]);
   }
 });
 
 test('entries count as the pods that they are made of do, and once with them', () => {
-  const { holdings, fell } = world();
+  const { memory, dropped } = world();
   for (const name of 'abcde') {
-    holdings.listed(large(name));
-    holdings.hold(SHOP, entry(large(name)));
+    memory.listed(large(name));
+    memory.hold(SHOP, entry(large(name)));
   }
-  expect(fell).toEqual([]);
-  holdings.gone(SHOP, 'a', 'uid-a');
-  expect(holdings.bytes).toBeGreaterThan(4.5 * TEN);
-  holdings.hold(SHOP, entry(large('lost', { created: '2025-01-01T00:00:00Z' })));
-  expect(fell).toEqual([`${SHOP}/e`]);
-  for (const name of ['a', 'b', 'c', 'd', 'lost']) holdings.letGo(SHOP, name);
-  for (const name of 'bcd') holdings.gone(SHOP, name, `uid-${name}`);
-  expect(holdings.bytes).toBe(0);
+  expect(dropped).toEqual([]);
+  memory.gone(SHOP, 'a', 'uid-a');
+  expect(memory.bytes).toBeGreaterThan(4.5 * TEN);
+  memory.hold(SHOP, entry(large('lost', { created: '2025-01-01T00:00:00Z' })));
+  expect(dropped).toEqual([`${SHOP}/e`]);
+  for (const name of ['a', 'b', 'c', 'd', 'lost']) memory.letGo(SHOP, name);
+  for (const name of 'bcd') memory.gone(SHOP, name, `uid-${name}`);
+  expect(memory.bytes).toBe(0);
 });
 
 test('a pod that is made anew keeps the place of the one that was lost', () => {
-  const { holdings, fell } = world();
-  for (const name of 'abcde') holdings.listed(large(name));
-  holdings.changed(large('a', { uid: 'anew', created: '2026-03-01T00:00:00Z', version: '2' }));
-  holdings.listed(large('b', { bytes: 2 * TEN, version: '3' }));
-  expect(fell).toEqual([`${SHOP}/e`]);
-  expect(holdings.pod(SHOP, 'a', 'anew')).toBeDefined();
+  const { memory, dropped } = world();
+  for (const name of 'abcde') memory.listed(large(name));
+  memory.changed(large('a', { uid: 'anew', created: '2026-03-01T00:00:00Z', version: '2' }));
+  memory.listed(large('b', { bytes: 2 * TEN, version: '3' }));
+  expect(dropped).toEqual([`${SHOP}/e`]);
+  expect(memory.pod(SHOP, 'a', 'anew')).toBeDefined();
 });
 
 test('what is told again of the past changes nothing', () => {
-  const { holdings } = world();
-  holdings.listed(large('a', { version: '7', uid: 'new' }));
-  holdings.changed(large('a', { version: '6', uid: 'old' }));
-  holdings.ended(large('a', { version: '8', uid: 'old' }));
-  holdings.ended(large('b', { version: '9' }));
-  expect(holdings.pod(SHOP, 'a', 'new')?.metadata.resourceVersion).toBe('7');
-  holdings.onlyThose(SHOP, () => false);
-  expect(holdings.bytes).toBe(0);
+  const { memory } = world();
+  memory.listed(large('a', { version: '7', uid: 'new' }));
+  memory.changed(large('a', { version: '6', uid: 'old' }));
+  memory.ended(large('a', { version: '8', uid: 'old' }));
+  memory.ended(large('b', { version: '9' }));
+  expect(memory.pod(SHOP, 'a', 'new')?.metadata.resourceVersion).toBe('7');
+  memory.onlyThose(SHOP, () => false);
+  expect(memory.bytes).toBe(0);
 });
 
 test('a namespace that is not watched any more leaves room', () => {
-  const { holdings, fell, kept } = world();
-  for (const name of 'vwxyz') holdings.listed(large(name, { namespace: 'rome-bank' }));
-  holdings.close('rome-bank');
-  expect(holdings.bytes).toBe(0);
-  for (const name of 'abcde') holdings.listed(large(name));
-  expect([kept(), fell]).toEqual(['abcde', []]);
+  const { memory, dropped, kept } = world();
+  for (const name of 'vwxyz') memory.listed(large(name, { namespace: 'rome-bank' }));
+  memory.close('rome-bank');
+  expect(memory.bytes).toBe(0);
+  for (const name of 'abcde') memory.listed(large(name));
+  expect([kept(), dropped]).toEqual(['abcde', []]);
 });
 
 const RESULT = {
@@ -162,7 +162,7 @@ test.each([
   }
 });
 
-test('an outline is small, whatever a peer writes', () => {
+test('a slim pod is small, whatever a peer writes', () => {
   const text = 'x'.repeat(200_000);
   const pod = podOf({
     annotations: { text },

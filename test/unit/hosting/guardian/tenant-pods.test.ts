@@ -18,11 +18,11 @@ interface Source {
 
 function world({ pages, events = [] }: Source): {
   client: KubeClient;
-  holdings: PodMemory;
+  memory: PodMemory;
   listed: string[][];
 } {
-  const holdings = new PodMemory();
-  holdings.open(SHOP, () => undefined);
+  const memory = new PodMemory();
+  memory.open(SHOP, () => undefined);
   const listed: string[][] = [];
   const none = (): void => undefined;
   const source = {
@@ -42,13 +42,13 @@ function world({ pages, events = [] }: Source): {
   const client = slimPodsClient({
     client: source,
     namespace: SHOP,
-    holdings,
-    listTurns: new Mutex(),
-    bulkTurns: new Mutex(),
+    memory,
+    listMutex: new Mutex(),
+    bulkMutex: new Mutex(),
     isKnown: (name) => name === 'known',
     listed: (names) => listed.push([...names]),
   });
-  return { client, holdings, listed };
+  return { client, memory, listed };
 }
 
 const read = async (client: KubeClient): Promise<Pod[]> => {
@@ -56,24 +56,23 @@ const read = async (client: KubeClient): Promise<Pod[]> => {
   for await (const page of client.pages(pods, { namespace: SHOP })) items.push(...page.items);
   return items;
 };
-const has = (holdings: PodMemory, name: string): boolean =>
-  holdings.pod(SHOP, name, `uid-${name}`) !== undefined;
+const has = (memory: PodMemory, name: string): boolean => memory.pod(SHOP, name, `uid-${name}`) !== undefined;
 
-test('lists come in pages that can be read, as outlines; what is gone since the last one is let go', async () => {
+test('lists come in pages that can be read, as slim pods; what is gone since the last one is let go', async () => {
   const all = ['a', 'b'].map((name) => podOf({ name, ...LARGE }));
   const limits: unknown[] = [];
-  const { client, holdings, listed } = world({
+  const { client, memory, listed } = world({
     pages: async function* two({ limit }) {
       limits.push(limit);
       for (const pod of all) yield { items: [pod], resourceVersion: '7' };
     },
   });
-  for (const name of ['known', 'unknown']) holdings.listed(podOf({ name }));
+  for (const name of ['known', 'unknown']) memory.listed(podOf({ name }));
   expect(await read(client)).toEqual(all.map((pod) => slimPod(pod)));
   expect(limits).toEqual([10]);
   expect(listed).toEqual([['a', 'b']]);
   const names = ['a', 'b', 'known', 'unknown'];
-  expect(names.filter((name) => has(holdings, name))).toEqual(['a', 'b', 'known']);
+  expect(names.filter((name) => has(memory, name))).toEqual(['a', 'b', 'known']);
 });
 
 test('a list of a peer waits for the one before, and not for one that has failed', async () => {
@@ -96,7 +95,7 @@ test('a list of a peer waits for the one before, and not for one that has failed
   expect(most).toBe(1);
 });
 
-test('of what changes the outline is told, and the body is held as it was last', async () => {
+test('of what changes the slim pod is told, and the body is held as it was last', async () => {
   const at = (name: string, resourceVersion: string): Pod => {
     const pod = podOf({ name, ...LARGE });
     return { ...pod, metadata: { ...pod.metadata, resourceVersion } };
@@ -108,12 +107,12 @@ test('of what changes the outline is told, and the body is held as it was last',
     { type: 'DELETED', object: at('a', '4') },
     { type: 'DELETED', object: at('b', '5') },
   ];
-  const { client, holdings } = world({ events: changes });
+  const { client, memory } = world({ events: changes });
   const told: WatchEvent<Pod>[] = [];
   for await (const event of client.watch(pods, { namespace: SHOP, resourceVersion: '1' })) told.push(event);
   expect(told).toEqual(
     changes.map((it) => (it.type === 'BOOKMARK' ? it : { ...it, object: slimPod(it.object) })),
   );
-  expect(holdings.pod(SHOP, 'a', 'uid-a')?.metadata.resourceVersion).toBe('4');
-  expect(has(holdings, 'b')).toBe(false);
+  expect(memory.pod(SHOP, 'a', 'uid-a')?.metadata.resourceVersion).toBe('4');
+  expect(has(memory, 'b')).toBe(false);
 });
