@@ -8,7 +8,10 @@ import { eventually } from '../support/eventually.ts';
 import { short } from '../support/long.ts';
 import { seeded, type Chance } from '../support/seed.ts';
 
-/** The agent as a process between two real API servers: killed, lied to, and given credentials that do not work. */
+/**
+ * The agent as a process between two real API servers: it is killed, gets false answers, and gets credentials that do
+ * not work.
+ */
 
 const TIMEOUT_MS = 150_000;
 const ROLLOUT_MS = 60_000;
@@ -41,7 +44,10 @@ const deployment = (image: string): KubeObject => ({
   },
 });
 
-/** What is not yet so: every home pod runs the image and is Ready, has exactly one body, and nobody else has one. */
+/**
+ * What is not yet true of this: every home pod runs the image and is Ready, each has exactly one remote pod, and
+ * there are no others.
+ */
 async function unfinished(image: string): Promise<string[]> {
   const [here, there] = [await lab.pods('home'), await lab.pods('foreign')];
   const wrong = here.flatMap(({ metadata, spec, status }) => {
@@ -79,7 +85,7 @@ async function rolledOut(image: string): Promise<void> {
   }
 }
 
-/** Bodies by UID with what would tell a restart. */
+/** Remote pods by UID, with what would show a restart. */
 const bodies = async (): Promise<string[]> =>
   (await lab.pods('foreign'))
     .map(({ metadata, status }) => {
@@ -121,7 +127,7 @@ async function rollOutWhileKilled(chance: Chance): Promise<void> {
   await rolledOut('web:2');
   expect(kills).toBe(KILLS);
   await watch();
-  // Never a second body, not even one after the other.
+  // There is never a second remote pod, not even after the first has ended.
   expect([...seen.values()].filter((uids) => uids.size > 1)).toEqual([]);
   const before = await bodies();
   await lab.kill();

@@ -15,11 +15,14 @@ import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 
-/** The home shows that it is there, goes away, and comes back to what a guardian, played here, has made of its pods. */
+/**
+ * The home shows that it is present, goes away, and comes back to the pods that a guardian, played by the test, has
+ * recreated.
+ */
 
 const TIMEOUT_MS = 150_000;
 const LEASE = { namespace: 'tenant', name: HOME_LEASE };
-/** As short as the provider's policy lets it be, so that away is soon. */
+/** As short as the provider's policy permits, so that the home soon counts as away. */
 const DURATION_S = 10;
 const GATE = { schedulingGates: [{ name: 'tributary.dev/result' }] };
 
@@ -147,7 +150,7 @@ test(
     expect(web.status?.phase).toBe('Running');
     expect(web.status?.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('True');
     expect(web.status?.podIP).toBe((await read('foreign', 'web')).status?.podIP);
-    // Nothing has been written over there.
+    // Nothing has been written in the foreign cluster.
     for (const { metadata } of made) {
       expect((await read('foreign', metadata.name)).metadata.resourceVersion).toBe(metadata.resourceVersion);
     }

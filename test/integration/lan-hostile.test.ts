@@ -4,7 +4,7 @@ import type { LanAgentOptions } from '../support/network/lan-agent.ts';
 import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
 import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/network/lan-packets.ts';
 
-/** LAN discovery over real multicast, with somebody on the segment who means harm. */
+/** LAN discovery over real multicast, with an attacker on the segment. */
 
 const TIMEOUT_MS = 180_000;
 const SOON_MS = 30_000;
@@ -19,7 +19,7 @@ const rome: LanAgentOptions = {
 const eventually = async (what: string, condition: () => boolean): Promise<void> =>
   eventuallyWithin(what, condition, SOON_MS);
 
-/** A well-formed announcement of nobody. */
+/** A well-formed announcement of a cluster that does not exist. */
 function bogus(number: number): AnnouncedCluster {
   const letters = String(number).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)] ?? '');
   return { id: `x${letters}`.padEnd(26, '2'), label: `x${number}`, address: '10.99.0.66' };
@@ -41,7 +41,7 @@ describeInLab('LAN discovery among strangers', () => {
 
   const sentinel: AnnouncedCluster = { id: 'sentinel'.padEnd(26, 'q'), address: '10.99.0.200' };
 
-  /** Everything that was sent before has been dealt with. */
+  /** Everything that was sent before has been handled. */
   const settled = async (agent: LanAgent): Promise<void> => {
     await two.send([announcementPacket(sentinel)]);
     await agent.until('the sentinel is seen', isSeen(sentinel.id));

@@ -11,7 +11,7 @@ import { tunnels } from '../../src/api/tunnel.ts';
 import type { Tunnel } from '../../src/api/tunnel.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
-/** What two whole processes, against real API servers, agree on for a network that a pretended gateway would carry. */
+/** What two whole processes agree on, with real API servers, for a network with a pretended gateway. */
 
 jest.setTimeout(180_000);
 
@@ -44,7 +44,7 @@ async function gateway(city: City, letter: string): Promise<void> {
   });
 }
 
-/** Both see both prefixes of the other, and each knows as what it is seen. */
+/** Both see both prefixes of the other, and each knows at which addresses it is seen. */
 async function joined(one: City, other: City): Promise<[Tunnel, Tunnel]> {
   return until('both tunnels have all addresses', async () => {
     const [ours, theirs] = [await tunnelOf(one, other), await tunnelOf(other, one)];

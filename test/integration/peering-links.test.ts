@@ -10,7 +10,7 @@ import { announcementPacket } from '../support/network/lan-packets.ts';
 import { short } from '../support/long.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
-/** Links between whole processes: who can dial whom, addresses that change, and those who mean harm. */
+/** Links between whole processes: who can dial whom, addresses that change, and attackers. */
 
 jest.setTimeout(120_000);
 const PORT = 7443;
@@ -77,7 +77,7 @@ describeInLab('two clusters that use each other', () => {
     };
   }
 
-  /** Takes this rule for what comes in, or none. */
+  /** Sets this rule for incoming packets, or removes it. */
   async function firewall(city: City, rule: string | undefined): Promise<void> {
     const chain = `chain input {\ntype filter hook input priority 0;\n${rule ?? ''}\n}`;
     const stdin = `table inet wall\ndelete table inet wall\ntable inet wall {\n${chain}\n}\n`;
@@ -157,7 +157,7 @@ describeInLab('two clusters that use each other', () => {
     const address = (last: number): string => milan.address.replace(/\d+$/, String(last));
     const [before, after] = [address(201), address(202)];
     await node.exec(['ip', 'addr', 'add', `${before}/24`, 'dev', 'eth0']);
-    // Only rome can dial, and not the address that it knows.
+    // Only rome can dial, and the address that it knows is wrong.
     await firewall(rome, `tcp dport ${PORT} drop`);
     await firewall(milan, `ip daddr ${milan.address} tcp dport ${PORT} reject with tcp reset`);
     try {
@@ -235,7 +235,7 @@ describeInLab('two clusters that use each other', () => {
         tenants: [],
         accounts: [],
       });
-      // The true one comes back in spite of it.
+      // The real cluster comes back nevertheless.
       await milan.run();
       await peered();
       await mallory.kill();
@@ -254,7 +254,7 @@ describeInLab('two clusters that use each other', () => {
       const victim = { host: rome.address, port: PORT, stranger, forged };
       const linked = (await rome.foreign(milan.id))?.status?.link?.since;
       const lines = (): number => rome.logged(({ level }) => level !== 'debug').length;
-      // What a program needs once for each kind of thing.
+      // What a program needs once for each kind of connection.
       await attack(victim, 200, 1);
       const before = { ...rome.use(), lines: lines() };
       const began = performance.now();

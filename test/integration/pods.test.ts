@@ -5,7 +5,7 @@ import type { Pod, PodSpec } from '../../src/api/wire.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 
-/** Pods that the foreign cluster does not take, and changes that it refuses, on real API servers. */
+/** Pods that the foreign cluster refuses, and changes that it refuses, on real API servers. */
 
 const TIMEOUT_MS = 120_000;
 /** Above the first few retries of a refused pod. */
@@ -197,7 +197,8 @@ describe('changed while it runs', () => {
   });
 
   test('a resize travels', async () => {
-    // A kubelet says what a container has, kwok does not, and without it the home API server takes no resize.
+    // A kubelet reports the resources of a container, and kwok does not. Without them the home API server accepts no
+    // resize.
     const containerStatuses = (await body()).status?.containerStatuses?.map((status) => ({
       ...status,
       resources: { requests: { cpu: '1' } },

@@ -111,7 +111,7 @@ const seconds = (): string => `${new Date().toISOString().slice(0, 19)}Z`;
 const list = async (labelSelector: string): Promise<Pod[]> =>
   (await admin.list(pods, { namespace: 'shop', labelSelector })).items;
 
-/** Our scheduler binds it, and the agent says that it has no place. */
+/** The scheduler of the test binds it, and the agent says that there is no place. */
 async function refuse({ metadata: { name, uid } }: Pod): Promise<void> {
   const path = `/api/v1/namespaces/shop/pods/${name}`;
   const binding = await lab.cluster.api.call('POST', `${path}/binding`, {
@@ -137,7 +137,7 @@ async function refuse({ metadata: { name, uid } }: Pod): Promise<void> {
   );
 }
 
-/** As the agent does: a pod that a controller counts fails first. */
+/** The agent does the same: a pod with a controller fails first. */
 async function end(uid: string): Promise<void> {
   const find = async (): Promise<Pod | undefined> =>
     (await admin.list(pods, { namespace: 'shop' })).items.find(({ metadata }) => metadata.uid === uid);

@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import { lendingPolicy } from '../unit/peering/support/stock.ts';
 
-/** What is free on a real API server, with the rights that the table gives and no others. */
+/** What is free on a real API server, read with exactly the rights of the table. */
 
 const TIMEOUT_MS = 120_000;
 const PEER = 'c'.repeat(26);

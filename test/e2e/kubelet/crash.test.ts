@@ -14,7 +14,7 @@ import { seeded, type Chance } from '../../support/seed.ts';
 const NAMESPACE = 'crash';
 const KILLS = short('kills of an agent during rollouts', { short: 8, long: 20 });
 const REPLICAS = 10;
-/** From before its first request to well into its work, so that a kill meets it anywhere. */
+/** From before its first request until well into its work, so that kills hit it at any point. */
 const LIFE_MS = { least: 300, most: 3_000 };
 
 let world: World;
@@ -44,7 +44,7 @@ async function untilRolledOut(): Promise<void> {
 
 const homeUid = (remote: Pod): string => remote.metadata.labels?.['tributary.dev/home-uid'] ?? '';
 
-/** Every remote pod ever seen, by the home pod that it is the body of. */
+/** Every remote pod ever seen, by its home pod. */
 class Bodies {
   readonly #seen = new Map<string, Set<string>>();
 
@@ -105,7 +105,7 @@ async function rollWhileKilled(chance: Chance): Promise<void> {
   // Exactly one remote pod for each home pod, now and at any time before.
   expect(remote.map(homeUid).sort()).toEqual(home.map(({ metadata }) => metadata.uid).sort());
   expect(bodies.doubled()).toEqual([]);
-  // Nothing was restarted; what ran before and is wanted still is the same container.
+  // Nothing was restarted: containers that ran before and are still wanted are the same.
   expect(remote.map((pod) => statusOf(pod)?.restartCount)).toEqual(remote.map(() => 0));
   const survivors = remote.filter(({ metadata }) => running.has(metadata.uid));
   expect(survivors.length).toBeGreaterThanOrEqual(5);

@@ -34,7 +34,7 @@ describe.each(TRANSPORTS)('kubectl debug over %s', (transport, env) => {
     });
     started.write('ps; echo done\n');
     await started.waitFor(/trap "echo stopping.*done/s, 40_000);
-    // Only now: what a container says with its last breath may be lost on the way.
+    // This comes last, because the last output of a container may be lost.
     started.write('exit 4\n');
     await started.ended;
     const pod = await world.untilPod('patient', `has seen ${name} end`, ({ status }) =>

@@ -58,7 +58,7 @@ test('a shorter grace while the pod is ending is passed on', async () => {
     'ends with grace 2',
     ({ metadata }) => metadata.deletionGracePeriodSeconds === 2,
   );
-  // The kubelet over there waits for its container runtime, which goes by the first grace: not our affair.
+  // The foreign kubelet waits for its container runtime, which uses the first grace period; we cannot change that.
   await world.foreign.remove(podPath(world.tenant, 'slow'), { gracePeriodSeconds: 0 });
   await world.untilGone('slow');
 });

@@ -85,7 +85,7 @@ test('a runtime class that only home knows', async () => {
 });
 
 test('a full foreign cluster is told in the words of its scheduler', async () => {
-  // More than the one node over there has, and within the quota.
+  // More than the one foreign node has, and within the quota.
   await world.home.create(podPath('refusals'), aPod('big', undefined, { container: cpu('3500m') }));
   const pod = await world.untilPod(
     'big',

@@ -7,7 +7,7 @@ import { World } from './support/world.ts';
 
 const NAMESPACE = 'tokens';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-/** With the authority that lies beside the token; busybox speaks no TLS that an API server takes. */
+/** With the authority beside the token; the TLS of busybox is not accepted by an API server. */
 const ASK = `
   const { readFileSync } = require('node:fs');
   const of = (name) => readFileSync('/var/run/secrets/kubernetes.io/serviceaccount/' + name, 'utf8');

@@ -12,7 +12,7 @@ let world: Stretched;
 
 beforeAll(async () => {
   world = await Stretched.open();
-  // Kubernetes counts objects of a new kind some time after it is there.
+  // Kubernetes counts objects of a new kind only some time after the kind was made.
   for (const city of CITIES) await world.applyFile(city, 'default', 'timetable-kind.yaml');
   await world.stretch(NS, {
     naming: 'Same',
@@ -197,7 +197,7 @@ test('Job, CronJob, DaemonSet, bare pod and StatefulSet do as anywhere', async (
 });
 
 test('a pod that the foreign cluster cannot place is released and runs at home', async () => {
-  // A sum of small nodes is no large one.
+  // Several small nodes are not one large node.
   const have = async (city: City, node: string, value: string): Promise<void> => {
     const patch = JSON.stringify([{ op: 'add', path: '/status/capacity/example.com~1dongle', value }]);
     await world.ask(
@@ -224,7 +224,7 @@ test('a pod that the foreign cluster cannot place is released and runs at home',
     async () => (await world.places(NS, 'app=dongle')).join() === 'rome-1',
     { seconds: 90, seen: async () => (await world.offloading(NS))?.status },
   );
-  // Only now: milan has room for one of the two, and whichever came second would have gone home by itself.
+  // This comes last: milan has room for one of the two, and the second one would have gone home by itself.
   await world.apply('rome', NS, [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'lone' }, spec: pod }]);
   await until(
     'an event tells that the bare pod is released',

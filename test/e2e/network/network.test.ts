@@ -19,7 +19,7 @@ import {
 import type { Place } from './support/pods.ts';
 import { until } from '../../support/e2e/until.ts';
 
-/** Two cores run three clusters here: deadlines that the issue names are multiplied by this, and what was measured is printed. */
+/** Two cores run three clusters here, so deadlines are multiplied by this, and what was measured is printed. */
 const LOADED = 5;
 const WEB = ['web-rome', 'web-milan', 'web-turin'] as const;
 const BY_PROVIDER = { milan: 'web-milan', turin: 'web-turin' } as const;
@@ -36,7 +36,7 @@ afterAll(async () => network?.close(), 60_000);
 
 const seconds = (since: number): string => ((performance.now() - since) / 1000).toFixed(1);
 
-/** As what `city` sees an address of `peer`. */
+/** The address at which `city` sees an address of `peer`. */
 async function seen(city: City, peer: City, address: string): Promise<string> {
   const views = (await network.tunnel(city, peer))?.status?.views ?? [];
   const as = translate(views, address);
@@ -44,7 +44,7 @@ async function seen(city: City, peer: City, address: string): Promise<string> {
   return as;
 }
 
-/** As what a provider sees, through rome, an address of the other one. */
+/** The address at which a provider sees, through rome, an address of the other provider. */
 const seenThroughRome = async (provider: Provider, other: Provider, address: string): Promise<string> =>
   seen(provider, 'rome', await seen('rome', other, address));
 
@@ -168,12 +168,12 @@ test('nothing else passes between milan and turin', async () => {
     [app.place('own-milan'), `${guestSeen}:${PORT['web-turin']}`],
     [app.place('own-milan'), `${ownSeen}:${PORT.own}`],
     [app.place('web-milan'), `${ownSeen}:${PORT.own}`],
-    // Of turin's, rome reaches only what it has lent it.
+    // In turin, rome reaches only the pods that turin runs for it.
     [app.place('only'), `${await seen('rome', 'turin', own.address)}:${PORT.own}`],
   ]);
   expect(await refusals(network)).toBeGreaterThan(before);
   expect([await guest.counted(), await own.counted()]).toEqual([0, 0]);
-  // What counts is shown to count.
+  // This proves that the counter counts.
   await app.untilAnswers(app.place('own-turin'), `${guest.address}:${PORT['web-turin']}`, /answers/);
   await app.untilAnswers(guest, `${own.address}:${PORT.own}`, /answers/);
   expect(await guest.counted()).toBeGreaterThan(0);
@@ -244,7 +244,7 @@ const startLoad = async (gateway: Node): Promise<Load> =>
     await network.gateway('milan'),
   ]);
 
-/** A gap that is ours is there every time; one that other programs make on these cores is not. */
+/** A gap that we cause is there every time; one that other programs cause is not. */
 const ATTEMPTS = 3;
 
 test('kill -9 of the gateway during a transfer: no gap and no loss that is not there without it', async () => {
@@ -275,7 +275,7 @@ test('kill -9 of wireguard-go: packets are back', async () => {
   await app.untilAnswers(app.place('web-rome'), `${app.home('web-milan')}:${PORT['web-milan']}`, /answers/);
 });
 
-/** Removes something from a host, and waits until the lines of ours are as before. */
+/** Removes something from a host, and waits until our lines are as before. */
 async function expectRepair(node: Node, what: string, command: string): Promise<void> {
   const before = await state(node);
   await node.exec(['sh', '-c', command]);

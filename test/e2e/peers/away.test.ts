@@ -58,7 +58,7 @@ async function isHomeThere(): Promise<string | undefined> {
   return request?.status?.conditions?.find(({ type }) => type === 'HomePresent')?.status;
 }
 
-/** One body each, however often it is looked. */
+/** There is always exactly one remote pod for each home pod. */
 async function expectOneEach(): Promise<void> {
   const uids = (await remotes()).map(({ metadata }) => metadata.labels?.['tributary.dev/home-uid']);
   expect(uids).toHaveLength(new Set(uids).size);
@@ -121,7 +121,7 @@ test('a stranded Deployment, and a Job that ends meanwhile, are adopted by a hom
         ),
       { seconds: 120, seen },
     );
-    // Somebody tidies up what has finished: the result must not be lost with it.
+    // Somebody deletes finished pods: their results must not be lost.
     const ended = (await remotes()).find(({ metadata }) => metadata.labels?.['job-name'] === 'sum');
     await peers.milan.remove(podPath(tenant, ended?.metadata.name));
     await until(
@@ -140,7 +140,7 @@ test('a stranded Deployment, and a Job that ends meanwhile, are adopted by a hom
   }
 
   await peers.untilNodes('are Ready again', (nodes) => nodes.length === 1 && nodes.every(isNodeReady), 150);
-  // A whole cluster starts, beside others that work: its kubelet, its agents, their link.
+  // A whole cluster starts while others work: its kubelet, its agents, their link.
   await until('milan says that the home is back', async () => (await isHomeThere()) === 'True', {
     seconds: 180,
     seen: async () => ({

@@ -7,7 +7,7 @@ import { Peers } from '../../support/e2e/peers.ts';
 import { aDeployment, isReady, SLEEP } from '../../support/e2e/pods.ts';
 import { during, until } from '../../support/e2e/until.ts';
 
-/** Emptying the virtual node as any other, with a budget, with a peer that is dead, and while the peering itself ends. */
+/** Drains of the virtual node: like any other node, with a budget, with a dead peer, and while the peering ends. */
 const NAMESPACE = 'drained';
 const DRAIN = 'kubectl drain milan --ignore-daemonsets --force';
 
@@ -39,13 +39,13 @@ const seen = async (): Promise<unknown> =>
     status?.phase,
   ]);
 
-/** Two pods in milan, of which so many have to be there. */
+/** Two pods in milan; the budget requires this number of them. */
 async function guarded(minAvailable: number, { isBound }: { isBound: boolean }): Promise<void> {
   const spec = {
     nodeSelector: isBound ? { 'tributary.dev/virtual-node': 'milan' } : {},
     terminationGracePeriodSeconds: 1,
   };
-  // A preference would not do: the scheduler weighs it against spreading.
+  // A preference is not enough, because the scheduler weighs it against spreading.
   await peers.ask('kubectl cordon rome-1');
   try {
     await peers.rome.create(deploymentPath(NAMESPACE), aDeployment('guarded', 2, SLEEP, { spec }));

@@ -199,7 +199,7 @@ describe.each(['Delete', 'Keep'] as const)('revoked where the policy says %s', (
       { seconds: 30 },
     );
     const refused = performance.now() - began;
-    // What had been authenticated a moment ago is remembered by the API server for ten seconds, and may do nothing.
+    // The API server remembers an authenticated token for ten seconds, but the account has no rights any more.
     await until('the credential is none', async () => refusal(/Unauthorized|logged in/), { seconds: 60 });
     console.info(
       `${onEnd}: refused after ${(refused / 1000).toFixed(2)} s, unknown after ${((performance.now() - began) / 1000).toFixed(2)} s`,
@@ -224,7 +224,7 @@ describe.each(['Delete', 'Keep'] as const)('revoked where the policy says %s', (
     expect((await home()).some((pod) => pods.some(({ metadata }) => metadata.uid === pod.metadata.uid))).toBe(
       false,
     );
-    // Pods leave first, then what they ran on.
+    // Pods are removed first, then the node that they ran on.
     await peers.untilNodes('are gone', (nodes) => nodes.length === 0, 30);
     await until(
       'the VirtualNodes are gone',

@@ -14,7 +14,7 @@ const NAMESPACE = 'nat';
 const BYTES = 20 * 1024 * 1024;
 const RENEWALS = short('renewals of a credential under load', { short: 3, long: 6 });
 const onMilan = { spec: { nodeSelector: { 'tributary.dev/virtual-node': 'milan' } } };
-/** Says that it is ready when somebody over there writes a file, and speaks HTTP. */
+/** An HTTP server that becomes ready when somebody in the foreign cluster writes a file. */
 const SERVER = 'mkdir -p /www; echo hello > /www/index.html; echo started; exec httpd -f -p 8080 -h /www';
 
 let peers: Peers;

@@ -55,13 +55,13 @@ test('pods that would harm their host get nowhere, and at home they say why in t
       const { spec, metadata } = (row.send.object?.(stage) ?? {}) as Partial<Pod>;
       return [`hostile-${index}`, { ...row, spec, metadata }] as const;
     })
-      // What this provider forces is not refused, and at home there is no such class; how much is too much is said elsewhere.
+      // What this provider forces is not refused, and home has no such class; other tests cover amounts.
       .filter(([, { spec, reason }]) => spec?.runtimeClassName === undefined && !reason.includes('quota')),
   );
   for (const [name, { spec, metadata }] of rows) {
-    // By hand onto the node: what home's own scheduler would not place is tried, too.
+    // The pod is bound to the node by hand, to test also what the home scheduler would not place.
     const pod = { metadata: { ...metadata, name }, spec: { ...spec, nodeName: 'milan' } };
-    // What home's own API server does not take needs no guard over there.
+    // If the home API server refuses it, the provider need not refuse it.
     await peers.rome
       .create(podPath(NAMESPACE), { apiVersion: 'v1', kind: 'Pod', ...pod })
       .catch(() => rows.delete(name));
@@ -110,7 +110,7 @@ test('a guest reaches its like and DNS, but no pod of the cluster that lends', a
     const asked = (address: string): string => `kubectl -n ${NAMESPACE} exec asks -- ${wget(address)}`;
     const ask = (address: string): string =>
       `kubectl --context milan -n default exec ours -- ${wget(address)}`;
-    // That it answers at all, before it is said that it does not.
+    // This proves that it answers at all; later tests say that it does not.
     await until('our own pod answers itself', async () => answers(ask(ours)));
     await until('its like answers a guest', async () => answers(asked(served)));
     await until('a guest answers us', async () => answers(ask(served)));
@@ -172,7 +172,7 @@ test('an autoscaler follows the load of pods over there, up and down', async () 
   const seen = async (): Promise<string> => kubectl('describe hpa busy');
   await until('three pods share the load', async () => (await replicas()) === 3, { seconds: 180, seen });
   expect(await kubectl('top pods -l app=busy')).toMatch(/^busy-\S+ +\d+m /m);
-  // The load ends: whoever is asked stops.
+  // The load ends: each pod that is asked stops.
   const pods = await peers.rome.pods(NAMESPACE, 'app=busy');
   for (const { metadata } of pods) await kubectl(`exec ${metadata.name} -- touch /tmp/off`);
   await until('one pod is left', async () => (await replicas()) === 1, { seconds: 180, seen });

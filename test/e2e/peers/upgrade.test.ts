@@ -10,7 +10,7 @@ import { aDeployment, isReady } from '../../support/e2e/pods.ts';
 import { until } from '../../support/e2e/until.ts';
 import { previousCheckout } from '../../support/labs/previous.ts';
 
-/** The agent of live pods is replaced by that of another version, and nothing happens to the pods. */
+/** The agent of running pods is replaced by another version, and nothing happens to the pods. */
 
 const NAMESPACE = 'upgrade';
 const REPLICAS = 3;
@@ -22,7 +22,7 @@ const COUNT =
 
 let peers: Peers;
 let tenant = '';
-/** Everything that has happened to pods over there. */
+/** Everything that has happened to remote pods. */
 let watch: Program;
 
 beforeAll(async () => {
@@ -53,7 +53,7 @@ afterAll(async () => {
   await peers?.close();
 }, 200_000);
 
-/** Of the previous commit; undefined where there is none that can be built. */
+/** The image of the previous commit; undefined if none can be built. */
 async function previousImage(): Promise<string | undefined> {
   const previous = await previousCheckout();
   if (typeof previous === 'string') {
@@ -72,7 +72,7 @@ async function previousImage(): Promise<string | undefined> {
   }
 }
 
-/** Every archive calls its image by the same name, so the one that is there gives way for a moment. */
+/** All archives use the same image name, so the existing image is renamed for a moment. */
 async function loadOther(archive: string | undefined): Promise<void> {
   for (const node of peers.lab.cluster('rome').nodes) {
     const images = async (...args: string[]): Promise<unknown> =>
@@ -90,7 +90,7 @@ async function rolledOut(): Promise<void> {
   });
 }
 
-/** Names of pods over there, one for each such event so far. */
+/** Names of remote pods, one for each such event so far. */
 const events = (type: 'ADDED' | 'DELETED'): string[] =>
   [...watch.stdout.matchAll(new RegExp(`^${type} +(\\S+)`, 'gm'))].map(([, name = '']) => name);
 
@@ -122,7 +122,7 @@ const lives = async (): Promise<{ home: Life[]; remote: Life[] }> => ({
 
 const agents = async (): Promise<Pod[]> => peers.rome.pods('tributary-agents');
 
-/** Applies the manifests of that image; resolves when its agent is at work. Seconds that no agent was Ready. */
+/** Applies the manifests of that image and waits until its agent works. Returns the seconds in which no agent was Ready. */
 async function upgrade(image: string): Promise<string> {
   const before = new Set((await agents()).map(({ metadata }) => metadata.uid));
   const began = performance.now();
@@ -143,7 +143,7 @@ async function upgrade(image: string): Promise<string> {
   }
 }
 
-/** Of each pod: what it has counted to by its log, which has to begin with 1 and miss nothing. */
+/** For each pod, the number to which its log has counted. The log must begin with 1 and have no gap. */
 async function counted(): Promise<number[]> {
   const pods = await peers.rome.pods(NAMESPACE, 'app=web');
   return Promise.all(
@@ -190,7 +190,7 @@ test('also in the middle of a rollout, which then ends as it should', async () =
   });
   const now = await lives();
   const pods = await peers.rome.pods(NAMESPACE, 'app=web');
-  // Each home pod, old and new, has had one body and no more.
+  // Each home pod, old and new, has had exactly one remote pod.
   expect(events('ADDED').toSorted()).toEqual(
     [...old, ...pods.map(({ metadata }) => metadata.name)].toSorted(),
   );

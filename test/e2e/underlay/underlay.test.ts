@@ -14,14 +14,14 @@ import { during, until } from '../../support/e2e/until.ts';
 const NAMESPACE = 'under';
 const SYSTEM = 'tributary-system';
 const CITIES: readonly City[] = ['rome', 'milan'];
-/** What the issue grants, times this: other work may be on the same two processors. */
+/** Deadlines are multiplied by this, because other work may run on the same two processors. */
 const UNDER_LOAD = 5;
 const LEASE_MS = 2_000;
 
 let underlay: Underlay;
 /** In rome. */
 let home: PodPlace;
-/** Of rome's, on milan-1 and on milan-2. */
+/** Pods of rome, on milan-1 and on milan-2. */
 let one: PodPlace;
 let two: PodPlace;
 const echoes: Program[] = [];
@@ -43,7 +43,7 @@ afterAll(async () => {
   await underlay?.close();
 }, 200_000);
 
-/** What `act` does to datagrams from one to the other, from its begin until they are answered again. */
+/** The effect of `act` on datagrams from one pod to the other, from its start until they are answered again. */
 async function disturbed(
   what: string,
   [from, to]: readonly [PodPlace, PodPlace],
@@ -151,7 +151,7 @@ describe('a gateway goes away', () => {
 });
 
 describe('endpoints move', () => {
-  /** What comes to the router itself leaves no trace: it would take the port that NAT needs. */
+  /** Packets to the router itself must leave no connection entry, because that would use the port that NAT needs. */
   const DEAF = 'chain input { type filter hook input priority filter; meta l4proto udp drop; }';
   const endpointOf = async (city: City): Promise<string> =>
     (await underlay.tunnel(city)).status?.connection?.endpoint ?? '';
@@ -210,7 +210,7 @@ describe('endpoints move', () => {
 describe('the path becomes narrower', () => {
   const NARROW = 1280;
   const SILENT = `chain forward { type filter hook forward priority filter; meta l4proto udp meta length > ${NARROW} counter drop; }`;
-  /** Of the tunnel: 1500 less 60 is more than the link takes. */
+  /** MTU of the tunnel: 1500 less 60 is more than the link takes. */
   const WHOLE = 1420;
   const mtuOf = async (city: City): Promise<number> =>
     (await underlay.tunnel(city)).status?.connection?.mtu ?? 0;
@@ -243,7 +243,7 @@ describe('the path becomes narrower', () => {
     for (const city of CITIES) {
       await until(`${city} sees a whole path`, async () => (await mtuOf(city)) === WHOLE, { seconds: 60 });
     }
-    // What the pods have learnt before would make their packets small from the start.
+    // Without this, the pods would send small packets from the start, because of what they have learnt before.
     for (const pod of [home, one, two]) await pod.run(['ip', 'route', 'flush', 'cache']);
     const before = performance.now();
     const [there, back] = [home.iperf(one, 20, 5201), two.iperf(home, 20, 5202)];

@@ -1,6 +1,6 @@
 /**
- * The agent as a process in the home node's network instead of as a pod: a kubelet would wait ever longer before it
- * starts a container again that is killed again and again.
+ * Runs the agent as a process in the home node's network instead of as a pod: a kubelet would wait longer and longer
+ * before it restarts a container that is killed repeatedly.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ export async function startOutside(world: World): Promise<Daemon> {
   ]);
 }
 
-/** Ends the process and lets the pod have the node again. */
+/** Ends the process and starts the agent's pod again. */
 export async function endOutside(world: World, agent: Daemon): Promise<void> {
   await agent.kill();
   await scale(world, 1);

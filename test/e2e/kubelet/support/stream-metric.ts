@@ -5,7 +5,7 @@ import { NODE } from '../../../support/e2e/pods.ts';
 export interface StreamCounts {
   readonly webSocket: number;
   readonly spdy: number;
-  /** What the API server has handed through as it came (KEP-4006), and what it had to translate. */
+  /** Streams that the API server passed on unchanged (KEP-4006), and those that it had to translate. */
   readonly handedThrough: number;
   readonly translated: number;
 }
@@ -37,7 +37,7 @@ export async function streamCounts(
   };
 }
 
-/** What `action` has added. */
+/** The streams that `action` has added. */
 export async function streamsOf(
   home: ClusterApi,
   path: 'exec' | 'attach' | 'portForward',
@@ -54,7 +54,7 @@ export async function streamsOf(
   };
 }
 
-/** Sum over the series of a metric that bear all the labels. */
+/** Sum over the series of a metric that have all the labels. */
 const sum = (exposition: string, metric: string, labels: readonly string[]): number =>
   exposition
     .split('\n')

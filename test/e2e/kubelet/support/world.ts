@@ -1,4 +1,4 @@
-/** What a test file has: both clusters, a namespace of its own, kubectl. */
+/** What a test file can use: both clusters, its own namespace, kubectl. */
 import { join } from 'node:path';
 
 import { binaries } from '../../../../lab/binaries.ts';
@@ -16,7 +16,7 @@ export interface KubectlOptions extends ProgramOptions {
   readonly cluster?: 'home' | 'foreign';
 }
 
-/** kubectl's two ways of streaming; the environment chooses. */
+/** The two streaming protocols of kubectl; the environment chooses one. */
 export const TRANSPORTS: readonly (readonly [string, Readonly<Record<string, string>>])[] = [
   ['WebSocket', {}],
   ['SPDY', { KUBECTL_REMOTE_COMMAND_WEBSOCKETS: 'false', KUBECTL_PORT_FORWARD_WEBSOCKETS: 'false' }],
@@ -46,7 +46,7 @@ export class World {
     return new World(lab, namespace, kubectl);
   }
 
-  /** Removes what the file has made, so that it takes no room from the next. */
+  /** Removes what the file has made, so that the next file has all the room. */
   async close(): Promise<void> {
     const { home, namespace } = this;
     await home.remove(deploymentPath(namespace));
@@ -61,7 +61,7 @@ export class World {
     return this.start(args, options).ended;
   }
 
-  /** Its standard output; throws unless it ends with 0. */
+  /** Runs kubectl and returns its standard output; throws unless it ends with 0. */
   async ask(args: readonly string[], options: KubectlOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.kubectl(args, options);
     if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: exit code ${code}: ${stderr}${stdout}`);
@@ -73,7 +73,7 @@ export class World {
     return Program.start(this.#command(args, options), this.#options(options));
   }
 
-  /** Starts kubectl on a terminal of that size, its input left open. */
+  /** Starts kubectl on a terminal of that size, and leaves its input open. */
   startOnTerminal(
     args: readonly string[],
     size: { rows: number; columns: number },
@@ -100,7 +100,7 @@ export class World {
     return this.untilPod(metadata.name, 'Ready', isReady, seconds);
   }
 
-  /** Waits until the home pod is as wanted; the pod. */
+  /** Waits until the home pod is as wanted, and returns it. */
   async untilPod(name: string, what: string, isSo: (pod: Pod) => boolean, seconds = 30): Promise<Pod> {
     const read = async (): Promise<Pod | undefined> => this.home.pod(this.namespace, name);
     return until(
@@ -121,7 +121,7 @@ export class World {
     return this.foreign.pod(this.tenant, name);
   }
 
-  /** Waits until the remote pod is as wanted; the pod. */
+  /** Waits until the remote pod is as wanted, and returns it. */
   async untilRemote(name: string, what: string, isSo: (pod: Pod) => boolean, seconds = 30): Promise<Pod> {
     return until(
       `remote pod ${name} ${what}`,

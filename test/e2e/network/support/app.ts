@@ -1,4 +1,4 @@
-/** One application over three clusters, and pods of milan's and turin's own, which nobody has lent or borrowed. */
+/** One application over three clusters, and pods that milan and turin run for themselves. */
 import type { Pod } from '../../../../src/api/wire.ts';
 import { PROVIDERS, SHOP, type City, type OneNetwork, type Provider } from './network.ts';
 import { Place } from './pods.ts';
@@ -15,7 +15,7 @@ const PROVIDER_OF: Partial<Record<PodName, Provider>> = {
   'db-0': 'milan',
 };
 
-/** Each container that is called for by the name of its port has another number. */
+/** Containers that are addressed by the name of their port have different port numbers. */
 export const PORT: Readonly<Record<PodName | 'own', number>> = {
   'web-rome': 8080,
   'web-milan': 8080,
@@ -25,7 +25,7 @@ export const PORT: Readonly<Record<PodName | 'own', number>> = {
   own: 8080,
 };
 
-/** Answers with its name and the address that it was asked from. */
+/** Answers with its name and the source address of the request. */
 const serve = (port: number): string =>
   [
     'mkdir -p /tmp/www/cgi-bin',
@@ -41,7 +41,7 @@ const onProvider = (name: Provider): Selector => ({ 'tributary.dev/virtual-node'
 /** Script and extras of a pod; without a selector it runs in the cluster that it is created in. */
 function server(name: PodName | 'own', nodeSelector: Selector = {}): Parameters<typeof podSpec> {
   const port = PORT[name];
-  // Without probes: nobody but those who are meant to sends it a packet.
+  // Without probes, so that only the intended senders send it packets.
   const container = { ports: [{ name: 'http', containerPort: port }] };
   const spec = { terminationGracePeriodSeconds: 1, nodeSelector };
   return [serve(port), { container, spec }];
@@ -77,7 +77,7 @@ function objects(): object[] {
     },
     service('web', {}),
     service('sticky', { selector: { app: 'web' }, sessionAffinity: 'ClientIP' }),
-    // Not of the pod's name, which its own /etc/hosts knows.
+    // Not the pod's own name, which is in its /etc/hosts.
     service('stock', { selector: { app: 'only' } }),
     service('db', { clusterIP: 'None' }),
   ];
@@ -129,7 +129,7 @@ export class App {
     return this.#pods.get(name)?.status?.podIP ?? '';
   }
 
-  /** Waits until it answers; what it says. */
+  /** Waits until it answers, and returns the answer. */
   async untilAnswers(from: Place, host: string, expected: RegExp, seconds = 30): Promise<string> {
     let last = '';
     return until(
@@ -142,7 +142,7 @@ export class App {
     );
   }
 
-  /** Names of those that answer, asked so many times. */
+  /** Names of the pods that answer a number of requests. */
   async answering(from: Place, host: string, times: number): Promise<Set<string>> {
     const { stdout } = await from.run(
       `for i in $(seq ${times}); do timeout 3 wget -qO- http://${host}/cgi-bin/who; done`,

@@ -1,7 +1,7 @@
-/** What a host's network looks like: to wait for what is ours, and to compare what is others'. */
+/** Reads the network of a host, to wait for our objects, and to compare those of others. */
 import type { Node } from '../../../../lab/node.ts';
 
-/** Sorted lines; what comes and goes with pods, and what counts, is left out. */
+/** Sorted lines, without counters and without lines that come and go with pods. */
 export type Snapshot = readonly string[];
 
 const SYSCTLS = ['forwarding', 'rp_filter', 'send_redirects', 'accept_redirects', 'arp_ignore'] as const;
@@ -9,7 +9,10 @@ const OF_PODS = /\b(?:veth\w+|cni0)\b/;
 /** kube-proxy keeps the empty chain of a Service that has gone until another Service changes. */
 const OF_SERVICE = /^\s*chain service-\w+-tributary-system\//;
 
-/** Of this node only: `wg show` lists those of other network namespaces, too, whose sockets lie in one folder. */
+/**
+ * Only this node: `wg show` also lists interfaces of other network namespaces, because their sockets are in the same
+ * folder.
+ */
 const TUNNELS =
   'for link in $(ip -o link | sed "s/^[0-9]*: \\([^:@]*\\).*/\\1/"); do wg show "$link" 2>/dev/null; done; true';
 
@@ -40,7 +43,7 @@ export async function snapshot(node: Node): Promise<Snapshot> {
   return lines.flat().toSorted();
 }
 
-/** Without counters, times, and numbers that the kernel gives in passing. */
+/** Without counters, times, and numbers that the kernel assigns. */
 const masked = (line: string): string =>
   line
     .replaceAll(/packets \d+ bytes \d+/g, 'packets N bytes N')
@@ -49,7 +52,7 @@ const masked = (line: string): string =>
     .replace(/^\d+: /, '')
     .trim();
 
-/** What is ours by any mark of it: name, alias, table, protocol number. The lab has a table of its own. */
+/** Matches everything that is ours: by name, alias, table or protocol number. The lab has a table of its own. */
 const OURS = /tributary(?!-lab)|proto 11[67]\b|\b7480\b/;
 
 /** Lines of `ip`, `nft` and `wg` on that host that are ours. */
@@ -73,7 +76,7 @@ export async function state(node: Node): Promise<Snapshot> {
   );
 }
 
-/** What is there of a peer: by name in nftables, by its views in routes. */
+/** The lines that belong to a peer: by name in nftables, by its views in routes. */
 export async function ofPeer(node: Node, clusterID: string, views: readonly string[]): Promise<string[]> {
   const text = await node.exec(['sh', '-c', 'ip route show table all; nft list ruleset']);
   const marks = [clusterID.replaceAll(/[^A-Za-z0-9]/g, '_'), ...views];

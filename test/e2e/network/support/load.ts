@@ -1,4 +1,4 @@
-/** A transfer between two pods with numbered probes beside it, and what is refused on the way. */
+/** A transfer between two pods, with numbered probes at the same time, and counts of refused packets. */
 import { join } from 'node:path';
 
 import type { Program } from '../../../../lab/demo/program.ts';
@@ -105,7 +105,7 @@ export class Load {
   }
 }
 
-/** Before all others on these cores: what is measured is the network, not who is run when. */
+/** They run with high priority, so that the network is measured, and not the scheduling of processes. */
 const FIRST = ['nice', '-n', '-15'];
 
 /** The same for the tunnels' programs, with all their threads. */
@@ -133,7 +133,7 @@ export async function refusals(network: OneNetwork): Promise<number> {
 
 /** Counts what comes from tunnels to ports of nodes, and has not been refused on arrival. */
 export class WatchedPorts {
-  /** The kubelet's, the API server's, and a NodePort. */
+  /** Ports of the kubelet and the API server, and a NodePort. */
   static readonly PORTS = [10_250, 6443, 30_743] as const;
   readonly #nodes: readonly Node[];
 

@@ -1,4 +1,4 @@
-/** What tests of stretched namespaces put into them, and ask of them. */
+/** Objects that tests put into stretched namespaces, and questions about them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,7 +14,7 @@ export const DONGLE = 'example.com/dongle';
 /** Three clusters and the program itself share two cores. */
 const PATIENCE = 90;
 
-/** Wants to be abroad, where it can. */
+/** The pod prefers to run in a foreign cluster. */
 export const ABROAD: object = {
   nodeAffinity: {
     preferredDuringSchedulingIgnoredDuringExecution: [
@@ -75,7 +75,7 @@ export class Stretched {
     await this.network.close();
   }
 
-  /** What runs at home has one place there. */
+  /** Home has place for one pod. */
   async #oneNodeOfRome(isOne: boolean): Promise<void> {
     const taints = isOne ? [{ key: 'test.example.com/unused', effect: 'NoSchedule' }] : null;
     await this.network.api('rome').patch('/api/v1/nodes/rome-2', { spec: { taints } });

@@ -45,9 +45,9 @@ const ROLES = ['cluster', 'gateway', 'node'] as const;
 type Role = (typeof ROLES)[number];
 
 export interface OneNetworkOptions {
-  /** Named by rome's policy; default SHOP. */
+  /** Namespaces that rome's policy names; default SHOP. */
   namespaces?: readonly string[];
-  /** More of what the providers share. */
+  /** Further fields of the providers' SharingPolicies. */
   sharing?: object;
 }
 
@@ -55,7 +55,7 @@ export class OneNetwork {
   readonly lab: Lab;
   /** ClusterIDs. */
   readonly id: Readonly<Record<City, string>>;
-  /** Of every node, before anything of ours was there. */
+  /** The network of every node before Tributary was started. */
   readonly before: Readonly<Record<string, Snapshot>>;
   readonly #bench: Workbench;
   readonly #apis: Readonly<Record<City, ClusterApi>>;
@@ -109,7 +109,7 @@ export class OneNetwork {
     return ask(this.#bench, command, options);
   }
 
-  /** Lets no packet of a tunnel to or from that cluster through, or all again. */
+  /** Drops all packets of tunnels to and from that cluster, or lets all of them through again. */
   async cut(city: City | undefined): Promise<void> {
     const drop = (side: string, address: string): string =>
       `ip ${side} ${address} udp dport ${TUNNEL_PORT} counter drop`;
@@ -134,12 +134,12 @@ table ${TABLE} {
     return this.lab.cluster(city).node(String(lease.spec?.['holderIdentity']));
   }
 
-  /** What `city` has of its tunnel to `peer`. */
+  /** The Tunnel of `city` to `peer`. */
   async tunnel(city: City, peer: City): Promise<Tunnel | undefined> {
     return this.api(city).get<Tunnel>(`${GROUP}/tunnels/${this.id[peer]}`);
   }
 
-  /** As what `city` sees a prefix of `peer`, where there is one of that use. */
+  /** The view that `city` has of a prefix of `peer`, if there is one with that use. */
   async view(city: City, peer: City, use: PrefixUse): Promise<string> {
     const tunnel = await this.tunnel(city, peer);
     const view = tunnel?.status?.views?.find((found) => found.use === use);
@@ -196,7 +196,7 @@ table ${TABLE} {
     await this.ask(`tributary unpeer ${provider}`, { timeoutMs: 90_000 });
   }
 
-  /** Takes a role away, as its manifests are printed. */
+  /** Deletes what the manifests of a role contain. */
   async remove(city: City, what: 'crds' | Role): Promise<void> {
     const options = what === 'crds' ? '' : ` --image ${agentImageName}`;
     await this.ask(
@@ -205,7 +205,7 @@ table ${TABLE} {
     );
   }
 
-  /** Applies what cleans hosts, waits until it has, and takes it away again. */
+  /** Applies the clean-up manifests, waits until hosts are clean, and deletes the manifests. */
   async cleanUp(city: City): Promise<void> {
     const kubectl = `kubectl --context ${city}`;
     const print = `tributary manifests clean-up --image ${agentImageName}`;
@@ -261,7 +261,7 @@ table ${TABLE} {
   }
 }
 
-/** Nothing is done to one that is up and kept. */
+/** A lab that was kept is not changed. */
 async function upNetworkLab(): Promise<Lab> {
   const name = NETWORK_LAB;
   if (process.env['TRIBUTARY_E2E_LAB'] === 'keep') {

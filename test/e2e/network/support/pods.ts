@@ -6,7 +6,7 @@ import type { Pod } from '../../../../src/api/wire.ts';
 
 export class Place {
   readonly name: string;
-  /** As its own cluster has it. */
+  /** Its address, as its own cluster sees it. */
   readonly address: string;
   /** The real one. */
   readonly node: Node;
@@ -39,14 +39,14 @@ export class Place {
     return runProgram([...enter, '/bin/sh', '-c', script], { timeoutMs, env: { PATH: '/bin' } });
   }
 
-  /** What a web server answers; empty: nothing within 3 s. */
+  /** The answer of a web server; empty if there was none within 3 s. */
   async fetch(host: string, path = '/cgi-bin/who'): Promise<string> {
     const { stdout } = await this.run(`timeout 3 wget -qO- http://${host}${path}`);
     // httpd listens on IPv6, too.
     return stdout.trim().replace(/\[::ffff:([\d.]+)\]/, '$1');
   }
 
-  /** A program of the host's in the pod's network. */
+  /** Runs a program of the host in the pod's network. */
   start(command: readonly string[], timeoutMs = 60_000): Program {
     return Program.start(['nsenter', '-t', String(this.#pid), '-n', '--', ...command], { timeoutMs });
   }

@@ -10,7 +10,7 @@ export interface ProbeRun {
   lost: number;
   /** Longest time without an answer, in milliseconds. */
   gapMs: number;
-  /** Longest time between two that were sent: what of a gap may be this program's. */
+  /** Longest time between two packets that were sent: this part of a gap may come from this program. */
   pauseMs: number;
 }
 
@@ -35,10 +35,10 @@ async function send(host: string, port: number, count: number): Promise<void> {
   });
   await new Promise<void>((resolve) => socket.bind(0, resolve));
   while (sent.length < count) {
-    // What is late is not made up for: packets in a row would fill gaps.
+    // Late packets are not sent afterwards: a burst would hide gaps.
     const packet = Buffer.alloc(64);
     packet.writeUInt32BE(sent.length, 0);
-    // While there is no route, nothing is sent: that is a loss like others.
+    // While there is no route, nothing is sent; that counts as a loss.
     socket.send(packet, port, host, () => undefined);
     sent.push(performance.now());
     await pause(INTERVAL_MS);
@@ -49,7 +49,7 @@ async function send(host: string, port: number, count: number): Promise<void> {
   const run: ProbeRun = {
     sent: count,
     lost: count - arrivals.size,
-    // From the first one sent to the last: those without an answer are a gap, too.
+    // From the first packet sent to the last; packets without an answer are also a gap.
     gapMs: longest([sent[0] ?? 0, ...times, Math.max(times.at(-1) ?? 0, sent.at(-1) ?? 0)]),
     pauseMs: longest(sent),
   };

@@ -1,4 +1,4 @@
-/** Everything that people and controllers do with pods over there, again and again, and whatever of it fails. */
+/** Does everything that people and controllers do with remote pods, repeatedly, and records what fails. */
 import type { Program } from '../../../../lab/demo/program.ts';
 import { podPath } from '../../../support/e2e/api.ts';
 import type { Peers } from '../../../support/e2e/peers.ts';
@@ -16,7 +16,7 @@ export interface LoadResult {
 
 export interface LoadPlace {
   namespace: string;
-  /** Where its pods run over there. */
+  /** The tenant namespace in which its pods run. */
   tenant: string;
   /** It has a shell. */
   pod: string;
@@ -28,7 +28,7 @@ export class BorrowLoad {
   readonly #result: LoadResult = { done: { exec: 0, logs: 0, lists: 0, pods: 0 }, failures: [] };
   #running: Promise<unknown> = Promise.resolve();
   #ended = false;
-  /** Opened once, and to live through all of it. */
+  /** Opened once; it must stay open during the whole load. */
   readonly #session: Program;
   readonly #follow: Program;
 
@@ -112,7 +112,7 @@ export class BorrowLoad {
     if (status !== 200) throw new Error(`${status} ${body}`);
   }
 
-  /** Over there by the credential of this moment, and what the virtual node says of its pods. */
+  /** Reads the foreign cluster with the current credential, and what the virtual node reports about its pods. */
   async #list(): Promise<void> {
     const { rome } = this.#peers;
     const file = await this.#peers.kubeconfig('load.kubeconfig');

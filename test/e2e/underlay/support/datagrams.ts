@@ -1,6 +1,6 @@
 /**
- * `echo PORT`: answers datagrams with the same and where they came from. `send HOST PORT`: a numbered one every 10 ms.
- * A line on standard input asks it what has become of them: `look`, or `mark`, which begins a new count.
+ * `echo PORT`: answers datagrams with the same and where they came from. `send HOST PORT`: a numbered one every 10
+ * ms. A line on standard input asks for the counts: `look`, or `mark`, which also begins a new count.
  */
 import { createSocket } from 'node:dgram';
 
@@ -11,9 +11,9 @@ export interface DatagramsReport {
   gapMs: number;
   /** Since the last answer. */
   silentMs: number;
-  /** Longest time between two that were sent: what of a gap may be the load's. */
+  /** Longest time between two datagrams that were sent: this part of a gap may come from load. */
   pauseMs: number;
-  /** As the far end sees us. */
+  /** Our address, as the other end sees it. */
   seenAs: string;
 }
 
@@ -45,7 +45,7 @@ function send(host: string, port: number): void {
     if (!answered.has(id)) count.answered += 1;
     answered.add(id);
   });
-  // No route for a moment: what is sent then is lost.
+  // There is no route for a moment, so what is sent now is lost.
   socket.on('error', () => undefined);
   socket.bind(0, () => {
     setInterval(() => {

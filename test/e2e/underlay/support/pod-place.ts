@@ -53,11 +53,11 @@ export class PodPlace {
     return new Datagrams(this.#datagrams('send', address, String(ECHO_PORT)));
   }
 
-  /** A transfer by TCP from this pod to that one; resolves to what arrives there, when asked for. */
+  /** A TCP transfer from this pod to that one; resolves to what has arrived there. */
   iperf(to: PodPlace, seconds: number, port: number): () => Promise<Interval[]> {
     const limits = { timeoutMs: seconds * 1000 + 60_000 };
     const server = to.start(['iperf3', '-s', '-1', '-J', '-i', '0.5', '-p', String(port)], limits);
-    // It says nothing in JSON before the end: the client tries until it is there.
+    // With JSON output it prints nothing before the end, so the client tries until the server listens.
     const attempt = `iperf3 -c ${to.address} -p ${port} -t ${seconds} -J`;
     const client = this.start(
       ['sh', '-c', `for i in $(seq 50); do ${attempt} | grep -q refused || exit 0; sleep 0.1; done; exit 1`],
@@ -88,12 +88,12 @@ export class Datagrams {
     this.#program = program;
   }
 
-  /** What has become of those since the last mark. */
+  /** The counts since the last mark. */
   async look(): Promise<DatagramsReport> {
     return this.#ask('look');
   }
 
-  /** The same, and a new count. */
+  /** The counts since the last mark; then begins a new count. */
   async mark(): Promise<DatagramsReport> {
     return this.#ask('mark');
   }
@@ -126,7 +126,7 @@ function intervalsOf(json: string): Interval[] {
 export const mbits = (intervals: readonly Interval[]): string =>
   intervals.map(({ start, end, bytes }) => Math.round((bytes * 8) / 1e6 / (end - start))).join(' ');
 
-/** Seconds until a twentieth of what came before comes again, for good two seconds. Infinity: it does not. */
+/** Seconds until a twentieth of the earlier rate is reached again for at least two seconds. Infinity: never. */
 export function resumedAfter(intervals: readonly Interval[], at: number): number {
   const before = intervals.filter(({ start, end }) => start >= 1 && end <= at).map(({ bytes }) => bytes);
   const usual = before.toSorted((a, b) => a - b)[Math.floor(before.length / 2)] ?? Infinity;

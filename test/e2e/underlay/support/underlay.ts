@@ -1,6 +1,6 @@
 /**
- * The lab of the end-to-end tests of what happens to the network below: rome has one node, milan two, on another
- * segment, with a gateway on each. The tunnels end where packets of pods on the other node come by VXLAN.
+ * The lab of the end-to-end tests with faults in the underlying network: rome has one node; milan, on another
+ * segment, has two, with a gateway on each. Packets of pods on the other node reach the active gateway by VXLAN.
  */
 import { NODE_LINK } from '../../../../lab/underlay.ts';
 import type { Node } from '../../../../lab/node.ts';
@@ -36,7 +36,7 @@ export class Underlay {
     this.#namespace = namespace;
   }
 
-  /** Peered for a namespace, the tunnel Ready on both sides. */
+  /** Peers the clusters for a namespace, and waits until the tunnel is Ready on both sides. */
   static async open(namespace: string): Promise<Underlay> {
     const peers = await Peers.open('--preshared-keys on');
     const underlay = new Underlay(peers, namespace);
@@ -70,7 +70,7 @@ export class Underlay {
     return this.peers.lab.cluster(name.replace(/-\d+$/, '')).node(name);
   }
 
-  /** The other one of milan. */
+  /** The other node of milan. */
   other(name: string): string {
     return name === 'milan-1' ? 'milan-2' : 'milan-1';
   }
@@ -92,7 +92,10 @@ export class Underlay {
     await this.peers.milan.remove(podPath(metadata.namespace ?? '', metadata.name));
   }
 
-  /** One of milan's acts, the other one is ready to: asked by themselves, since the kubelet is late to know. */
+  /**
+   * One gateway of milan is active and the other one is ready. The programs are asked directly, because the kubelet
+   * learns it late.
+   */
   async gatewaysReady(): Promise<void> {
     await this.#withoutBackOff();
     const readiness = async (): Promise<string[]> =>
@@ -111,7 +114,7 @@ export class Underlay {
     );
   }
 
-  /** A leader that has lost ends, and after many such ends the kubelet takes its time: another pod need not wait. */
+  /** A leader that loses its Lease ends, and after many such ends the kubelet delays the restart; a new pod need not wait. */
   async #withoutBackOff(): Promise<void> {
     const pods = await this.peers.milan.pods(NETWORK, GATEWAYS);
     const waits = ({ status }: Pod): boolean =>
@@ -119,7 +122,7 @@ export class Underlay {
     await Promise.all(pods.filter(waits).map(async (pod) => this.removePod(pod)));
   }
 
-  /** Halts the program of the gateway elsewhere until this node's leads. */
+  /** Stops the gateway's program on the other node until the one on this node leads. */
   async makeActive(node: string): Promise<void> {
     await this.gatewaysReady();
     if ((await this.gateway()) === node) return;
@@ -189,7 +192,7 @@ export class Underlay {
     return PodPlace.find(made, peers.lab.cluster('rome').nodes);
   }
 
-  /** A pod of rome's on that node of milan. */
+  /** A pod of rome on that node of milan. */
   async offloaded(name: string, script: string, node: string): Promise<PodPlace> {
     const { peers } = this;
     const away = `/api/v1/nodes/${this.other(node)}`;
@@ -210,7 +213,7 @@ export class Underlay {
     return PodPlace.find(made, peers.lab.cluster('milan').nodes);
   }
 
-  /** A Service of that pod at home, which milan gets to see, too. */
+  /** A home Service of that pod, which milan also gets. */
   async service(name: string): Promise<void> {
     const spec = { selector: { app: name }, ports: [{ port: ECHO_PORT, protocol: 'UDP' }] };
     await this.peers.rome.create(corePath(this.#namespace, 'services'), { metadata: { name }, spec });
@@ -224,7 +227,7 @@ export class Underlay {
     });
   }
 
-  /** Puts chains into the router between the segments; what it remembers of connections goes. */
+  /** Puts chains into the router between the segments and flushes its connection table. */
   async setRouter(chains: string): Promise<void> {
     const stdin = `table ${TABLE}\ndelete table ${TABLE}\n${chains === '' ? '' : `table ${TABLE} {\n${chains}\n}\n`}`;
     await this.peers.lab.onRouter(['nft', '-f', '-'], { stdin });
@@ -237,7 +240,7 @@ export class Underlay {
     return [...listed.matchAll(/counter packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
-  /** Takes its connections from the router. */
+  /** Flushes the connection table of the router. */
   async forget(): Promise<void> {
     await this.peers.lab.onRouter(['conntrack', '-F']);
   }
@@ -247,13 +250,13 @@ export class Underlay {
     return { cidr: segmentCidr(segment), router: bridgeAddress(segment) };
   }
 
-  /** Of the router's own interfaces; larger packets are answered with "fragmentation needed". */
+  /** Sets the MTU of the router's own interfaces; larger packets are answered with "fragmentation needed". */
   async setRouterMtu(mtu: number): Promise<void> {
     for (const bridge of ['br0', 'br1'])
       await this.peers.lab.onRouter(['ip', 'link', 'set', bridge, 'mtu', String(mtu)]);
   }
 
-  /** Takes from all nodes what they have learnt about paths. */
+  /** Makes all nodes forget what they have learnt about paths. */
   async forgetPathMtu(): Promise<void> {
     for (const node of this.#nodes()) await node.exec(['ip', 'route', 'flush', 'cache']);
   }
@@ -263,7 +266,7 @@ export class Underlay {
     await this.peers.lab.onRouter(['ip', 'link', 'set', `node${ROUTER_PORTS.indexOf(node)}`, state]);
   }
 
-  /** Nodes put single packets on the wire: a rule of the router cannot tell the size of what is in a batch. */
+  /** Turns off batching on nodes, because a rule of the router cannot see the size of single packets in a batch. */
   async withoutBatches(): Promise<void> {
     for (const node of this.#nodes()) await node.exec(['ip', 'link', 'set', NODE_LINK, 'gso_max_segs', '1']);
   }
