@@ -18,11 +18,11 @@ import {
   mirrorListener,
   openMirror,
   wakeDraining,
-  type WiredToNetwork,
+  type WiredToMirror,
 } from './reflect/connect.ts';
 
-/** The parts that are joined here: caches that change, and controllers that are to look. */
-export interface Wired extends WiredToNetwork, WiredToStorage {
+/** The parts that are connected here: caches that change, and controllers that react. */
+export interface Wired extends WiredToMirror, WiredToStorage {
   readonly nodes: Informer<Node>;
   readonly contact: ForeignContact;
   readonly homeLease: Pick<HomeLease, 'wake'>;
@@ -32,13 +32,13 @@ export interface Wired extends WiredToNetwork, WiredToStorage {
   readonly controllers: Readonly<
     Record<'node' | 'pods' | 'reflect' | 'tokens' | 'mirror' | 'storage', Controller>
   >;
-  /** The namespaces to watch now. */
+  /** Namespaces to watch now. */
   readonly watched: NamespaceMapping[];
 }
 
 const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
 
-/** Which change of which cache concerns which key of which controller. Facts go up, keys go down. */
+/** Says which change of which cache concerns which key of which controller. */
 export function connect(provider: Wired): void {
   connectHomePods(provider);
   connectTenants(provider);
@@ -89,7 +89,7 @@ function connectTenants(provider: Wired): void {
       enqueueNamespace(provider, homeNamespace);
     },
     reference: (side, kind, homeNamespace, name) => {
-      // Perhaps the last thing that kept a namespace that is being taken out.
+      // It may have been the last thing that kept a namespace that is being taken out.
       if (side === 'remote' && !provider.isAsked(homeNamespace)) controllers.node.add(nodeName);
       const uid = side === 'remote' && kind === 'Secret' ? TOKEN_SECRET.exec(name)?.[1] : undefined;
       if (uid !== undefined) {
@@ -100,7 +100,7 @@ function connectTenants(provider: Wired): void {
       const homeName = side === 'home' ? name : homeReferenceName(kind, name);
       const key = referenceKey(kind, homeNamespace, homeName);
       const users = homePods.byIndex('references', key);
-      // At home most objects are nobody's reference; over there each is a copy of ours.
+      // At home most objects are referenced by nobody; over there each is a copy of ours.
       if (users.length > 0 || side === 'remote') controllers.reflect.add(key);
       else if (reflector.concerns(key)) controllers.reflect.addSlow(key);
       for (const pod of users) controllers.pods.add(podKey(pod));
@@ -108,7 +108,7 @@ function connectTenants(provider: Wired): void {
   });
 }
 
-/** Everything of one namespace, in the slow lane: the caches have just become complete, or contact is back. */
+/** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
 function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   const { tenants, homePods, controllers } = provider;
   for (const pod of homePods.list()) {
@@ -125,7 +125,7 @@ function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   enqueueCopies(provider, tenant);
 }
 
-/** Whatever of ours is over there for pods. */
+/** All copies of ours that are over there for pods. */
 function enqueueCopies({ controllers }: Pick<Wired, 'controllers'>, { mapping, caches }: Tenant): void {
   const { homeNamespace } = mapping;
   for (const kind of ['ConfigMap', 'Secret'] as const) {
@@ -139,7 +139,7 @@ function enqueueCopies({ controllers }: Pick<Wired, 'controllers'>, { mapping, c
   }
 }
 
-/** ConfigMaps and Secrets that a rule takes along, behind those that pods wait for. */
+/** ConfigMaps and Secrets that a rule selects, after those that pods wait for. */
 function enqueueSelected({ controllers, reflector }: Wired, { mapping, caches }: Tenant): void {
   for (const kind of ['ConfigMap', 'Secret'] as const) {
     for (const { metadata } of caches[kind].home.list()) {
@@ -161,14 +161,14 @@ function connectNode(provider: Wired): void {
   virtualNodes.onChange((_key, current, previous) => {
     tenants.set(provider.watched);
     controllers.node.add(nodeName);
-    // What is asked for, and what is recorded, decides whether pods may be begun.
+    // Pods may be created only in namespaces that are asked for and recorded.
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();
     for (const pod of provider.homePods.list()) controllers.pods.addSlow(podKey(pod));
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);
       enqueueSelected(provider, tenant);
-      // What was kept for later is not kept any more.
+      // Nothing is kept for later any more.
       if (!provider.isAsked(tenant.mapping.homeNamespace)) enqueueCopies(provider, tenant);
     }
   });

@@ -1,6 +1,6 @@
 import { Controller, type ControllerOptions, type ReconcileResult } from '../kube/controller.ts';
 
-/** How many keys of each are looked at together: as many as may wait for an API server at the same time. */
+/** How many keys of each are reconciled at a time: as many as may wait for an API server together. */
 const CONCURRENCY = { node: 1, pods: 64, reflect: 8, tokens: 8, mirror: 8, events: 4, storage: 4 } as const;
 
 export type ControllerName = keyof typeof CONCURRENCY;

@@ -25,8 +25,8 @@ export interface ForeignClusterOptions {
 }
 
 /**
- * The foreign API server by the kubeconfig in a Secret, followed when the Secret changes: another token goes with the
- * requests to come, anything else makes a new client.
+ * The foreign API server, reached by the kubeconfig in a Secret. When the Secret changes, a new token is used for the next
+ * requests; any other change makes a new client.
  */
 export class ForeignCluster implements Component {
   readonly name = 'foreign-cluster';
@@ -35,7 +35,7 @@ export class ForeignCluster implements Component {
   readonly #informer: Informer<Secret>;
   readonly #listeners = new Listeners();
   readonly onChange: Listeners['add'] = this.#listeners.add;
-  /** Its token is the one of the moment. */
+  /** With the present token. */
   #credentials: Credentials | undefined;
   #token: Credentials['token'];
   #problem: { reason: ContactReason; message: string } | undefined;
@@ -55,7 +55,7 @@ export class ForeignCluster implements Component {
     });
   }
 
-  /** For connections that are dialled apart, such as upgrades. */
+  /** For connections that are made separately, such as upgrades. */
   get credentials(): Credentials | undefined {
     return this.#credentials;
   }

@@ -12,11 +12,11 @@ import type { Logger } from '../lib/log.ts';
 
 export interface HomeLeaseOptions {
   foreign: KubeClient;
-  /** Where the Lease may be; in any order. */
+  /** Namespaces in which the Lease may be, in any order. */
   tenantNamespaces: () => readonly string[];
-  /** Who renews; agents of one home take turns. */
+  /** Name of the holder; agents of one home take turns. */
   identity: string;
-  /** Whether the home's own API server answers. While it does not, the home is away, though this program lives. */
+  /** Whether the home API server answers. While it does not, the home counts as away, although this program runs. */
   homeAnswers: () => boolean;
   clock: Clock;
   log: Logger;
@@ -27,7 +27,7 @@ const INTERVAL_MS = 10_000;
 const TIMEOUT_MS = 5_000;
 /** After a failure, and while the home does not answer. */
 const SOON_MS = 2_500;
-/** The Lease is made soon after its namespace; an older provider has none. Doubled from look to look. */
+/** The Lease is made soon after its namespace; an older foreign cluster has none. Doubles from look to look. */
 const FIRST_LOOK_MS = 1_000;
 const SLOWEST_LOOK_MS = 60_000;
 const DEFAULT_DURATION_S = 40;
@@ -35,8 +35,8 @@ const LONGEST_DURATION_S = 3_600;
 const SHORTEST_DURATION_S = 3;
 
 /**
- * Shows the provider's guardian that the home is there, by renewing the Lease that the provider has made in each tenant
- * namespace; one is enough. Nothing else depends on it: where it cannot be renewed, all goes on as without.
+ * Shows the foreign cluster's guardian that the home is there, by renewing the Lease that the foreign cluster has made in each
+ * tenant namespace; one is enough. Nothing else depends on it: where it cannot be renewed, everything works as without it.
  */
 export class HomeLease implements Component {
   readonly name = 'home lease';
@@ -55,7 +55,7 @@ export class HomeLease implements Component {
     this.#return = new HomeReturn(options.clock);
   }
 
-  /** How long the loss of a remote pod is not to be believed yet: the guardian may be making it anew. */
+  /** For how long the loss of a remote pod is not to be believed yet: the guardian may be making it anew. */
   patienceMs(): number {
     return this.#return.patienceMs();
   }
@@ -66,13 +66,13 @@ export class HomeLease implements Component {
     await Promise.resolve();
   }
 
-  /** Leaves the Lease to lapse: an update of the agent is no absence. */
+  /** Lets the Lease expire by itself: an update of the agent is no absence. */
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
     await this.#running;
   }
 
-  /** Something has changed that may let it be found or renewed now. */
+  /** To be called when it may now be possible to find or renew the Lease. */
   wake(): void {
     this.#looks = 0;
     this.#wake?.();
@@ -109,10 +109,10 @@ export class HomeLease implements Component {
     } catch (error) {
       this.#known = undefined;
       if (!signal.aborted) {
-        // What time does not heal: the provider will take this cluster for away.
+        // It will not pass by itself: the foreign cluster will take this cluster for away.
         const isRefused = this.#failures === 0 && hasCode(error, 'Forbidden', 'Invalid');
         log[isRefused ? 'warn' : 'debug'](
-          'the Lease that shows the provider that this cluster is there is not renewed',
+          'cannot renew the Lease that shows the foreign cluster that this cluster is there',
           {
             error: errorMessage(error),
           },
@@ -140,7 +140,7 @@ export class HomeLease implements Component {
     this.#looks = 0;
     const wasAway = this.#return.isAway;
     this.#return.seen(found, durationMs(found));
-    // Somebody of ours was faster: it is as good as if we had done it.
+    // Another agent of this home was faster: that is as good.
     const isSame = found.metadata.uid === known?.metadata.uid;
     const isDone = isSame && !wasAway && found.spec?.renewTime !== known?.spec?.renewTime;
     return isDone ? found : this.#write(found, signal);
@@ -151,7 +151,7 @@ export class HomeLease implements Component {
     const now = microTime(clock.now());
     const before = lease.spec;
     const acquireTime = this.#return.isAway ? now : (before?.acquireTime ?? now);
-    // How long it lasts is the provider's to say.
+    // The foreign cluster says how long it lasts.
     const spec = { ...before, holderIdentity: identity, renewTime: now, acquireTime };
     const written = await foreign.replace(leases, { ...lease, spec }, { signal });
     this.#known = written;
@@ -159,7 +159,7 @@ export class HomeLease implements Component {
     return written;
   }
 
-  /** In the first namespace that has one: all agents of this home look in the same order. */
+  /** The Lease in the first namespace that has one: all agents of this home look in the same order. */
   async #find(signal: AbortSignal): Promise<Lease | undefined> {
     for (const namespace of this.#namespaces()) {
       try {
@@ -176,7 +176,7 @@ export class HomeLease implements Component {
   }
 }
 
-/** What a provider says is bounded: it must neither make us hurry nor let us sleep. */
+/** Bounded: what a foreign cluster says must make us neither too fast nor too slow. */
 function durationMs({ spec }: Lease): number {
   const seconds: unknown = spec?.leaseDurationSeconds;
   const isGood = typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds > 0;
@@ -186,28 +186,28 @@ function durationMs({ spec }: Lease): number {
   return bounded * 1000;
 }
 
-/** So long after the home's return a remote pod that is not there may still be one that the guardian is making anew. */
+/** So long after the home's return, the guardian may still be making a missing remote pod anew. */
 const SETTLE_MS = 15_000;
-/** For longer than this nobody waits for a Lease that cannot be renewed. */
+/** At most so long anybody waits for a Lease that cannot be renewed. */
 const UNSURE_MS = 30_000;
-/** How soon somebody who has to wait for the first renewal asks again. */
+/** Whoever has to wait for the first renewal asks again after so long. */
 const ASK_AGAIN_MS = 1_000;
 const DEFAULT_DURATION_MS = 40_000;
 
 /**
- * Whether the home counts as away over there, and since when it has been back. The guardian may be between the deletion of a
- * pod and its re-creation when the home returns, so for a while after a gap in the renewals losses are not believed.
+ * Whether the home counts as away over there, and since when it has been back. When the home returns, the guardian may be
+ * between the deletion of a pod and its re-creation, so for a while after a gap in the renewals no loss is believed.
  */
 class HomeReturn {
   readonly #clock: Clock;
   #durationMs = DEFAULT_DURATION_MS;
-  /** False where no Lease is, and so no guardian; undefined before the first look. */
+  /** False where there is no Lease, and so no guardian; undefined before the first look. */
   #isGuarded: boolean | undefined;
   /** Monotonic, as all times here. */
   #renewedAt = -Infinity;
   /** The first renewal after the last gap. */
   #backSince = -Infinity;
-  /** When somebody first asked in vain in the gap that lasts. */
+  /** When somebody first asked in vain during the present gap. */
   #askedAt: number | undefined;
 
   constructor(clock: Clock) {
@@ -218,7 +218,7 @@ class HomeReturn {
     return this.#clock.monotonic() - this.#renewedAt >= this.#durationMs;
   }
 
-  /** The Lease as it was read: another agent of this home, or an earlier process, may have renewed it. */
+  /** The Lease was read: another agent of this home, or an earlier process, may have renewed it. */
   seen(lease: Lease, durationMs: number): void {
     const { renewedMs, hereForMs } = presenceOf(lease, this.#clock.now());
     const now = this.#clock.monotonic();
@@ -244,7 +244,7 @@ class HomeReturn {
     this.#isGuarded = false;
   }
 
-  /** How long a loss is not to be believed yet; bounded, whatever becomes of the Lease. */
+  /** For how long a loss is not to be believed yet; bounded, whatever happens to the Lease. */
   patienceMs(): number {
     if (this.#isGuarded === false) return 0;
     const now = this.#clock.monotonic();
@@ -255,9 +255,9 @@ class HomeReturn {
 }
 
 /**
- * How long ago the Lease was renewed, and for how long it has been without a gap (`acquireTime` is kept from one renewal to the
- * next): by wall clocks, for all who write it are of this home. What cannot be, such as a time to come, counts
- * as never renewed, or as just begun: the side on which one waits.
+ * How long ago the Lease was renewed, and for how long without a gap (`acquireTime` is kept from one renewal to the next): by
+ * wall clocks, since only this home writes it. Impossible times, such as one in the future, count as never renewed, or as just
+ * begun, so that one rather waits.
  */
 function presenceOf({ spec }: Lease, nowMs: number): { renewedMs: number; hereForMs: number } {
   const age = (time: string | undefined): number => {

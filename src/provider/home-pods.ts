@@ -7,7 +7,7 @@ import type { Logger } from '../lib/log.ts';
 import type { ReferenceKind } from './forge/references.ts';
 import { claimNames, podReferences } from './forge/references.ts';
 
-/** Index key of an object that pods refer to. */
+/** Key in the index of objects that pods refer to. */
 export const referenceKey = (kind: ReferenceKind, namespace: string, name: string): string =>
   `${kind}/${namespace}/${name}`;
 

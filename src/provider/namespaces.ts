@@ -15,7 +15,7 @@ interface OffloadedNamespacesOptions {
   homePods: Informer<Pod>;
 }
 
-/** Which namespaces the virtual node looks after: those asked for, and those of which something is still over there. */
+/** Which namespaces the virtual node looks after: those asked for, and those that still have something over there. */
 export class OffloadedNamespaces {
   readonly #options: OffloadedNamespacesOptions;
 
@@ -28,7 +28,7 @@ export class OffloadedNamespaces {
     return this.#mappings((mapping) => this.#isInUse(mapping));
   }
 
-  /** Those of which is to be known whether they are still to be looked after: until the status no longer names them. */
+  /** The namespaces to watch: also those that the status still names, to know whether they are still in use. */
   get watched(): NamespaceMapping[] {
     return this.#mappings(() => true);
   }
@@ -67,7 +67,7 @@ export class OffloadedNamespaces {
     const { spec, status } = this.#options.lastSeen();
     const { tenants } = this.#options;
     const isGone = this.#options.virtualNode() === undefined;
-    // Of a VirtualNode that is gone nothing is asked any more, and all that runs is to be ended.
+    // A VirtualNode that is gone asks for nothing any more, and everything that runs has to end.
     const asked = isGone ? [] : (spec.namespaces ?? []);
     const recorded = [...(status?.namespaces ?? []), ...(isGone ? (spec.namespaces ?? []) : [])];
     const inForce = asked.map((mapping) =>
@@ -88,9 +88,10 @@ export class OffloadedNamespaces {
   #isInUse({ homeNamespace, tenantNamespace }: NamespaceMapping): boolean {
     const tenant = this.#options.tenants.of(homeNamespace);
     if (tenant?.mapping.tenantNamespace !== tenantNamespace) return true;
-    // A peer takes what is left over there with the tenant namespace.
+    // When a peering ends, the peer deletes the tenant namespace with everything in it.
     const isPeered = this.#options.lastSeen().metadata.labels?.[LABEL_PROVIDER] !== undefined;
-    if (isPeered && tenant.isForsaken && !this.isAsked(homeNamespace)) return this.#hasBound(homeNamespace);
+    if (isPeered && tenant.isHomeForbidden && !this.isAsked(homeNamespace))
+      return this.#hasBound(homeNamespace);
     return !tenant.synced || tenant.holdsOurs || this.hasPods(homeNamespace);
   }
 
@@ -100,9 +101,9 @@ export class OffloadedNamespaces {
 }
 
 /**
- * The namespaces to look after: those asked for, and those no longer asked for in which something of ours still lives.
- * Without the latter, taking a namespace out of the list would leave its remote pods running with nobody to end them.
- * One that came back under another tenant namespace waits until the old one is empty.
+ * The namespaces to look after: those asked for, and those no longer asked for that still contain something of ours. Without
+ * the latter, taking a namespace out of the list would leave its remote pods running with nobody to end them. A namespace that
+ * came back under another tenant namespace waits until the old one is empty.
  *
  * @param recorded from the VirtualNode's status, so that a restart knows them too
  */
@@ -128,8 +129,8 @@ export const includesMapping = (
 const MAX_RULES = 32;
 
 /**
- * The mapping with the rules that hold for it, and with those that have been taken away while something is still there by
- * them, as None: so that a restart knows them, too.
+ * The mapping with its rules, and with former rules by which something is still over there, as policy None: so they survive a
+ * restart.
  *
  * @param recorded the same mapping, from the VirtualNode's status
  * @param isDrained whether nothing of the kind is over there any more
@@ -150,7 +151,7 @@ function withRetiredRules(
 
 const keyOfRule = ({ group = '', resource }: ReflectionRule): string => groupResourceKey({ group, resource });
 
-/** Whether the namespace is on record, and the kind named there or one of those that everybody knows of. */
+/** Whether the status names the namespace, and names the kind there, or the kind has a default rule. */
 const recordsKind = (recorded: NamespaceMapping | undefined, kind: GroupResource): boolean =>
   recorded !== undefined &&
   [...(recorded.reflection ?? []), ...DEFAULT_REFLECTION].some(

@@ -1,6 +1,6 @@
 import type { NetworkState } from '../api/tunnel.ts';
 
-/** The network between the home cluster and the foreign one, as far as addresses and their reach are concerned. */
+/** The network between the home cluster and the foreign one: how addresses translate, and whether they can be reached. */
 export interface NetworkView {
   readonly state: NetworkState;
   /**
@@ -10,7 +10,7 @@ export interface NetworkView {
   homeViewOf(foreignAddress: string): string | undefined;
   /** An address as home writes it, as the foreign cluster sees it; undefined where it is not exported there. */
   foreignViewOf(homeAddress: string): string | undefined;
-  /** Whether an address as home writes it is that of a pod of the foreign cluster itself: native there. */
+  /** Whether an address as home writes it belongs to a pod of the foreign cluster itself, and so is native there. */
   isTheirs(homeAddress: string): boolean;
   /** Calls back after any of the answers may have changed; the returned function ends that. */
   onChange(listener: () => void): () => void;

@@ -36,7 +36,7 @@ import { Tenant, Tenants } from './tenants.ts';
 import { connect } from './connect.ts';
 
 export interface ProviderOptions {
-  /** As read at start; its node name never changes, the rest is followed. */
+  /** As read at start. Its node name never changes; changes of the rest are followed. */
   virtualNode: VirtualNode;
   home: KubeClient;
   /** How the foreign API server is reached. Default: by HTTP. */
@@ -51,7 +51,7 @@ export interface ProviderOptions {
   version: string;
   /** Default: none. */
   network?: NetworkView;
-  /** Whether the home API server has answered a moment ago. Default: always. */
+  /** Whether the home API server has answered recently. Default: always. */
   homeAnswers?: () => boolean;
   clock: Clock;
   log: Logger;
@@ -111,7 +111,7 @@ export class Provider {
     const { connectForeign: reach } = options;
     this.foreign = new ForeignCluster({ home, secretRef, ...(reach && { connect: reach }), clock, log });
     const foreign = this.foreign.client;
-    // Virtual nodes of one provider share its tenant namespaces, and the copies in them.
+    // Virtual nodes of one foreign cluster share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;
     this.tenants = new Tenants(
       (mapping) => new Tenant({ mapping, virtualNode: name, copyOwner: owner, home, foreign, clock, log }),
@@ -150,12 +150,12 @@ export class Provider {
     return this.virtualNodes.synced ? this.virtualNodes.get(metadata.name) : this.#options.virtualNode;
   }
 
-  /** The namespaces to look after: what the status is to say. */
+  /** The namespaces to look after: those that the status is to name. */
   get mappings(): NamespaceMapping[] {
     return this.namespaces.mappings;
   }
 
-  /** Those of which is to be known whether they are still to be looked after: until the status no longer names them. */
+  /** The namespaces to watch; see OffloadedNamespaces. */
   get watched(): NamespaceMapping[] {
     return this.namespaces.watched;
   }
@@ -166,7 +166,7 @@ export class Provider {
     this.controllers.node.add(this.nodeName);
   }
 
-  /** Says NotReady on the way out, so that nothing new is scheduled here; the Lease then lapses by itself. */
+  /** Writes NotReady at the end, so that nothing new is scheduled here; the Lease then expires by itself. */
   async markStopped(): Promise<void> {
     const { clock } = this.#options;
     this.#readiness.listening = false;
@@ -175,7 +175,7 @@ export class Provider {
     try {
       await this.#node.reconcile(limit.signal);
     } catch (error) {
-      // Deleted meanwhile: that is why we stop.
+      // It was deleted, and that is why this program stops.
       if (!hasCode(error, 'NotFound')) throw error;
     } finally {
       cancel();
@@ -202,12 +202,12 @@ export class Provider {
     return this.namespaces.isAsked(homeNamespace);
   }
 
-  /** What must be up before the kubelet API, in order. */
+  /** What must run before the kubelet API, in this order. */
   caches(): Component[] {
     return [this.virtualNodes, this.nodes, this.homePods, this.foreign, this.contact];
   }
 
-  /** What begins to act, once the caches are there. */
+  /** What starts to act when the caches are complete. */
   actors(): Component[] {
     const { node, reflect, tokens, mirror, events, storage, pods: podController } = this.controllers;
     const open: Component = {

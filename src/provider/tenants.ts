@@ -15,7 +15,7 @@ import { ClaimSides } from './storage/claim-sides.ts';
 interface TenantOptions {
   mapping: NamespaceMapping;
   virtualNode: string;
-  /** Of the copies; see ReflectorOptions. */
+  /** Owner of the copies; see ReflectorOptions. */
   copyOwner: string;
   home: KubeClient;
   foreign: KubeClient;
@@ -30,19 +30,19 @@ interface ReflectedCaches {
 }
 
 /**
- * What is seen of one offloaded namespace: everything of ours in its tenant namespace over there, and the metadata
- * of ConfigMaps and Secrets at home.
+ * The caches of one offloaded namespace: everything of ours in its tenant namespace over there, and the metadata of ConfigMaps
+ * and Secrets at home.
  */
 export class Tenant {
   #mapping: NamespaceMapping;
   readonly virtualNode: string;
   readonly pods: Informer<Pod>;
   readonly caches: Readonly<Record<ReferenceKind, ReflectedCaches>>;
-  /** Of Services, Ingresses and whatever else rules name; each kind opened apart. */
+  /** Services, Ingresses and other kinds that rules name; each kind is opened separately. */
   readonly mirror: MirrorSides;
-  /** What happens over there; opened apart, and no part of `synced`. */
+  /** Events over there; opened separately, and no part of `synced`. */
   readonly events: RemoteEvents;
-  /** Opened apart, where volumes are used. */
+  /** Opened separately, where volumes are used. */
   readonly claims: ClaimSides;
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
@@ -96,16 +96,16 @@ export class Tenant {
     return [this.pods, ConfigMap.home, ConfigMap.remote, Secret.home, Secret.remote];
   }
 
-  /** Whether all caches are complete: until then absence means nothing. */
+  /** Whether all caches are complete: before that, absence means nothing. */
   get synced(): boolean {
     return this.#informers.every((informer) => informer.synced);
   }
 
   /**
-   * Whether its home side may not even be looked at. A home namespace that has ended took our rights in it along; a
-   * program that starts after that never completes its caches.
+   * Whether its home side may not even be read. When a home namespace is deleted, our rights in it go, too, and a program that
+   * starts after that never completes its caches.
    */
-  get isForsaken(): boolean {
+  get isHomeForbidden(): boolean {
     const { ConfigMap, Secret } = this.caches;
     return [ConfigMap.home, Secret.home].every(
       ({ synced, contact }) => !synced && contact.code === 'Forbidden',
@@ -118,7 +118,7 @@ export class Tenant {
     return this.pods.size + ConfigMap.remote.size + Secret.remote.size > 0 || this.mirror.holdsCopies;
   }
 
-  /** What the first of the caches in trouble says. */
+  /** The error of the first cache that has one. */
   get problem(): string | undefined {
     return this.#informers.map(({ contact }) => contact.error).find((error) => error !== undefined);
   }
@@ -165,7 +165,7 @@ export interface TenantListener {
   opened: (tenant: Tenant) => void;
   /** Its rules have changed. */
   ruled: (tenant: Tenant) => void;
-  /** Who hears of the kinds that are mirrored. */
+  /** Makes the listener for the kinds that are mirrored. */
   mirror: (tenant: Tenant) => MirrorSidesListener;
 }
 
@@ -199,7 +199,7 @@ export class Tenants {
     return this.#byHome.values().every((tenant) => tenant.synced);
   }
 
-  /** Why the first of the namespaces that are not complete is not; undefined when all are. */
+  /** Why the first incomplete namespace is not complete; undefined when all are. */
   get missing(): string | undefined {
     const tenant = this.#byHome.values().find((one) => !one.synced);
     if (tenant === undefined) return undefined;
@@ -207,12 +207,12 @@ export class Tenants {
     return tenant.problem === undefined ? what : `${what}: ${tenant.problem}`;
   }
 
-  /** From now on until `stop`, `set` takes effect: nothing may be opened that nobody would close. */
+  /** `set` takes effect only from now until `stop`: nothing may be opened that nobody would close. */
   open(): void {
     this.#isOpen = true;
   }
 
-  /** Opens what is new, closes what is no longer named. Doing it twice does nothing the second time. */
+  /** Opens new namespaces and closes those that are no longer named. A second call does nothing. */
   set(mappings: readonly NamespaceMapping[]): void {
     if (this.#isOpen) this.#set(mappings);
   }

@@ -18,7 +18,7 @@ export interface EventsHomeOptions {
   /** Name of the virtual node. */
   virtualNode: string;
   nodeName: string;
-  /** An event is to be looked at; those that were there at the start give way. */
+  /** Puts an event into the queue; those that existed at the start get low priority. */
   enqueue: (key: string, isNew: boolean) => void;
   clock: Clock;
   log: Logger;
@@ -28,18 +28,18 @@ export interface EventsHomeOptions {
 const POD_PATIENCE_MS = 15_000;
 const CACHE_WAIT_MS = 1_000;
 const HOME_RETRY_MS = 30_000;
-/** Events that are known to be at home as they are. */
+/** Events of which it is remembered that home has them. */
 const MAX_TOLD = 4096;
 
 /**
- * Brings events of remote pods home, as events of the home pods. Best effort: news, not state. Of a hostile provider
- * only its own pods' events can be wrong, and never are there more than Allowance lets pass.
+ * Brings events of remote pods home, as events of the home pods. Best effort, since they are no state. A hostile foreign
+ * cluster can only falsify the events of its own pods, and can never send more than Allowance permits.
  */
 export class EventsHome {
   readonly #options: EventsHomeOptions;
   readonly #inbox = new EventInbox();
   readonly #allowance: Allowance;
-  /** By key, the state last told. */
+  /** By key: the state that was told last. */
   readonly #told = new Map<string, string>();
   #hasComplained = false;
 
@@ -78,7 +78,7 @@ export class EventsHome {
     if (pods === undefined) {
       const ageMs = clock.monotonic() - waiting.receivedAt;
       if (ageMs >= POD_PATIENCE_MS) return this.#drop(key);
-      // Soon, and once more: thousands may name pods that do not exist.
+      // Tried soon, and once more: thousands of events may name pods that do not exist.
       return { requeueAfterMs: ageMs < CACHE_WAIT_MS ? CACHE_WAIT_MS : POD_PATIENCE_MS - ageMs };
     }
     const waitMs = this.#turnOf(waiting, pods.home);
@@ -92,7 +92,7 @@ export class EventsHome {
     return {};
   }
 
-  /** The pods on both sides: only if it is a body of ours, of this namespace, and the very one that is meant. */
+  /** The pods on both sides, only if the remote pod is ours, of this namespace, and exactly the one that is meant. */
   #podsOf({ podName, podUid }: RemoteEvent, tenant: Tenant): { home: Pod; remote: Pod } | undefined {
     const remote = tenant.remotePod(podName);
     if (remote?.metadata.uid !== podUid) return undefined;
@@ -120,21 +120,21 @@ export class EventsHome {
     const { virtualNode, nodeName, clock, log } = this.#options;
     const { event } = waiting;
     const draft = homeEvent(event, { ...pods, virtualNode, nodeName, nowMs: clock.now() });
-    // What comes from here on is another state, with a turn of its own.
+    // An event that comes from now on is another state, with a turn of its own.
     this.#inbox.remove(key);
     try {
       await this.#write(draft, this.#told.has(key), signal);
       this.#remember(key, stateOf(event));
     } catch (error) {
       log.debug('event not told at home', { key, error: errorMessage(error) });
-      // Its namespace is ending, or home does not take it: it is not worth more.
+      // Its namespace is ending, or home refuses it: it is not tried again.
       if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return {};
       return this.#inbox.putBack(key, waiting) ? { requeueAfterMs: HOME_RETRY_MS } : {};
     }
     return {};
   }
 
-  /** At home perhaps already: told by this agent, or by one before it. */
+  /** Home may have it already, from this agent or an earlier one. */
   async #write(draft: Draft<KubeEvent>, isTold: boolean, signal: AbortSignal): Promise<void> {
     const { home } = this.#options;
     const isThere = isTold && (await this.#count(draft, signal));
@@ -147,7 +147,7 @@ export class EventsHome {
     }
   }
 
-  /** False if it has expired. What is the same already is no write to the API server. */
+  /** False if it has expired. A patch that changes nothing is no write for the API server. */
   async #count(draft: Draft<KubeEvent>, signal: AbortSignal): Promise<boolean> {
     const { count, lastTimestamp, message } = draft;
     const { name = '', namespace = '' } = draft.metadata;

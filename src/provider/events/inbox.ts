@@ -11,12 +11,12 @@ export interface Waiting {
   dueAt: number | undefined;
 }
 
-/** Of one pod at a time; a well-behaved kubelet has less than ten. */
+/** For one pod at a time; a well-behaved kubelet has fewer than ten. */
 const MAX_PER_POD = 32;
-/** Of one virtual node; at 1 KiB each some megabytes, whatever a provider sends. */
+/** Of one virtual node: some megabytes at 1 KiB each, whatever a foreign cluster sends. */
 const MAX_WAITING = 4096;
 
-/** Events that wait to be told, by key, the latest state of each; what does not fit is not told. */
+/** Events that wait to be told: by key, the latest state of each. What does not fit is not told. */
 export class EventInbox {
   readonly #waiting = new Map<string, Waiting>();
   readonly #perPod = new Map<string, number>();
@@ -31,7 +31,7 @@ export class EventInbox {
     return this.#waiting.size;
   }
 
-  /** Returns whether it is taken in. An earlier state of the same event gives way, and its turn is kept. */
+  /** Returns whether there was room. An earlier state of the same event is replaced, and its turn kept. */
   offer(key: string, event: RemoteEvent, nowMs: number): boolean {
     const known = this.#waiting.get(key);
     if (known === undefined && !this.#hasRoom(event.podUid)) {
@@ -43,7 +43,7 @@ export class EventInbox {
     return true;
   }
 
-  /** Could not be told: it waits again, unless a later state has come meanwhile. */
+  /** After a failed write: it waits again, unless a later state has come in the meantime. */
   putBack(key: string, waiting: Waiting): boolean {
     if (this.#waiting.has(key) || !this.#hasRoom(waiting.event.podUid)) return this.#waiting.has(key);
     this.#put(key, waiting);
@@ -71,16 +71,16 @@ export class EventInbox {
   }
 }
 
-/** Of one pod: as client-go's spam filter a burst; then one a minute, for what counts on. */
+/** For one pod: a burst as in client-go's spam filter, then one a minute for events that are counted on. */
 const POD = { burst: 25, perSecond: 1 / 60 };
-/** Of one virtual node: a rollout of forty pods at once, then no more than a home API server does not notice. */
+/** For one virtual node: enough for a rollout of forty pods at once, then so few that the home API server does not notice. */
 const ALL = { burst: 200, perSecond: 10 };
-/** Whose turn would come later than this is not told. */
+/** An event whose turn would come later than this is not told. */
 const MAX_WAIT_MS = 10 * 60_000;
-/** Pods that are remembered; of one that is not, the burst begins anew, and the rate of all holds. */
+/** Pods that are remembered. For a forgotten pod the burst begins anew, but the limit of the virtual node still holds. */
 const MAX_PODS = 4096;
 
-/** How fast events may be told at home, whatever the provider sends. */
+/** Limits how fast events are told at home, whatever the foreign cluster sends. */
 export class Allowance {
   readonly #all: TokenBucket;
   readonly #pods: TokenBuckets;

@@ -12,11 +12,11 @@ import type { Logger } from '../../lib/log.ts';
 
 /** Events of the foreign cluster, read with distrust and told as home's own. Pure. */
 
-/** What is kept of one: bounded, cleaned, nothing else of it. */
+/** What is kept of an Event, bounded and cleaned. */
 export interface RemoteEvent {
-  /** Of the Event over there, which keeps it while it counts. */
+  /** UID of the Event over there; it stays the same while its count grows. */
   uid: string;
-  /** As it says whom it is about; not yet believed. Of a claim where events of claims are read. */
+  /** The object that it claims to be about; not yet verified. A claim where events of claims are read. */
   podName: string;
   podUid: string;
   fieldPath?: string;
@@ -30,11 +30,11 @@ export interface RemoteEvent {
   count: number;
 }
 
-/** What an event is told for: news an hour old is nobody's news, and API servers keep no more by default. */
+/** Older events are not told: API servers keep events for an hour by default. */
 export const RECENT_MS: number = 60 * 60_000;
 /** As client-go and the API server bound it. */
 const MAX_MESSAGE = 1024;
-/** Of a message longer than this the rest is not even looked at. */
+/** Of a longer message the rest is not even looked at. */
 const MAX_READ = 8 * MAX_MESSAGE;
 const MAX_COUNT = 1_000_000_000;
 const UID = /^[\w-]{1,64}$/u;
@@ -45,7 +45,7 @@ const COMPONENT = /^[\w./-]{1,63}(, [\w.-]{1,63}){0,3}$/u;
 /** Control characters, and what reverses or hides text in a terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\s]+/gu;
 
-/** Undefined of what is not about that kind, not of the form that Kubernetes' own components write, or no longer news. */
+/** Undefined for an Event about another kind, of a form that Kubernetes' own components do not write, or too old. */
 export function readEvent(
   event: KubeEvent,
   nowMs: number,
@@ -83,7 +83,7 @@ interface EventPlaces {
   nowMs: number;
 }
 
-/** The same Event at home, under a name that follows from the one over there: it is told once, and then counts. */
+/** The same Event at home. Its name follows from the one over there, so that it is created once, and then counted. */
 export function homeEvent(event: RemoteEvent, places: EventPlaces): Draft<KubeEvent> {
   const { home, virtualNode, nodeName, nowMs } = places;
   const { name, namespace = 'default', uid } = home.metadata;
@@ -121,7 +121,7 @@ function homeEventName({ uid }: RemoteEvent, { home, virtualNode }: EventPlaces)
   return `${home.metadata.name.slice(0, 200).replace(/[^a-z0-9]+$/u, '')}.${hash.slice(0, 20)}`;
 }
 
-/** `tenant/pod` as scheduler and `pod_tenant(UID)` as kubelets name the pod; all else is left as it was said. */
+/** Replaces `tenant/pod`, as schedulers name the pod, and `pod_tenant(UID)`, as kubelets do; the rest stays as it is. */
 function atHome(message: string, { home, remote }: EventPlaces): string {
   const there = remote.metadata;
   const here = home.metadata;
@@ -137,7 +137,7 @@ function atHome(message: string, { home, remote }: EventPlaces): string {
 const matches = (pattern: RegExp, value: unknown): value is string =>
   typeof value === 'string' && pattern.test(value);
 
-/** A string of its own: a slice would keep all of what it was cut from. */
+/** A string of its own: a slice would keep the whole original in memory. */
 const flat = (text: string): string => Buffer.from(text).toString();
 
 function cleaned(message: unknown): string {
@@ -183,9 +183,9 @@ interface RemoteEventsOptions {
 }
 
 /**
- * Where events of one tenant namespace come from. None is kept: each is handed on as it comes, so that memory does not
- * grow with what a provider sends. A provider that does not let them be read (an earlier version) costs the events and
- * nothing else: this is no part of what makes a tenant complete.
+ * Events of one tenant namespace. None is kept: each is handed on as it comes, so that memory does not grow with what a
+ * foreign cluster sends. One of an earlier version does not let them be read; then only the events are missing, since a
+ * tenant's `synced` does not depend on this.
  */
 export class RemoteEvents {
   readonly #options: RemoteEventsOptions;
@@ -229,7 +229,7 @@ export class RemoteEvents {
     if (this.#explained || error === undefined || !/forbidden/iu.test(error)) return;
     this.#explained = true;
     this.#options.log.info(
-      'the provider does not let events be read: what happens to pods there is not told at home, all else goes on',
+      'the foreign cluster does not let events be read: what happens to pods there is not told at home, all else goes on',
       { error },
     );
   }

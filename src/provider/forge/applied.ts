@@ -4,9 +4,8 @@ import { isSteering } from '../../api/steering.ts';
 import type { Pod } from '../../api/wire.ts';
 
 /**
- * What of the home pod the remote pod was last given. Kept on the remote pod itself, so that a restart knows it,
- * and compared instead of the live values, so that the provider's admission may change what it likes without a
- * tug of war.
+ * What of the home pod was last carried across. Kept on the remote pod itself, so that it survives a restart. It is compared
+ * instead of the live values, so that the foreign cluster's admission may change what it likes and we do not change it back.
  */
 export interface Applied {
   /** `metadata.generation` of the home pod whose spec was carried across. */
@@ -18,7 +17,7 @@ export interface Applied {
   annotations: string[];
   /** Digest over the labels and annotations that came from home. */
   digest: string;
-  /** What of that generation the provider refused, with its reason, so that home can show it. */
+  /** What of that generation the foreign cluster refused, with its reason, so that home can show it. */
   refused?: Record<string, string>;
 }
 

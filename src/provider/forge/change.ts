@@ -26,7 +26,7 @@ export interface PodChange {
  * The next change to carry across, or undefined when the remote pod has been given everything. Subresources go
  * first; the last patch, on the pod itself, records the home generation, so a crash in between only repeats.
  *
- * @param refused what the provider has just refused, with its reason: skipped, so that the rest still travels, and
+ * @param refused what the foreign cluster has just refused, with the reason: skipped, so that the rest still travels, and
  *   recorded, so that it is asked for once a generation and shown at home; undefined when even the record is refused
  */
 export function nextChange(
@@ -47,7 +47,7 @@ export function nextChange(
   return last.find((change) => change !== undefined && !refused.has(change.what));
 }
 
-/** Nothing but the note that this generation has been dealt with. */
+/** Only records that this generation has been dealt with. */
 const record = (home: Pod, refused: ReadonlyMap<string, string>): PodChange => ({
   subresource: undefined,
   what: 'annotations',
@@ -56,7 +56,7 @@ const record = (home: Pod, refused: ReadonlyMap<string, string>): PodChange => (
 
 /**
  * Append only (KEP-277): containers that the remote pod does not have yet, each by itself, since one that the
- * provider refuses must not keep the others away.
+ * foreign cluster refuses must not keep the others away.
  */
 function ephemeralContainers(home: Pod, remote: Pod, context: ForgeContext): PodChange[] {
   const there = new Set((remote.spec?.ephemeralContainers ?? []).map(({ name }) => name));
@@ -97,7 +97,7 @@ function resources(home: Pod, remote: Pod): PodChange | undefined {
 
 type Resources = NonNullable<Container['resources']>;
 
-/** Whether every amount that home asks for is what the remote has; defaults that the provider added are its own. */
+/** Whether the remote has every amount that home asks for; defaults that the foreign cluster added do not count. */
 function covers(have: Resources | undefined, want: Resources): boolean {
   return (['requests', 'limits'] as const).every((section) =>
     Object.entries(want[section] ?? {}).every(([name, amount]) => have?.[section]?.[name] === amount),
@@ -132,7 +132,7 @@ function metadataAndSpec(home: Pod, remote: Pod, refused: ReadonlyMap<string, st
 function changedSpec(home: Pod, remote: Pod): Record<string, unknown> {
   const wanted = appliedOf(home);
   const given = readApplied(remote);
-  // A metadata-only change leaves the spec alone, whatever the provider's admission has made of it.
+  // A metadata-only change leaves the spec alone, whatever the foreign cluster's admission has made of it.
   if (given?.generation === wanted.generation) return {};
   const images = (ours: readonly Container[] | undefined): object[] =>
     (ours ?? [])

@@ -10,8 +10,8 @@ import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wi
 import { endedStatus } from './ended-status.ts';
 
 /**
- * A home pod may have had several bodies: while this cluster was away, the provider's guardian makes anew what it has
- * lost. The home pod is one pod all the while, so its status is that of one whose containers were restarted.
+ * A home pod may have had several remote pods: while this cluster is away, the foreign cluster's guardian makes lost pods anew.
+ * The home pod remains one pod, so its status is that of a pod whose containers were restarted.
  */
 
 /** What the guardian says of the body; undefined for one that is still the one that we made. */

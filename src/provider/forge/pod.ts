@@ -16,8 +16,8 @@ import { whenLostOf } from './when-lost.ts';
 
 /**
  * Fields that speak of the home cluster's nodes, accounts and scheduling, and mean nothing or something else over
- * there. Everything not named here travels as it is, fields unknown to this program included: the provider's
- * admission decides what it takes.
+ * there. Everything not named here travels as it is, fields unknown to this program included: the foreign cluster's admission
+ * decides what it accepts.
  */
 const HOME_ONLY_FIELDS = [
   'nodeName',
@@ -81,8 +81,8 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
 }
 
 /**
- * A toleration of everything, and the one for virtual nodes, speak of the home cluster's taints. Taken along they
- * would open the provider's reserved nodes, or send the pod on to a third cluster.
+ * A toleration of everything, and the one for virtual nodes, concern the home cluster's taints. Over there they would open the
+ * foreign cluster's reserved nodes, or send the pod on to a third cluster.
  */
 export function forgeTolerations(tolerations: readonly Toleration[]): Toleration[] {
   return tolerations.filter(({ key }) => key !== undefined && key !== '' && key !== TAINT_VIRTUAL_NODE);

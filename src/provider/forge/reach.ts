@@ -59,8 +59,8 @@ export function withNetwork(
 }
 
 /**
- * The last known status with Ready taken back: for when nothing is heard from the foreign cluster either. Undefined
- * where that changes nothing. Never the other way round: who marks pods of a lost node must not be overruled.
+ * The last known status with Ready set to False, for when nothing is heard from the foreign cluster either. Undefined where
+ * that changes nothing. Ready is never set to True here: whoever marks pods of a lost node must not be overruled.
  */
 export function cutOffStatus(home: Pod, now: string): PodStatus | undefined {
   const conditions = home.status?.conditions ?? [];

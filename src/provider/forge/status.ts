@@ -12,7 +12,7 @@ import type { ForgeContext } from './context.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
 import { obstacleToReach, viewsOf, withNetwork } from './reach.ts';
 
-/** Condition types that the kubelet owns: what the remote pod says of them, absence included, is what home shows. */
+/** Condition types that the kubelet owns: home shows what the remote pod has, absence included. */
 const KUBELET_CONDITIONS = new Set([
   'PodReadyToStartContainers',
   'Initialized',
@@ -23,10 +23,10 @@ const KUBELET_CONDITIONS = new Set([
   'AllContainersRestarting',
 ]);
 
-/** Conditions that follow from what is there now, absence included. */
+/** Conditions that this program sets anew each time, absence included. */
 const SAID_BY_US = new Set<string>([CONDITION_OFFLOADED, CONDITION_RECREATED]);
 
-/** The end of an ephemeral container that never began, as containerd words it. */
+/** How containerd reports an ephemeral container that never started. */
 const START_ERROR = { exitCode: 128, reason: 'StartError' };
 
 /**
@@ -43,7 +43,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     unreachable,
     now,
   });
-  // Absent over there means absent here: nothing of an earlier status may linger.
+  // What is absent over there is absent here: nothing of an earlier status may remain.
   const {
     conditions: _conditions,
     podIP: _podIP,
@@ -67,7 +67,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     ...(hostIP === undefined ? {} : { hostIP: context.nodeAddress, hostIPs: [{ ip: context.nodeAddress }] }),
     ...(podIPs[0] === undefined ? {} : { podIP: podIPs[0].ip, podIPs }),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
-    // Immutable, and the home API server's own to say.
+    // Immutable, and set by the home API server.
     ...(here.qosClass === undefined ? {} : { qosClass: here.qosClass }),
     ...(here.resourceClaimStatuses === undefined
       ? {}
@@ -76,7 +76,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   };
 }
 
-/** With those that the provider refused as ended, else `kubectl debug` would wait for them for ever. */
+/** Those that the foreign cluster refused are shown as ended: otherwise `kubectl debug` would wait for them forever. */
 function ephemeralStatuses(
   home: Pod,
   remote: Pod,
@@ -110,7 +110,7 @@ function observedGeneration(home: Pod, remote: Pod, there: PodStatus): number | 
   if (observed === undefined) return before;
   if (observed < (remote.metadata.generation ?? 1)) return before;
   const applied = readApplied(remote)?.generation;
-  // Never beyond what home has, nor back: the record lies with the provider.
+  // Never beyond what home has, and never back: the foreign cluster keeps the record and may change it.
   if (applied === undefined || applied > (home.metadata.generation ?? 1)) return before;
   return Math.max(applied, before ?? 0);
 }
@@ -124,8 +124,8 @@ interface ConditionInputs {
 }
 
 /**
- * Types without a domain are Kubernetes' own and travel. Those with one belong to controllers of the cluster in which
- * they were set, and so do readiness gates: two writers of one condition would never come to rest.
+ * Types without a domain are Kubernetes' own and travel. Types with a domain, and readiness gates, belong to controllers of the
+ * cluster in which they were set: two writers of one condition would never stop.
  */
 function forgeConditions({ home, remote, there, generation, now }: ConditionInputs): PodCondition[] {
   const here = home.status?.conditions ?? [];
@@ -143,12 +143,12 @@ function forgeConditions({ home, remote, there, generation, now }: ConditionInpu
   const scheduled = others.some(({ type }) => type === 'PodScheduled');
   const all = [
     ...others,
-    // Pods that were given their node by name never met a scheduler; the kubelet says it of them.
+    // No scheduler has seen pods that were bound by nodeName; for those the kubelet sets it.
     ...(scheduled ? [] : [{ type: 'PodScheduled', status: 'True', lastTransitionTime: now }]),
     ...translated,
     ...[
       resize,
-      // A result bears a gate so that it never runs, and needs no place.
+      // A pod that only bears a result has a scheduling gate and needs no place.
       isResult(remote) ? undefined : unschedulableCondition(home, there, now),
       recreatedCondition(home, remote, now),
     ].filter((condition) => condition !== undefined),
@@ -156,7 +156,7 @@ function forgeConditions({ home, remote, there, generation, now }: ConditionInpu
   return applyReadinessGates(home, all, now);
 }
 
-/** What the home API server has taken and the provider refuses is, for home, a resize that its node cannot do. */
+/** A resize that the home API server accepted and the foreign cluster refuses is, for home, one that the node cannot do. */
 function refusedResize(home: Pod, remote: Pod, now: string): PodCondition | undefined {
   const message = readApplied(remote)?.refused?.[CHANGED_RESOURCES];
   if (message === undefined) return undefined;
@@ -171,7 +171,7 @@ function atHomeGeneration(condition: PodCondition, generation: number | undefine
   return generation === undefined ? rest : { ...rest, observedGeneration: generation };
 }
 
-/** The foreign scheduler found no place: the home scheduler's own PodScheduled stays true, so it is said apart. */
+/** The foreign scheduler found no place. PodScheduled at home stays true, so another condition says it. */
 function unschedulableCondition(home: Pod, there: PodStatus, now: string): PodCondition | undefined {
   const scheduled = there.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status !== 'False') return undefined;
@@ -180,8 +180,8 @@ function unschedulableCondition(home: Pod, there: PodStatus, now: string): PodCo
 }
 
 /**
- * CONDITION_OFFLOADED False. The transition time says since when the provider has had no place for the pod, or since when
- * something else has been wrong: it stays while only the words, or the reason among those of one sort, change.
+ * CONDITION_OFFLOADED False. The transition time says since when the foreign cluster has had no place for the pod, or since
+ * when something else has been wrong: it stays while only the message changes, or the reason within one of these two groups.
  */
 export function offloadedCondition(
   home: Pod,
@@ -224,9 +224,9 @@ function applyReadinessGates(home: Pod, conditions: PodCondition[], now: string)
 }
 
 /**
- * A DaemonSet's pod that is not offloaded, and for which there is nothing to do: it counts as ready, else the rollout of its
- * DaemonSet would wait for it for ever, with the update of the pods on real nodes. It gets no address, so no Service
- * sends anything to it; and it stays Pending, for nothing runs.
+ * For a DaemonSet's pod, which is not offloaded: it counts as ready, since the rollout of its DaemonSet would otherwise wait
+ * for it forever, and with it the update of the pods on real nodes. It gets no address, so no Service sends anything to it. It
+ * stays Pending, since nothing runs.
  */
 export function stayHomeStatus(home: Pod, message: string, now: string): PodStatus {
   const reason = OFFLOADED_REASONS.daemonSet;
@@ -276,7 +276,7 @@ export function refusedStatus(
   };
 }
 
-/** The home API server refuses what the foreign cluster reports: all that was known before stays, and the cause. */
+/** The home API server refuses the reported status: the status known before stays, with the cause. */
 export function unshowableStatus(home: Pod, message: string, now: string): PodStatus {
   const others = (home.status?.conditions ?? []).filter(({ type }) => type !== CONDITION_OFFLOADED);
   const condition = offloadedCondition(home, OFFLOADED_REASONS.invalid, message, now);

@@ -6,11 +6,11 @@ const CHOICES = new Set<string>(['Replace', 'WhenFenced', 'Leave'] satisfies Whe
 const isChoice = (value: string | undefined): value is WhenLost => value !== undefined && CHOICES.has(value);
 
 /**
- * What the provider may do when it loses the pod while this cluster is away: what the pod's controller would do. A
- * ReplicaSet starts another without asking what became of the first; a StatefulSet, a Job, and every controller that we do
- * not know, may count on there being one at most. A bare pod that is to run always comes back where it is certain
- * that the old one has ended; one that runs once is never run twice. The pod's own annotation, set at home before the
- * pod leaves, goes before all that. Pure.
+ * What the foreign cluster may do when it loses the pod while this cluster is away: what the pod's controller would do. A
+ * ReplicaSet starts another pod without asking what became of the first. A StatefulSet, a Job, and every controller that we do
+ * not know may rely on there being at most one. A pod without an owner that always restarts comes back where it is certain
+ * that the old one has ended; one that runs once never runs twice. An annotation on the pod, set at home before it leaves,
+ * overrides all this. Pure.
  */
 export function whenLostOf(home: Pod): WhenLost {
   const chosen = home.metadata.annotations?.[ANNOTATION_WHEN_LOST];

@@ -20,7 +20,7 @@ export interface ContactState {
 
 export interface ContactOptions {
   foreign: KubeClient;
-  /** Why no request can be made at all, such as a kubeconfig that does not parse. */
+  /** Why no request can be made at all, such as a kubeconfig that cannot be parsed. */
   problem: () => { reason: ContactReason; message: string } | undefined;
   /** A tenant namespace to read from, so that the credential and its rights are proved too. */
   tenantNamespace: () => string | undefined;
@@ -31,8 +31,8 @@ export interface ContactOptions {
 const PROBE_EVERY_MS = 10_000;
 const PROBE_WHEN_FAILING_MS = 2_000;
 const PROBE_TIMEOUT_MS = 5_000;
-/** One lost probe is a glitch; this many in a row are an outage. A refused credential is no glitch at all. */
-const GLITCHES_FORGIVEN = 2;
+/** So many failed probes in a row are forgiven; more are an outage. A refused credential is never forgiven. */
+const FAILURES_FORGIVEN = 2;
 
 const NO_ANSWER = `the foreign API server has not answered within ${PROBE_TIMEOUT_MS / 1000} s`;
 
@@ -43,7 +43,7 @@ const ADVICE: Readonly<Record<string, string>> = {
     ': the credential has no rights in the tenant namespace; its administrator must apply the tenant again',
 };
 
-/** Probes the foreign API server with a read that the agent lives on, and says what is wrong when it fails. */
+/** Probes the foreign API server with a read that the agent depends on, and says what is wrong when it fails. */
 export class ForeignContact implements Component {
   readonly name = 'foreign-contact';
   readonly #options: ContactOptions;
@@ -112,7 +112,7 @@ export class ForeignContact implements Component {
     const cancel = this.#options.clock.after(PROBE_TIMEOUT_MS, () => limit.abort(new Error(NO_ANSWER)));
     try {
       const either = AbortSignal.any([signal, limit.signal]);
-      // Asked anew after each outage: it may have been an upgrade.
+      // Read again after each outage, which may have been an upgrade.
       const known = this.#state.ok ? this.#state.version : undefined;
       const version = known ?? (await this.#version(either));
       await this.#readTenant(either);
@@ -150,7 +150,7 @@ export class ForeignContact implements Component {
     this.#failures++;
     const code = errorCode(error);
     const isRefusal = code === 'Unauthorized' || code === 'Forbidden';
-    if (this.#state.ok && !isRefusal && this.#failures <= GLITCHES_FORGIVEN) return;
+    if (this.#state.ok && !isRefusal && this.#failures <= FAILURES_FORGIVEN) return;
     this.#set({
       ok: false,
       reason:

@@ -28,7 +28,7 @@ interface Owned {
   taints: string[];
 }
 
-/** Metadata and spec of the Node: ours set, ours of before removed, everything of others left alone. */
+/** Metadata and spec of the Node: sets ours, removes what was ours before, leaves everything of others alone. */
 export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): Node {
   const labels = nodeLabelsOf(virtualNode);
   const annotations = { ...virtualNode.spec.annotations };
@@ -75,7 +75,7 @@ function readOwned(node: Node | undefined): Owned {
   }
 }
 
-/** The Node's status; conditions of others stay, heartbeat times change only when something else does. */
+/** The Node's status. Conditions of others stay; heartbeat times change only when something else does. */
 export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
   const { virtualNode, contact, address, kubeletPort, version } = inputs;
   const { spec } = virtualNode;
@@ -85,7 +85,7 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
   );
   const conditions = ourConditions(current, inputs);
   const ours = new Set(conditions.map(({ type }) => type));
-  // Features that are no longer declared must not linger.
+  // Features that are no longer declared are removed.
   const { declaredFeatures: _declared, ...others } = current.status ?? {};
   return {
     ...others,
@@ -138,7 +138,7 @@ function declaredFeatures(
 const NETWORK_UP = 'TunnelReady';
 const NETWORK_REASONS = new Set<string | undefined>([NETWORK_UP, ...Object.values(TUNNEL_REASONS)]);
 
-/** A cloud's route controller may set the same condition; only what we have set goes with the network. */
+/** A cloud's route controller may set the same condition; only ours is removed when there is no network. */
 const isOfOurNetwork = ({ type, reason }: NodeCondition): boolean =>
   type === 'NetworkUnavailable' && NETWORK_REASONS.has(reason);
 
@@ -160,7 +160,7 @@ function ourConditions(current: Node, { contact, notReady, network, now }: NodeI
     obstacle === undefined
       ? { status: 'True', reason: 'ForeignClusterReady', message: 'the foreign cluster takes pods' }
       : { status: 'False', ...obstacle };
-  // The foreign cluster as a whole has no pressure that this peer may see; its refusals are shown on pods.
+  // This peer cannot see the foreign cluster's pressure; its refusals are shown on pods.
   const unknown = { status: 'False', reason: 'NotApplicable', message: 'managed by the foreign cluster' };
   return [
     { type: 'Ready', ...ready },

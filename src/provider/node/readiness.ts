@@ -9,7 +9,7 @@ export interface Obstacle {
   message: string;
 }
 
-/** The first thing in the way: an agent that does not run, then the far side, then this one; undefined when nothing is. */
+/** The first obstacle: an agent that does not run, then the foreign cluster, then this side; undefined when there is none. */
 export function obstacleOf(contact: ContactState, own: Obstacle | undefined): Obstacle | undefined {
   if (own?.reason === VIRTUAL_NODE_REASONS.stopped) return own;
   return contact.ok ? own : { reason: contact.reason, message: contact.message };
@@ -20,14 +20,14 @@ export class Readiness {
   /** The kubelet API answers. */
   listening = false;
   readonly #tenants: Pick<Tenants, 'of' | 'missing'>;
-  /** All namespaces of the start have been read. */
+  /** All namespaces that were asked for at the start have been read. */
   #wasComplete = false;
 
   constructor(tenants: Pick<Tenants, 'of' | 'missing'>) {
     this.#tenants = tenants;
   }
 
-  /** @param asked what is on its way out is not waited for: its home namespace, and our rights in it, may be gone */
+  /** @param asked other namespaces are being taken out and not waited for: our rights in them may be gone */
   obstacle(
     mappings: readonly NamespaceMapping[],
     asked: readonly NamespaceMapping[] = [],
@@ -38,12 +38,12 @@ export class Readiness {
     this.#wasComplete ||= mappings.every(
       (mapping) => !includesMapping(asked, mapping) || this.#tenants.of(mapping.homeNamespace)?.synced,
     );
-    // Pods of a namespace that comes later wait for it; those of all others need not.
+    // A namespace that is added later holds up only its own pods.
     const message = this.#wasComplete ? undefined : this.#tenants.missing;
     return message === undefined ? undefined : { reason: VIRTUAL_NODE_REASONS.cachesNotSynced, message };
   }
 
-  /** The tenant namespace to try the credential in. One that is in trouble says nothing of the others. */
+  /** The tenant namespace in which to try the credential: one without problems, which say nothing of the others. */
   probed(asked: readonly NamespaceMapping[] = []): string | undefined {
     const sound = asked.find(({ homeNamespace }) => this.#tenants.of(homeNamespace)?.problem === undefined);
     return (sound ?? asked[0])?.tenantNamespace;

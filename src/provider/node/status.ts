@@ -34,12 +34,12 @@ const ANSWER_REASONS = new Set<string>([
   VIRTUAL_NODE_REASONS.notAuthorized,
 ]);
 
-/** The VirtualNode's status: which part works, and why another does not. Pure. */
+/** The VirtualNode's status: which parts work, and why others do not. Pure. */
 export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus {
   const { virtualNode, contact, notReady, namespaces, now } = inputs;
   const generation = virtualNode.metadata.generation ?? 1;
   const isCredential = CREDENTIAL_REASONS.has(contact.reason);
-  // Whoever refuses a credential has answered.
+  // A server that refuses a credential has answered.
   const hasAnswered = ANSWER_REASONS.has(contact.reason);
   const isStarting = contact.reason === VIRTUAL_NODE_REASONS.starting;
   const bad = { reason: contact.reason as string, message: contact.message };

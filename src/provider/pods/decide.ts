@@ -27,7 +27,7 @@ export interface Situation {
   /** Whether the caches of the tenant namespace are complete and the foreign cluster answers. */
   contact: boolean;
   references: ReferenceState;
-  /** What the provider refused a moment ago is not asked for again yet. */
+  /** The foreign cluster refused a moment ago, and is not asked again yet. */
   held: boolean;
   /** RFC 3339. */
   now: string;
@@ -42,7 +42,7 @@ export interface ReferenceState {
   pending: boolean;
 }
 
-/** Exactly one step. The watch brings its result back, and the next decision follows from that. */
+/** Exactly one step. The watch brings its result back, and the next step is decided from that. */
 export type Action =
   | { do: 'nothing' }
   | { do: 'create'; home: Pod; pod: Draft<Pod> }
@@ -50,12 +50,12 @@ export type Action =
   /** `news`: worth an event, once it is written. */
   | { do: 'writeStatus'; home: Pod; status: PodStatus; news?: { reason: string; message: string } }
   | { do: 'refuse'; home: Pod; reason: OffloadedReason; message: string; status: PodStatus }
-  /** The caches hold no remote pod for a home pod that had one: look before believing it. */
+  /** The caches hold no remote pod for a home pod that had one: to be confirmed by a live read. */
   | { do: 'confirmLost'; home: Pod; tenantNamespace: string }
   | { do: 'deleteRemote'; remote: Pod; gracePeriodSeconds: number | undefined }
-  /** The caches hold no home pod for this remote pod: look before believing it. */
+  /** The caches hold no home pod for this remote pod: to be confirmed by a live read. */
   | { do: 'collect'; remote: Pod }
-  /** The remote pod is gone: let the home pod's deletion complete, after a look. */
+  /** The remote pod is gone: after a live read, let the home pod's deletion complete. */
   | { do: 'finish'; home: Pod; tenantNamespace: string | undefined };
 
 const NOTHING: Action = { do: 'nothing' };
@@ -66,14 +66,14 @@ export const FORCED_GRACE_SECONDS = 1;
 const DAEMON_SET_MESSAGE =
   'DaemonSet pods stay on real nodes, and nothing runs here; to have no such pod, exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])';
 
-/** Only a kubelet sets it; at home, then, only this agent, from a remote pod that really ran. */
+/** Only kubelets set startTime; at home that is this agent, for a remote pod that really ran. */
 const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined;
 
 export function decide(situation: Situation): Action {
   const { home, remote, contact } = situation;
   if (home === undefined) return remote === undefined || !contact ? NOTHING : collect(remote);
   if (remote !== undefined && remote.metadata.labels?.[LABEL_HOME_UID] !== home.metadata.uid) {
-    // The body of an earlier pod of that name; the new one waits until the name is free.
+    // The remote pod of an earlier home pod of that name; the new one waits until the name is free.
     if (!contact) return NOTHING;
     const action = collect(remote);
     return action === NOTHING ? decideWaiting(situation, home) : action;
@@ -90,7 +90,7 @@ function collect(remote: Pod): Action {
   return isEnding && left !== undefined && left <= FORCED_GRACE_SECONDS ? NOTHING : { do: 'collect', remote };
 }
 
-/** The name is held by a body that has been told to end: the home pod says what it waits for. */
+/** A remote pod that is ending holds the name: the home pod says what it waits for. */
 function decideWaiting({ now, context }: Situation, home: Pod): Action {
   if (context === undefined) return NOTHING;
   const { tenantNamespace } = context;
@@ -106,7 +106,7 @@ function decideDeletion(situation: Situation, home: Pod): Action {
   if (!contact && context !== undefined) return NOTHING;
   if (remote === undefined) return { do: 'finish', home, tenantNamespace: context?.tenantNamespace };
   const asked = home.metadata.deletionGracePeriodSeconds;
-  // 0 would take the object away before its containers have ended, and with it the proof that they have.
+  // 0 would remove the object before its containers have ended, and with it the proof that they have.
   const grace = asked === undefined ? undefined : Math.max(FORCED_GRACE_SECONDS, asked);
   const left = remote.metadata.deletionGracePeriodSeconds;
   const isEnding = remote.metadata.deletionTimestamp !== undefined;
@@ -116,7 +116,7 @@ function decideDeletion(situation: Situation, home: Pod): Action {
   return isFinished(home) ? NOTHING : mirror(situation, home, remote);
 }
 
-/** What has finished never runs again; its remote pod stays, for its logs, until the home pod is deleted. */
+/** A finished pod never runs again; its remote pod stays for its logs until the home pod is deleted. */
 function decideTerminal(situation: Situation, home: Pod): Action {
   const { remote, contact } = situation;
   if (remote === undefined || !contact || isFinished(remote) || isResult(remote)) return NOTHING;
@@ -130,7 +130,7 @@ function decideTerminal(situation: Situation, home: Pod): Action {
 
 function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
   const { context, contact, held } = situation;
-  // Out of contact the cached status is old news; whoever marks pods of a lost node must not be overruled.
+  // Out of contact the cached status is outdated; whoever marks pods of a lost node must not be overruled.
   if (!contact || context === undefined) return outOfContact(situation, home);
   if (isUnfinishedResult(remote)) return NOTHING;
   if (!held && remote.metadata.deletionTimestamp === undefined && !isFinished(remote)) {
@@ -140,7 +140,7 @@ function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
   return mirror(situation, home, remote);
 }
 
-/** That packets do not get there is known here, whoever else is silent. */
+/** That packets do not get there is known here, even when the foreign cluster is silent. */
 function outOfContact({ context, now }: Situation, home: Pod): Action {
   const status = context?.network === 'Down' ? cutOffStatus(home, now) : undefined;
   return status === undefined ? NOTHING : { do: 'writeStatus', home, status };
@@ -155,12 +155,12 @@ function mirror({ context, now }: Situation, home: Pod, remote: Pod): Action {
 }
 
 /**
- * Until a kubelet or a scheduler has spoken, the remote pod has nothing to say that home does not know. A place that was
- * found at last is worth a word at once: home counts how long there has been none.
+ * Until a kubelet or a scheduler has written to the remote pod, it has nothing that home does not know. That a place was found
+ * after all is shown at once, since home counts how long there has been none.
  */
 function isWorthShowing(home: Pod, remote: Pod): boolean {
   if (remote.status?.startTime !== undefined || isFinished(remote)) return true;
-  // What home shows is of a body that is no more: its address, and that it is ready.
+  // Home still shows an earlier remote pod: its address, and that it is ready.
   if (hasRun(home) && recreatedOf(remote) !== undefined) return true;
   const scheduled = remote.status?.conditions?.find(({ type }) => type === 'PodScheduled')?.status;
   return scheduled === 'False' || (scheduled === 'True' && isSaidToBeRefused(home));
@@ -182,7 +182,7 @@ function decideAbsent(situation: Situation, home: Pod): Action {
     return { do: 'refuse', home, reason, message, status: stayHomeStatus(home, message, now) };
   }
   if (context === undefined || (!accepting && !hasRun(home))) {
-    // That the namespace is not known says nothing about a pod that runs over there.
+    // An unknown namespace says nothing about a pod that runs over there.
     if (hasRun(home)) return NOTHING;
     const message = `namespace "${home.metadata.namespace}" is not offloaded: add it to the VirtualNode's spec.namespaces`;
     return refuse(home, { reason: OFFLOADED_REASONS.namespaceNotOffloaded, message }, now);

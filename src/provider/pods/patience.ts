@@ -1,8 +1,8 @@
 import type { Clock } from '../../lib/clock.ts';
 
 /**
- * When what the provider refused may be asked for again. Our own status write wakes the key at once, and a quota's
- * words change with every pod that comes or goes, so without this a full foreign cluster would be asked as fast as it
+ * When a refused request may be sent to the foreign cluster again. Our own status write wakes the key at once, and the message
+ * of a quota changes with every pod that comes or goes: without this, a full foreign cluster would be asked as fast as it
  * answers. Forgotten at a restart, which costs one request a pod.
  */
 export class Patience {

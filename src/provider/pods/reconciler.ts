@@ -43,16 +43,16 @@ export interface PodReconcilerOptions {
   contact: () => boolean;
   references: (home: Pod) => ReferenceState;
   losses: LossBudget;
-  /** How long a loss is not to be believed yet, because this cluster has been away (home-return.ts). */
+  /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
   returnPatienceMs: () => number;
-  /** Losses are being held back; for people to see. */
+  /** Many losses are being held back: to be shown to people. */
   onBurst: (message: string) => void;
   events: EventRecorder;
   clock: Clock;
   log: Logger;
 }
 
-/** A cache contradicted by a live read is listed again; until then the key waits this long. */
+/** A cache that a live read contradicted is listed again; until then the key waits this long. */
 const RELIST_WAIT_MS = 1_000;
 const SLOWEST_RETRY_MS = 60_000;
 const REFUSED_CHANGE_WAIT_MS = 30_000;
@@ -102,7 +102,7 @@ export class PodReconciler {
     };
   }
 
-  /** A right that is missing over there keeps the pod from being looked after: its owner should know why. */
+  /** Without a right over there the pod cannot be looked after: its owner should know why. */
   #tellForbidden(home: Pod, error: unknown): void {
     this.#options.events.event(podReference(home), 'Warning', 'ForeignAccessDenied', errorMessage(error));
   }
@@ -148,7 +148,7 @@ export class PodReconciler {
     }
   }
 
-  /** Somebody holds the name: this pod's own body that the cache has not seen yet, or an object of others. */
+  /** The name is taken: by this pod's own remote pod, which the cache does not show yet, or by an object of others. */
   async #nameHeld(home: Pod, signal: AbortSignal): Outcome {
     const { clock, tenants, context } = this.#options;
     const { name, namespace = '' } = home.metadata;
@@ -188,10 +188,10 @@ export class PodReconciler {
       refused.set(change.what, why);
       const message = `the foreign cluster refuses to change ${change.what}: ${why}`;
       this.#options.events.event(podReference(home), 'Warning', 'FailedUpdate', message);
-      // The rest still travels, and the last change records that this generation has been dealt with.
+      // The rest still travels; the last change records that this generation has been dealt with.
       change = nextChange(home, remote, context, refused);
     }
-    // Not even the record: asked again later, and its status is shown meanwhile.
+    // Not even the record was accepted: asked again later, and until then the status is shown.
     this.#patience.hold(
       podKey(home),
       Math.max(REFUSED_CHANGE_WAIT_MS, slowRetry(home, clock).requeueAfterMs),
@@ -298,7 +298,7 @@ export class PodReconciler {
         return this.#reclaim(remote, this.#options.tenants.of(namespace ?? ''), signal);
       }
     }
-    // Some controller counts on its end (`batch.kubernetes.io/job-tracking`): it has to be told first.
+    // A controller may wait for its end (`batch.kubernetes.io/job-tracking`): the status has to show that first.
     if ((home.metadata.finalizers ?? []).length > 0 && !isFinished(home)) {
       return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock.now())), signal);
     }
@@ -314,7 +314,7 @@ export class PodReconciler {
   }
 }
 
-/** The compiler's word that every action is performed. */
+/** Lets the compiler prove that every action is performed. */
 const unreachable = (action: never): never => {
   throw new Error(`no such action: ${JSON.stringify(action)}`);
 };

@@ -12,8 +12,8 @@ import { mirrorKey } from './mirror.ts';
 import { serviceKind } from './services.ts';
 import type { Tenant, TenantListener, Tenants } from '../tenants.ts';
 
-/** What the network between the clusters has to do with. */
-export interface WiredToNetwork {
+/** What the mirror, and the network between the clusters, are connected with. */
+export interface WiredToMirror {
   readonly nodeName: string;
   readonly homePods: Informer<Pod>;
   readonly virtualNodes: Informer<VirtualNode>;
@@ -26,7 +26,7 @@ export interface WiredToNetwork {
 }
 
 /** When the network changes, so do addresses and readiness: of pods, of the Node, and of what is mirrored. */
-export function connectMirror(provider: WiredToNetwork): void {
+export function connectMirror(provider: WiredToMirror): void {
   const { network, controllers, homePods, tenants, nodeName } = provider;
   homePods.onChange((key, current) => {
     if (current === undefined) wakeDraining(provider, key);
@@ -38,8 +38,8 @@ export function connectMirror(provider: WiredToNetwork): void {
   });
 }
 
-/** What is mirrored stays until the last pod of a namespace that is being taken out has gone. */
-export function wakeDraining(provider: WiredToNetwork, podKeyAtHome: string): void {
+/** In a namespace that is being taken out, copies stay until its last pod has gone. */
+export function wakeDraining(provider: WiredToMirror, podKeyAtHome: string): void {
   const [homeNamespace = ''] = podKeyAtHome.split('/');
   if (provider.isAsked(homeNamespace)) return;
   const tenant = provider.tenants.of(homeNamespace);
@@ -47,7 +47,7 @@ export function wakeDraining(provider: WiredToNetwork, podKeyAtHome: string): vo
 }
 
 export const mirrorListener = (
-  provider: WiredToNetwork,
+  provider: WiredToMirror,
 ): Pick<TenantListener, 'opened' | 'ruled' | 'mirror'> => ({
   opened: (tenant) => openMirror(provider, tenant),
   ruled: (tenant) => openMirror(provider, tenant),
@@ -80,8 +80,8 @@ export const mirrorListener = (
   },
 });
 
-/** Opens what the rules and the network ask for now, and looks at everything that they may concern. */
-export function openMirror(provider: WiredToNetwork, tenant: Tenant): void {
+/** Opens the kinds that the rules and the network ask for now, and looks at everything that they may concern. */
+export function openMirror(provider: WiredToMirror, tenant: Tenant): void {
   const hasNetwork = provider.network.state.kind !== 'Off';
   tenant.mirror.set({ rules: tenant.mapping.reflection, hasNetwork });
   provider.troubles.lookAtRules(tenant);
@@ -89,14 +89,14 @@ export function openMirror(provider: WiredToNetwork, tenant: Tenant): void {
   enqueueAllSecrets(provider, tenant);
 }
 
-/** The last copy that kept a kind open, or a namespace that is being taken out. */
-function settle(provider: WiredToNetwork, { mirror, mapping }: Tenant): void {
+/** After the last copy has gone that kept a kind open, or a namespace that is being taken out, the Node is looked at. */
+function settle(provider: WiredToMirror, { mirror, mapping }: Tenant): void {
   const isLast = !provider.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
   if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
 }
 
-/** They come and go with their Service, and Ingresses say whether theirs is there. */
-function enqueueSlices({ controllers }: WiredToNetwork, { mirror, mapping }: Tenant, service: string): void {
+/** EndpointSlices come and go with their Service, and Ingresses report whether their Services are there. */
+function enqueueSlices({ controllers }: WiredToMirror, { mirror, mapping }: Tenant, service: string): void {
   for (const { metadata } of mirror.slicesOf(service)) {
     controllers.mirror.add(mirrorKey(endpointSliceKind.kind, mapping.homeNamespace, metadata.name));
   }
@@ -107,7 +107,7 @@ function enqueueSlices({ controllers }: WiredToNetwork, { mirror, mapping }: Ten
 
 /** Certificates travel with the Ingresses that name them. */
 function enqueueSecrets(
-  { controllers }: WiredToNetwork,
+  { controllers }: WiredToMirror,
   { mapping }: Tenant,
   ingresses: readonly Ingress[],
 ): void {
@@ -116,18 +116,18 @@ function enqueueSecrets(
   }
 }
 
-function enqueueAllSecrets(provider: WiredToNetwork, tenant: Tenant): void {
+function enqueueAllSecrets(provider: WiredToMirror, tenant: Tenant): void {
   const ingresses = tenant.mirror.of(ingressKind.kind)?.home.list() ?? [];
   enqueueSecrets(provider, tenant, [...ingresses]);
 }
 
-/** Everything mirrored of one namespace: Services first, since slices follow them. */
-export function enqueueMirrored(provider: Pick<WiredToNetwork, 'controllers'>, tenant: Tenant): void {
+/** Everything mirrored of one namespace: Services first, since EndpointSlices follow them. */
+export function enqueueMirrored(provider: Pick<WiredToMirror, 'controllers'>, tenant: Tenant): void {
   for (const open of tenant.mirror.open()) enqueueKind(provider, tenant, open);
 }
 
 function enqueueKind(
-  { controllers }: Pick<WiredToNetwork, 'controllers'>,
+  { controllers }: Pick<WiredToMirror, 'controllers'>,
   { mapping }: Tenant,
   { ruled, home, remote }: OpenKind,
 ): void {

@@ -14,31 +14,31 @@ import { podReferences, type ReferenceKind, remoteReferenceName } from '../forge
 import { type FieldPath, parsePath, withoutPaths } from './field-paths.ts';
 import { ACCOUNT_TOKEN_TYPE, BOOTSTRAP_TOKEN_TYPE } from './travel.ts';
 
-/** What a copy must bear to be known as ours, and as the copy of which state of which object. */
+/** What marks a copy as ours, and as the copy of one state of one object. */
 interface CopyOptions {
-  /** Whose it is: a virtual node, or the peering whose virtual nodes share it. */
+  /** Whose copy it is: a virtual node's, or that of a peering whose virtual nodes share it. */
   owner: string;
   tenantNamespace: string;
   /** Fields that do not travel, as their rule names them. */
   drop?: readonly string[] | undefined;
 }
 
-/** How objects of one kind travel. */
+/** How ConfigMaps or Secrets are copied. */
 interface ReflectedKind<T extends KubeObject = KubeObject> {
   kind: ReferenceKind;
   type: ResourceType<T>;
-  /** The object as it is to be over there: data only, none of the home cluster's bookkeeping. */
+  /** The object as it is to be over there: only data, nothing that the home cluster keeps for itself. */
   forge: (source: T, options: CopyOptions) => Omit<T, 'metadata'> & { metadata: DraftMeta };
 }
 
-/** The state that a copy is of, and what was left out of it. */
+/** Names the state that was copied, and what was left out of it. */
 export function sourceVersion(meta: ObjectMeta, drop: readonly string[] = []): string {
   const version = `${meta.uid}/${meta.resourceVersion}`;
   if (drop.length === 0) return version;
   return `${version}/${createHash('sha256').update(JSON.stringify(drop)).digest('hex').slice(0, 16)}`;
 }
 
-/** What is left of the object to travel. */
+/** The object without the fields that do not travel. */
 export const withoutDropped = <T>(source: T, drop: readonly string[] = []): T =>
   withoutPaths(source, drop.map(parsePath).filter(isFieldPath));
 
@@ -69,7 +69,7 @@ const configMapKind: ReflectedKind<ConfigMap> = {
   }),
 };
 
-/** Types whose objects the API server ties to an account or a signer of its own: their data travels as Opaque. */
+/** Types that the API server ties to an account or a signer of its own: their data travels as Opaque. */
 const TIED_SECRET_TYPES = new Set<string>([ACCOUNT_TOKEN_TYPE, BOOTSTRAP_TOKEN_TYPE]);
 
 const secretKind: ReflectedKind<Secret> = {
@@ -90,12 +90,12 @@ export const REFLECTED_KINDS: Readonly<Record<ReferenceKind, ReflectedKind>> = {
   Secret: secretKind,
 };
 
-/** A pod that begins in this time and finds its copy gone has its own virtual node make it again. */
+/** Where a pod begins within this time and finds its copy gone, its own virtual node makes it again. */
 const FRESH_MS = 10_000;
 
 /**
- * What pods of all virtual nodes use in a tenant namespace: several of one peering may share it, and with it the
- * copies, while each caches its own pods only. Read anew for each decision, or at most ten seconds before it.
+ * Which copies pods of all virtual nodes use in a tenant namespace. Virtual nodes of one peering may share the namespace and
+ * its copies, while each caches only its own pods. Read at most ten seconds before each decision.
  */
 export class CopyUse {
   readonly #foreign: KubeClient;

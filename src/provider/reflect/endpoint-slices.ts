@@ -18,11 +18,11 @@ import {
 } from './mirrored-kind.ts';
 import { serviceKind } from './services.ts';
 
-/** The provider's own controller names slices after their Service: ours must never meet them. */
+/** The foreign cluster's own controller names slices after their Service: names of ours must never clash with those. */
 const NAME_PREFIX = 'tributary-';
 const MAX_NAME = 253 - NAME_PREFIX.length;
 const NOT_REFLECTED = 'EndpointNotReflected';
-/** Tells proxies that no virtual address leads here. */
+/** Tells proxies that the Service has no virtual address. */
 const LABEL_HEADLESS = 'service.kubernetes.io/headless';
 const FAMILIES: Readonly<Record<string, 4 | 6>> = { IPv4: 4, IPv6: 6 };
 
@@ -42,10 +42,10 @@ export const endpointSliceKind: MirroredKind<EndpointSlice> = {
     return (
       !isReflection(source) &&
       source.metadata.deletionTimestamp === undefined &&
-      // Names instead of addresses are deprecated, and nobody can say where they lead.
+      // Addresses that are names (FQDN) are deprecated, and nobody can say where they lead.
       FAMILIES[source.addressType] !== undefined &&
       service !== undefined &&
-      // Under a Service of somebody else over there, the endpoints would become that one's.
+      // Under somebody else's Service over there, the endpoints would become part of that Service.
       isReflected(serviceKind.kind, service)
     );
   },
@@ -76,16 +76,16 @@ function forgeSlice(
 ): Forged<EndpointSlice> | undefined {
   const { network } = context;
   if (network.state.kind === 'Off') return undefined;
-  // What the provider withholds stays so until it says otherwise: each would undo the other's writes for ever.
+  // What the foreign cluster withholds stays withheld until it says otherwise: else each would undo the other's writes.
   const isWithheld = copy?.metadata.annotations?.[ANNOTATION_WITHHELD] !== undefined;
   const isUnreachable = network.state.kind === 'Down' || isWithheld;
   const crossings = (source.endpoints ?? []).map((endpoint) => cross(endpoint, source.addressType, context));
   const endpoints = crossings.flatMap((crossing) =>
     typeof crossing === 'string' ? [] : [isUnreachable ? unreachable(crossing) : crossing],
   );
-  // Until the tunnel works, the peer may not have told yet what it sees.
+  // Until the tunnel works, the peer may not have told us its views yet.
   const leftOut = network.state.kind === 'Up' ? leftOutOf(source, crossings) : undefined;
-  // Of a Service whose pods are all native over there, nothing is left to say.
+  // All pods of the Service may be native over there: then there is nothing to write.
   if (endpoints.length === 0) return leftOut && { leftOut };
   const headless = source.metadata.labels?.[LABEL_HEADLESS];
   const labels = {
@@ -107,7 +107,7 @@ function forgeSlice(
   };
 }
 
-/** Kubernetes' own controller gives short names; only people, or another controller, make such a slice. */
+/** Kubernetes' own controller gives short names: only a person or another controller makes such a slice. */
 const tooLong = ({ length }: string): NonNullable<Forged<EndpointSlice>['leftOut']> => ({
   reason: NOT_REFLECTED,
   message:
@@ -115,16 +115,16 @@ const tooLong = ({ length }: string): NonNullable<Forged<EndpointSlice>['leftOut
     `${MAX_NAME} leave room for the prefix of the copy; give it a shorter name`,
 });
 
-/** Why an endpoint does not cross. Native: the provider's own controller speaks of it. */
+/** Why an endpoint does not cross. Native: the foreign cluster's own controller writes it. */
 type Stays = 'Native' | 'NotAPod' | 'NotExported';
 
-/** The endpoint as the provider sees it. What names things of home (its node, zone, object) means nothing there. */
+/** The endpoint as the foreign cluster sees it. Names of things at home (its node, zone, object) mean nothing there. */
 function cross(
   { addresses, conditions, hostname }: Endpoint,
   addressType: string,
   { network }: MirrorContext,
 ): Endpoint | Stays {
-  // By the API, consumers use the first address only; all must cross all the same, or none does.
+  // Consumers use the first address only; nevertheless either all addresses cross, or none does.
   const translated: string[] = [];
   for (const address of addresses) {
     if (podAddressFamily(address) !== FAMILIES[addressType]) return 'NotAPod';
@@ -140,7 +140,7 @@ function cross(
   };
 }
 
-/** Nothing may be sent there, not even what is only terminating and would serve as a last resort. */
+/** Nothing may be sent there: also a terminating endpoint must not serve as a last resort. */
 const unreachable = ({ conditions, ...endpoint }: Endpoint): Endpoint => ({
   ...endpoint,
   conditions: { ...conditions, ready: false, serving: false },

@@ -18,15 +18,15 @@ type Backend = NonNullable<IngressSpec['defaultBackend']>;
 const INGRESS_REASONS = {
   /** Nobody has said what its class is over there. */
   classNotMapped: 'IngressClassNotMapped',
-  /** It names something that does not travel. */
+  /** It names a backend that does not travel. */
   backendNotReflected: 'IngressBackendNotReflected',
 } as const;
 
 /** The older way to name a class (KEP-2124 replaced it). */
 const ANNOTATION_CLASS = 'kubernetes.io/ingress.class';
 /**
- * Annotations put text into the configuration of the provider's controller (CVE-2021-25742, CVE-2023-5043 and many
- * more): only switches and numbers travel, of a few that say how to speak to the backend, and no text.
+ * Annotations put text into the configuration of the foreign cluster's controller (CVE-2021-25742, CVE-2023-5043 and many
+ * more). So only a few travel, which say how to speak to the backend, and only with a switch or a number as value.
  */
 const HARMLESS_ANNOTATIONS = [
   ...[
@@ -43,11 +43,11 @@ const HARMLESS_ANNOTATIONS = [
 ];
 const HARMLESS_VALUE = /^(true|false|on|off|[0-9]{1,9}[kmg]?|HTTPS?|GRPCS?)$/iu;
 
-/** A class at home; empty where the Ingress names none and so leaves it to the cluster. */
+/** The class at home; empty where the Ingress names none and leaves it to the cluster. */
 export const classOf = ({ metadata, spec }: Ingress): string =>
   spec?.ingressClassName ?? metadata.annotations?.[ANNOTATION_CLASS] ?? '';
 
-/** Secrets that hold its certificates, each once: over there it is of no use without them. */
+/** Secrets that hold its certificates, each once: over there the Ingress is useless without them. */
 export const secretsOf = ({ spec }: Ingress): string[] => [
   ...new Set((spec?.tls ?? []).flatMap(({ secretName = '' }) => (secretName === '' ? [] : [secretName]))),
 ];
@@ -76,7 +76,7 @@ export const ingressKind: MirroredKind<Ingress> = {
   select: (source) => !isReflection(source) && source.metadata.deletionTimestamp === undefined,
   forge: forgeIngress,
   mustReplace: () => false,
-  // Its status is the provider's controller's, as that at home is home's.
+  // Its status belongs to the foreign cluster's controller, as the status at home belongs to home's.
   merge: (copy, wanted) => ({
     ...wanted,
     ...copy,
@@ -135,7 +135,7 @@ function notMapped(homeClass: string): NonNullable<Forged<Ingress>['leftOut']> {
   };
 }
 
-/** It travels all the same: Services may come later, and without them its controller answers 503. */
+/** The Ingress travels nevertheless: Services may come later, and until then its controller answers 503. */
 function missingServices(
   names: readonly string[],
   { network, isSelected }: MirrorContext,

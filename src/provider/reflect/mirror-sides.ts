@@ -16,7 +16,7 @@ export type Side = 'home' | 'remote';
 
 export interface MirrorSidesOptions {
   mapping: NamespaceMapping;
-  /** Label of reflections as ours. */
+  /** Value of the label that marks copies as ours. */
   owner: string;
   home: KubeClient;
   foreign: KubeClient;
@@ -25,7 +25,7 @@ export interface MirrorSidesOptions {
 }
 
 export interface MirrorSidesListener {
-  /** An object changed; the name is its own on that side. With what it was and is, as far as it was and is there. */
+  /** An object changed; the name is its own on that side. `states`: what it was and what it is, where it existed. */
   changed: (side: Side, kind: MirroredKindName, name: string, states: readonly KubeObject[]) => void;
   /** Both sides of the kind are complete. */
   synced: (kind: MirroredKindName) => void;
@@ -33,7 +33,7 @@ export interface MirrorSidesListener {
   contact: (kind: MirroredKindName) => void;
 }
 
-/** A kind that is open: what is there on both sides is known, or about to be. */
+/** A kind that is open: both sides are cached, or about to be. */
 export interface OpenKind extends Readonly<Sides> {
   readonly ruled: RuledKind;
 }
@@ -46,7 +46,7 @@ interface OpenedKind extends OpenKind {
 
 const BY_SERVICE = 'service';
 const BY_SECRET = 'secret';
-/** Of kinds whose objects are looked for from another object. */
+/** Indexes for kinds whose objects are looked up from another object. */
 const INDEXES: Readonly<Record<MirroredKindName, Record<string, (object: KubeObject) => string[]>>> = {
   [endpointSliceKind.kind]: { [BY_SERVICE]: (slice) => [serviceOf(slice as EndpointSlice) ?? ''] },
   [ingressKind.kind]: {
@@ -56,14 +56,14 @@ const INDEXES: Readonly<Record<MirroredKindName, Record<string, (object: KubeObj
 };
 
 /**
- * Both sides of the kinds that are mirrored, of one offloaded namespace. A kind is open where a rule wants some of it, or
- * until what was there by an earlier rule has gone; of those that mean nothing without a network only while one joins
- * the two clusters: a provider of an earlier version would not let them be read, and pods must not wait for that.
+ * Both sides of the kinds that are mirrored, of one offloaded namespace. A kind is open while a rule wants objects of it, and
+ * until those of an earlier rule are gone. Kinds that mean nothing without a network are open only while one joins the two
+ * clusters: a foreign cluster of an earlier version would not let them be read, and pods must not wait for that.
  */
 export class MirrorSides {
   readonly #options: MirrorSidesOptions;
   readonly #entries = new Map<MirroredKindName, OpenedKind>();
-  /** Kinds of which nothing is to be there, and nothing is. */
+  /** Kinds of which nothing is wanted over there, and nothing is there. */
   readonly #drained = new Set<MirroredKindName>();
   readonly #closing = new Set<Promise<void>>();
   #rules: readonly ReflectionRule[] | undefined | 'None' = 'None';
@@ -87,7 +87,7 @@ export class MirrorSides {
     const named = new Map(this.#ruled.kinds.map((ruled) => [ruled.kind.kind, ruled]));
     for (const [name, entry] of this.#entries) {
       const ruled = named.get(name) ?? withNone(entry.ruled);
-      // Of another version: its objects look different.
+      // With another version the objects look different.
       if (ruled.kind.type.version === entry.ruled.kind.type.version) entry.ruled = ruled;
       else this.#close(name, entry);
     }
@@ -115,7 +115,7 @@ export class MirrorSides {
     return this.#entries.get(kind);
   }
 
-  /** Kinds that follow another after it. */
+  /** In this order: kinds that follow another come after it. */
   open(): readonly OpenKind[] {
     return [...this.#entries.values()];
   }
@@ -125,12 +125,12 @@ export class MirrorSides {
     return this.#ruled.bad;
   }
 
-  /** Whether nothing of that kind is to be there, and nothing is. */
+  /** Whether nothing of that kind is wanted over there, and nothing is there. */
   isDrained(kind: MirroredKindName): boolean {
     return this.#drained.has(kind);
   }
 
-  /** Of one Service at home. */
+  /** EndpointSlices of one Service at home. */
   slicesOf(service: string): readonly EndpointSlice[] {
     const slices = this.#entries.get(endpointSliceKind.kind)?.home.byIndex(BY_SERVICE, service);
     return (slices ?? []) as readonly EndpointSlice[];
@@ -195,7 +195,7 @@ export class MirrorSides {
     await Promise.allSettled(
       [home, remote].map(async (informer) => {
         await informer.start(signal);
-        // Of a kind that is no longer wanted one side alone matters.
+        // For a kind that is no longer wanted, one side alone matters.
         if (!signal.aborted) this.#listener?.synced(name);
       }),
     );
@@ -214,7 +214,7 @@ export class MirrorSides {
 
 const withNone = (ruled: RuledKind): RuledKind => ({ ...ruled, rule: { ...ruled.rule, policy: 'None' } });
 
-/** A provider that does not know the kind has none of it; of one that no longer lets us see it nothing can be said. */
+/** A foreign cluster that does not know the kind has no such objects; where we may no longer read it, nothing is known. */
 function holdsCopies({ remote }: OpenedKind): boolean {
   const { status } = remote.contact;
   if (status === 404 || status === 403) return false;

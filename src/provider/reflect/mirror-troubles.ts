@@ -15,29 +15,29 @@ const KIND_REASONS = {
 
 export interface MirrorTroublesOptions {
   events: EventRecorder;
-  /** What people look at first: events of namespaces are easily overlooked. */
+  /** Gets each event, too: people look at it first, and events of namespaces are easily overlooked. */
   virtualNode: () => EventSubject;
 }
 
-interface News {
+interface EventText {
   reason: string;
   message: string;
 }
 
 /**
- * Tells people of kinds that cannot be mirrored: which, on which side, and what to do. Once for each, until it works and
- * fails again; other kinds go on undisturbed.
+ * Tells people, by events, of kinds that cannot be mirrored: which, on which side, and what to do. Once for each, until it
+ * works and fails again. Other kinds are not affected.
  */
 export class MirrorTroubles {
   readonly #options: MirrorTroublesOptions;
-  /** By namespace, kind and side: what was said last. */
+  /** By namespace, kind and side: the reason of the last event. */
   readonly #told = new Map<string, string>();
 
   constructor(options: MirrorTroublesOptions) {
     this.#options = options;
   }
 
-  /** Looks at one kind of a namespace; for a kind that nobody has asked for by name, only if there is some of it at home. */
+  /** Looks at one kind of a namespace. A kind that no rule names counts only where home has objects of it. */
   look(tenant: Tenant, name: MirroredKindName): void {
     const open = tenant.mirror.of(name);
     if (open === undefined) return;
@@ -45,11 +45,11 @@ export class MirrorTroubles {
       const key = `${tenant.mapping.homeNamespace}/${name}/${side}`;
       const { status, error } = open[side].contact;
       if (error === undefined) this.#told.delete(key);
-      else if (isMatter(tenant, open)) this.#tell(tenant, key, newsOf(open, side, status));
+      else if (isMatter(tenant, open)) this.#tell(tenant, key, eventFor(open, side, status));
     }
   }
 
-  /** Rules of the namespace that can have no effect. */
+  /** Tells of rules of the namespace that can have no effect. */
   lookAtRules(tenant: Tenant): void {
     const prefix = `${tenant.mapping.homeNamespace}/`;
     const bad = new Map(
@@ -64,12 +64,12 @@ export class MirrorTroubles {
     }
   }
 
-  #tell({ mapping }: Tenant, key: string, news: News | undefined): void {
+  #tell({ mapping }: Tenant, key: string, news: EventText | undefined): void {
     if (news === undefined || this.#told.get(key) === news.reason) return;
     this.#told.set(key, news.reason);
     const { events, virtualNode } = this.#options;
     const { homeNamespace: name } = mapping;
-    // Bears a namespace, so that `kubectl get events -n` shows it where the objects are.
+    // With a namespace of its own, so that `kubectl get events -n` shows the event where the objects are.
     const namespace: EventSubject = {
       apiVersion: 'v1',
       kind: 'Namespace',
@@ -90,7 +90,7 @@ function isMatter({ mapping }: Tenant, { ruled, home }: OpenKind): boolean {
   return isNamed === true || home.size > 0;
 }
 
-function newsOf({ ruled }: OpenKind, side: Side, status: number | undefined): News | undefined {
+function eventFor({ ruled }: OpenKind, side: Side, status: number | undefined): EventText | undefined {
   const { group, version, plural } = ruled.kind.type;
   const what = group === '' ? `${plural} (${version})` : `${plural}.${group} (${version})`;
   const others = 'what else travels is not affected, and it is tried again';

@@ -19,33 +19,33 @@ import type { RuledKind } from './mirrored-kinds.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { type GroupResource, isSelected } from './rules.ts';
 
-/** What a copy says, without what its API server alone keeps: version, status and the like. */
-const saidBy = ({ apiVersion: _version, kind: _kind, metadata, ...fields }: KubeObject): object => {
+/** The content of a copy, without what its API server alone maintains: version, status and the like. */
+const contentOf = ({ apiVersion: _version, kind: _kind, metadata, ...fields }: KubeObject): object => {
   const { status: _status, ...rest } = fields as { status?: unknown };
   const { labels = {}, annotations = {} } = metadata;
   return { ...rest, metadata: { labels, annotations } };
 };
 
-/** Whether nothing is to be written, though one may be as read and the other as sent. */
-export const saysTheSame = (merged: KubeObject, copy: KubeObject): boolean =>
-  deepEqual(saidBy(merged), saidBy(copy));
+/** Whether nothing has to be written, although one may be as read and the other as sent. */
+export const hasSameContent = (merged: KubeObject, copy: KubeObject): boolean =>
+  deepEqual(contentOf(merged), contentOf(copy));
 
 /**
- * Copies that are as wanted although they differ from what was written: defaults and admission over there add to it. By
- * what was written and what the API server made of it, so that a later change on either side is seen. Forgotten with the
- * process: then each of them is written once more, which changes nothing.
+ * Copies that are as wanted although they differ from what was written, since defaults and admission over there add to it.
+ * Recognised by a digest of what was written and what the API server made of it, so that a later change on either side is
+ * seen. Kept in memory only: after a restart each is written once more, which changes nothing.
  */
 export class SettledCopies {
   readonly #digests = new Map<string, string>();
 
-  /** After a write, with its answer. */
+  /** To be called after each write, with the answer. */
   wrote(
     key: string,
     kind: MirroredKind,
     { wanted, copy }: { wanted: Wanted<KubeObject>; copy: KubeObject },
   ): void {
     const merged = kind.merge(copy, wanted);
-    if (saysTheSame(merged, copy)) this.#digests.delete(key);
+    if (hasSameContent(merged, copy)) this.#digests.delete(key);
     else this.#digests.set(key, digestOf(merged, copy));
   }
 
@@ -61,7 +61,7 @@ export class SettledCopies {
 
 const digestOf = (merged: KubeObject, copy: KubeObject): string =>
   createHash('sha256')
-    .update(JSON.stringify([saidBy(merged), saidBy(copy)]))
+    .update(JSON.stringify([contentOf(merged), contentOf(copy)]))
     .digest('base64');
 
 export interface MirrorOptions {
@@ -69,11 +69,11 @@ export interface MirrorOptions {
   foreign: KubeClient;
   tenants: Tenants;
   network: NetworkView;
-  /** Name under which reflections are known as ours; see ReflectorOptions. */
+  /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
   /** Whether the namespace is offloaded, or something of it still runs over there. */
   isOffloaded: (homeNamespace: string) => boolean;
-  /** Whether the rules of the kind are on record, so that they are known even if they are taken away while no agent runs. */
+  /** Whether the VirtualNode's status names the kind, so that its copies are found even if its rule goes while no agent runs. */
   isRecorded: (homeNamespace: string, kind: GroupResource) => boolean;
   /** See VirtualNodeSpec. */
   ingressClasses: () => Readonly<Record<string, string>>;
@@ -93,24 +93,24 @@ interface Work extends OpenKind {
   key: MirrorKey;
   kind: MirroredKind;
   tenant: Tenant;
-  /** Whether any of the kind is to be over there. */
+  /** Whether any object of the kind is to be over there. */
   isWanted: boolean;
   source: KubeObject | undefined;
   copy: KubeObject | undefined;
 }
 
 /**
- * Keeps in each tenant namespace a reflection of those objects of some kinds that the rules select, as their descriptors
- * want it, and removes it when home has none any more. One write for each object that differs; who else has the name is
- * left alone.
+ * Keeps in each tenant namespace copies of the objects that the rules select, in the form that MirroredKind gives them, and
+ * removes a copy when home no longer has the object. One write for each object that differs. An object of somebody else that
+ * has the name is left alone.
  */
 export class Mirror {
   readonly #options: MirrorOptions;
   readonly #settled = new SettledCopies();
-  /** What people were told last of a key, so that it is told once. */
+  /** The last event about a key, so that each is written once. */
   readonly #told = new Map<MirrorKey, string>();
   readonly #copies: RemoteCopies;
-  /** When a reflection was made that the cache does not show yet, monotonic ms: no second one is tried meanwhile. */
+  /** When a copy was made that the cache does not show yet, monotonic ms: until then no second one is tried. */
   readonly #madeAt = new Map<MirrorKey, number>();
 
   constructor(options: MirrorOptions) {
@@ -137,7 +137,7 @@ export class Mirror {
     }
   }
 
-  /** Whether an Ingress that travels names the Secret: its certificate has to travel, too. */
+  /** Whether an Ingress that travels names the Secret: then its certificate has to travel, too. */
   namesSecret(homeNamespace: string, secret: string): boolean {
     const tenant = this.#options.tenants.of(homeNamespace);
     const open = tenant?.mirror.of(ingressKind.kind);
@@ -172,7 +172,7 @@ export class Mirror {
     return !kind.needsNetwork || network.state.kind !== 'Off';
   }
 
-  /** Of what is to be there both sides must be complete before absence means anything; else ours over there is enough. */
+  /** Both caches must be complete before absence means anything; where nothing is wanted, the one over there is enough. */
   #isKnown({ home, remote, isWanted, kind, tenant, source }: Work): boolean {
     if (isWanted && source !== undefined && !remote.synced) {
       this.#options.troubles.look(tenant, kind.kind);
@@ -220,14 +220,14 @@ export class Mirror {
     const { foreign } = this.#options;
     const { key, kind, copy } = work;
     if (copy === undefined) return this.#make(work, wanted, signal);
-    // On its way out; when it is gone, another one is made.
+    // It is being deleted; when it is gone, another one is made.
     if (copy.metadata.deletionTimestamp !== undefined) return {};
     if (kind.mustReplace(copy, wanted)) {
       await this.#delete(work, copy, signal);
       return {};
     }
     const merged = kind.merge(copy, wanted);
-    if (saysTheSame(merged, copy) || this.#settled.isAsWritten(key, merged, copy)) return {};
+    if (hasSameContent(merged, copy) || this.#settled.isAsWritten(key, merged, copy)) return {};
     const written = await foreign.replace(kind.type, merged, { signal });
     this.#settled.wrote(key, kind, { wanted, copy: written });
     return {};
@@ -239,7 +239,7 @@ export class Mirror {
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { foreign, isRecorded, clock } = this.#options;
-    // The change of the status brings the key back.
+    // The change of the VirtualNode's status brings the key back.
     if (!isRecorded(tenant.mapping.homeNamespace, kind.ruledBy)) return {};
     const sinceMs = clock.monotonic() - (this.#madeAt.get(key) ?? -Infinity);
     if (sinceMs < RELIST_WAIT_MS) return { requeueAfterMs: RELIST_WAIT_MS - sinceMs };
@@ -252,7 +252,7 @@ export class Mirror {
   async #refused(work: Work, error: unknown, signal: AbortSignal): Promise<ReconcileResult> {
     const { key, kind, tenant, remote, copy, source } = work;
     if (source === undefined) throw error;
-    // Gone meanwhile: the watch brings that, and then it is made again.
+    // Gone in the meantime: the watch shows that, and then it is made again.
     if (copy !== undefined && hasCode(error, 'NotFound')) return { requeueAfterMs: RELIST_WAIT_MS };
     if (hasCode(error, 'AlreadyExists')) {
       const name = kind.remoteName(source.metadata.name);
@@ -267,7 +267,7 @@ export class Mirror {
     return { requeueAfterMs: REFUSED_RETRY_MS };
   }
 
-  /** Home has none any more, or it is not to travel; what the cache says of its absence is checked first. */
+  /** Home no longer has the object, or it may not travel. A live read first checks that it is really absent. */
   async #remove(work: Work, signal: AbortSignal): Promise<ReconcileResult> {
     const { kind, tenant, source, copy, key, home, isWanted } = work;
     this.#settled.forget(key);
@@ -304,6 +304,6 @@ export class Mirror {
   }
 }
 
-/** By the rule, and by what the kind allows; what follows another kind asks for that one's. */
+/** Whether the rule and the kind let the object travel; for a kind that follows another, only `select` decides. */
 const isTravelling = ({ kind, rule }: RuledKind, source: KubeObject, context: MirrorContext): boolean =>
   (kind.follows !== undefined || isSelected(rule, source)) && kind.select(source, context);

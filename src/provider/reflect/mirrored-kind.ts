@@ -8,20 +8,20 @@ import type { GroupResource } from './rules.ts';
 /** As kubectl names kinds: `services`, `ingresses.networking.k8s.io`, `timetables.times.example.com`. */
 export type MirroredKindName = string;
 
-/** The objects of one kind on both sides of one offloaded namespace. Over there only those that are ours. */
+/** The objects of one kind on both sides of one offloaded namespace; over there only ours. */
 export interface Sides<T extends KubeObject = KubeObject> {
   home: Informer<T>;
   remote: Informer<T>;
 }
 
-/** What a translation may look at beside the object itself. */
+/** What a translation may look at besides the object itself. */
 export interface MirrorContext {
   /** What marks objects over there as ours. */
   owner: string;
   homeNamespace: string;
   tenantNamespace: string;
   network: NetworkView;
-  /** Classes of Ingresses at home, and what they become over there. */
+  /** From classes of Ingresses at home to those over there. */
   ingressClasses: Readonly<Record<string, string>>;
   /** Whether there is an object of that name at home that is selected. */
   isSelected: (kind: MirroredKindName, name: string) => boolean;
@@ -35,50 +35,50 @@ export type Wanted<T extends KubeObject> = Omit<T, 'metadata'> & { metadata: Dra
 export interface Forged<T extends KubeObject> {
   /** Absent: nothing is to be there at the moment. */
   object?: Wanted<T>;
-  /** What of the source could not be brought there, for people to know. */
+  /** What could not be brought over there, for people. */
   leftOut?: { reason: string; message: string };
 }
 
 /**
- * How a kind is kept over there of which objects travel by a rule (ConfigMaps and Secrets, which travel mostly where a
- * pod names them, are the Reflector's). All functions are pure.
+ * How copies of one kind are kept over there, where rules say what travels. (ConfigMaps and Secrets, which mostly travel
+ * because a pod names them, are the Reflector's.) All functions are pure.
  */
 export interface MirroredKind<T extends KubeObject = KubeObject> {
   readonly kind: MirroredKindName;
   readonly type: ResourceType<T>;
-  /** Of whose rule it depends what travels: its own, but for what follows another kind. */
+  /** The kind whose rule says what travels: itself, unless it follows another kind. */
   readonly ruledBy: GroupResource;
-  /** Objects belong to such of that kind, and travel with them, whatever the rule says of themselves. */
+  /** Its objects belong to objects of that kind and travel with them, whatever rule names them. */
   readonly follows?: MirroredKindName;
-  /** Means nothing over there unless a network joins the clusters. */
+  /** Copies are useless unless a network joins the clusters. */
   readonly needsNetwork: boolean;
   readonly remoteName: (homeName: string) => string;
-  /** Undefined for a name that no object of home can have over there. */
+  /** Undefined for a name that no copy can have. */
   readonly homeName: (remoteName: string) => string | undefined;
-  /** Whether the object may be over there at all, beside what the rule says. */
+  /** Whether the object may travel at all, besides what the rule says. */
   readonly select: (source: T, context: MirrorContext) => boolean;
-  /** `copy` is what is there now. Undefined: nothing is to be there, and nothing is to be said. */
+  /** `copy`: what is there now. Undefined: nothing is to be there, and nobody needs to be told. */
   readonly forge: (source: T, context: MirrorContext, copy: T | undefined) => Forged<T> | undefined;
-  /** Whether no update can make the copy what is wanted. */
+  /** Whether no update can turn the copy into what is wanted. */
   readonly mustReplace: (copy: T, wanted: Wanted<T>) => boolean;
-  /** What is to be written over the copy: equal to it where nothing differs. What others put there stays. */
+  /** What to write over the copy; equal to it where nothing differs. What others put there stays. */
   readonly merge: (copy: T, wanted: Wanted<T>) => T;
 }
 
-/** A reflection of somebody else's object; it is not sent on, or two clusters could reflect each other for ever. */
+/** A copy of an object of another cluster is not sent on: two clusters could reflect each other forever. */
 export const isReflection = ({ metadata }: KubeObject): boolean =>
   metadata.labels?.[LABEL_MANAGED_BY] !== undefined;
 
-/** Labels of ours speak of the cluster that they were set in. */
+/** Without our own labels, which describe the cluster that they were set in. */
 export const travellingLabels = (labels: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).filter(([key]) => !/^([^/]*\.)?tributary\.dev\//u.test(key)));
 
-/** What Kubernetes, kubectl and we keep on an object speaks of the cluster that it was set in. */
+/** Domains of Kubernetes, kubectl and ours: such marks describe the cluster that they were set in. */
 const MANAGED = /^([^/]*\.)?(tributary\.dev|kubernetes\.io|k8s\.io)\//u;
-/** People's own, by the recommendation of Kubernetes. */
+/** Labels of people themselves, as Kubernetes recommends them. */
 const RECOMMENDED = 'app.kubernetes.io/';
 
-/** Labels or annotations of an object that this program knows nothing of. */
+/** Labels or annotations without those domains. */
 export const unmanaged = (marks: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(
     Object.entries(marks).filter(([key]) => key.startsWith(RECOMMENDED) || !MANAGED.test(key)),
@@ -98,8 +98,8 @@ export function mirroredMeta(
 }
 
 /**
- * Labels exactly as wanted, since they decide who acts on the object; annotations of others stay, and of `owned` those
- * that are not wanted go.
+ * Labels are exactly as wanted, since they decide who acts on the object. Annotations of others stay; those in `owned` go
+ * where they are not wanted.
  */
 export function mergedMeta(copy: ObjectMeta, wanted: DraftMeta, owned: readonly string[]): ObjectMeta {
   const others = Object.entries(copy.annotations ?? {}).filter(([key]) => !owned.includes(key));

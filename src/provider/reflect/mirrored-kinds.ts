@@ -19,9 +19,7 @@ import {
 import { effectiveRules, groupResourceKey, type KindRule } from './rules.ts';
 import { serviceKind } from './services.ts';
 
-/** How objects are kept over there of which this program knows nothing but where they live. Pure. */
-
-/** Carried across in another way, or a matter of one cluster alone. */
+/** Kinds that are carried across in another way, or that concern one cluster alone. */
 const CORE_NEVER: ReadonlySet<string> = new Set([
   'bindings',
   'componentstatuses',
@@ -38,7 +36,7 @@ const CORE_NEVER: ReadonlySet<string> = new Set([
   'secrets',
   'serviceaccounts',
 ]);
-/** Who may do what is said by each cluster itself; the others are lists of what is, kept by a cluster's own parts. */
+/** Each cluster says itself who may do what; the other groups hold facts that a cluster's own parts record. */
 const GROUPS_NEVER: ReadonlySet<string> = new Set([
   'admissionregistration.k8s.io',
   'apiextensions.k8s.io',
@@ -58,7 +56,7 @@ const GROUPS_NEVER: ReadonlySet<string> = new Set([
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/u;
 const GROUP = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/u;
 
-/** Why a rule can have no effect: its names lead nowhere, or the kind never travels. */
+/** Why a rule can have no effect: no API server can have such a kind, or the kind never travels. */
 export function problemOfKind({ group, resource, version = 'v1' }: KindRule): string | undefined {
   const isPlace = DNS_LABEL.test(resource) && DNS_LABEL.test(version) && (group === '' || GROUP.test(group));
   if (!isPlace) return 'group, resource or version is not one that an API server could have';
@@ -67,8 +65,9 @@ export function problemOfKind({ group, resource, version = 'v1' }: KindRule): st
 }
 
 /**
- * Everything travels but metadata (of which labels and annotations do, without those that speak of their own cluster) and
- * status. Owners and finalizers never do: nobody over there would end them.
+ * A kind of which this program knows only where its objects live. Everything travels except status and metadata; of metadata,
+ * labels and annotations travel, without those that describe the cluster they were set in. Owners and finalizers never do:
+ * nobody over there would remove them.
  */
 export function customKind(rule: KindRule): MirroredKind {
   const type = typeOf(rule);
@@ -86,7 +85,7 @@ export function customKind(rule: KindRule): MirroredKind {
   };
 }
 
-/** Its kind is not known: an object of a custom kind says it itself, of others the API server fills it in. */
+/** The `kind` is not known: objects of custom resources bear it, and for others the API server fills it in. */
 function typeOf({ group, version = 'v1', resource }: KindRule): ResourceType<KubeObject> {
   return defineResource(`${group}/${version}`, resource, resource, 'Namespaced');
 }
@@ -105,7 +104,7 @@ function forge(
     kind: kind === undefined || kind === type.kind ? '' : kind,
     metadata: mirroredMeta(metadata.name, context, {
       labels: unmanaged(metadata.labels),
-      // What we have put there, so that it can go again while what others put there stays.
+      // Records which annotations are ours, so that they can be removed while those of others stay.
       annotations: applied === '[]' ? annotations : { ...annotations, [ANNOTATION_APPLIED]: applied },
     }),
   };
@@ -121,7 +120,7 @@ function merge(copy: KubeObject, wanted: Wanted<KubeObject>): KubeObject {
   };
 }
 
-/** The provider could have written anything there. */
+/** The foreign cluster may have written anything there. */
 function appliedTo({ metadata }: KubeObject): string[] {
   try {
     const keys = JSON.parse(metadata.annotations?.[ANNOTATION_APPLIED] ?? '[]') as unknown;
@@ -149,16 +148,16 @@ export interface BadRule {
 const general = <T extends KubeObject>(kind: MirroredKind<T>): MirroredKind =>
   kind as unknown as MirroredKind;
 
-/** Those that this program knows; slices after Services, which they follow. */
+/** Kinds that this program knows; EndpointSlices come after Services, which they follow. */
 const KNOWN: readonly MirroredKind[] = [
   general(serviceKind),
   general(endpointSliceKind),
   general(ingressKind),
 ];
-/** The Reflector's: they travel where pods name them, too. */
+/** The Reflector's kinds: they also travel where pods name them. */
 const REFLECTORS: ReadonlySet<string> = new Set(['configmaps', 'secrets']);
 
-/** Every kind that a rule or a default names, those included of which nothing is to travel (policy None). */
+/** Every kind that a rule or a default names, including kinds of which nothing travels (policy None). */
 export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
   kinds: RuledKind[];
   bad: BadRule[];
@@ -178,7 +177,7 @@ export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
       ),
     ];
     if (problems[0] !== undefined) bad.push({ kind: key, problem: problems[0] });
-    // Of a kind that may never travel nothing is over there; a path that is none lets everything stay home.
+    // A kind that may never travel is not over there. With a path that cannot be read, everything stays home.
     if (problem !== undefined) continue;
     const drop = paths.flatMap(({ parsed }) => ('problem' in parsed ? [] : [parsed]));
     const inForce: KindRule = problems.length > 0 ? { ...rule, policy: 'None' } : rule;

@@ -36,20 +36,20 @@ export interface ReflectorOptions {
   foreign: KubeClient;
   homePods: Informer<Pod>;
   tenants: Tenants;
-  /** Name under which copies are known as ours: that of the virtual node, or of what several of them belong to. */
+  /** Name under which copies are known as ours: that of the virtual node, or of the peering that several belong to. */
   owner: string;
   /** Other virtual nodes use these copies, too. */
   isShared: boolean;
-  /** Of the namespace; undefined where the defaults hold, as they do while it is being taken out. */
+  /** Rules of the namespace; undefined where the defaults hold, as they do while it is being taken out. */
   rules: (homeNamespace: string) => readonly ReflectionRule[] | undefined;
-  /** Whether something else that goes over there names the object: an Ingress its certificate. Default: nothing does. */
+  /** Whether something else that travels names the object, such as an Ingress its certificate. Default: nothing does. */
   isNamed?: (kind: ReferenceKind, homeNamespace: string, name: string) => boolean;
-  /** False of a namespace that is being taken out: nothing there is kept for later. */
+  /** False for a namespace that is being taken out: nothing there is kept for later. */
   isAsked?: (homeNamespace: string) => boolean;
   contact: () => boolean;
   events: EventRecorder;
   clock: Clock;
-  /** Pods that wait for the object are to be looked at again. */
+  /** Brings pods that wait for the object back into the queue. */
   wake: (podKeys: string[]) => void;
 }
 
@@ -62,7 +62,7 @@ export type ReflectionKey = string;
  */
 export const KEEP_UNREFERENCED_MS = 60_000;
 
-/** Where a referenced object stands over there; a refusal says why it cannot get there. */
+/** Whether a referenced object is over there; a refusal says why it cannot be. */
 export type CopyState = 'ready' | 'pending' | 'missing' | Refusal | StaysHome;
 
 /** A refused object for which no pod waits is tried this often. */
@@ -77,7 +77,7 @@ interface Subject {
   tenant: Tenant;
   source: KubeObject | undefined;
   copy: KubeObject | undefined;
-  /** Whether pods over there, or what else is there, name it. */
+  /** Whether pods, or something else that travels, name it. */
   isUsed: boolean;
 }
 
@@ -103,9 +103,9 @@ export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #kin: CopyUse;
   readonly #copies: RemoteCopies;
-  /** Why a copy could not be written; forgotten as soon as a write succeeds. */
+  /** Why a copy could not be written; deleted as soon as a write succeeds. */
   readonly #refusals = new Map<ReflectionKey, Refusal>();
-  /** Of Secrets that may be tokens, as read. */
+  /** Types of Secrets that may be tokens, as read. */
   readonly #types = new Map<ReflectionKey, { uid: string; type: string | undefined }>();
   /** When a copy was first seen unreferenced, monotonic ms. */
   readonly #unreferencedSince = new Map<ReflectionKey, number>();
@@ -132,7 +132,7 @@ export class Reflector {
     return copy === undefined ? (this.#refusals.get(key) ?? 'pending') : 'ready';
   }
 
-  /** Whether there is, or is to be, a copy: false of most objects at home, which are to be left in peace. */
+  /** Whether there is, or is to be, a copy. False for most objects at home, of which nothing more is read. */
   concerns(key: ReflectionKey): boolean {
     const subject = this.#subject(key);
     if (subject === undefined) return false;
@@ -165,7 +165,7 @@ export class Reflector {
     return this.#unwanted({ ...subject, copy }, signal);
   }
 
-  /** A copy that is not to be there: some go at once, others when nobody can need them any more. */
+  /** A copy that is not wanted: some go at once, others when nobody can need them any more. */
   async #unwanted(subject: Subject & { copy: KubeObject }, signal: AbortSignal): Promise<ReconcileResult> {
     const { kind, tenant, source, isUsed, copy } = subject;
     if (source === undefined) {
@@ -174,7 +174,7 @@ export class Reflector {
         ? this.#sourceGone(subject, signal)
         : this.#unused(subject, signal);
     }
-    // Somebody has said so: by the rule, by the annotation, or it is a token that no pod may have.
+    // The rule or the annotation says that it stays home, or it is a token that no pod may have.
     if (isUsed || staysHome(kind, this.#rule(kind, tenant.mapping.homeNamespace), source) !== undefined) {
       await this.#copies.delete(REFLECTED_KINDS[kind].type, copy, signal);
       return {};
@@ -218,7 +218,7 @@ export class Reflector {
     return known?.uid === metadata.uid ? known : undefined;
   }
 
-  /** Of a Secret that may be a token; a Secret's type never changes. */
+  /** Reads the type of a Secret that may be a token; a Secret's type never changes. */
   async #readType(
     { key, kind, source }: Pick<Subject, 'key' | 'kind'> & { source: KubeObject },
     signal: AbortSignal,
@@ -242,15 +242,15 @@ export class Reflector {
     { key, kind, tenant, copy }: Subject & { copy: KubeObject },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const isLeaving = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
-    const waitMs = isLeaving ? 0 : this.#keepFor(key);
+    const isEnding = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
+    const waitMs = isEnding ? 0 : this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { name } = copy.metadata;
-    // Two caches, of two clusters, must agree that nobody needs it; and whoever shares it.
+    // The caches of both clusters must agree that nobody needs it, and so must the pods of virtual nodes that share it.
     const isUsed =
       isUsedOverThere(tenant, kind, name) ||
       (this.#options.isShared && (await this.#kin.uses(tenant.mapping.tenantNamespace, kind, name)));
-    if (isUsed) return { requeueAfterMs: isLeaving ? RELIST_WAIT_MS : KEEP_UNREFERENCED_MS };
+    if (isUsed) return { requeueAfterMs: isEnding ? RELIST_WAIT_MS : KEEP_UNREFERENCED_MS };
     await this.#copies.delete(REFLECTED_KINDS[kind].type, copy, signal);
     return {};
   }
@@ -263,7 +263,7 @@ export class Reflector {
     );
   }
 
-  /** Deleted at home while pods refer to it: the copy goes too, as at home, after a look that the cache is right. */
+  /** Deleted at home while pods refer to it: the copy goes, too, after a live read has shown that the cache is right. */
   async #sourceGone(
     { kind, name, tenant, copy }: Subject & { copy: KubeObject },
     signal: AbortSignal,
@@ -319,7 +319,7 @@ export class Reflector {
     await foreign.replace(type, { ...draft, metadata }, { signal });
   }
 
-  /** The caches may lag behind what was read, and a token need not look like one by its metadata. */
+  /** The caches may lag behind what was read, and a token may not look like one by its metadata. */
   #mayLeave(key: ReflectionKey, kind: ReferenceKind, current: KubeObject & { type?: string }): boolean {
     if (staysHome(kind, this.#rule(kind, current.metadata.namespace ?? ''), current) !== undefined)
       return false;
@@ -350,7 +350,7 @@ export class Reflector {
     }
     const refusal = isTaken ? nameTaken(`${kind.toLowerCase()} "${source.name}"`) : refusalOf(error);
     if (refusal === undefined) throw error;
-    // Of a name that is taken: ours would be in the cache, and a moment later it may be (a copy just made).
+    // The first time it is tried again soon: the object that has the name may be a copy that was just made.
     const isNew = !this.#refusals.has(key);
     this.#refusals.set(key, refusal);
     this.#wakeUsers(key);

@@ -12,9 +12,9 @@ import {
 type ServiceSpec = NonNullable<Service['spec']>;
 
 /**
- * Fields that travel. All others stay at home: its addresses and node ports mean nothing over there, and external IPs
- * and load balancers would draw the provider's own traffic (CVE-2020-8554). Fields that Kubernetes may add later
- * stay, too, until somebody has thought about them.
+ * Fields that travel. All others stay at home: addresses and node ports mean nothing over there, and external IPs and load
+ * balancers would take the foreign cluster's own traffic (CVE-2020-8554). Fields that Kubernetes adds later stay at home, too,
+ * until somebody has thought about them.
  */
 const PLAIN_FIELDS = [
   'selector',
@@ -24,7 +24,7 @@ const PLAIN_FIELDS = [
   'internalTrafficPolicy',
 ] as const satisfies readonly (keyof ServiceSpec)[];
 
-/** All that is ours to say; what the API server over there adds (addresses, families) is not among them. */
+/** Fields that we own; those that the foreign API server adds (addresses, families) are not among them. */
 const OWNED_FIELDS: ReadonlySet<string> = new Set<keyof ServiceSpec>([
   ...PLAIN_FIELDS,
   'type',
@@ -33,9 +33,9 @@ const OWNED_FIELDS: ReadonlySet<string> = new Set<keyof ServiceSpec>([
   'ipFamilyPolicy',
 ]);
 
-/** Annotations steer controllers, whose owners have not asked for that; this one steers kube-proxy's hints only. */
+/** Annotations steer controllers whose owners have not asked for it; this one only steers kube-proxy's hints. */
 const HARMLESS_ANNOTATIONS = ['service.kubernetes.io/topology-mode'];
-/** Would hand the Service to a proxy that the provider may not have. */
+/** Would hand the Service to a proxy that the foreign cluster may not have. */
 const LABEL_PROXY = 'service.kubernetes.io/service-proxy-name';
 
 export const isHeadless = (spec: Pick<ServiceSpec, 'clusterIP'> | undefined): boolean =>
@@ -106,7 +106,7 @@ function forgeSpec(spec: ServiceSpec): ServiceSpec {
   };
 }
 
-/** The provider may have fewer families: nothing is required of it. */
+/** The foreign cluster may have fewer address families: none is required. */
 function families({ ipFamilyPolicy }: ServiceSpec): Pick<ServiceSpec, 'ipFamilyPolicy'> {
   if (ipFamilyPolicy === undefined) return {};
   return { ipFamilyPolicy: ipFamilyPolicy === 'SingleStack' ? 'SingleStack' : 'PreferDualStack' };

@@ -30,16 +30,16 @@ export interface TokenReconcilerOptions {
   tenants: Tenants;
   virtualNode: string;
   homeApiReachable: () => boolean;
-  /** False of a namespace that is being taken out: nothing there is kept for later. */
+  /** False for a namespace that is being taken out: nothing there is kept for later. */
   isAsked?: (homeNamespace: string) => boolean;
   contact: () => boolean;
   clock: Clock;
-  /** A pod that waits for its tokens is to be looked at again. */
+  /** Brings a pod that waits for its tokens back into the queue. */
   wake: (podKey: string) => void;
 }
 
-/** In a namespace that is being taken out, its last pods are looked for this often. */
-const LEAVING_RETRY_MS = 1_000;
+/** In a namespace that is being taken out, the last pods are checked this often. */
+const ENDING_RETRY_MS = 1_000;
 const REFUSED_RETRY_MS = 30_000;
 
 interface Work {
@@ -56,12 +56,12 @@ interface Tokens {
 }
 
 /**
- * Service-account tokens of the home cluster, bound to the home pod (KEP-1205) and so worthless once it is gone,
- * in one Secret per pod over there, renewed in good time.
+ * Keeps service-account tokens of the home cluster over there: one Secret for each pod, renewed in good time. The tokens are
+ * bound to the home pod (KEP-1205), and so worthless once it is gone.
  */
 export class TokenReconciler {
   readonly #options: TokenReconcilerOptions;
-  /** By key, why the tokens could not be brought over there. */
+  /** By key: why the tokens could not be brought over there. */
   readonly #refusals = new Map<string, Refusal>();
 
   constructor(options: TokenReconcilerOptions) {
@@ -203,15 +203,15 @@ export class TokenReconciler {
   }
 
   async #remove(copy: KubeObject, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
-    const isLeaving = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
+    const isEnding = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
     const age = this.#options.clock.now() - Date.parse(copy.metadata.creationTimestamp);
-    // A home cache that is wrong for a moment must not cost a running pod its token.
-    if (!isLeaving && age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };
+    // A home cache that is wrong for a moment must not take the token from a running pod.
+    if (!isEnding && age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };
     const owner = copy.metadata.labels?.[LABEL_HOME_UID];
     const isUsed = [...tenant.pods.list()].some(
       ({ metadata }) => metadata.labels?.[LABEL_HOME_UID] === owner,
     );
-    if (isUsed) return { requeueAfterMs: isLeaving ? LEAVING_RETRY_MS : KEEP_UNREFERENCED_MS };
+    if (isUsed) return { requeueAfterMs: isEnding ? ENDING_RETRY_MS : KEEP_UNREFERENCED_MS };
     const deleting = this.#options.foreign.delete(secrets, copy.metadata, { uid: copy.metadata.uid, signal });
     await deleting.catch(ignoring('NotFound', 'Conflict'));
     return {};

@@ -6,7 +6,7 @@ import type { Refusal } from '../pods/refusal.ts';
 import { parsePath } from './field-paths.ts';
 import { isSelected, type KindRule } from './rules.ts';
 
-/** Why a referenced object does not get over there. What a pod only would like to have is then as if it were not. */
+/** Why a referenced object stays home. For a pod that only names it as optional, it then does not exist. */
 export interface StaysHome extends Refusal {
   withheld: true;
 }
@@ -17,10 +17,10 @@ export const BOOTSTRAP_TOKEN_TYPE = 'bootstrap.kubernetes.io/token';
 /** Mandatory on Secrets of ACCOUNT_TOKEN_TYPE (core/v1 validation), so metadata tells which might be one. */
 const ANNOTATION_ACCOUNT = 'kubernetes.io/service-account.name';
 const BOOTSTRAP_PREFIX = 'bootstrap-token-';
-/** Secrets of that name over there are the TokenKeeper's. */
+/** Secrets of such a name over there belong to the TokenReconciler. */
 const TOKEN_SECRET = /^tributary-token-[0-9a-f-]{36}$/u;
 
-/** Of the home cluster's own authority: public, mounted by every pod, and so never a matter of policy. */
+/** The certificate of the home cluster's own authority: public, mounted by every pod, and so not subject to policy. */
 const isRootCa = (kind: ReferenceKind, name: string): boolean =>
   kind === 'ConfigMap' && name === ROOT_CA_CONFIG_MAP;
 
@@ -54,7 +54,7 @@ export function staysHome(
   const what = `${kind.toLowerCase()} "${name}" stays home`;
   if (isReserved(kind, name)) return withheld(`${what}: names such as this one are kept for tokens of pods`);
   const unreadable = rule.drop?.find((path) => !Array.isArray(parsePath(path)));
-  // What it was to leave out is not known: nothing leaves.
+  // It is not known what to leave out: nothing leaves.
   if (unreadable !== undefined)
     return withheld(`${what}: its rule has the path "${unreadable}", which is none`);
   if (isSelected(rule, source, true)) return undefined;
@@ -68,7 +68,7 @@ export function staysHome(
   );
 }
 
-/** By metadata: whether the object may be of a type that does not travel like others. */
+/** Whether the object, by its metadata, may be of a type that does not travel like others. */
 export function mayBeTied(kind: ReferenceKind, { metadata }: KubeObject): boolean {
   return (
     kind === 'Secret' &&

@@ -11,7 +11,7 @@ import { type Claim, claimKey } from './claims.ts';
 
 export interface ClaimSidesOptions {
   mapping: NamespaceMapping;
-  /** On what is ours over there. */
+  /** Value of the label that marks claims over there as ours. */
   owner: string;
   home: KubeClient;
   foreign: KubeClient;
@@ -23,13 +23,13 @@ export interface ClaimListener {
   /** A claim of that name changed, here or over there. */
   claim: (homeNamespace: string, name: string) => void;
   synced: (homeNamespace: string) => void;
-  /** Of a claim over there. `isNew`: it has happened just now. */
+  /** An event about a claim over there. `isNew`: it has happened just now. */
   event: (homeNamespace: string, event: RemoteEvent, isNew: boolean) => void;
 }
 
 /**
- * The claims of one offloaded namespace, here and over there. Opened only where somebody needs volumes, so that others
- * pay nothing, and no part of what makes a tenant complete: an earlier provider does not let claims be read.
+ * The claims of one offloaded namespace, here and over there. Opened only where somebody needs volumes, so that others pay
+ * nothing. A tenant's `synced` does not depend on it: a foreign cluster of an earlier version does not let claims be read.
  */
 export class ClaimSides {
   readonly #options: ClaimSidesOptions;
@@ -78,7 +78,7 @@ export class ClaimSides {
     return this.#open !== undefined && this.#open.home.synced && this.#open.remote.synced;
   }
 
-  /** Why claims cannot be looked after at all; undefined while it is only a matter of time. */
+  /** Why claims cannot be read at all; undefined where it is only a matter of time. */
   get forbidden(): string | undefined {
     if (this.#open === undefined || this.synced) return undefined;
     return [this.#open.home, this.#open.remote]
@@ -94,7 +94,7 @@ export class ClaimSides {
     return this.#open?.remote.get(claimKey(this.#options.mapping.tenantNamespace, name));
   }
 
-  /** Of both sides. */
+  /** Names of the claims of both sides. */
   names(): Set<string> {
     if (this.#open === undefined) return new Set();
     const { home, remote } = this.#open;
@@ -112,7 +112,7 @@ export class ClaimSides {
     await Promise.all(Object.values(this.#open ?? {}).map(async (informer) => informer.stop()));
   }
 
-  /** None is kept, as with those of pods. */
+  /** Passes events on and keeps none, as with events of pods. */
   #events(tell: (event: RemoteEvent, isNew: boolean) => void): Informer<KubeEvent> {
     const { mapping, foreign, clock, log } = this.#options;
     const kind = 'PersistentVolumeClaim';

@@ -2,7 +2,7 @@ import { LABEL_HOME_UID, LABEL_MANAGED_BY, OFFLOADED_REASONS, STORAGE_PROVISIONE
 import type { persistentVolumeClaims, persistentVolumes, storageClasses } from '../../api/resources.ts';
 import type { Refusal } from '../pods/refusal.ts';
 
-/** Claims and volumes as this folder sees them: what is ours, and under which names. Pure. */
+/** Claims and volumes: which are ours, under which names, and why a claim keeps its pod from running. Pure. */
 
 export type Claim = NonNullable<(typeof persistentVolumeClaims)['__object']>;
 export type Volume = NonNullable<(typeof persistentVolumes)['__object']>;
@@ -10,12 +10,12 @@ export type StorageClass = NonNullable<(typeof storageClasses)['__object']>;
 
 /** On a claim, by the scheduler: the node for which a volume is to be made. Taken away: choose again. */
 export const ANNOTATION_SELECTED_NODE = 'volume.kubernetes.io/selected-node';
-/** On a claim, by the volume controller: who is to make the volume. Only now is it certain that none that exists will do. */
+/** On a claim, by the volume controller: who is to make the volume. Before that, an existing volume may still be bound. */
 export const ANNOTATION_PROVISIONER = 'volume.kubernetes.io/storage-provisioner';
-/** On a volume: who made it, and is to end it. With a name that no volume plugin has, Kubernetes leaves both to us. */
+/** On a volume: who made it and is to delete it. No volume plugin has our name, so Kubernetes leaves both to us. */
 export const ANNOTATION_PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 
-/** The UID makes it one name for one claim, whoever provisions: a second volume for it cannot come to be. */
+/** One name for one claim, by its UID, whoever provisions it: so there can be no second volume for it. */
 export const volumeName = (claimUid: string): string => `tributary-${claimUid}`;
 
 export const isOurClass = (one: StorageClass | undefined): one is StorageClass =>
@@ -50,9 +50,9 @@ interface MountedClaim {
   name: string;
   home: Claim | undefined;
   remote: Claim | undefined;
-  /** The volume here that is ours and was made for the claim. */
+  /** Our volume here that was made for the claim. */
   volume: Volume | undefined;
-  /** Whether the claim's class is one of volumes in foreign clusters; undefined where it names none. */
+  /** Whether the claim's class is for volumes in foreign clusters; undefined where the claim names no class. */
   isOurClass: boolean | undefined;
   nodeName: string;
 }
@@ -76,7 +76,7 @@ export function claimRefusal(claim: MountedClaim): Refusal | undefined {
   return missing(`claim "${name}", where its data were, is gone from the foreign cluster`);
 }
 
-/** The scheduler binds claims before pods; a pod that it has never seen has claims that nobody chose a node for. */
+/** The scheduler chooses a node for claims before it binds a pod; for a pod that it has not seen, nobody has. */
 function unboundMessage({ name, nodeName }: MountedClaim, { metadata }: Claim): string {
   const isChosen = metadata.annotations?.[ANNOTATION_SELECTED_NODE] === nodeName;
   const what = `persistentvolumeclaim "${name}" is not bound`;

@@ -9,7 +9,7 @@ import type { Tenant, Tenants } from '../tenants.ts';
 import { claimKey, claimKeyOf } from './claims.ts';
 import type { Storage } from './storage.ts';
 
-/** What volumes have to do with. */
+/** What volumes are connected with. */
 export interface WiredToStorage {
   readonly homePods: Informer<Pod>;
   readonly virtualNodes: Informer<VirtualNode>;
@@ -48,7 +48,7 @@ export function connectStorage(provider: WiredToStorage): void {
   });
 }
 
-/** Opens what is needed by now, and looks at all claims that are known. */
+/** Opens the caches that are needed now, and looks at all known claims. */
 export function lookAtClaims(provider: WiredToStorage): void {
   for (const tenant of provider.tenants.all()) lookAtClaimsOf(provider, tenant);
 }
@@ -59,7 +59,7 @@ export function lookAtClaimsOf(provider: WiredToStorage, tenant: Tenant): void {
   for (const name of tenant.claims.names()) wake(provider, claimKey(homeNamespace, name));
 }
 
-/** Claims are followed where a class of ours exists, a volume of ours, or a pod that mounts one. */
+/** Claims are watched where a class or a volume of ours exists, or a pod that mounts a claim. */
 function openClaims(provider: WiredToStorage, tenant: Tenant): void {
   const { storage, controllers, homePods } = provider;
   const { homeNamespace } = tenant.mapping;

@@ -33,7 +33,7 @@ export interface ClaimSituation {
   /** The claim of that name over there that is ours, whichever home claim it was made for. */
   remote: Claim | undefined;
   outlook: Outlook;
-  /** Those of ours here that were made for claims of this name, one after the other. */
+  /** Our volumes here that were made for claims of this name, one after the other. */
   volumes: readonly Volume[];
   virtualNode: string;
   nodeName: string;
@@ -45,22 +45,22 @@ export interface ClaimSituation {
   contact: boolean;
 }
 
-/** Exactly one step. The watch brings its result back, and the next decision follows from that. */
+/** Exactly one step. The watch brings its result back, and the next step is decided from that. */
 export type ClaimAction =
   | { do: 'nothing' }
-  /** Look again when it is known how the remote claim fares. */
+  /** Look again when the outlook of the remote claim is known. */
   | { do: 'wait'; remote: Claim }
   | { do: 'createRemote'; home: Claim; claim: Draft<Claim> }
   | { do: 'createVolume'; home: Claim; volume: Draft<Volume> }
   | { do: 'updateVolume'; volume: Volume }
   /** `unselect`: another node may do; the scheduler is to choose again. */
   | { do: 'refuse'; home: Claim; reason: string; message: string; unselect: boolean }
-  /** The caches say that nobody wants it: look before believing it. */
+  /** By the caches nobody wants it: to be confirmed by live reads. */
   | { do: 'deleteRemote'; remote: Claim }
-  /** The caches say that nothing stands behind it any more: look before believing it. */
+  /** By the caches its claims are gone: to be confirmed by live reads. */
   | { do: 'deleteVolume'; volume: Volume }
   | { do: 'tell'; home: Claim; reason: string; message: string }
-  /** The caches hold no remote claim for a volume: look before saying so. */
+  /** The caches hold no remote claim for a volume: to be confirmed by a live read. */
   | { do: 'confirmLost'; home: Claim };
 
 const NOTHING: ClaimAction = { do: 'nothing' };
@@ -87,7 +87,7 @@ export function decideClaim(situation: ClaimSituation): ClaimAction {
   return boundTo(home) === undefined ? decideUnbound(situation, home) : decideBound(situation, home);
 }
 
-/** First the claim over there, then the volume here, which is all that remembers it. */
+/** First the claim over there goes, then the volume here, which is the only record of it. */
 function decideEnded({ home, remote, volumes }: ClaimSituation): ClaimAction | undefined {
   const volume = volumes.find((one) => isEnded(one, home));
   if (volume === undefined) return undefined;
@@ -95,7 +95,7 @@ function decideEnded({ home, remote, volumes }: ClaimSituation): ClaimAction | u
   return isGoing(remote) ? undefined : { do: 'deleteRemote', remote };
 }
 
-/** Whether its claim is gone, and the volume is to go, too; the volume controller says the first. */
+/** Whether the volume's claim is gone (as the volume controller says), and the volume is to go, too. */
 function isEnded(volume: Volume, home: Claim | undefined): boolean {
   const { spec, status } = volume;
   return (
@@ -105,7 +105,7 @@ function isEnded(volume: Volume, home: Claim | undefined): boolean {
   );
 }
 
-/** A remote claim of a home claim that is gone. Data are behind a bound one, and only a volume that says so lets them go. */
+/** A remote claim whose home claim is gone. A bound one holds data, which go only if its volume says so. */
 function isLeft({ volumes }: ClaimSituation, remote: Claim): boolean {
   const hasVolume = volumes.some((volume) => claimUidOf(volume) === homeUidOf(remote));
   return !isGoing(remote) && !hasVolume && !isBound(remote);
@@ -117,7 +117,7 @@ function decideBound(situation: ClaimSituation, home: Claim): ClaimAction {
   const volume = volumes.find((one) => claimUidOf(one) === uid);
   const remote = ownRemote(situation, uid);
   if (volume === undefined || boundTo(home) !== volume.metadata.name) {
-    // The scheduler has chosen another node meanwhile, and the volume was made there.
+    // The scheduler has chosen another node in the meantime, and the volume was made there.
     return remote === undefined || isGoing(remote) ? NOTHING : { do: 'deleteRemote', remote };
   }
   if (remote === undefined) return { do: 'confirmLost', home };
@@ -200,15 +200,15 @@ const refuse = (
   { unselect = true, ...why }: { reason: string; message: string; unselect?: boolean },
 ): ClaimAction => ({ do: 'refuse', home, ...why, unselect });
 
-/** What a live look at both clusters has found. */
+/** What live reads of both clusters have found. */
 export interface Found {
   home: Claim | undefined;
-  /** Of the name that the remote claim's volume has here, whoever made it. */
+  /** The volume here with the name that belongs to the remote claim, whoever made it. */
   volume: Volume | undefined;
   isOurs: boolean;
 }
 
-/** Whether a remote claim may be deleted. Data that anything may still speak for stay. */
+/** Whether a remote claim may be deleted: its data stay as long as anything may still refer to them. */
 export function mayDeleteRemote(remote: Claim, { home, volume, isOurs }: Found): boolean {
   const uid = homeUidOf(remote);
   const own = isOurs && volume !== undefined && claimUidOf(volume) === uid ? volume : undefined;
@@ -216,6 +216,6 @@ export function mayDeleteRemote(remote: Claim, { home, volume, isOurs }: Found):
   if (home?.metadata.uid !== uid) return own === undefined ? !isBound(remote) : isEnded(own, home);
   const bound = boundTo(home);
   if (bound === undefined || own !== undefined) return false;
-  // A volume that nobody can find may still be put back, and means this claim.
+  // A volume that cannot be found may still be restored, and belongs to this claim.
   return bound !== volumeName(uid) || volume !== undefined;
 }

@@ -13,16 +13,16 @@ import { parseMilli } from '../../lib/quantity.ts';
 import type { Claim, StorageClass, Volume } from './claims.ts';
 import { ANNOTATION_PROVISIONED_BY, volumeName } from './claims.ts';
 
-/** Where the volumes of one provider are, as both clusters see it. */
+/** Where the volumes of one foreign cluster are, as both clusters see it. */
 export interface StoragePlace {
   tenantNamespace: string;
-  /** On what is made, here and there: virtual nodes of one provider share its volumes. */
+  /** Marks what is made here and there: virtual nodes of one foreign cluster share its volumes. */
   owner: string;
-  /** A label of all nodes from which the volumes can be reached, and of no other. */
+  /** A label that exactly those nodes have from which the volumes can be reached. */
   nodeLabel: { key: string; value: string };
 }
 
-/** No directory: the API wants a source, and only virtual nodes, which mount nothing, satisfy the volume's affinity. */
+/** No real directory. The API requires a source; only virtual nodes, which mount nothing, match the volume's affinity. */
 const PLACEHOLDER = '/var/lib/tributary/remote';
 const NAME = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/u;
 
@@ -49,7 +49,7 @@ export function forgeRemoteClaim(
   };
 }
 
-/** What the claim asks for that does not travel: it would be another volume than the one asked for. */
+/** What the claim asks for and cannot travel: the volume would not be the one that was asked for. */
 export function unsupported({ spec = {} }: Claim): string | undefined {
   const { dataSource, dataSourceRef, selector, volumeAttributesClassName } = spec;
   const asked = Object.entries({ dataSource, dataSourceRef, selector, volumeAttributesClassName })
@@ -87,7 +87,7 @@ export function forgeVolume(
   return withFacts(draft, remote);
 }
 
-/** With what is known of the real volume; the same object where nothing is new. */
+/** Adds what is known of the real volume; returns the same object where nothing is new. */
 export function withFacts<T extends Draft<Volume>>(volume: T, remote: Claim): T {
   const { volumeName: foreignVolume, storageClassName: foreignClass } = remote.spec ?? {};
   const facts = {
@@ -106,7 +106,7 @@ export function withFacts<T extends Draft<Volume>>(volume: T, remote: Claim): T 
 
 const named = (value: unknown): value is string => typeof value === 'string' && NAME.test(value);
 
-/** A smaller one is no news: the claim is bound to what it asked for. What cannot be read is no news either. */
+/** A smaller size, or one that cannot be read, is ignored: the claim is bound to what it asked for. */
 function largerOf(known: string | undefined, said: unknown): string | undefined {
   if (typeof said !== 'string' || said.length > 32) return known;
   const [before, now] = [amountOf(known), amountOf(said)];

@@ -7,8 +7,8 @@ export type ClassMapping = Pick<VirtualNodeSpec, 'storageClasses' | 'offeredStor
 export type MappedClass = { foreignClass: string } | { reason: string; message: string };
 
 /**
- * The class over there of a class here: as people say for that cluster, else as the class itself says. There is no third
- * way: a default of the foreign cluster would put data where nobody chose to have it.
+ * The class over there for a class here: as people say for that cluster, else as the class itself says. There is no other way:
+ * the default class of the foreign cluster would put data where nobody has chosen to have it.
  */
 export function mapClass(homeClass: StorageClass, mapping: ClassMapping, virtualNode: string): MappedClass {
   const { name } = homeClass.metadata;

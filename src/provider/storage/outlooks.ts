@@ -2,7 +2,7 @@ import type { RemoteEvent } from '../events/remote-events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Outlook } from './decide.ts';
 
-/** A class that binds at once has bound by then, or has said why not; one that waits says so at once. */
+/** By then a class that binds at once has bound, or has said why not; a class that waits says so at once. */
 const PATIENCE_MS = 5_000;
 const MAX_REMEMBERED = 4096;
 
@@ -10,8 +10,8 @@ const FAILED = 'ProvisioningFailed';
 const WAITS = 'WaitForFirstConsumer';
 
 /**
- * How remote claims that are not bound yet fare. A peer cannot read the provider's classes; what it sees is what the
- * provider's volume controller says of the claim, and that nothing happens. Forgotten, it is found out again.
+ * What is to be expected of remote claims that are not bound yet. Home cannot read the foreign cluster's classes: it only sees
+ * what the volume controller there says of a claim, or that nothing happens. What is forgotten is found out again.
  */
 export class Outlooks {
   readonly #clock: Clock;
@@ -33,7 +33,7 @@ export class Outlooks {
     return this.#clock.monotonic() - since >= PATIENCE_MS ? 'waits' : 'unknown';
   }
 
-  /** Until there is something to say at the latest. */
+  /** After this time at the latest `of` has an answer. */
   waitMs(uid: string): number {
     return Math.max(1, this.#since(uid).since + PATIENCE_MS - this.#clock.monotonic());
   }

@@ -47,7 +47,7 @@ export interface StorageOptions {
   log: Logger;
 }
 
-/** Of events over there, those that are worth a word here beside all warnings. */
+/** Besides all warnings, events over there with this reason are told here. */
 const WORTH_TELLING = 'ProvisioningSucceeded';
 
 /**
@@ -56,9 +56,9 @@ const WORTH_TELLING = 'ProvisioningSucceeded';
  */
 export class Storage implements Component {
   readonly name = 'storage';
-  /** Those with our provisioner. */
+  /** StorageClasses with our provisioner. */
   readonly classes: Informer<StorageClass>;
-  /** Those of ours, of all namespaces. */
+  /** Volumes of ours, for claims of all namespaces. */
   readonly volumes: Informer<Volume>;
   readonly #options: StorageOptions;
   readonly #outlooks: Outlooks;
@@ -75,13 +75,13 @@ export class Storage implements Component {
     const { name, labels } = virtualNode.metadata;
     this.#options = options;
     this.#nodeName = nodeNameOf(virtualNode);
-    const provider = labels?.[LABEL_PROVIDER];
-    this.#owner = provider ?? name;
-    // Virtual nodes of one provider come and go with its offers; a volume is within reach of each of them.
+    const clusterID = labels?.[LABEL_PROVIDER];
+    this.#owner = clusterID ?? name;
+    // Virtual nodes of one foreign cluster come and go with its offers; each of them can reach its volumes.
     this.#nodeLabel =
-      provider === undefined
+      clusterID === undefined
         ? { key: LABEL_VIRTUAL_NODE, value: name }
-        : { key: LABEL_PROVIDER, value: provider };
+        : { key: LABEL_PROVIDER, value: clusterID };
     const common = { client: home, clock, log: log.named('storage') };
     this.classes = new Informer<StorageClass>({
       ...common,
@@ -107,7 +107,7 @@ export class Storage implements Component {
     });
   }
 
-  /** Does not wait: without the rights to it (an agent set up by an earlier version), all but volumes goes on. */
+  /** Does not wait: an agent that an earlier version set up lacks the rights, and then everything but volumes works. */
   async start(): Promise<void> {
     const { signal } = this.#abort;
     const caches = [this.classes.start(signal), this.volumes.start(signal)];
@@ -119,7 +119,7 @@ export class Storage implements Component {
     await Promise.resolve();
   }
 
-  /** All that is known of classes and volumes is complete for the first time. */
+  /** Called when classes and volumes have been read completely for the first time. */
   onSynced(listener: () => void): void {
     this.#listener = listener;
   }
@@ -140,7 +140,7 @@ export class Storage implements Component {
     return this.#reconciler.reconcile(key, signal);
   }
 
-  /** What the pod's claims keep it from, or `pending`: not known yet. */
+  /** Why the pod's claims keep it from running over there; `pending`: not known yet. */
   state(pod: Pod): readonly Refusal[] | 'pending' {
     const names = claimNames(pod);
     if (names.length === 0) return [];
@@ -154,7 +154,7 @@ export class Storage implements Component {
     return names.flatMap((name) => this.#refusal(pod, name, sides) ?? []);
   }
 
-  /** What was said of a claim over there; returns whether that may change what is to be done. */
+  /** An event about a claim over there. */
   heard(homeNamespace: string, event: RemoteEvent, isNew: boolean): void {
     this.#outlooks.heard(event);
     const sides = this.#options.tenants.of(homeNamespace)?.claims;

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ReflectionRule } from '../../../../src/api/reflection.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import { type FieldPath, parsePath, withoutPaths } from '../../../../src/provider/reflect/field-paths.ts';
-import { saysTheSame, SettledCopies } from '../../../../src/provider/reflect/mirror.ts';
+import { hasSameContent, SettledCopies } from '../../../../src/provider/reflect/mirror.ts';
 import type { MirrorContext, Wanted } from '../../../../src/provider/reflect/mirrored-kind.ts';
 import { customKind, problemOfKind, ruledKinds } from '../../../../src/provider/reflect/mirrored-kinds.ts';
 import type { KindRule } from '../../../../src/provider/reflect/rules.ts';
@@ -109,13 +109,13 @@ describe('over a copy', () => {
   test('nothing is written where nothing differs; its status and what others note there stay', () => {
     const wanted = forge(custom({ spec: { image: 'x' } }, { annotations: { note: 'a' } }));
     const copy = stored(wanted, { status: { active: 1 } });
-    expect(saysTheSame(kind.merge(copy, wanted), copy)).toBe(true);
+    expect(hasSameContent(kind.merge(copy, wanted), copy)).toBe(true);
     const noted = {
       ...copy,
       metadata: { ...copy.metadata, annotations: { ...copy.metadata.annotations, theirs: 'b' } },
     };
     const merged = kind.merge(noted, wanted) as Custom;
-    expect(saysTheSame(merged, noted)).toBe(true);
+    expect(hasSameContent(merged, noted)).toBe(true);
     expect(merged['status']).toEqual({ active: 1 });
   });
 
@@ -148,7 +148,7 @@ describe('over a copy', () => {
     const wanted = forge(custom({ spec: { a: 1 } }));
     const copy = stored(wanted, { spec: { a: 1, replicas: 1 } });
     const merged = kind.merge(copy, wanted);
-    expect(saysTheSame(merged, copy)).toBe(false);
+    expect(hasSameContent(merged, copy)).toBe(false);
     expect(settled.isAsWritten('k', merged, copy)).toBe(false);
     settled.wrote('k', kind, { wanted, copy });
     expect(settled.isAsWritten('k', merged, copy)).toBe(true);
@@ -167,7 +167,7 @@ test('a huge object is compared in no time that matters, and a deep one does not
   let deep: unknown = 1;
   for (let depth = 0; depth < 1_000; depth++) deep = { a: deep };
   const nested = custom({ spec: deep });
-  expect(saysTheSame(nested, structuredClone(nested))).toBe(true);
+  expect(hasSameContent(nested, structuredClone(nested))).toBe(true);
 });
 
 describe('paths', () => {
