@@ -49,6 +49,7 @@ export const SERVICE_TYPE = '_tributary._tcp';
 export class CandidateSet {
   readonly #clock: Clock;
   readonly #listeners = new Listeners<[clusterID: string]>();
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
   #candidates: ReadonlyMap<string, Candidate> = new Map();
 
   constructor(clock: Clock) {
@@ -71,9 +72,5 @@ export class CandidateSet {
       const { expiresAt: __, ...said } = candidate;
       if (!deepEqual(known, said)) this.#listeners.tell(clusterID);
     }
-  }
-
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#listeners.add(listener);
   }
 }

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
 import type { ExchangeMetrics } from './exchange/tunnels.ts';
-import type { TunnelMetrics, TunnelSample } from './gateway/ports.ts';
+import type { TunnelMetrics, TunnelSample } from './gateway/reports.ts';
 import type { Owner } from './host/host-config.ts';
 import { REFUSED } from './plan/names.ts';
 

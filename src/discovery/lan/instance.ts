@@ -13,6 +13,23 @@ const RETRY_LIMIT_MS = 10_000;
 const MAX_NAME_BYTES = 253;
 const MAX_LABEL_BYTES = 63;
 
+/** RFC 6762, 5.2: at 80, 85, 90 and 95 % of its life, each up to 2 % later so that hosts do not ask together. */
+const REFRESH_AT = [0.8, 0.85, 0.9, 0.95];
+const REFRESH_SPREAD = 0.02;
+/** RFC 6762, 10.1 and 10.2: goodbye and cache flush take effect after a second. */
+const GRACE_MS = 1000;
+
+/** A record's life on the monotonic clock. */
+export interface Timed {
+  receivedAt: number;
+  expiresAt: number;
+  /** Milliseconds; that of the record, also where its end was brought forward. */
+  ttlMs: number;
+  /** When it is asked for next, to keep it; Infinity when no more. */
+  askAt: number;
+  asked: number;
+}
+
 /** A service instance as far as it is known. */
 export interface Instance {
   name: string;
@@ -101,23 +118,6 @@ export function isAskable(name: string): boolean {
     .split('.')
     .every((label) => label !== '' && Buffer.byteLength(label) <= MAX_LABEL_BYTES);
 }
-
-/** A record's life on the monotonic clock. */
-export interface Timed {
-  receivedAt: number;
-  expiresAt: number;
-  /** Milliseconds; that of the record, also where its end was brought forward. */
-  ttlMs: number;
-  /** When it is asked for next, to keep it; Infinity when no more. */
-  askAt: number;
-  asked: number;
-}
-
-/** RFC 6762, 5.2: at 80, 85, 90 and 95 % of its life, each up to 2 % later so that hosts do not ask together. */
-const REFRESH_AT = [0.8, 0.85, 0.9, 0.95];
-const REFRESH_SPREAD = 0.02;
-/** RFC 6762, 10.1 and 10.2: goodbye and cache flush take effect after a second. */
-const GRACE_MS = 1000;
 
 export function timed(ttlSeconds: number, now: number, random: Random): Timed {
   const ttlMs = ttlSeconds * 1000;

@@ -37,6 +37,9 @@ export interface LanSourceOptions {
 const DEFAULT_TTL_SECONDS = 120;
 const HOUR_MS = 3_600_000;
 const MAX_CANDIDATES = 1000;
+
+const MAX_ENDPOINTS = 8;
+
 /** How soon a cable that was plugged in is noticed. */
 const FOLLOW_MS = 2000;
 /** RFC 6762, 8.1: after so many conflicts in so long a time, slowly. */
@@ -53,6 +56,7 @@ export class LanSource implements CandidateSource {
   readonly #refusals: Refusals;
   readonly #segments = new Map<string, Segment>();
   readonly #listeners = new Listeners<[clusterID: string]>();
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
   readonly #told = new Map<string, Candidate>();
   #onLinkTests: ((source: string) => boolean)[] = [];
   #service: OwnService | undefined;
@@ -143,10 +147,6 @@ export class LanSource implements CandidateSource {
     return mergeSightings([...this.#segments.values()].flatMap(({ cache }) => cache.sightings(clusterID)));
   }
 
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#listeners.add(listener);
-  }
-
   async #follow(): Promise<void> {
     const { clock, log, interfaces, listAllInterfaces = hostInterfaces } = this.#options;
     const { listInterfaces = () => lanInterfaces(interfaces) } = this.#options;
@@ -235,8 +235,6 @@ export class LanSource implements CandidateSource {
 }
 
 const labelOf = ({ announcement, attempt }: OwnService): string => instanceLabel(announcement, attempt);
-
-const MAX_ENDPOINTS = 8;
 
 /**
  * One candidate from all that is said of a cluster, on all interfaces. Anyone may announce anybody's ID, so the

@@ -3,6 +3,15 @@ import type { Packet } from 'dns-packet';
 import type { LanInterface } from './interfaces.ts';
 import type { LanQuery, LanResponse } from './wire.ts';
 
+export interface PacketSource {
+  address: string;
+  port: number;
+}
+
+export const MDNS_PORT = 5353;
+
+export type Refusal = 'OffLink' | 'TooLarge' | 'TooShort' | 'TooManyRecords' | 'TooFast' | 'WrongPort';
+
 /** One interface and one address family: a multicast group that is joined there. */
 export interface LanLink {
   readonly family: 4 | 6;
@@ -20,12 +29,3 @@ export interface LinkEvents {
 
 /** Opens the sockets; tests put a wire in memory here. */
 export type OpenLink = (iface: LanInterface, family: 4 | 6, events: LinkEvents) => Promise<LanLink>;
-
-export type Refusal = 'OffLink' | 'TooLarge' | 'TooShort' | 'TooManyRecords' | 'TooFast' | 'WrongPort';
-
-export interface PacketSource {
-  address: string;
-  port: number;
-}
-
-export const MDNS_PORT = 5353;

@@ -22,6 +22,12 @@ const ANNOUNCE_AGAIN_MS = [1000, 2000];
 /** RFC 6762, 6.7: what is told to resolvers that keep no mDNS cache. */
 const LEGACY_TTL_SECONDS = 10;
 
+/** RFC 6762, 7.2: more known answers may be on their way. */
+const MORE_DELAY_MS = 400;
+const MORE_SPREAD_MS = 100;
+const MAX_WAITING = 64;
+const MAX_KNOWN = 1000;
+
 interface ResponderOptions {
   clock: Clock;
   random: Random;
@@ -179,12 +185,6 @@ export class Responder {
     this.#cancel = this.#options.clock.after(ms, what);
   }
 }
-
-/** RFC 6762, 7.2: more known answers may be on their way. */
-const MORE_DELAY_MS = 400;
-const MORE_SPREAD_MS = 100;
-const MAX_WAITING = 64;
-const MAX_KNOWN = 1000;
 
 interface PendingQueriesOptions {
   clock: Clock;

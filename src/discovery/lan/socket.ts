@@ -20,6 +20,16 @@ const GROUP = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
 /** For the socket to be bound. */
 const OPEN_DEADLINE_MS = 5000;
 
+/** RFC 6762, section 17. */
+const MAX_PACKET_BYTES = 9000;
+const HEADER_BYTES = 12;
+/** Records and questions together. Compressed names make many of them expensive to read. */
+const MAX_RECORDS = 512;
+/** From one address: an announcement, a goodbye and answers of a busy host fit well. */
+const PER_SOURCE = { burst: 100, perSecond: 20, maxKeys: 1024 };
+/** From all together; a thousand clusters may answer the first query at once. */
+const PER_LINK = { burst: 2000, perSecond: 500 };
+
 /**
  * One socket for each interface and family, run by multicast-dns: it joins, rejoins, encodes and decodes.
  *
@@ -136,16 +146,6 @@ async function send(
   }
   return promise;
 }
-
-/** RFC 6762, section 17. */
-const MAX_PACKET_BYTES = 9000;
-const HEADER_BYTES = 12;
-/** Records and questions together. Compressed names make many of them expensive to read. */
-const MAX_RECORDS = 512;
-/** From one address: an announcement, a goodbye and answers of a busy host fit well. */
-const PER_SOURCE = { burst: 100, perSecond: 20, maxKeys: 1024 };
-/** From all together; a thousand clusters may answer the first query at once. */
-const PER_LINK = { burst: 2000, perSecond: 500 };
 
 /** Decides, before anything of it is parsed, whether a datagram is looked at. */
 export class Guard {

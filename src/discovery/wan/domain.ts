@@ -24,6 +24,10 @@ const TTL_SHARE = 0.8;
 /** A cluster lives for so many of the shortest TTLs at least: a zone with TTL 0 must not have it blink. */
 const SHORTEST_LIFE = 3;
 
+/** `lastLook` alone is worth no write more often than this. */
+const LAST_LOOK_MS = 60_000;
+const SHOWN = 3;
+
 /** What is known from one SearchDomain: pure memory, told of each look. */
 export class BrowsedDomain {
   readonly #name: string;
@@ -95,10 +99,6 @@ export const domainName = ({ domain }: SearchDomain['spec']): string => nameKey(
 
 /** What came of a look at a domain, and when (wall clock): a list, or why there is none. */
 export type LookResult = { at: number } & ({ look: DomainLook } | { failure: string; isInvalid: boolean });
-
-/** `lastLook` alone is worth no write more often than this. */
-const LAST_LOOK_MS = 60_000;
-const SHOWN = 3;
 
 /** The status to write; the one that is there where nothing worth a write differs. */
 export function domainStatus(

@@ -2,7 +2,8 @@ import type { PeerView, Tunnel } from '../../api/tunnel.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Logger } from '../../lib/log.ts';
 import { formatPrefix, mergePrefixes, overlaps, parsePrefix, tryPrefix, without } from '../../lib/prefix.ts';
-import { type Assignment, Ipam, type RefusedPrefix, type WantedPrefix } from '../ipam/ipam.ts';
+import { type Assignment, Ipam } from '../ipam/ipam.ts';
+import type { RefusedPrefix, WantedPrefix } from '../ipam/wanted-prefixes.ts';
 
 export interface AddressBookOptions {
   pools: readonly string[];

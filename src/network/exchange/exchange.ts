@@ -63,6 +63,8 @@ export class Exchange {
   readonly #reconciler: TunnelReconciler;
   readonly #controller: Controller;
   readonly #listeners = new Listeners<[clusterID: string]>();
+  /** Calls back when what we say to that cluster may have changed; the returned function ends that. */
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
   #peers: NetworkPeers = new Map();
   #isReady = false;
 
@@ -159,11 +161,6 @@ export class Exchange {
     if (problems.length === 0) return;
     const more = problems.length > MAX_TOLD ? `; and ${problems.length - MAX_TOLD} more` : '';
     throw new TributaryError('Invalid', `network: ${problems.slice(0, MAX_TOLD).join('; ')}${more}`);
-  }
-
-  /** Calls back when what we say to that cluster may have changed; the returned function ends that. */
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#listeners.add(listener);
   }
 
   #makeReconciler(): TunnelReconciler {

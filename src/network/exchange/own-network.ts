@@ -56,6 +56,8 @@ export class OwnNetworkPublisher {
   readonly #services: ServiceRanges;
   readonly #controller: Controller;
   readonly #listeners = new Listeners();
+  /** Calls back when what is told to peers may have changed. */
+  readonly onChange: Listeners['add'] = this.#listeners.add;
   #real: RealNode[] | undefined;
   #reserved: readonly string[] | undefined;
   #localRoutes: readonly string[] | undefined;
@@ -123,11 +125,6 @@ export class OwnNetworkPublisher {
     const facts = this.#facts();
     const network = this.#stored();
     return facts && network && { network, facts };
-  }
-
-  /** Calls back when what is told to peers may have changed. */
-  onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
   }
 
   /** What no peer may be seen as. */

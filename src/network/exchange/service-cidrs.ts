@@ -21,6 +21,7 @@ export class ServiceRanges implements Component {
   readonly name = 'service ranges';
   readonly #options: ServiceRangesOptions;
   readonly #listeners = new Listeners();
+  readonly onChange: Listeners['add'] = this.#listeners.add;
   #informer: Informer<ServiceCidr> | undefined;
 
   constructor(options: ServiceRangesOptions) {
@@ -30,10 +31,6 @@ export class ServiceRanges implements Component {
   get cidrs(): readonly string[] {
     if (this.#options.given.length > 0) return this.#options.given;
     return [...(this.#informer?.list() ?? [])].flatMap(({ spec }) => spec?.cidrs ?? []);
-  }
-
-  onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
   }
 
   async start(signal: AbortSignal): Promise<void> {

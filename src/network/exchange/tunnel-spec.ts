@@ -10,7 +10,7 @@ import type {
   TunnelPeer,
   TunnelSpec,
 } from '../../api/tunnel.ts';
-import type { RefusedPrefix, WantedPrefix } from '../ipam/ipam.ts';
+import type { RefusedPrefix, WantedPrefix } from '../ipam/wanted-prefixes.ts';
 import { checkSeenAs } from '../ipam/seen-as.ts';
 import type { NetworkDocument } from '../../api/peer-documents.ts';
 

@@ -7,7 +7,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
-import type { RefusedPrefix } from '../ipam/ipam.ts';
+import type { RefusedPrefix } from '../ipam/wanted-prefixes.ts';
 import type { AddressBook } from './address-book.ts';
 import { exportedTo } from './document.ts';
 import type { PresharedKeys } from './preshared.ts';

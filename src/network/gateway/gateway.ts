@@ -28,16 +28,17 @@ import { TunnelKey } from './key.ts';
 import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
 import { keepaliveSeconds, PeerWatch } from './peer-watch.ts';
 import { gatewayPeers, hostedByPeer, neverDialled, probeTarget, refusedPeers } from './peers.ts';
-import type { ProbeResponder, TunnelMetrics, TunnelProber } from './ports.ts';
-import { Reports } from './reports.ts';
+import { Reports, type TunnelMetrics } from './reports.ts';
+import type { Prober } from '../probe/prober.ts';
+import type { Responder } from '../probe/responder.ts';
 import { EndpointResolver, type LookUp } from './resolver.ts';
 
 export interface GatewayOptions {
   client: KubeClient;
   caches: Caches;
   host: HostNetwork;
-  prober: TunnelProber;
-  responder: ProbeResponder;
+  prober: Pick<Prober, 'setTargets' | 'results' | 'onChange'>;
+  responder: Pick<Responder, 'setAddress'>;
   lookUp: LookUp;
   /** Counters of the host's rules by their comment. */
   counters: () => Promise<ReadonlyMap<string, { packets: number }>>;

@@ -11,10 +11,9 @@ import type { HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
 import { tunnelConditions, type TunnelObservation } from './conditions.ts';
 import { reportPerTunnel } from './host-report.ts';
-import type { TunnelSample } from './ports.ts';
 import { type ConnectionFacts, connectionOf, statusPatch, type StatusPatch } from './status.ts';
 
-export interface ReportsOptions {
+interface ReportsOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
@@ -24,7 +23,7 @@ export interface ReportsOptions {
 }
 
 /** All that is known of all tunnels at one time. */
-export interface Round {
+interface Round {
   /** Milliseconds since 1970. */
   now: number;
   gateway: string;
@@ -159,4 +158,26 @@ function sampleOf({ connection: { wireguard, probe } }: Report, refused?: number
     ...(probe?.mtu !== undefined && { mtu: probe.mtu }),
     ...(refused !== undefined && { refusedPackets: refused }),
   };
+}
+
+/** One peer, as it is measured; what is absent is not known. */
+export interface TunnelSample {
+  up: boolean;
+  receivedBytes?: number;
+  sentBytes?: number;
+  /** Seconds since 1970. */
+  handshake?: number;
+  rttSeconds?: number;
+  /** From 0 to 1. */
+  loss?: number;
+  /** Bytes. */
+  mtu?: number;
+  /** Since the host's rules for the peer changed last. */
+  refusedPackets?: number;
+}
+
+/** Where measurements are shown; an adapter to a metrics library lives elsewhere. */
+export interface TunnelMetrics {
+  /** By ClusterID; who is not in it any more is forgotten. */
+  show(samples: ReadonlyMap<string, TunnelSample>): void;
 }

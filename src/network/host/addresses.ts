@@ -13,7 +13,75 @@ import {
   u32,
 } from './messages.ts';
 import { CREATE, EXCLUSIVE, type Rtnetlink } from './rtnetlink.ts';
-import { diffSets, type Host, type OurLinks } from './work.ts';
+import { diffSets, type HostContext, type OurLinks } from './work.ts';
+
+export async function setAddresses({ kernel, work }: HostContext, links: OurLinks): Promise<void> {
+  const all = await dumpAddresses(kernel);
+  for (const [name, { wanted, index }] of links) {
+    const addresses = wanted.addresses.map((address): KernelAddress => {
+      return { index, prefix: canonicalPrefix(address) };
+    });
+    const actual = all.filter((address) => address.index === index);
+    const diff = diffSets(addresses, actual, ({ prefix }) => prefix);
+    // First, since the kernel removes further addresses of a prefix together with its first one.
+    for (const address of diff.remove) {
+      const what = `address ${address.prefix} dev ${name}`;
+      await work.remove(what, async () => deleteAddress(kernel, address));
+    }
+    for (const address of diff.add) {
+      const what = `address ${address.prefix} dev ${name}`;
+      await work.change(what, async () => addAddress(kernel, address));
+    }
+  }
+}
+
+/** Addresses of links. */
+
+interface KernelAddress {
+  /** Of the link. */
+  index: number;
+  /** `address/length`, canonical. */
+  prefix: string;
+}
+
+/** IFA_* of linux/if_addr.h. */
+const IFA = { address: 1, local: 2, flags: 8 } as const;
+/** An IPv6 address is good at once: nobody else can have it. */
+const IFA_F_NODAD = 2;
+
+/** All but the link-local ones of IPv6, which the kernel makes. */
+async function dumpAddresses(kernel: Rtnetlink): Promise<KernelAddress[]> {
+  const messages = await kernel.dump(GET_ADDRESS, addressHeader(0, 0, 0));
+  return messages.flatMap((message) => {
+    const attributes = decodeAttributes(message.subarray(ADDRESS_BYTES));
+    const bytes = attributes.get(IFA.local) ?? attributes.get(IFA.address);
+    if (familyOf(message[0] ?? 0) === undefined || bytes === undefined || isLinkLocal(bytes)) return [];
+    return [{ index: readU32(message, 4), prefix: prefixText(bytes, message[1] ?? 0) }];
+  });
+}
+
+const isLinkLocal = (bytes: Buffer): boolean =>
+  bytes.length === 16 && bytes[0] === 0xfe && ((bytes[1] ?? 0) & 0xc0) === 0x80;
+
+async function addAddress(kernel: Rtnetlink, address: KernelAddress): Promise<void> {
+  await kernel.write(NEW_ADDRESS, CREATE | EXCLUSIVE, addressMessage(address));
+}
+
+async function deleteAddress(kernel: Rtnetlink, address: KernelAddress): Promise<void> {
+  await kernel.write(DELETE_ADDRESS, 0, addressMessage(address));
+}
+
+function addressMessage({ index, prefix }: KernelAddress): Buffer {
+  const { family, bytes, length } = parsePrefix(prefix);
+  return Buffer.concat([
+    addressHeader(KERNEL_FAMILY[family], length, index),
+    encodeAttributes([
+      [IFA.local, bytes],
+      [IFA.address, bytes],
+      ...(family === 6 ? [[IFA.flags, u32(IFA_F_NODAD)] as const] : []),
+    ]),
+  ]);
+}
 
 /** Addresses as the kernel has them, and as text: the one canonical text of each, so that texts can be compared. */
 export type Family = 4 | 6;
@@ -80,71 +148,3 @@ export const unspecified = (family: Family): Buffer => Buffer.alloc(family === 4
 
 export const macBytes = (mac: string): Buffer => Buffer.from(mac.replaceAll(':', ''), 'hex');
 export const macText = (bytes: Buffer): string => (bytes.toString('hex').match(/../g) ?? []).join(':');
-
-/** Addresses of links. */
-
-interface KernelAddress {
-  /** Of the link. */
-  index: number;
-  /** `address/length`, canonical. */
-  prefix: string;
-}
-
-/** IFA_* of linux/if_addr.h. */
-const IFA = { address: 1, local: 2, flags: 8 } as const;
-/** An IPv6 address is good at once: nobody else can have it. */
-const IFA_F_NODAD = 2;
-
-/** All but the link-local ones of IPv6, which the kernel makes. */
-async function dumpAddresses(kernel: Rtnetlink): Promise<KernelAddress[]> {
-  const messages = await kernel.dump(GET_ADDRESS, addressHeader(0, 0, 0));
-  return messages.flatMap((message) => {
-    const attributes = decodeAttributes(message.subarray(ADDRESS_BYTES));
-    const bytes = attributes.get(IFA.local) ?? attributes.get(IFA.address);
-    if (familyOf(message[0] ?? 0) === undefined || bytes === undefined || isLinkLocal(bytes)) return [];
-    return [{ index: readU32(message, 4), prefix: prefixText(bytes, message[1] ?? 0) }];
-  });
-}
-
-const isLinkLocal = (bytes: Buffer): boolean =>
-  bytes.length === 16 && bytes[0] === 0xfe && ((bytes[1] ?? 0) & 0xc0) === 0x80;
-
-async function addAddress(kernel: Rtnetlink, address: KernelAddress): Promise<void> {
-  await kernel.write(NEW_ADDRESS, CREATE | EXCLUSIVE, addressMessage(address));
-}
-
-async function deleteAddress(kernel: Rtnetlink, address: KernelAddress): Promise<void> {
-  await kernel.write(DELETE_ADDRESS, 0, addressMessage(address));
-}
-
-function addressMessage({ index, prefix }: KernelAddress): Buffer {
-  const { family, bytes, length } = parsePrefix(prefix);
-  return Buffer.concat([
-    addressHeader(KERNEL_FAMILY[family], length, index),
-    encodeAttributes([
-      [IFA.local, bytes],
-      [IFA.address, bytes],
-      ...(family === 6 ? [[IFA.flags, u32(IFA_F_NODAD)] as const] : []),
-    ]),
-  ]);
-}
-
-export async function setAddresses({ kernel, work }: Host, links: OurLinks): Promise<void> {
-  const all = await dumpAddresses(kernel);
-  for (const [name, { wanted, index }] of links) {
-    const addresses = wanted.addresses.map((address): KernelAddress => {
-      return { index, prefix: canonicalPrefix(address) };
-    });
-    const actual = all.filter((address) => address.index === index);
-    const diff = diffSets(addresses, actual, ({ prefix }) => prefix);
-    // First, since the kernel removes further addresses of a prefix together with its first one.
-    for (const address of diff.remove) {
-      const what = `address ${address.prefix} dev ${name}`;
-      await work.remove(what, async () => deleteAddress(kernel, address));
-    }
-    for (const address of diff.add) {
-      const what = `address ${address.prefix} dev ${name}`;
-      await work.change(what, async () => addAddress(kernel, address));
-    }
-  }
-}

@@ -9,13 +9,24 @@ import { dumpRoutes, linkIndex } from './routes.ts';
 import { KernelError } from './rtnetlink.ts';
 import { deleteRule, describeRule, dumpRules } from './rules.ts';
 import { removeRoutes } from './set-routes.ts';
-import type { Host } from './work.ts';
+import type { HostContext } from './work.ts';
+
+/** Of linux/netfilter/nfnetlink.h and nf_tables.h. */
+const BATCH_BEGIN = 0x10;
+const BATCH_END = 0x11;
+const NFTABLES = 10;
+const DELETE_TABLE = (NFTABLES << 8) | 2;
+const NFTA_TABLE_NAME = 1;
+const NFPROTO_INET = 1;
+const REQUEST = 1;
+const ACK = 4;
+const TYPE_ERROR = 2;
 
 /**
  * Removes all that bears the marks of this owner, through netlink alone, so that it takes no program and no memory. The
  * tunnels go first and the fallback routes last: what is still sent goes nowhere.
  */
-export async function cleanUpHost(host: Host, owner: Owner): Promise<void> {
+export async function cleanUpHost(host: HostContext, owner: Owner): Promise<void> {
   const { kernel, work } = host;
   const step = async (what: string, run: () => Promise<void>): Promise<void> => {
     await work.attempt(what, async () => {
@@ -44,17 +55,6 @@ export async function cleanUpHost(host: Host, owner: Owner): Promise<void> {
   });
   await work.remove(`nftables table ${TABLES[owner]}`, async () => deleteTable(TABLES[owner]));
 }
-
-/** Of linux/netfilter/nfnetlink.h and nf_tables.h. */
-const BATCH_BEGIN = 0x10;
-const BATCH_END = 0x11;
-const NFTABLES = 10;
-const DELETE_TABLE = (NFTABLES << 8) | 2;
-const NFTA_TABLE_NAME = 1;
-const NFPROTO_INET = 1;
-const REQUEST = 1;
-const ACK = 4;
-const TYPE_ERROR = 2;
 
 /** Removes a table of family `inet` with all that is in it, without `nft`. Throws KernelError, ENOENT when it is not there. */
 async function deleteTable(name: string): Promise<void> {

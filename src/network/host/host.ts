@@ -19,6 +19,9 @@ import { Work } from './work.ts';
 /** As `HostNetwork.onChange` has it. */
 const QUIET_MS = 100;
 
+/** There for a moment only. */
+const TRIAL = 'tributary-trial';
+
 interface HostOptions {
   clock: Clock;
   log: Logger;
@@ -117,9 +120,6 @@ class Host implements HostNetwork {
     return done;
   }
 }
-
-/** There for a moment only. */
-const TRIAL = 'tributary-trial';
 
 /** Whether this kernel has WireGuard: by making a link, since the module may be loaded only then. Needs CAP_NET_ADMIN. */
 export async function kernelHasWireGuard(options: { clock: Clock; log: Logger }): Promise<boolean> {

@@ -25,7 +25,162 @@ import {
   u8,
 } from './messages.ts';
 import { CREATE, EXCLUSIVE, isKernelError, type Rtnetlink } from './rtnetlink.ts';
-import type { Host, OurLinks } from './work.ts';
+import type { HostContext, OurLinks } from './work.ts';
+
+/** The links of a HostConfig, with their addresses and neighbours. */
+
+/** Makes the links; resolves to all that there are then. */
+export async function setLinks({ kernel, work }: HostContext, config: HostConfig): Promise<KernelLink[]> {
+  const { owner, links } = config;
+  const diff = diffLinks(owner, links, await dumpLinks(kernel));
+  for (const { message } of diff.refused) work.refuse(message);
+  for (const { name, index } of diff.remove) {
+    await work.remove(`link ${name}`, async () => deleteLink(kernel, index));
+  }
+  for (const link of diff.create) await create({ kernel, work }, config, link);
+  const { change } = diffLinks(owner, links, await dumpLinks(kernel));
+  for (const one of change) {
+    await work.change(`link ${one.name}`, async () => changeLink(kernel, owner, one));
+  }
+  return dumpLinks(kernel);
+}
+
+async function create({ kernel, work }: HostContext, { owner }: HostConfig, link: LinkConfig): Promise<void> {
+  await work.attempt(`link ${link.name}`, async () => {
+    try {
+      await createLink(kernel, owner, link);
+      return 1;
+    } catch (error) {
+      if (link.kind !== 'wireguard' || !isKernelError(error, 'EOPNOTSUPP')) throw error;
+    }
+    const message =
+      `link ${link.name}: this kernel has no WireGuard, and wireguard-go has not made the link yet; ` +
+      'look at its container';
+    work.add({ reason: 'NoWireGuard', message });
+    return 0;
+  });
+}
+
+export function ourLinks(config: HostConfig, actual: readonly KernelLink[]): OurLinks {
+  const ours = new Map(actual.filter((link) => isOurs(config.owner, link)).map((link) => [link.name, link]));
+  return new Map(
+    config.links.flatMap((wanted) => {
+      const there = ours.get(wanted.name);
+      return there ? [[wanted.name, { wanted, index: there.index }] as const] : [];
+    }),
+  );
+}
+
+/** By its alias, or by the group that it has between its creation and its alias. */
+export function isOurs(owner: Owner, link: KernelLink): boolean {
+  if (link.alias !== undefined) return link.alias === ALIASES[owner];
+  return link.group === PROTOCOLS[owner] && WITH_MARK.has(link.kind ?? '');
+}
+
+/** What has to happen to the links of a host, from what is wanted and what there is. Pure. */
+
+export interface KernelLink {
+  index: number;
+  name: string;
+  isUp: boolean;
+  mtu: number;
+  group: number;
+  /** `vxlan`, `wireguard`, `tun`, `veth`, ...; physical ones have none. */
+  kind?: string;
+  alias?: string;
+  macAddress?: string;
+  vxlan?: KernelVxlan;
+}
+
+interface KernelVxlan {
+  vni: number;
+  port: number;
+  local?: string;
+  isLearning: boolean;
+}
+
+/** What is not given stays. */
+interface LinkChange {
+  index: number;
+  name: string;
+  /** Gets our mark. */
+  adopt: boolean;
+  mtu?: number;
+  macAddress?: string;
+  up: boolean;
+}
+
+interface LinkDiff {
+  /** Before anything is made: ours that are not wanted, or that cannot be changed into what is. */
+  remove: KernelLink[];
+  create: LinkConfig[];
+  change: LinkChange[];
+  /** Names of others' links: one line each for people. */
+  refused: { name: string; message: string }[];
+}
+
+const WITH_MARK = new Set(['vxlan', 'wireguard']);
+
+export function diffLinks(
+  owner: Owner,
+  wanted: readonly LinkConfig[],
+  actual: readonly KernelLink[],
+): LinkDiff {
+  const diff: LinkDiff = { remove: [], create: [], change: [], refused: [] };
+  const byName = new Map(actual.map((link) => [link.name, link]));
+  const names = new Set(wanted.map(({ name }) => name));
+  diff.remove.push(...actual.filter((link) => isOurs(owner, link) && !names.has(link.name)));
+  for (const link of wanted) {
+    const there = byName.get(link.name);
+    if (there === undefined) diff.create.push(link);
+    else if (!isOurs(owner, there) && !isFromWireGuardGo(link, there))
+      diff.refused.push(refusal(link, there));
+    else if (!isSameLink(link, there)) {
+      diff.remove.push(there);
+      diff.create.push(link);
+    } else diff.change.push(...changed(owner, link, there));
+  }
+  return diff;
+}
+
+/** What has to be changed of a link that is ours or becomes it; empty when nothing. */
+function changed(owner: Owner, wanted: LinkConfig, there: KernelLink): LinkChange[] {
+  const adopt = there.alias !== ALIASES[owner];
+  const mac = wanted.kind === 'vxlan' ? wanted.macAddress.toLowerCase() : undefined;
+  const hasOtherMac = mac !== undefined && mac !== there.macAddress;
+  if (!adopt && there.isUp && there.mtu === wanted.mtu && !hasOtherMac) return [];
+  const change: LinkChange = { index: there.index, name: there.name, adopt, up: !there.isUp };
+  if (there.mtu !== wanted.mtu) change.mtu = wanted.mtu;
+  if (hasOtherMac) change.macAddress = mac;
+  return [change];
+}
+
+/** wireguard-go gives its link no mark, so one of that kind under our name that nobody has marked is ours. */
+function isFromWireGuardGo(wanted: LinkConfig, there: KernelLink): boolean {
+  return wanted.kind === 'wireguard' && there.kind === 'tun' && there.alias === undefined;
+}
+
+/** As far as the kernel lets nothing of it be changed. */
+function isSameLink(wanted: LinkConfig, there: KernelLink): boolean {
+  if (wanted.kind === 'wireguard') return there.kind === 'wireguard' || there.kind === 'tun';
+  const { vxlan } = there;
+  return (
+    vxlan !== undefined &&
+    vxlan.vni === wanted.vni &&
+    vxlan.port === wanted.port &&
+    vxlan.local === canonicalAddress(wanted.local) &&
+    !vxlan.isLearning
+  );
+}
+
+function refusal(wanted: LinkConfig, there: KernelLink): { name: string; message: string } {
+  const kind = there.kind === undefined ? '' : ` of kind ${there.kind}`;
+  const alias = there.alias === undefined ? 'without an alias' : `with alias ${JSON.stringify(there.alias)}`;
+  const message =
+    `link ${wanted.name}: there is one${kind} ${alias} that is not ours; ` +
+    'remove or rename it, or give us another name';
+  return { name: wanted.name, message };
+}
 
 /** Links of the kernel: reading, and the writes that diff-links.ts decides on. */
 
@@ -122,159 +277,4 @@ async function changeLink(kernel: Rtnetlink, owner: Owner, change: LinkChange): 
 
 export async function deleteLink(kernel: Rtnetlink, index: number): Promise<void> {
   await kernel.write(DELETE_LINK, 0, linkHeader({ index }));
-}
-
-/** What has to happen to the links of a host, from what is wanted and what there is. Pure. */
-
-export interface KernelLink {
-  index: number;
-  name: string;
-  isUp: boolean;
-  mtu: number;
-  group: number;
-  /** `vxlan`, `wireguard`, `tun`, `veth`, ...; physical ones have none. */
-  kind?: string;
-  alias?: string;
-  macAddress?: string;
-  vxlan?: KernelVxlan;
-}
-
-interface KernelVxlan {
-  vni: number;
-  port: number;
-  local?: string;
-  isLearning: boolean;
-}
-
-/** What is not given stays. */
-interface LinkChange {
-  index: number;
-  name: string;
-  /** Gets our mark. */
-  adopt: boolean;
-  mtu?: number;
-  macAddress?: string;
-  up: boolean;
-}
-
-interface LinkDiff {
-  /** Before anything is made: ours that are not wanted, or that cannot be changed into what is. */
-  remove: KernelLink[];
-  create: LinkConfig[];
-  change: LinkChange[];
-  /** Names of others' links: one line each for people. */
-  refused: { name: string; message: string }[];
-}
-
-const WITH_MARK = new Set(['vxlan', 'wireguard']);
-
-/** By its alias, or by the group that it has between its creation and its alias. */
-export function isOurs(owner: Owner, link: KernelLink): boolean {
-  if (link.alias !== undefined) return link.alias === ALIASES[owner];
-  return link.group === PROTOCOLS[owner] && WITH_MARK.has(link.kind ?? '');
-}
-
-export function diffLinks(
-  owner: Owner,
-  wanted: readonly LinkConfig[],
-  actual: readonly KernelLink[],
-): LinkDiff {
-  const diff: LinkDiff = { remove: [], create: [], change: [], refused: [] };
-  const byName = new Map(actual.map((link) => [link.name, link]));
-  const names = new Set(wanted.map(({ name }) => name));
-  diff.remove.push(...actual.filter((link) => isOurs(owner, link) && !names.has(link.name)));
-  for (const link of wanted) {
-    const there = byName.get(link.name);
-    if (there === undefined) diff.create.push(link);
-    else if (!isOurs(owner, there) && !isFromWireGuardGo(link, there))
-      diff.refused.push(refusal(link, there));
-    else if (!isSameLink(link, there)) {
-      diff.remove.push(there);
-      diff.create.push(link);
-    } else diff.change.push(...changed(owner, link, there));
-  }
-  return diff;
-}
-
-/** What has to be changed of a link that is ours or becomes it; empty when nothing. */
-function changed(owner: Owner, wanted: LinkConfig, there: KernelLink): LinkChange[] {
-  const adopt = there.alias !== ALIASES[owner];
-  const mac = wanted.kind === 'vxlan' ? wanted.macAddress.toLowerCase() : undefined;
-  const hasOtherMac = mac !== undefined && mac !== there.macAddress;
-  if (!adopt && there.isUp && there.mtu === wanted.mtu && !hasOtherMac) return [];
-  const change: LinkChange = { index: there.index, name: there.name, adopt, up: !there.isUp };
-  if (there.mtu !== wanted.mtu) change.mtu = wanted.mtu;
-  if (hasOtherMac) change.macAddress = mac;
-  return [change];
-}
-
-/** wireguard-go gives its link no mark, so one of that kind under our name that nobody has marked is ours. */
-function isFromWireGuardGo(wanted: LinkConfig, there: KernelLink): boolean {
-  return wanted.kind === 'wireguard' && there.kind === 'tun' && there.alias === undefined;
-}
-
-/** As far as the kernel lets nothing of it be changed. */
-function isSameLink(wanted: LinkConfig, there: KernelLink): boolean {
-  if (wanted.kind === 'wireguard') return there.kind === 'wireguard' || there.kind === 'tun';
-  const { vxlan } = there;
-  return (
-    vxlan !== undefined &&
-    vxlan.vni === wanted.vni &&
-    vxlan.port === wanted.port &&
-    vxlan.local === canonicalAddress(wanted.local) &&
-    !vxlan.isLearning
-  );
-}
-
-function refusal(wanted: LinkConfig, there: KernelLink): { name: string; message: string } {
-  const kind = there.kind === undefined ? '' : ` of kind ${there.kind}`;
-  const alias = there.alias === undefined ? 'without an alias' : `with alias ${JSON.stringify(there.alias)}`;
-  const message =
-    `link ${wanted.name}: there is one${kind} ${alias} that is not ours; ` +
-    'remove or rename it, or give us another name';
-  return { name: wanted.name, message };
-}
-
-/** The links of a HostConfig, with their addresses and neighbours. */
-
-/** Makes the links; resolves to all that there are then. */
-export async function setLinks({ kernel, work }: Host, config: HostConfig): Promise<KernelLink[]> {
-  const { owner, links } = config;
-  const diff = diffLinks(owner, links, await dumpLinks(kernel));
-  for (const { message } of diff.refused) work.refuse(message);
-  for (const { name, index } of diff.remove) {
-    await work.remove(`link ${name}`, async () => deleteLink(kernel, index));
-  }
-  for (const link of diff.create) await create({ kernel, work }, config, link);
-  const { change } = diffLinks(owner, links, await dumpLinks(kernel));
-  for (const one of change) {
-    await work.change(`link ${one.name}`, async () => changeLink(kernel, owner, one));
-  }
-  return dumpLinks(kernel);
-}
-
-async function create({ kernel, work }: Host, { owner }: HostConfig, link: LinkConfig): Promise<void> {
-  await work.attempt(`link ${link.name}`, async () => {
-    try {
-      await createLink(kernel, owner, link);
-      return 1;
-    } catch (error) {
-      if (link.kind !== 'wireguard' || !isKernelError(error, 'EOPNOTSUPP')) throw error;
-    }
-    const message =
-      `link ${link.name}: this kernel has no WireGuard, and wireguard-go has not made the link yet; ` +
-      'look at its container';
-    work.add({ reason: 'NoWireGuard', message });
-    return 0;
-  });
-}
-
-export function ourLinks(config: HostConfig, actual: readonly KernelLink[]): OurLinks {
-  const ours = new Map(actual.filter((link) => isOurs(config.owner, link)).map((link) => [link.name, link]));
-  return new Map(
-    config.links.flatMap((wanted) => {
-      const there = ours.get(wanted.name);
-      return there ? [[wanted.name, { wanted, index: there.index }] as const] : [];
-    }),
-  );
 }

@@ -15,7 +15,7 @@ import {
   readU32,
 } from './messages.ts';
 import { CREATE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
-import { diffSets, type Host, type OurLinks, type SetDiff } from './work.ts';
+import { diffSets, type HostContext, type OurLinks, type SetDiff } from './work.ts';
 
 /** Static neighbours of VXLAN links: who has an address (ARP, NDP), and behind which node a MAC address is. */
 
@@ -26,6 +26,28 @@ export interface KernelNeighbour {
   address: string;
   macAddress: string;
 }
+
+export async function setNeighbours({ kernel, work }: HostContext, links: OurLinks): Promise<void> {
+  const vxlans = [...links].flatMap(([, { wanted, index }]): { wanted: VxlanLink; index: number }[] =>
+    wanted.kind === 'vxlan' ? [{ wanted, index }] : [],
+  );
+  const indexes = vxlans.map(({ index }) => index);
+  const actual = await dumpNeighbours(kernel, indexes);
+  for (const { wanted, index } of vxlans) {
+    const diff = diffNeighbours(wanted.neighbours, actual.get(index) ?? []);
+    for (const entry of diff.add) {
+      await work.change(describe(entry, wanted.name), async () => addNeighbour(kernel, index, entry));
+    }
+    for (const entry of diff.remove) {
+      await work.remove(describe(entry, wanted.name), async () => deleteNeighbour(kernel, index, entry));
+    }
+  }
+}
+
+export const describe = ({ table, address, macAddress }: KernelNeighbour, link: string): string =>
+  table === 'address'
+    ? `neighbour ${address} lladdr ${macAddress} dev ${link}`
+    : `forwarding entry ${macAddress} dst ${address} dev ${link}`;
 
 /** NDA_* of linux/neighbour.h. */
 const NDA = { destination: 1, macAddress: 2 } as const;
@@ -116,25 +138,3 @@ function neighbourMessage(index: number, { table, address, macAddress }: KernelN
     ]),
   ]);
 }
-
-export async function setNeighbours({ kernel, work }: Host, links: OurLinks): Promise<void> {
-  const vxlans = [...links].flatMap(([, { wanted, index }]): { wanted: VxlanLink; index: number }[] =>
-    wanted.kind === 'vxlan' ? [{ wanted, index }] : [],
-  );
-  const indexes = vxlans.map(({ index }) => index);
-  const actual = await dumpNeighbours(kernel, indexes);
-  for (const { wanted, index } of vxlans) {
-    const diff = diffNeighbours(wanted.neighbours, actual.get(index) ?? []);
-    for (const entry of diff.add) {
-      await work.change(describe(entry, wanted.name), async () => addNeighbour(kernel, index, entry));
-    }
-    for (const entry of diff.remove) {
-      await work.remove(describe(entry, wanted.name), async () => deleteNeighbour(kernel, index, entry));
-    }
-  }
-}
-
-export const describe = ({ table, address, macAddress }: KernelNeighbour, link: string): string =>
-  table === 'address'
-    ? `neighbour ${address} lladdr ${macAddress} dev ${link}`
-    : `forwarding entry ${macAddress} dst ${address} dev ${link}`;

@@ -24,6 +24,57 @@ import {
 } from './messages.ts';
 import { CREATE, EXCLUSIVE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
 
+/** RT_TABLE_MAIN. */
+export const MAIN_TABLE = 254;
+
+export interface Route {
+  /** `address/length`, canonical. */
+  destination: string;
+  table: number;
+  metric: number;
+  /** `other`: blackholes, several next hops, encapsulations: never what we make. */
+  type: 'unicast' | 'unreachable' | 'other';
+  link?: string;
+  gateway?: string;
+  source?: string;
+  mtu?: number;
+}
+
+export interface KernelRoute extends Route {
+  protocol: number;
+}
+
+/** Names of links by index, and the other way round. */
+export interface LinkIndex {
+  nameOf(index: number): string | undefined;
+  indexOf(name: string): number | undefined;
+}
+
+export function linkIndex(links: readonly KernelLink[]): LinkIndex {
+  const names = new Map(links.map(({ index, name }) => [index, name]));
+  const indexes = new Map(links.map(({ index, name }) => [name, index]));
+  return { nameOf: (index) => names.get(index), indexOf: (name) => indexes.get(name) };
+}
+
+/** As `ip route` has it. */
+export function describeRoute(route: Route): string {
+  const { destination, table, metric, type, link, gateway } = route;
+  const parts = ['route', type === 'unicast' ? destination : `${type} ${destination}`];
+  if (gateway !== undefined) parts.push('via', gateway);
+  if (link !== undefined) parts.push('dev', link);
+  if (table !== MAIN_TABLE) parts.push('table', String(table));
+  return [...parts, 'metric', String(metric)].join(' ');
+}
+
+/** What others have routes to, of the main table, but for default routes. */
+export function foreignDestinations(routes: readonly KernelRoute[]): string[] {
+  const ours = new Set(Object.values(PROTOCOLS));
+  return routes
+    .filter(({ table, protocol }) => table === MAIN_TABLE && !ours.has(protocol))
+    .map(({ destination }) => destination)
+    .filter((destination) => !destination.endsWith('/0'));
+}
+
 /** Routes of the kernel: reading and writing. */
 
 /** RTA_* of linux/rtnetlink.h. */
@@ -49,12 +100,6 @@ const SCOPE_LINK = 253;
 const RTNH_F_ONLINK = 4;
 /** One that the kernel has learnt, of IPv6. */
 const RTM_F_CLONED = 0x200;
-
-/** Names of links by index, and the other way round. */
-export interface LinkIndex {
-  nameOf(index: number): string | undefined;
-  indexOf(name: string): number | undefined;
-}
 
 /** Of every table and both families. */
 export async function dumpRoutes(kernel: Rtnetlink, links: LinkIndex): Promise<KernelRoute[]> {
@@ -186,49 +231,4 @@ export async function lookUpRoute(
   const attributes = decodeAttributes(answer?.subarray(ROUTE_BYTES) ?? Buffer.alloc(0));
   const [mtu, index] = [mtuOf(attributes), optionalU32(attributes.get(RTA.link))];
   return { ...(mtu !== undefined && { mtu }), ...(index !== undefined && { index }) };
-}
-
-/** RT_TABLE_MAIN. */
-export const MAIN_TABLE = 254;
-
-export interface Route {
-  /** `address/length`, canonical. */
-  destination: string;
-  table: number;
-  metric: number;
-  /** `other`: blackholes, several next hops, encapsulations: never what we make. */
-  type: 'unicast' | 'unreachable' | 'other';
-  link?: string;
-  gateway?: string;
-  source?: string;
-  mtu?: number;
-}
-
-export interface KernelRoute extends Route {
-  protocol: number;
-}
-
-/** What others have routes to, of the main table, but for default routes. */
-export function foreignDestinations(routes: readonly KernelRoute[]): string[] {
-  const ours = new Set(Object.values(PROTOCOLS));
-  return routes
-    .filter(({ table, protocol }) => table === MAIN_TABLE && !ours.has(protocol))
-    .map(({ destination }) => destination)
-    .filter((destination) => !destination.endsWith('/0'));
-}
-
-/** As `ip route` has it. */
-export function describeRoute(route: Route): string {
-  const { destination, table, metric, type, link, gateway } = route;
-  const parts = ['route', type === 'unicast' ? destination : `${type} ${destination}`];
-  if (gateway !== undefined) parts.push('via', gateway);
-  if (link !== undefined) parts.push('dev', link);
-  if (table !== MAIN_TABLE) parts.push('table', String(table));
-  return [...parts, 'metric', String(metric)].join(' ');
-}
-
-export function linkIndex(links: readonly KernelLink[]): LinkIndex {
-  const names = new Map(links.map(({ index, name }) => [index, name]));
-  const indexes = new Map(links.map(({ index, name }) => [name, index]));
-  return { nameOf: (index) => names.get(index), indexOf: (name) => indexes.get(name) };
 }

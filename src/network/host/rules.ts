@@ -23,7 +23,7 @@ import {
   u8,
 } from './messages.ts';
 import { CREATE, EXCLUSIVE, type Rtnetlink } from './rtnetlink.ts';
-import { diffSets, type Host, type SetDiff } from './work.ts';
+import { diffSets, type HostContext, type SetDiff } from './work.ts';
 
 /** Rules of policy routing. */
 
@@ -32,6 +32,16 @@ export interface KernelRule extends RuleConfig {
   protocol: number;
   /** Whether it looks up its table and has no condition that we do not know. */
   isPlain: boolean;
+}
+
+export async function setRules({ kernel, work }: HostContext, { owner, rules }: HostConfig): Promise<void> {
+  const { add, remove } = diffRules(PROTOCOLS[owner], rules, await dumpRules(kernel));
+  for (const rule of add) {
+    await work.change(describeRule(rule), async () => addRule(kernel, rule));
+  }
+  for (const rule of remove) {
+    await work.remove(describeRule(rule), async () => deleteRule(kernel, rule));
+  }
 }
 
 /** FRA_* of linux/fib_rules.h. */
@@ -144,14 +154,4 @@ function ruleMessage({ family, priority, incoming, from, to, table, protocol }: 
     action: ACTION_TO_TABLE,
   });
   return Buffer.concat([header, encodeAttributes(attributes)]);
-}
-
-export async function setRules({ kernel, work }: Host, { owner, rules }: HostConfig): Promise<void> {
-  const { add, remove } = diffRules(PROTOCOLS[owner], rules, await dumpRules(kernel));
-  for (const rule of add) {
-    await work.change(describeRule(rule), async () => addRule(kernel, rule));
-  }
-  for (const rule of remove) {
-    await work.remove(describeRule(rule), async () => deleteRule(kernel, rule));
-  }
 }

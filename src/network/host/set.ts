@@ -8,14 +8,18 @@ import { setRules } from './rules.ts';
 import { setFallbacks, setRoutes } from './set-routes.ts';
 import { setSysctl } from './sysctl.ts';
 import { setWireGuard } from './wireguard/wireguard.ts';
-import type { Host } from './work.ts';
+import type { HostContext } from './work.ts';
 
 /**
  * Makes the host as wanted, in an order in which nothing leaks at any point, wherever it is interrupted: fallback routes
  * before all; filter and translation before tunnel peers; those before the routes that lead there. Resolves to the
  * indexes of our links. Throws the signal's reason between two steps.
  */
-export async function setHost(host: Host, config: HostConfig, signal?: AbortSignal): Promise<number[]> {
+export async function setHost(
+  host: HostContext,
+  config: HostConfig,
+  signal?: AbortSignal,
+): Promise<number[]> {
   const { kernel, work } = host;
   const step = async (what: string, run: () => Promise<void>): Promise<boolean> => {
     signal?.throwIfAborted();
@@ -50,7 +54,7 @@ export async function setHost(host: Host, config: HostConfig, signal?: AbortSign
 }
 
 async function setTunnel(
-  { work }: Host,
+  { work }: HostContext,
   { wireguard }: HostConfig,
   link: { isThere: boolean; isFiltered: boolean },
 ): Promise<void> {

@@ -7,6 +7,12 @@ import type { Rtnetlink } from './rtnetlink.ts';
 
 const DIRECTORY = '/proc/sys';
 
+/** IFLA_* of linux/if_link.h; IPV4_DEVCONF_* of linux/ip.h. */
+const IFLA = { name: 3, families: 26 } as const;
+const AF_INET = 2;
+const INET_CONF = 1;
+const SETTINGS: Readonly<Record<string, number>> = { send_redirects: 6, rp_filter: 8 };
+
 /** Whether it had to be written. `path` is below /proc/sys, with `/` as separator. Throws TributaryError. */
 export async function setSysctl(kernel: Rtnetlink, path: string, value: string): Promise<boolean> {
   if (path.split('/').includes('..'))
@@ -35,12 +41,6 @@ function reason(code: string | undefined): string {
 /** The kernel separates numbers with tabs and ends with a line break. */
 const isSame = (a: string, b: string): boolean => normalized(a) === normalized(b);
 const normalized = (value: string): string => value.trim().split(/\s+/).join(' ');
-
-/** IFLA_* of linux/if_link.h; IPV4_DEVCONF_* of linux/ip.h. */
-const IFLA = { name: 3, families: 26 } as const;
-const AF_INET = 2;
-const INET_CONF = 1;
-const SETTINGS: Readonly<Record<string, number>> = { send_redirects: 6, rp_filter: 8 };
 
 /**
  * Sets `net/ipv4/conf/<link>/<setting>` as rtnetlink does it, which takes CAP_NET_ADMIN only: in a container /proc/sys is

@@ -2,6 +2,14 @@ import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { HostProblem, HostReport, LinkConfig } from './host-config.ts';
 import { isKernelError, KernelError, type Rtnetlink } from './rtnetlink.ts';
 
+export interface HostContext {
+  kernel: Rtnetlink;
+  work: Work;
+}
+
+/** Links that are there as wanted: ours, by name. */
+export type OurLinks = ReadonlyMap<string, { wanted: LinkConfig; index: number }>;
+
 /** Of a status that people read. */
 const MOST_PROBLEMS = 16;
 
@@ -82,14 +90,6 @@ export class Work {
 
 const refusal = (what: string, error: KernelError): string =>
   `${what}: ${error.message}${HINTS[error.errno] ?? ''}`;
-
-export interface Host {
-  kernel: Rtnetlink;
-  work: Work;
-}
-
-/** Links that are there as wanted: ours, by name. */
-export type OurLinks = ReadonlyMap<string, { wanted: LinkConfig; index: number }>;
 
 /** What has to be added to a set and removed from it. Pure. */
 export interface SetDiff<T> {

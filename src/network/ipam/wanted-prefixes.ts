@@ -5,24 +5,6 @@ import { formatPrefix, type IpFamily, parsePrefix, type Prefix } from '../../lib
 import { type RangeTree, wholeSpaces } from './range-tree.ts';
 import { whyHostile } from './special-ranges.ts';
 
-/** For Tunnel.status.refused. */
-export interface RefusedPrefix {
-  /** As it was given, cut where it is too long. */
-  prefix: string;
-  reason: TunnelReason;
-  /** One line. */
-  message: string;
-}
-
-/** What a peer wrote is shown to people: nothing that moves the cursor or reorders text. */
-const printable = (text: string, max: number): string => text.slice(0, max).replaceAll(/[^\x20-\x7e]/g, '?');
-
-export const refusal = (prefix: string, reason: TunnelReason, message: string): RefusedPrefix => ({
-  prefix: printable(prefix, 64),
-  reason,
-  message: printable(message, 512),
-});
-
 export interface WantedPrefix {
   prefix: string;
   use: PrefixUse;
@@ -35,14 +17,23 @@ interface SoundPrefix {
   use: PrefixUse;
 }
 
-interface Sifted {
+interface CheckedPrefixes {
   /** Disjoint, in the order given. */
   sound: SoundPrefix[];
   refused: RefusedPrefix[];
 }
 
+/** For Tunnel.status.refused. */
+export interface RefusedPrefix {
+  /** As it was given, cut where it is too long. */
+  prefix: string;
+  reason: TunnelReason;
+  /** One line. */
+  message: string;
+}
+
 /** Of two prefixes of one peer that overlap, the first counts; so do the first of too many. */
-export function checkWanted(wanted: readonly WantedPrefix[]): Sifted {
+export function checkWanted(wanted: readonly WantedPrefix[]): CheckedPrefixes {
   const sound: SoundPrefix[] = [];
   const refused: RefusedPrefix[] = [];
   const seen = wholeSpaces();
@@ -73,3 +64,12 @@ function whyNot(prefix: Prefix, count: number, seen: Record<IpFamily, RangeTree>
   if (seen[prefix.family].take(prefix)) return undefined;
   return `${formatPrefix(prefix)} overlaps another prefix of the same peer`;
 }
+
+/** What a peer wrote is shown to people: nothing that moves the cursor or reorders text. */
+const printable = (text: string, max: number): string => text.slice(0, max).replaceAll(/[^\x20-\x7e]/g, '?');
+
+export const refusal = (prefix: string, reason: TunnelReason, message: string): RefusedPrefix => ({
+  prefix: printable(prefix, 64),
+  reason,
+  message: printable(message, 512),
+});

@@ -11,6 +11,30 @@ import {
 } from '../../lib/prefix.ts';
 import { translate } from '../views.ts';
 
+/** One peer, as the active gateway knows it. */
+export interface GatewayPeer {
+  tunnel: Tunnel;
+  /** Base64. */
+  presharedKey?: string;
+  /** Literal `host:port` to begin with. */
+  endpoint?: string;
+  /** Largest packet that goes through the tunnel, in bytes, as probed; at most `GatewayPlanFacts.mtu`. */
+  mtu?: number;
+  /** Addresses, as we see them, of our pods that run at that peer. */
+  abroad: string[];
+  /** Addresses of that peer's pods that run here. */
+  hosted: string[];
+}
+
+/** A peer with what was prepared of it. */
+export interface PlannedPeer extends GatewayPeer {
+  plan: PlanPeer;
+  /** Largest packet through its tunnel, in bytes. */
+  mtu: number;
+  /** Prefixes of our pods. */
+  own: readonly string[];
+}
+
 /** A prefix of the peer, in our addresses. */
 export interface View {
   family: IpFamily;
@@ -96,27 +120,3 @@ const sameShape = (one: Prefix, other: Prefix): boolean =>
 /** `address/32` or `address/128`. */
 export const single = (address: string): string => `${address}/${WIDTHS[familyOf(address)]}`;
 export const familyOf = (text: string): IpFamily => (text.includes(':') ? 6 : 4);
-
-/** One peer, as the active gateway knows it. */
-export interface GatewayPeer {
-  tunnel: Tunnel;
-  /** Base64. */
-  presharedKey?: string;
-  /** Literal `host:port` to begin with. */
-  endpoint?: string;
-  /** Largest packet that goes through the tunnel, in bytes, as probed; at most `GatewayPlanFacts.mtu`. */
-  mtu?: number;
-  /** Addresses, as we see them, of our pods that run at that peer. */
-  abroad: string[];
-  /** Addresses of that peer's pods that run here. */
-  hosted: string[];
-}
-
-/** A peer with what was prepared of it. */
-export interface PlannedPeer extends GatewayPeer {
-  plan: PlanPeer;
-  /** Largest packet through its tunnel, in bytes. */
-  mtu: number;
-  /** Prefixes of our pods. */
-  own: readonly string[];
-}

@@ -4,45 +4,29 @@ import { splitEndpoint } from '../../lib/endpoint.ts';
 import { innerMtu, narrowed, nextSizes, type SearchState, SMALLEST_MTU } from './path-mtu.ts';
 import type { ProbeClient, Question } from './probe-client.ts';
 
-const RTTS = 10;
-const OUTCOMES = 30;
+/** A peer's gateway. */
+export interface ProbeTarget {
+  clusterID: string;
+  /** Of that gateway, as we see it. */
+  address: string;
+  /** Of our own gateway, on the WireGuard link. */
+  source: string;
+  /** Of the tunnel, outside: literal `host:port`. */
+  endpoint?: string;
+}
 
-/** The last probes of one peer. */
-export class Samples {
-  readonly #rtts: number[] = [];
-  readonly #lost: boolean[] = [];
-
-  answered(rttMs: number): void {
-    this.#rtts.push(rttMs);
-    if (this.#rtts.length > RTTS) this.#rtts.shift();
-    this.#outcome(false);
-  }
-
-  missed(): void {
-    this.#outcome(true);
-  }
-
-  /** What was lost until now is no loss of the path: there was none. */
-  forgetLoss(): void {
-    this.#lost.length = 0;
-  }
-
-  /** Median; undefined before the first answer. */
-  get rttMs(): number | undefined {
-    const sorted = this.#rtts.toSorted((a, b) => a - b);
-    const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
-    return low === undefined || high === undefined ? undefined : (low + high) / 2;
-  }
-
-  get lossPercent(): number {
-    const lost = this.#lost.filter(Boolean).length;
-    return this.#lost.length === 0 ? 0 : (100 * lost) / this.#lost.length;
-  }
-
-  #outcome(lost: boolean): void {
-    this.#lost.push(lost);
-    if (this.#lost.length > OUTCOMES) this.#lost.shift();
-  }
+export interface ProbeResult {
+  alive: boolean;
+  /** Since when it is so; milliseconds since 1970. */
+  since: number;
+  /** Median of the last ten answers. */
+  rttMs?: number;
+  /** Of the last 30 probes; of a peer that is alive, since the answer that said so. */
+  lossPercent: number;
+  /** The largest packet that went through the tunnel, in bytes; absent: not measured yet. */
+  mtu?: number;
+  /** Milliseconds since 1970. */
+  lastAnswerMs?: number;
 }
 
 interface PeerProbeOptions {
@@ -279,27 +263,43 @@ export class PeerProbe {
   }
 }
 
-/** A peer's gateway. */
-export interface ProbeTarget {
-  clusterID: string;
-  /** Of that gateway, as we see it. */
-  address: string;
-  /** Of our own gateway, on the WireGuard link. */
-  source: string;
-  /** Of the tunnel, outside: literal `host:port`. */
-  endpoint?: string;
-}
+const RTTS = 10;
+const OUTCOMES = 30;
 
-export interface ProbeResult {
-  alive: boolean;
-  /** Since when it is so; milliseconds since 1970. */
-  since: number;
-  /** Median of the last ten answers. */
-  rttMs?: number;
-  /** Of the last 30 probes; of a peer that is alive, since the answer that said so. */
-  lossPercent: number;
-  /** The largest packet that went through the tunnel, in bytes; absent: not measured yet. */
-  mtu?: number;
-  /** Milliseconds since 1970. */
-  lastAnswerMs?: number;
+/** The last probes of one peer. */
+export class Samples {
+  readonly #rtts: number[] = [];
+  readonly #lost: boolean[] = [];
+
+  answered(rttMs: number): void {
+    this.#rtts.push(rttMs);
+    if (this.#rtts.length > RTTS) this.#rtts.shift();
+    this.#outcome(false);
+  }
+
+  missed(): void {
+    this.#outcome(true);
+  }
+
+  /** What was lost until now is no loss of the path: there was none. */
+  forgetLoss(): void {
+    this.#lost.length = 0;
+  }
+
+  /** Median; undefined before the first answer. */
+  get rttMs(): number | undefined {
+    const sorted = this.#rtts.toSorted((a, b) => a - b);
+    const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+    return low === undefined || high === undefined ? undefined : (low + high) / 2;
+  }
+
+  get lossPercent(): number {
+    const lost = this.#lost.filter(Boolean).length;
+    return this.#lost.length === 0 ? 0 : (100 * lost) / this.#lost.length;
+  }
+
+  #outcome(lost: boolean): void {
+    this.#lost.push(lost);
+    if (this.#lost.length > OUTCOMES) this.#lost.shift();
+  }
 }

@@ -29,6 +29,8 @@ export class Prober implements Component {
   readonly #asker: ProbeClient;
   readonly #probes = new Map<string, PeerProbe>();
   readonly #listeners = new Listeners<[clusterID: string]>();
+  /** Calls back when `alive` or `mtu` of a peer has changed. */
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
   #running = false;
 
   constructor(options: ProberOptions) {
@@ -68,11 +70,6 @@ export class Prober implements Component {
       if (result !== undefined) results.set(clusterID, result);
     }
     return results;
-  }
-
-  /** Calls back when `alive` or `mtu` of a peer has changed. */
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#listeners.add(listener);
   }
 
   #setTarget(target: ProbeTarget): void {

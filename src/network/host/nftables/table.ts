@@ -7,6 +7,30 @@ import { changesTo, stateWith, type TableWish, wishFor } from './changes.ts';
 import { type Counter, readCounters, readTable, type TableState } from './state.ts';
 import { checkName, labelOf } from './syntax.ts';
 
+/** By table. While the generation stays, the table need not be read: reading takes longest of all, and grows with it. */
+const known = new Map<string, { generation: number; state: TableState }>();
+
+/** Somebody else may change our table between the look and the transaction, which then fails. */
+const ATTEMPTS = 2;
+
+/**
+ * The generation of the ruleset of this network namespace: a number that the kernel counts up by one with each
+ * transaction, of whichever program (NFT_MSG_GETGEN of linux/netfilter/nf_tables.h). While it stays, nothing has changed.
+ */
+
+const NETLINK_NETFILTER = 12;
+/** Subsystem nftables (10), message NFT_MSG_GETGEN (16); the answer is NFT_MSG_NEWGEN (15). */
+const GET_GENERATION = 0x0a10;
+const NEW_GENERATION = 0x0a0f;
+/** struct nfgenmsg: no family, version 0, no resource. */
+const HEADER = Buffer.alloc(4);
+/** NFTA_GEN_ID: the header of the attribute is in host order, its value in network order. */
+const ID = 1;
+const ID_LENGTH = 8;
+const ANSWER_MS = 5000;
+/** It counts in 32 bits and leaves 0 out. */
+const LAST = 0xffff_ffff;
+
 /**
  * One nftables table of family `inet`, made as wanted in one transaction with only the differences.
  *
@@ -16,12 +40,6 @@ import { checkName, labelOf } from './syntax.ts';
  */
 
 export type { Counter } from './state.ts';
-
-/** By table. While the generation stays, the table need not be read: reading takes longest of all, and grows with it. */
-const known = new Map<string, { generation: number; state: TableState }>();
-
-/** Somebody else may change our table between the look and the transaction, which then fails. */
-const ATTEMPTS = 2;
 
 /**
  * Resolves to the number of changed chains, sets and elements; 0: nothing was written. A config without chains and sets
@@ -122,24 +140,6 @@ export async function listCounters(name: string): Promise<Map<string, Counter>> 
   }
   return counters;
 }
-
-/**
- * The generation of the ruleset of this network namespace: a number that the kernel counts up by one with each
- * transaction, of whichever program (NFT_MSG_GETGEN of linux/netfilter/nf_tables.h). While it stays, nothing has changed.
- */
-
-const NETLINK_NETFILTER = 12;
-/** Subsystem nftables (10), message NFT_MSG_GETGEN (16); the answer is NFT_MSG_NEWGEN (15). */
-const GET_GENERATION = 0x0a10;
-const NEW_GENERATION = 0x0a0f;
-/** struct nfgenmsg: no family, version 0, no resource. */
-const HEADER = Buffer.alloc(4);
-/** NFTA_GEN_ID: the header of the attribute is in host order, its value in network order. */
-const ID = 1;
-const ID_LENGTH = 8;
-const ANSWER_MS = 5000;
-/** It counts in 32 bits and leaves 0 out. */
-const LAST = 0xffff_ffff;
 
 /** Undefined where the kernel does not tell. */
 async function generation(): Promise<number | undefined> {

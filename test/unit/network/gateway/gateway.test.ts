@@ -10,7 +10,7 @@ import type { HttpClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Gateway, type GatewayOptions } from '../../../../src/network/gateway/gateway.ts';
-import type { TunnelSample } from '../../../../src/network/gateway/ports.ts';
+import type { TunnelSample } from '../../../../src/network/gateway/reports.ts';
 import { generateKey } from '../../../../src/network/host/wireguard/wireguard.ts';
 import type { ProbeResult, ProbeTarget } from '../../../../src/network/probe/peer-probe.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 
 import type { PeerView } from '../../../../src/api/tunnel.ts';
 import { contains, overlaps, parsePrefix } from '../../../../src/lib/prefix.ts';
-import { type Assignment, Ipam, type WantedPrefix } from '../../../../src/network/ipam/ipam.ts';
+import { type Assignment, Ipam } from '../../../../src/network/ipam/ipam.ts';
+import type { WantedPrefix } from '../../../../src/network/ipam/wanted-prefixes.ts';
 import { SPECIAL_RANGES } from '../../../../src/network/ipam/special-ranges.ts';
 import { fc } from '../../../support/property.ts';
 
