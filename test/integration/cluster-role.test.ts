@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AGENTS, LauncherLab, RBAC, SYSTEM, account } from '../support/labs/launcher-lab.ts';
 
-/** What the `cluster` role is refused by a real API server, where its rights alone would permit it. */
+/** Requests of the `cluster` role that a real API server refuses although its rights alone would permit them. */
 
 const TIMEOUT_MS = 180_000;
 const B = 'b'.repeat(26);
@@ -138,7 +138,7 @@ describe('the cluster role', () => {
     '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/tributary-agents',
     '/api/v1/nodes/paris',
   ])('does not delete %s', async (path) => {
-    // What is not there would be refused for another reason.
+    // A missing object would be refused for another reason.
     if (path.endsWith('kube-proxy'))
       await lab.admin(
         'POST',

@@ -26,8 +26,8 @@ import { ACCOUNT, SYSTEM, rightsAccount } from '../support/labs/rights-account.t
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /**
- * Drains under PodDisruptionBudgets, with a real API server, its disruption controller and our own rights: that pods
- * leave as budgets allow, that no budget holds them for ever, and that no drain holds up another.
+ * Drains under PodDisruptionBudgets, with a real API server, its disruption controller and our own rights: pods leave
+ * as budgets permit, no budget holds them without limit, and no drain delays another.
  */
 
 const TIMEOUT_MS = 120_000;

@@ -96,7 +96,7 @@ async function patchNamespace(name: string, metadata: object): Promise<void> {
   await lab.admin.patch(namespaces, { name }, { type: 'merge', body: { metadata } });
 }
 
-/** On no node, so that nothing but the test changes them. */
+/** They are on no node, so that only the test changes them. */
 const NOWHERE = { nodeSelector: { never: 'there' } };
 
 interface Making {
@@ -146,7 +146,7 @@ const clear = async (): Promise<void> => {
   await eventually('no pods', async () => (await live()).length === 0);
 };
 
-/** The informer needs a moment for what others did. */
+/** The informer needs a moment to see what others did. */
 const untilMade = async (namespace: string, name: string, cpu: string): Promise<void> =>
   eventually(`${name} is let in`, async () =>
     make(namespace, name, cpu).then(
@@ -351,7 +351,7 @@ test(
     await lab.stop();
     const refused = await make('rome-b', 'unseen', '1').catch((error: unknown) => error);
     expect(errorMessage(refused)).toMatch(/failed calling webhook .{1,2}quota\.guests\.tributary\.dev/u);
-    // Time heals it, but it may last: home says so, and asks again.
+    // It ends by itself, but may take long: home says so, and asks again.
     expect(refusalOf(refused)).toMatchObject({ reason: 'Forbidden' });
     await expect(make('rome-a', 'unforced', '1')).rejects.toThrow(/runtime class of the provider/u);
     await lab.admin.create(pods, {

@@ -14,7 +14,7 @@ import { describeKubeClient } from '../contract/kube-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
-/** The client, the informer and what stands on them, against a real API server. */
+/** The client, the informer and what uses them, against a real API server. */
 
 const TIMEOUT_MS = 120_000;
 const NAMESPACE = 'contract';
@@ -119,7 +119,7 @@ test(
     const cache = await informer();
     const server = cluster.daemon('kube-apiserver');
     server.stop();
-    // Nothing else would tell: the kernel keeps such a connection for hours.
+    // Nothing else would detect it: the kernel keeps such a connection for hours.
     await eventually('lost contact', () => cache.contact.failingSince !== undefined, 60_000);
     server.cont();
     await make('resumed');

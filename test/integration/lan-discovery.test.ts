@@ -7,9 +7,9 @@ import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../s
 /** LAN discovery over real multicast, and against avahi. */
 
 const TIMEOUT_MS = 180_000;
-/** For what happens within a second or two, on a machine that has more to do. */
+/** Limit for things that take a second or two, on a busy machine. */
 const SOON_MS = 30_000;
-/** Who says no goodbye is known for so long: by then all waits of these tests have failed. */
+/** A cluster that sends no goodbye is known for this time, which is longer than all waits of these tests. */
 const TTL_MS = 120_000;
 const ID = { milan: 'milan'.padEnd(26, 'a'), rome: 'rome'.padEnd(26, 'b'), turin: 'turin'.padEnd(26, 'c') };
 const milan: LanAgentOptions = {
@@ -67,7 +67,7 @@ describeInLab('LAN discovery', () => {
       const a = await one.tributary(milan);
       const b = await two.tributary({ ...rome, ttlSeconds: 4 });
       const { at } = (await a.until('rome is seen', isSeen(ID.rome))) as { at: number };
-      // It lives on while it is asked for in time.
+      // It stays while it is asked for in time.
       await eventually('the TTL of what it said first has passed', () => Date.now() > at + 8000);
       expect(a.lines.filter(({ event }) => event === 'gone')).toEqual([]);
       const since = Date.now();
@@ -93,7 +93,7 @@ describeInLab('LAN discovery', () => {
         one.gateway({ data: say(milan) }),
         two.gateway({ options: { 'lan-ttl': '9' } }),
       ]);
-      // Who does not know who it is says nothing, and believes nobody to be somebody else.
+      // A cluster that does not know its own ID sends nothing, and treats no announcement as another cluster.
       b.tell(JSON.stringify(say(rome)));
       const sees = async (gateway: typeof a, name: string, endpoint: string): Promise<unknown> =>
         gateway.until(
@@ -141,7 +141,7 @@ describeInLab('LAN discovery', () => {
           `${both.address(1)}:7443`,
           `[${both.address6(1)}]:7443`,
         ]);
-        // What is on one segment only is heard of on that one only.
+        // A cluster on one segment is heard on that segment only.
         expect(near.sees(ID.turin)).toBeUndefined();
         expect(middle.log).not.toContain('refused');
         expect(other.sees(ID.rome)).toBeUndefined();

@@ -41,7 +41,7 @@ describe('agents of two foreign clusters', () => {
     await eventually('its rights hold', async () => (await makeNode('milan', true)).status === 201, 30_000);
   }, TIMEOUT_MS);
 
-  /** Writes an object, or its status, as it is; again where a controller was faster. */
+  /** Writes an object or its status, and tries again if a controller was faster. */
   const replaced = async (path: string): Promise<number> => {
     for (;;) {
       const { body } = await lab.admin('GET', path.replace(/\/status$/, ''));
@@ -298,7 +298,7 @@ describe('an agent under the account that was made for it', () => {
         async () => (await lab.shown('/api/v1/nodes/rome')) === undefined,
         30_000,
       );
-      // A word of its own: the number of a port may contain one of these.
+      // Matched as a whole word, because the number of a port may contain one of these.
       const refused = lines.filter((line) => /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)));
       expect(refused).toEqual([]);
     },

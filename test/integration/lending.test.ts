@@ -94,9 +94,9 @@ const pod = (name: string, requests: Record<string, string> = {}): object => ({
   kind: 'Pod',
   metadata: { name, labels: { [LABEL_HOME_UID]: name } },
   spec: {
-    // The namespace controller looks again after half of the longest grace.
+    // The namespace controller looks again after half of the longest grace period.
     terminationGracePeriodSeconds: 1,
-    // As the webhook would have it; no policy of this file says otherwise.
+    // As the webhook would force it; no policy in this file sets another one.
     nodeSelector: { 'example.com/lends': 'yes' },
     containers: [
       { name: 'main', image: 'example/none:1', resources: { requests, limits: limitsOf(requests) } },
@@ -115,7 +115,7 @@ async function callerOf(peer: Peer): Promise<Caller> {
   return lab.with(token);
 }
 
-/** The quota's status alone does not tell that admission has heard of it: its cache may be behind. */
+/** The quota's status alone does not prove that admission uses it: its cache may be older. */
 async function quotaInForce(call: Caller, namespace: string): Promise<void> {
   const huge = pod('huge', { cpu: '1000', memory: '1Gi' });
   await eventually('the quota is in force', async () => {
@@ -149,7 +149,7 @@ describe('a peer that is let in', () => {
       ]) {
         expect(await call('GET', path)).toMatchObject({ status: 403 });
       }
-      // A recount that began before the pod was there would take it off again.
+      // A recount that began before the pod existed would subtract it again.
       await eventually('the pod is counted, and no recount is due', async () => {
         const { spec, status } = await admin.get(resourceQuotas, { namespace: tenant, name: 'tributary' });
         return isDeepStrictEqual(status?.hard, spec?.hard) && Number(status?.used?.['pods']) === 1;
@@ -273,7 +273,7 @@ const createTokenClient = (token: string): KubeClient =>
 describe("the fence around lending's own account", () => {
   let call: Caller;
   const tenant = 'shop-fenced';
-  // No ClusterID: as one, it would be a tenant that nobody asked for, and lending would remove it.
+  // This is not a ClusterID: with one, it would be a tenant that nobody asked for, and lending would remove it.
   const peer = 'rome';
 
   beforeAll(async () => {

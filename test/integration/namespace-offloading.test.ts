@@ -6,7 +6,7 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
-/** What a real API server makes of NamespaceOffloadings: their rules, their defaults, their words. */
+/** How a real API server treats NamespaceOffloadings: their rules, their defaults, their messages. */
 
 const TIMEOUT_MS = 120_000;
 const GROUP = '/apis/tributary.dev/v1alpha1';

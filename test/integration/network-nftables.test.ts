@@ -279,7 +279,7 @@ describeAsRoot('the nftables driver', () => {
 const median = (values: readonly number[]): string =>
   values.toSorted((a, b) => a - b)[values.length >> 1]?.toFixed(1) ?? '';
 
-/** Chains and sets are listed in the order in which they were added, which means nothing. */
+/** Chains and sets are listed in the order in which they were added; that order has no meaning. */
 const sorted = (listing: string): string[] =>
   listing
     .split(/\n\n|(?<=^table inet \S+ \{)\n/m)

@@ -9,8 +9,8 @@ import { FAR_GATEWAY, longestGap, ping, RolesLab, rolesSoonMs, type RolesSide } 
 const TIMEOUT_MS = 300_000;
 const LEASE_MS = 2000;
 /**
- * What is asserted is that nothing waits for something else than the lease. Gaps are counted in pings that were sent, at each
- * of which a busy machine takes its time, too; the figures themselves are printed.
+ * The test asserts that nothing waits for anything except the lease. Gaps are counted in pings that were sent, at
+ * each of which a busy machine takes its time, too; the figures themselves are printed.
  */
 const UNDER_LOAD = 5;
 const STANDS_BY = 'the gateway is active on another node';
@@ -79,7 +79,7 @@ describeInLab('the roles gateway and node', () => {
       const leading = one.log().split('"leading"').length;
       one.start('gateway');
       await eventually('it leads again', () => one.log().split('"leading"').length > leading);
-      // More than one look of its own, and a probe each.
+      // Longer than one of its own looks, with a probe in each.
       const { receivedBytes = 0 } = (await home.tunnel(AWAY)).status?.connection ?? {};
       await eventually('it measures again', async () => {
         const connection = (await home.tunnel(AWAY)).status?.connection;
@@ -119,7 +119,7 @@ describeInLab('the roles gateway and node', () => {
     'the gateway dies for good: another node takes over within the lease, and nothing is left on the first',
     async () => {
       const [one, two] = [home.node(0), home.node(1)];
-      // Not before: on a busy machine the first may be away for longer than the lease when it is started again.
+      // Not earlier: on a busy machine a restart of the first one may take longer than the lease.
       two.start('gateway');
       await eventually('the second stands by', () => two.log().includes(STANDS_BY));
       const pings = ping(away.node(0), FAR_GATEWAY);
@@ -140,7 +140,7 @@ describeInLab('the roles gateway and node', () => {
       expect(gap).toBeLessThan(LEASE_MS * UNDER_LOAD);
       const routes = await one.run(['ip', 'route', 'show', '100.64.0.0/16']);
       expect(routes).toContain('via 10.70.0.3');
-      // A Tunnel stays Ready from before while the second sets its host, of which routes come last.
+      // The Tunnel is still Ready from before while the second gateway sets up its host; routes come last.
       await eventually('the second sends', async () =>
         (await two.run(['ip', 'route', 'show', '100.64.0.0/16'])).includes(two.link),
       );

@@ -22,7 +22,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
-/** Controller, release and webhook on a real API server, with the rights of the `cluster` role and no others. */
+/** Controller, release and webhook on a real API server, with exactly the rights of the `cluster` role. */
 
 const TIMEOUT_MS = 180_000;
 const STOP_DEADLINE_MS = 10_000;

@@ -12,14 +12,15 @@ import { RightsCluster, printed, type Caller } from '../support/labs/rights-clus
 import { NOW_MS, anOffer } from '../unit/peering/support/offers.ts';
 
 /**
- * Everything that the credential of a peer can do in the cluster that lends, as a real API server tells it for every place
- * that matters, compared with a committed list; and the same asked once more for every resource it serves and every verb. A line more or less
- * is a failure. Where it is meant: `UPDATE_PEER_RIGHTS=1 node tools/jest.ts integration test/integration/peer-rights.test.ts`.
+ * Everything that the credential of a peer can do in the cluster that lends, as a real API server reports it for
+ * every namespace that matters, compared with a committed list; then asked again for every resource that it serves
+ * and every verb. One line more or less is a failure. If the change is intended: `UPDATE_PEER_RIGHTS=1 node
+ * tools/jest.ts integration test/integration/peer-rights.test.ts`.
  */
 
 const LIST = join(import.meta.dirname, 'peer-rights.txt');
 const TIMEOUT_MS = 300_000;
-/** By hand: `rome`. By a contract, with a further kind: this one. */
+/** The tenant made by hand is `rome`; this one has a contract, with a further kind. */
 const CONSUMER = 'c'.repeat(26);
 const NEGOTIATED = 'tributary-abc-shop';
 const WIDGETS = { group: 'shop.example', resource: 'widgets' };
@@ -69,7 +70,7 @@ interface Rules {
   nonResourceRules: { nonResourceURLs?: string[]; verbs: string[] }[];
 }
 
-/** Whatever RBAC gives an account there, by every binding there is: asked with its own token. */
+/** All rights that RBAC gives an account there, by all bindings, asked with its own token. */
 async function rulesIn(peer: Caller, namespace: string): Promise<Rules> {
   const { status, body } = await peer('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
     apiVersion: 'authorization.k8s.io/v1',

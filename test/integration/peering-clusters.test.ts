@@ -18,7 +18,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 import { linked, MILAN, OWN, ROME } from '../unit/peering/clusters/support/objects.ts';
 import { FakeLinks, FakeReports } from '../unit/peering/clusters/support/world.ts';
 
-/** ForeignClusters on a real API server, kept with the rights of the table and no others. */
+/** ForeignClusters on a real API server, written with exactly the rights of the table. */
 
 const TIMEOUT_MS = 120_000;
 const NAMESPACE = 'tributary-system';
@@ -150,7 +150,7 @@ test('a cluster of a person’s, from its endpoint to a peering, and its end', a
   });
   await eventually('its token is read', () => clusters.intent(MILAN).joinToken === 'x.y.z');
   expect(links.targets).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['milan:6844'] }]);
-  // Whatever a peer says of itself ends in an object that the API server takes.
+  // Whatever a peer says about itself, the API server accepts the object that is made from it.
   links.up(
     linked(MILAN, {
       software: 's'.repeat(999),
@@ -169,7 +169,7 @@ test('a cluster of a person’s, from its endpoint to a peering, and its end', a
   });
   await api.call('DELETE', `${PATH}/milan`);
   await eventually('nothing is wanted of it', () => !clusters.intent(MILAN).wanted);
-  // The other side is dead: nobody says that the peering has come down.
+  // The other side is dead, so nobody reports that the peering has ended.
   await eventually('it is gone', async () => (await read('milan')) === undefined);
 });
 

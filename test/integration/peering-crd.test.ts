@@ -9,7 +9,7 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
-/** What a real API server makes of the kinds of peering: their rules, their defaults, their words. */
+/** How a real API server treats the kinds of peering: their rules, their defaults, their messages. */
 
 const TIMEOUT_MS = 120_000;
 const GROUP = '/apis/tributary.dev/v1alpha1';
@@ -286,7 +286,7 @@ function* fields(schema: Schema, path: string): Generator<[string, string]> {
   for (const [key, child] of Object.entries(schema.properties ?? {})) {
     const at = `${path}.${key}`;
     yield [at, child.description];
-    // Items and values bear the path of what holds them.
+    // Items and values have the path of the field that contains them.
     yield* fields(child.items ?? child.additionalProperties ?? child, at);
   }
 }

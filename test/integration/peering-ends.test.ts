@@ -8,7 +8,7 @@ import { short } from '../support/long.ts';
 import { chanceOf, testSeed } from '../support/seed.ts';
 import { type Write, WriteWatch } from './support/write-watch.ts';
 
-/** Peerings between whole processes that are killed on the way in, and ended in every way. */
+/** Peerings between whole processes that are killed during the set-up, and ended in every way. */
 
 jest.setTimeout(180_000);
 const SEED = 20_240;
@@ -42,7 +42,7 @@ describeInLab('peerings', () => {
   let lab: PeeringLab;
   let rome: City;
   let milan: City;
-  /** Everything that there is without a peering, by city. */
+  /** Everything that exists without a peering, by city. */
   let bare: Map<string, string[]>;
   const pairs = (): [City, City][] => [
     [rome, milan],
@@ -63,7 +63,7 @@ describeInLab('peerings', () => {
 
   beforeEach(async () => clean());
 
-  /** Nothing is wished for, and nothing left. */
+  /** Nothing is wanted, and nothing is left. */
   async function clean(): Promise<void> {
     for (const city of lab.cities) {
       await city.forgetPolicies();
@@ -80,7 +80,7 @@ describeInLab('peerings', () => {
     await asBefore(cities, isComparable);
   }
 
-  /** As long as the other side would still like to peer, its request is kept with the answer, and so is the offer. */
+  /** As long as the other side still wants to peer, its request is kept with the answer, and so is the offer. */
   async function onlyNotesLeft(...cities: City[]): Promise<void> {
     await asBefore(
       cities,

@@ -10,14 +10,14 @@ import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { zoneLines } from '../support/network/core-dns.ts';
 import { type City, PeeringLab, peeringLabProblem, say, until } from '../support/labs/peering-lab.ts';
 
-/** Clusters that find each other in every way there is, as whole processes on networks of their own. */
+/** Clusters that find each other in each possible way, as whole processes on separate networks. */
 
 const TIMEOUT_MS = 120_000;
 jest.setTimeout(TIMEOUT_MS);
 const DOMAIN = 'example.org';
-/** After a crash others forget a cluster in so long. */
+/** After a crash, others forget a cluster within this time. */
 const LAN_TTL_SECONDS = 4;
-/** A quarter of the time after which whoever says no goodbye is forgotten. */
+/** A quarter of the time after which a cluster that sends no goodbye is forgotten. */
 const GOODBYE_MS = 30_000;
 
 const problem = peeringLabProblem();
@@ -30,11 +30,11 @@ describeInLab('clusters that find each other', () => {
   let milan: City;
   let turin: City;
   let genoa: City;
-  /** A token of genoa's that rome has come in by. */
+  /** A token of genoa by which rome was let in. */
   let used = '';
 
   beforeAll(async () => {
-    // rome and milan share a segment; the others hear nothing of them.
+    // rome and milan share a segment; the others cannot hear them.
     lab = await PeeringLab.up('found', [
       { name: 'rome' },
       { name: 'milan' },
@@ -60,7 +60,7 @@ describeInLab('clusters that find each other', () => {
     say(`${way}: node Ready ${times.join(', ')}`);
   }
 
-  /** A pod that is scheduled to the provider's node runs over there, and is told to run at home. */
+  /** A pod that is scheduled to the provider's node runs in the foreign cluster, and home shows it as running. */
   async function podRuns(provider: City): Promise<void> {
     const [node] = (await rome.made(provider.id))['virtualNodes'] ?? [];
     const { metadata } = await rome.client.create(pods, {
@@ -106,7 +106,7 @@ describeInLab('clusters that find each other', () => {
     expect(found.status?.foundBy).toContain('LAN');
     expect(found.spec?.endpoint).toBeUndefined();
     await milan.inPhase(rome.id, 'incoming', 'Established');
-    // One way only: milan has no wish to use rome, nor has rome one to lend.
+    // One way only: milan does not want to use rome, and rome does not want to lend.
     expect(await milan.phaseOf(rome.id, 'outgoing')).toBe('None');
     expect((await milan.made(rome.id))['virtualNodes']).toEqual([]);
     await podRuns(milan);
@@ -146,7 +146,7 @@ describeInLab('clusters that find each other', () => {
     expect(found.status?.foundBy).toContain('WAN');
     expect(found.status?.foundBy).not.toContain('LAN');
     await podRuns(turin);
-    // The zone's server is gone: the peering is not.
+    // The server of the zone is stopped, and the peering stays.
     await dns.kill();
   });
 
@@ -174,7 +174,7 @@ describeInLab('clusters that find each other', () => {
       if (known !== undefined) await city.client.delete(foreignClusters, { name: known.metadata.name });
       await until('it is forgotten', async () => (await city.foreign(genoa.id)) === undefined);
     };
-    /** As a stranger: genoa, which knows turin from the first time on, may dial it at any moment, and is known then. */
+    /** The cluster is a stranger: genoa knows turin after the first time, may dial it at any moment, and is then known. */
     const asStranger = async (city: City, args: string[], token: string): Promise<string> => {
       await forget(city);
       return city.tributary(args, token).catch(async (error: unknown) => {
@@ -201,13 +201,13 @@ describeInLab('clusters that find each other', () => {
       const expires = Buffer.from('2020-01-01T00:00:00Z').toString('base64');
       await genoa.client.patch(secrets, secret, { type: 'merge', body: { data: { expires } } });
       await refused(turin, late, 'TokenExpired');
-      // Whoever came in by a token stays.
+      // A cluster that was let in by a token stays.
       await rome.inPhase(genoa.id, 'outgoing', 'Established');
     });
 
     test('one of another cluster', async () => {
       const token = await genoa.tributary(['token', 'create']);
-      // It knows turin by now, and would dial it: then the token is good, whatever the endpoint.
+      // It knows turin now, and would dial it: then the token is valid, whatever the endpoint.
       await genoa.kill();
       const args = ['peer', milan.address, '--token', '-', '--name', 'milan', '--timeout', '3s'];
       await expect(asStranger(turin, args, token)).rejects.toThrow('Not there within');

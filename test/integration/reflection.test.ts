@@ -14,7 +14,7 @@ import { orNone } from '../support/labs/services-lab.ts';
  */
 
 const TIMEOUT_MS = 150_000;
-/** The longest back-off of an informer, and some. */
+/** A little more than the longest back-off of an informer. */
 const WAIT_MS = 60_000;
 const GROUP = 'times.example.com';
 
@@ -62,7 +62,7 @@ const DEFINITION = {
     ],
   },
 };
-/** Over there an older definition: it fills in more than home's. */
+/** The foreign cluster has an older definition, which sets more defaults than the one at home. */
 const THEIRS = JSON.parse(
   JSON.stringify(DEFINITION).replace(
     '"notice":{"type":"string"}',
@@ -160,7 +160,7 @@ test(
     await changeTimetable('first', { spec: { notice: 'x' } });
     await eventually('it follows', async () => (await there('first'))?.spec.notice === 'x', WAIT_MS);
     const before = await there('first');
-    // Of no account over there: nothing may be written for it.
+    // It has no account in the foreign cluster, so nothing may be written for it.
     await changeTimetable('first', { spec: { secret: 'other' } });
     await addTimetable('second');
     await eventually('the next is there', async () => (await there('second')) !== undefined, WAIT_MS);

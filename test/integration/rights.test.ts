@@ -75,7 +75,7 @@ const EVERYBODYS_URLS = [
 ];
 
 const TIMEOUT_MS = 180_000;
-/** Where three thousand questions each say what a rules review says there, too, in every run. */
+/** Namespaces in which three thousand single questions would only repeat, in every run, what a rules review says. */
 const ALL =
   short('namespaces in which every right is asked one by one', { short: 'none', long: 'all' }) === 'all';
 const more = (namespaces: readonly string[]): readonly string[] => (ALL ? namespaces : []);
@@ -116,7 +116,7 @@ async function expectNamed(
   }
 }
 
-/** The review wants a namespace; what holds cluster-wide is in every answer. */
+/** The review needs a namespace; cluster-wide rights are in every answer. */
 async function expectRules(
   account: AccountRef,
   namespace: string | undefined,
@@ -230,7 +230,7 @@ describe('what the API server allows is what is written down', () => {
     test(
       'by one question for each resource and verb',
       async () => {
-        // Elsewhere the rules review says as much.
+        // In other namespaces the rules review is enough.
         if (['', 'shop'].includes(namespace))
           expect(await allowed(api, AGENT, resources, { namespace })).toEqual(expected(tables));
         await expectNamed(AGENT, namespace, tables);

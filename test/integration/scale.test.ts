@@ -9,16 +9,16 @@ import { pods } from '../../src/api/resources.ts';
 import { short } from '../support/long.ts';
 
 /**
- * Hundreds of pods at once, and some minutes' worth of coming and going, through the compiled agent as a process. The
- * same bed as `make bench`, which takes more rounds and ten minutes of churn. Times are printed, never asserted.
+ * Hundreds of pods at once, and some minutes of creation and deletion, with the compiled agent as a process. The same
+ * bed as `make bench`, which takes more rounds and ten minutes of churn. Times are printed, never asserted.
  */
 
 const PODS = short('pods at once', { short: 150, long: 1_000 });
-/** Not counted: a compiler's work on fresh code is not the agent's. */
+/** Not counted: the work of the compiler on new code. */
 const WARM_UP = 25;
 const CHURN = { minutes: short('minutes of coming and going', { short: 0.1, long: 2 }), pods: 50 };
 const SETUP_TIMEOUT_MS = 180_000;
-/** Generous: a machine that also does other things must not fail here. */
+/** Generous, so that a busy machine does not fail here. */
 const TIMEOUT_MS = 900_000;
 
 let bed: Bed;
@@ -28,7 +28,7 @@ let mirror: Contender & { program: Program };
 let idle: ProcessFigures;
 
 beforeAll(async () => {
-  // The lab's PKI stands on decorators, and Jest loads CommonJS before any module has run.
+  // The lab's PKI needs decorators, and Jest loads CommonJS before any module has run.
   await import('reflect-metadata');
   const { Bed } = await import('../../bench/bed.ts');
   const { agentContender, nullContender } = await import('../../bench/contender.ts');
@@ -56,7 +56,7 @@ test(
       `\n${PODS} pods in one Deployment\n\n${comparison(results)}\n${ratios(results)}\n` +
         `agent: RSS ${idle.rssMiB.toFixed(0)} MiB with 0 pods, ${ours.ready?.rssMiB.toFixed(0)} MiB with ${PODS}\n\n`,
     );
-    // One creation over there, one status at home; the rest is what either cluster does by itself.
+    // One creation in the foreign cluster and one status at home; each cluster does the rest by itself.
     expect(writesOf(ours, 'POST pods (foreign)')).toBe(PODS);
     expect(writesOf(ours, 'PUT pods/status (home)')).toBeLessThan(PODS * 1.1);
     // Only a fault in the agent makes it this slow: what is wanted is 0.8, and is measured by `make bench`.

@@ -21,8 +21,8 @@ import {
 } from '../support/labs/services-lab.ts';
 
 /**
- * Services and their endpoints between two real API servers, while the test plays the tunnel: what appears over there,
- * what a hostile home cannot write there, and what happens when packets do not get through.
+ * Services and their endpoints between two real API servers, while the test plays the tunnel: what appears in the
+ * foreign cluster, what a hostile home cannot write there, and what happens when packets do not get through.
  */
 
 const TIMEOUT_MS = 150_000;
@@ -197,7 +197,7 @@ describe('a hostile home', () => {
       'a DNS name of the provider',
       () =>
         theirService({}, { annotations: { 'external-dns.alpha.kubernetes.io/hostname': 'bank.example' } }),
-      // Two policies say so, each in its words.
+      // Two policies refuse it, each with its own message.
       'steer',
     ],
     ['our pods (CVE-2021-25740)', () => theirSlice([endpoint('10.0.0.7')]), 'addresses of the peer only'],
@@ -245,7 +245,7 @@ describe('a hostile home', () => {
           },
         },
       }),
-      // Two policies say so, and either may answer.
+      // Two policies refuse it, and either may answer.
       'bear the label',
     ],
   ])('may not write: %s', async (_what, object, reason) => {

@@ -266,7 +266,7 @@ describe('further kinds', () => {
   };
 
   beforeAll(async () => {
-    // The controller manager looks for new kinds each half minute, and counts none before; nothing shows it but a quota.
+    // The controller manager looks for new kinds every half minute, and counts none before; only a quota shows that.
     let probes = 0;
     const counts = async (): Promise<boolean> => {
       const metadata = { namespace: 'default', name: `probe-${(probes += 1)}` };

@@ -10,7 +10,7 @@ import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Caller, printed, RightsCluster } from '../support/labs/rights-cluster.ts';
 
-/** What a peer meets on a real API server when it tries more than it was given. */
+/** What a real API server answers when a peer tries more than it was given. */
 
 const TIMEOUT_MS = 120_000;
 
@@ -86,7 +86,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       const found = await api.get<{ spec: { nodeName?: string } }>(path);
       return found?.spec.nodeName !== undefined;
     });
-    // Another policy than the one that was waited for: each is in force at a moment of its own.
+    // This is another policy than the one that was waited for, and each takes effect at its own time.
     await eventually(
       'the policy of lives is in force',
       async () => (await peer('DELETE', `${path}?gracePeriodSeconds=0&dryRun=All`)).status === 422,

@@ -5,7 +5,7 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
-/** What a real API server makes of Tunnels: their rules, their defaults, their two writers. */
+/** How a real API server treats Tunnels: their rules, their defaults, their two writers. */
 
 const TIMEOUT_MS = 120_000;
 const PATH = '/apis/tributary.dev/v1alpha1/tunnels';

@@ -19,7 +19,7 @@ import { type Checkout, previousCheckout } from '../support/labs/previous.ts';
 
 const { PeerProcess } = await import('../../lab/peer-process.ts');
 
-/** Clusters that do not run the same version: that of the previous commit, today's, and one that is still to come. */
+/** Clusters with different versions: the previous commit, the current one, and a future one. */
 
 jest.setTimeout(240_000);
 const PATIENCE_MS = 120_000;
@@ -56,7 +56,7 @@ describeInLab('clusters of different versions', () => {
     if (typeof previous !== 'string') previous.remove();
   });
 
-  /** As a person would: first the manifests of that version, then its program. */
+  /** Updates as a person would do it: first the manifests of that version, then its program. */
   async function run(city: City, version: Version): Promise<void> {
     const program = programOf(version);
     await PeerProcess.prepare(city.cluster, program.checkout);
@@ -158,7 +158,7 @@ describeInLab('clusters of different versions', () => {
     );
   }
 
-  /** What no change of a program may make anew. */
+  /** Objects that no change of a program may make again. */
   async function lasting(consumer: City, provider: City): Promise<unknown> {
     const identity = ({ metadata }: { metadata: { name: string; uid?: string } }): string =>
       `${metadata.name} ${metadata.uid}`;
@@ -178,7 +178,7 @@ describeInLab('clusters of different versions', () => {
     };
   }
 
-  /** Everything but what people have made, and what is remembered of a cluster. */
+  /** Everything except what people have made, and what is remembered about a cluster. */
   const inventory = async (city: City): Promise<string[]> =>
     (await city.inventory()).filter(
       (object) => !/^(sharingpolicies|acceptancepolicies|foreignclusters) /.test(object),
@@ -256,7 +256,7 @@ describeInLab('clusters of different versions', () => {
       await peered(rome, milan);
       await runsPod(rome, milan, 'stays');
       const [before, generations] = [await lasting(rome, milan), [await contractGeneration(rome, milan)]];
-      // There and back again, told to end and killed.
+      // An update and the way back, once with SIGTERM and once with SIGKILL.
       const steps: [City, Version, 'terminate' | 'kill'][] = [
         [milan, 'today', 'terminate'],
         [rome, 'today', 'kill'],

@@ -10,7 +10,7 @@ import { dataOf } from '../../src/certificates/webhook/stored-chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { SYSTEM, WebhookLab } from '../support/labs/webhook-lab.ts';
 
-/** A real API server asks the webhook of this process, which has the rights of the printed manifests and no others. */
+/** A real API server asks the webhook of this process, which has exactly the rights of the printed manifests. */
 
 const TIMEOUT_MS = 180_000;
 const MINUTE_MS = 60_000;
@@ -39,7 +39,7 @@ test(
     expect(await lab.lists()).toEqual(wanted);
     await lab.untilInForce('shop');
     await lab.untilInForce('far');
-    // What the API server fills in is what we write: nothing is written twice.
+    // We write the same defaults as the API server, so nothing is written twice.
     const before = (await lab.configuration())?.metadata;
     lab.offload('shop', 'LocalAndRemote');
     lab.offload('home', 'Remote');
@@ -107,7 +107,7 @@ test(
     await eventually('it is made anew', isBack);
     const made = await lab.configuration();
     expect(made?.webhooks).toEqual(before?.webhooks);
-    // It cannot stay behind when all is deleted.
+    // It cannot be left when everything is deleted.
     expect(made?.metadata.ownerReferences).toMatchObject([{ kind: 'Namespace', name: SYSTEM }]);
     await lab.untilInForce('far');
   },
@@ -118,7 +118,8 @@ test(
   'authorities are replaced while pods are made, and none is refused',
   async () => {
     await lab.stop();
-    // As after most of a year: an authority that is due in five minutes, and what it signed a moment ago.
+    // The state after most of a year: an authority that must be renewed in five minutes, and a certificate that it
+    // signed a moment ago.
     const now = lab.clock.now();
     const subject = { dnsNames: [], ips: ['127.0.0.1'] };
     const dueMs = ((AUTHORITY_LIFE_MS + BACKDATED_MS) * 2) / 3 - BACKDATED_MS;
@@ -150,7 +151,7 @@ test(
       }
     })();
     await eventually('pods are made', () => results.length > 20);
-    // In all not longer than certificates are backdated: the API server's clock is not set forward.
+    // In all less than certificates are backdated, because the API server's clock is not set forward.
     lab.clock.forward(10 * MINUTE_MS);
     await eventually('the next one is trusted', async () => count(await bundle()) === 2);
     const next = (await bundle()).slice(old.length);
@@ -176,7 +177,7 @@ test(
     // Nobody listens.
     expect(strategyOf(await lab.tryPod('shop'))).toBeUndefined();
     await expect(lab.tryPod('far')).rejects.toThrow(/remote\.offloading\.tributary\.dev.*refused/u);
-    // Somebody listens and says nothing.
+    // A server listens and does not answer.
     const hole = await blackHole(Number(new URL(url ?? '').port));
     try {
       let isShopMade = false;

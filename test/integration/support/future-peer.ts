@@ -1,12 +1,12 @@
 /**
- * Loaded before the program, makes it a peer of a later version: it speaks protocol 2 besides, sends documents,
- * fields, messages and calls that nobody knows today, and logs what it is answered.
+ * Loaded before the program, it turns the program into a peer of a later version: that also speaks protocol 2, sends
+ * documents, fields, messages and calls that are unknown today, and logs the answers.
  */
 import { WebSocket } from 'ws';
 
 type Json = Record<string, unknown>;
 
-/** Beyond all that a program counts up to. */
+/** Larger than any number that a program uses. */
 const FIRST_ID = 9_000_000_000_000_000;
 const LATER = { tone: 'c sharp', since: 7, parts: [{ name: 'one' }, null] };
 
@@ -27,7 +27,7 @@ function parsed(data: unknown): Json | undefined {
   return JSON.parse(text) as Json;
 }
 
-/** Documents keep what is signed: those who sign know what is in it. */
+/** Signed parts of documents are not changed: both signers know their content. */
 function laterDocuments(documents: Json): Json {
   const known = Object.entries(documents).map(([kind, document]) => [
     kind,
@@ -48,7 +48,7 @@ function later(message: Json): Json {
   return more;
 }
 
-/** Beside every state: a kind of message and a call that came up later; both want an answer. */
+/** With every state it sends a later kind of message and a later call; both need an answer. */
 const companions = (): Json[] => [
   { type: 'sing', id: nextID++, song: LATER },
   { type: 'call', id: nextID++, method: 'compose', params: LATER },

@@ -1,4 +1,4 @@
-/** What tests want of the network of a host. */
+/** Host configurations for tests. */
 import type { HostConfig, RouteConfig } from '../../../src/network/host/host-config.ts';
 
 /** The VXLAN side of a host, with one of everything. */
@@ -57,7 +57,7 @@ export const none: HostConfig = {
   nftables: { chains: [], sets: [] },
 };
 
-/** Its link is made by somebody else. */
+/** Somebody else makes its link. */
 export const gateway: HostConfig = {
   ...none,
   owner: 'gateway',

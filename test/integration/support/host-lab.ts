@@ -1,4 +1,4 @@
-/** A host in a network namespace of its own, with things of others on it, and the host code in a process there. */
+/** A host in its own network namespace, with objects of others on it, and the host code in a process there. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export function hostLabProblem(): string | undefined {
   return missing === undefined ? undefined : `${missing} is missing`;
 }
 
-/** Of others, and never to be touched. */
+/** Objects of others, which must never be changed. */
 const OTHERS = [
   'link add eth0 type veth peer name eth0p',
   'link set eth0p up',
@@ -76,7 +76,7 @@ export class HostLab {
   static async up(): Promise<HostLab> {
     const lab = new HostLab(`hn${process.pid}x${labs++}`);
     await run(['ip', 'netns', 'add', lab.netns]);
-    // Addresses are good at once, and nothing changes by itself later.
+    // Addresses are valid at once, and nothing changes by itself later.
     await lab.run([
       'sh',
       '-c',
@@ -97,14 +97,14 @@ export class HostLab {
     for (const line of lines) await this.run(['ip', ...line.split(' ')]);
   }
 
-  /** All that one can see of the network of this host, byte for byte but for running timers. */
+  /** Everything visible of the network of this host, byte for byte, except running timers. */
   async everything(): Promise<string> {
     // One process for all: it is asked again and again. The unordered ones come in the order of a hash table.
     const script = SHOWN.map((command) => `echo '# ${command}'; ${command}`).join('\n');
     return (await this.run(['sh', '-ec', script])).replaceAll(/timer +\d+\.\d+/g, 'timer');
   }
 
-  /** As `everything`, without numbers of links, which are others after a link was made anew. */
+  /** Like `everything`, without the numbers of links, which change when a link is made again. */
   async state(): Promise<string> {
     return (await this.everything()).replaceAll(/^\d+: /gm, '');
   }
@@ -144,10 +144,10 @@ export class HostLab {
   }
 }
 
-/** Numbers that nothing else has. */
+/** Unique numbers. */
 const POKE = 31_000;
 
-/** Knows what it has heard by changing something itself, since what is told is told in order. */
+/** It changes something itself to know that it has received everything before, since events come in order. */
 export class Monitor {
   readonly #lines: string[] = [];
   readonly #poke: (number: number) => Promise<void>;
@@ -159,13 +159,13 @@ export class Monitor {
     createInterface({ input: child.stdout }).on('line', (line) => this.#lines.push(line));
   }
 
-  /** What was told since it was last asked. */
+  /** The events since the last call. */
   async heard(): Promise<string[]> {
     let end = -1;
     await eventually(
       'the monitor hears',
       async () => {
-        // Until it listens it hears nothing.
+        // It receives nothing before it listens.
         await this.#poke(this.#pokes++);
         end = this.#lines.findLastIndex((line) => line.includes(String(POKE + this.#pokes - 1)));
         return end >= 0;

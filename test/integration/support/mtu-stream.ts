@@ -1,4 +1,4 @@
-/** `serve`: counts what comes, and says so. `send HOST`: sends as much as goes. */
+/** `serve`: counts and prints the received bytes. `send HOST`: sends as much as possible. */
 import { connect, createServer } from 'node:net';
 
 export interface MtuStreamLine {

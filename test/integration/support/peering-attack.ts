@@ -1,4 +1,4 @@
-/** Strangers at a peering endpoint: everything that can be wrong from the first byte to the last message. */
+/** Strangers at a peering endpoint, with everything that can be wrong from the first byte to the last message. */
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
@@ -10,7 +10,7 @@ import { fc } from '../../support/property.ts';
 export interface Victim {
   host: string;
   port: number;
-  /** A valid certificate of a cluster that nobody knows. */
+  /** A valid certificate of an unknown cluster. */
   stranger: KeyPair;
   /** A leaf of one identity before the identity certificate of another. */
   forged: KeyPair;

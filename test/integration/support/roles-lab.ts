@@ -78,7 +78,7 @@ export class RolesLab {
     return lab;
   }
 
-  /** One cluster with so many nodes, named by its letter and a number. */
+  /** One cluster with a number of nodes, which are named by its letter and a number. */
   async side(cluster: 'home' | 'away', letter: string, count: number): Promise<RolesSide> {
     const side = new RolesSide(this, this.#lab.cluster(cluster), await this.#open(cluster));
     this.#sides.push(side);
@@ -119,7 +119,7 @@ export class RolesSide {
     this.client = client;
     this.port = Number(new URL(cluster.server).port);
     this.socket = join(lab.directory, `${cluster.name}.sock`);
-    // A path in the file system leads out of a network namespace.
+    // A path in the file system is reachable from all network namespaces.
     this.#relay = createServer((inner) => {
       const outer = connect(this.port, '127.0.0.1');
       inner.on('error', () => outer.destroy()).pipe(outer);
@@ -249,7 +249,7 @@ export class RolesNode {
   run = async (command: readonly [string, ...string[]]): Promise<string> =>
     run(command, { netns: this.netns });
 
-  /** As the kubelet would, it is started again whenever it ends. */
+  /** It is started again whenever it ends, as a kubelet does it. */
   startWireguard(): void {
     this.#wantsWireguard = true;
     const env = { WG_PROCESS_FOREGROUND: '1' };
@@ -286,7 +286,7 @@ export class RolesNode {
 
   log = (): string => readFileSync(join(this.#side.lab.directory, `${this.name}.log`), 'utf8');
 
-  /** All that the network's roles have set, without what counts. */
+  /** Everything that the network's roles have set, without counters. */
   async state(): Promise<string> {
     const rules = await this.run(['nft', '-s', 'list', 'ruleset']);
     const routes = await this.run(['ip', 'route', 'show', 'table', 'all']);
@@ -304,7 +304,7 @@ export class RolesNode {
 }
 
 export interface Pings {
-  /** Ends them: numbers of those that were answered, and of the last that was sent. */
+  /** Ends the pings; returns the numbers of those that were answered, and of the last one sent. */
   end: () => Promise<{ answered: number[]; sent: number }>;
 }
 
@@ -326,11 +326,11 @@ export function ping(node: RolesNode, address: string): Pings {
   return { end };
 }
 
-/** The longest run of unanswered ones, in milliseconds. */
+/** The longest run of unanswered pings, in milliseconds. */
 export function longestGap({ answered, sent }: { answered: number[]; sent: number }): number {
   let longest = 0;
   let last = 0;
-  // The last two may be under way still.
+  // The last two may still be under way.
   for (const number of [...answered, Math.max(sent - 1, answered.at(-1) ?? 0)]) {
     longest = Math.max(longest, number - last - 1);
     last = Math.max(last, number);
