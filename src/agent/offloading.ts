@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 
 import { type MutatingWebhook, WEBHOOK_PORT, WEBHOOK_SERVICE } from '../api/admission.ts';
 import type { WebhookSubject } from '../certificates/webhook/authority.ts';
-import { WebhookCertificates } from '../certificates/webhook/certificates.ts';
+import { WebhookCertificates } from '../certificates/webhook/webhook-certificates.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
@@ -15,7 +15,7 @@ import {
 } from '../kube/webhook-configuration.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import { Subscriptions } from '../lib/listeners.ts';
+import { together } from '../lib/listeners.ts';
 import { offloadingAdmission } from '../offloading/admission/webhook.ts';
 import { Offloading } from '../offloading/offloading.ts';
 import type { PeerNamespaces } from '../offloading/view.ts';
@@ -126,11 +126,7 @@ export function webhook(admission: readonly AdmissionPart[], options: WebhookOpt
           metrics,
           systemNamespace,
           configuration,
-          onChange: (listener) => {
-            const subscriptions = new Subscriptions();
-            subscriptions.add(onChange(listener), certificates.subscribe(listener));
-            return () => subscriptions.end();
-          },
+          onChange: (listener) => together(onChange(listener), certificates.subscribe(listener)),
         }),
     ),
   );

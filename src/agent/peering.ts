@@ -28,6 +28,7 @@ import { ClientEventRecorder } from '../kube/events.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import { parseEndpoint } from '../lib/endpoint.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { Subscriptions } from '../lib/listeners.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
 import { clusterIndexes, Clusters } from '../peering/clusters/clusters.ts';
 import { PeeringCertificate } from '../peering/identity/certificate.ts';
@@ -338,11 +339,11 @@ export class Peering {
 
   /** Changes that have to be carried from one part to another while all run. */
   #wiring(): Component {
-    const ends: (() => void)[] = [];
+    const subscriptions = new Subscriptions();
     return {
       name: 'peering wiring',
       start: async () => {
-        ends.push(
+        subscriptions.add(
           this.#lending.onChange((clusterID) => {
             if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
             this.#links.publish(clusterID);
@@ -354,10 +355,7 @@ export class Peering {
         );
         await Promise.resolve();
       },
-      stop: async () => {
-        for (const end of ends) end();
-        await Promise.resolve();
-      },
+      stop: async () => Promise.resolve(subscriptions.end()),
     };
   }
 

@@ -3,6 +3,7 @@ import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
+import { together } from '../lib/listeners.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Borrowing } from '../peering/borrowing/borrowing.ts';
 import type { Clusters } from '../peering/clusters/clusters.ts';
@@ -26,10 +27,6 @@ interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
 export function policyStatus(parts: PolicyStatusParts): Component[] {
   const { client, clock, log, metrics, sharing, acceptance, lending, borrowing, clusters, stock } = parts;
   const common = { client, clock, log, metrics };
-  const all =
-    (...ends: (() => void)[]): (() => void) =>
-    () =>
-      ends.forEach((end) => end());
   return [
     new PolicyStatusKeeper<SharingPolicy>({
       ...common,
@@ -41,7 +38,7 @@ export function policyStatus(parts: PolicyStatusParts): Component[] {
       },
       conditions: (policy) => lending.conditionsOf(policy),
       onChange: (listener) =>
-        all(
+        together(
           lending.onPolicy(listener),
           // What is promised to one peer is not free for others.
           lending.onChange(() => listener()),
@@ -58,7 +55,7 @@ export function policyStatus(parts: PolicyStatusParts): Component[] {
         return borrowing.effectOf(policy);
       },
       onChange: (listener) =>
-        all(
+        together(
           borrowing.onChange(() => listener()),
           clusters.onNetworkKeys(() => listener()),
         ),

@@ -1,6 +1,6 @@
 import type { CertificateSigningRequest } from '../api/wire.ts';
 import { KUBELET_SERVING_SIGNER, type ParsedRequest } from './signing-request.ts';
-import { isSameIp } from './subject.ts';
+import { isSameIp } from './self-signed.ts';
 
 /** A virtual node and the user that its agent is. */
 export interface ServedNode {

@@ -9,9 +9,8 @@ import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { type KeyPair, type Source, Variable } from '../lib/source.ts';
-import { generateKey, privatePem, selfSigned } from './self-signed.ts';
 import { createSigningRequest, KUBELET_SERVING_SIGNER, settleRequest } from './signing-request.ts';
-import type { CertificateSubject } from './subject.ts';
+import { type CertificateSubject, generateKey, privatePem, selfSigned } from './self-signed.ts';
 
 /** What the signer permits for a key that cannot encipher. */
 const SERVING_USAGES: readonly string[] = ['digital signature', 'server auth'];

@@ -5,7 +5,7 @@ import { certificateSigningRequests } from '../api/resources.ts';
 import type { CertificateSigningRequest } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { ECDSA_P256, loadX509 } from '../lib/x509.ts';
-import { alternativeNamesOf, type CertificateSubject, nameOf } from './subject.ts';
+import { alternativeNamesOf, type CertificateSubject, nameOf } from './self-signed.ts';
 
 /** A parsed request. `other` names what was found besides: further subject attributes, names, extensions. */
 export interface ParsedRequest extends CertificateSubject {

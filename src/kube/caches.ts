@@ -2,6 +2,7 @@ import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { Listeners } from '../lib/listeners.ts';
 import type { Cache } from './cache.ts';
 import { ChangeListeners } from './change-listeners.ts';
 import type { ContactState } from './contact.ts';
@@ -141,7 +142,8 @@ const UNKNOWN: ContactState = { lastOkAt: -Infinity, failingSince: undefined, er
 class SharedCache<T extends KubeObject> implements Cache<T> {
   readonly name: string;
   readonly #options: SharedCacheOptions<T>;
-  readonly #contactListeners = new Set<() => void>();
+  readonly #contactChanged = new Listeners();
+  readonly onContact: Listeners['add'] = this.#contactChanged.add;
   readonly #abort = new AbortController();
   readonly #indexes = new Map<string, string>();
   /** Keys of which it was told: the last state of what is deleted may be out of its sight. */
@@ -166,7 +168,7 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
     this.#isTold = true;
     const ends = [
       seat.informer.onChange((...change) => this.#tell(...change)),
-      seat.informer.onContact(() => this.#tellContact()),
+      seat.informer.onContact(() => this.#contactChanged.tell()),
     ];
     const stop = (): void => {
       this.#abort.abort(signal.reason);
@@ -181,7 +183,7 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
       await left;
     };
     const { lastOkAt, failingSince } = seat.informer.contact;
-    if (lastOkAt !== -Infinity || failingSince !== undefined) this.#tellContact();
+    if (lastOkAt !== -Infinity || failingSince !== undefined) this.#contactChanged.tell();
     await untilAborted(seat.synced, this.#abort.signal);
   }
 
@@ -228,11 +230,6 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
     return this.#options.listeners.add(listener);
   }
 
-  onContact(listener: () => void): () => void {
-    this.#contactListeners.add(listener);
-    return () => this.#contactListeners.delete(listener);
-  }
-
   relist(reason: string): void {
     this.#seat?.informer.relist(reason);
   }
@@ -260,9 +257,5 @@ class SharedCache<T extends KubeObject> implements Cache<T> {
     if (now !== undefined) this.#inSight.add(key);
     else if (!this.#inSight.delete(key)) return;
     listeners.tell(key, now, wasInSight ? previous : undefined);
-  }
-
-  #tellContact(): void {
-    for (const listener of this.#contactListeners) listener();
   }
 }

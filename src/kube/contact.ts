@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts';
 import type { ErrorCode } from '../lib/errors.ts';
+import { Listeners } from '../lib/listeners.ts';
 
 /** What we know of our line to an API server. */
 export interface ContactState {
@@ -18,7 +19,8 @@ export interface ContactState {
 /** Turns single outcomes into a state, and tells listeners when it turns from good to bad or back. */
 export class Contact {
   readonly #clock: Clock;
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Listeners();
+  readonly onChange: Listeners['add'] = this.#changed.add;
   #state: ContactState = { lastOkAt: -Infinity, failingSince: undefined, error: undefined };
 
   constructor(clock: Clock) {
@@ -29,15 +31,10 @@ export class Contact {
     return this.#state;
   }
 
-  onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   succeeded(): void {
     const { failingSince, lastOkAt } = this.#state;
     this.#state = { lastOkAt: this.#clock.monotonic(), failingSince: undefined, error: undefined };
-    if (failingSince !== undefined || lastOkAt === -Infinity) this.#tell();
+    if (failingSince !== undefined || lastOkAt === -Infinity) this.#changed.tell();
   }
 
   failed(
@@ -46,10 +43,6 @@ export class Contact {
   ): void {
     const { lastOkAt, failingSince, error: before } = this.#state;
     this.#state = { lastOkAt, failingSince: failingSince ?? this.#clock.monotonic(), error, code, status };
-    if (failingSince === undefined || before !== error) this.#tell();
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
+    if (failingSince === undefined || before !== error) this.#changed.tell();
   }
 }

@@ -28,3 +28,10 @@ export class Subscriptions {
     for (const end of ends) end();
   }
 }
+
+/** Ends several subscriptions by one call. */
+export const together =
+  (...ends: readonly (() => void)[]): (() => void) =>
+  () => {
+    for (const end of ends) end();
+  };

@@ -1,3 +1,5 @@
+import { Listeners } from './listeners.ts';
+
 /** A value that changes now and then, such as a certificate that is renewed. */
 export interface Source<Value> {
   current(): Value;
@@ -8,7 +10,8 @@ export interface Source<Value> {
 /** A source that is told its value. */
 export class Variable<Value> implements Source<Value> {
   #value: Value;
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Listeners();
+  readonly subscribe: Listeners['add'] = this.#changed.add;
 
   constructor(initial: Value) {
     this.#value = initial;
@@ -20,12 +23,7 @@ export class Variable<Value> implements Source<Value> {
 
   set(value: Value): void {
     this.#value = value;
-    for (const listener of this.#listeners) listener();
-  }
-
-  subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    this.#changed.tell();
   }
 }
 

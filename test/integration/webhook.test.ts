@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { WEBHOOK_CONFIGURATION, mutatingWebhookConfigurations } from '../../src/api/admission.ts';
+
+import { mutatingWebhookConfigurations, WEBHOOK_CONFIGURATION } from '../../src/api/admission.ts';
 import { secrets } from '../../src/api/resources.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { AUTHORITY_LIFE_MS, BACKDATED_MS, makeAuthority } from '../../src/certificates/webhook/authority.ts';
-import { renewed } from '../../src/certificates/webhook/chain.ts';
-import { dataOf } from '../../src/certificates/webhook/stored-chain.ts';
+import { dataOf, renewed } from '../../src/certificates/webhook/chain.ts';
 import { eventually } from '../support/eventually.ts';
 import { SYSTEM, WebhookLab } from '../support/labs/webhook-lab.ts';
 

@@ -1,9 +1,9 @@
-import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type * as X509 from '@peculiar/x509';
+
+import { alternativeNamesOf, generateKey, privatePem } from '../self-signed.ts';
 import type { KeyPair } from '../../lib/source.ts';
 import { ECDSA_P256, loadX509 } from '../../lib/x509.ts';
-import { generateKey, privatePem } from '../self-signed.ts';
-import { alternativeNamesOf } from '../subject.ts';
 
 /** Names and addresses by which API servers know the webhook. */
 export interface WebhookSubject {

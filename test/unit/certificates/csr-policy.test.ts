@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
+
 import type { CertificateSigningRequest } from '../../../src/api/wire.ts';
-import { generateKey } from '../../../src/certificates/self-signed.ts';
+import { type CsrPolicyInput, decideCsr, type RequestingPod } from '../../../src/certificates/csr-policy.ts';
 import { createSigningRequest, parseSigningRequest } from '../../../src/certificates/signing-request.ts';
-import type { CertificateSubject } from '../../../src/certificates/subject.ts';
-import { decideCsr } from '../../../src/certificates/csr-policy.ts';
-import type { CsrPolicyInput, RequestingPod } from '../../../src/certificates/csr-policy.ts';
+import { type CertificateSubject, generateKey } from '../../../src/certificates/self-signed.ts';
 import { csrObject } from '../server/support/csr.ts';
 
 const USERNAME = 'system:serviceaccount:tributary:agent-milan';

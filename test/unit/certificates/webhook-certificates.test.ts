@@ -1,19 +1,26 @@
 import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+
 import { secrets } from '../../../src/api/resources.ts';
 import type { Secret } from '../../../src/api/wire.ts';
+import { makeAuthority, periodOf, type WebhookSubject } from '../../../src/certificates/webhook/authority.ts';
+import { WebhookCertificates } from '../../../src/certificates/webhook/webhook-certificates.ts';
+import {
+  bundleOf,
+  type Chain,
+  chainOf,
+  dataOf,
+  renewed,
+  restMs,
+} from '../../../src/certificates/webhook/chain.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
-import { loadX509 } from '../server/support/certificates.ts';
-import { makeAuthority, periodOf, type WebhookSubject } from '../../../src/certificates/webhook/authority.ts';
-import { bundleOf, renewed, restMs, type Chain } from '../../../src/certificates/webhook/chain.ts';
-import { WebhookCertificates } from '../../../src/certificates/webhook/certificates.ts';
 import { WebhookMetrics } from '../../../src/server/webhook/metrics.ts';
-import { chainOf, dataOf } from '../../../src/certificates/webhook/stored-chain.ts';
+import { eventually } from '../../support/eventually.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { eventually } from '../../support/eventually.ts';
+import { loadX509 } from '../server/support/certificates.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const HOUR_MS = 3_600_000;

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type * as X509 from '@peculiar/x509';
-import { generateKey, selfSigned } from '../../../src/certificates/self-signed.ts';
+
 import { createSigningRequest, parseSigningRequest } from '../../../src/certificates/signing-request.ts';
-import { isSameIp } from '../../../src/certificates/subject.ts';
+import { generateKey, isSameIp, selfSigned } from '../../../src/certificates/self-signed.ts';
 import { loadX509 } from '../server/support/certificates.ts';
 
 const subject = {

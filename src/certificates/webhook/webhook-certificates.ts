@@ -7,11 +7,11 @@ import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
-import { type WebhookSubject, periodOf } from './authority.ts';
-import { type Chain, bundleOf, renewed, restMs } from './chain.ts';
-import { chainOf, dataOf } from './stored-chain.ts';
+import { periodOf, type WebhookSubject } from './authority.ts';
+import { bundleOf, type Chain, chainOf, dataOf, renewed, restMs } from './chain.ts';
 
 interface WebhookCertificatesOptions {
   client: KubeClient;
@@ -34,7 +34,8 @@ const MIN_RETRY_MS = 500;
 export class WebhookCertificates implements Component, Source<KeyPair> {
   readonly name = 'webhook certificates';
   readonly #options: WebhookCertificatesOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Listeners();
+  readonly subscribe: Listeners['add'] = this.#changed.add;
   readonly #abort = new AbortController();
   #chain: Chain | undefined;
   #running: Promise<void> | undefined;
@@ -51,11 +52,6 @@ export class WebhookCertificates implements Component, Source<KeyPair> {
   /** PEM of what API servers are to trust. */
   bundle(): string {
     return this.#chain === undefined ? '' : bundleOf(this.#chain);
-  }
-
-  subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -129,6 +125,6 @@ export class WebhookCertificates implements Component, Source<KeyPair> {
     const toMs = periodOf(chain.leaf)?.toMs ?? 0;
     metrics.certificateExpires(toMs);
     log.info('certificates of the webhook are in use', { validTo: new Date(toMs).toISOString() });
-    for (const listener of this.#listeners) listener();
+    this.#changed.tell();
   }
 }
