@@ -1,13 +1,16 @@
-/** Admission over pods of peers in this cluster: where they may run, and what a peer may use in all. */
+/** The webhook over tenant namespaces: where guests may run, and what a peer may use in all. */
 import { randomBytes } from 'node:crypto';
 
 import {
   GUESTS_CONFIGURATION,
+  type MutatingWebhook,
   mutatingWebhookConfigurations,
+  type ValidatingWebhook,
   validatingWebhookConfigurations,
 } from '../../api/admission.ts';
 import { STORAGE } from '../../api/amounts.ts';
 import { isAccount, isAccountOf } from '../../api/fence.ts';
+import { LABEL_PEER } from '../../api/names.ts';
 import type { CountedPod } from '../../api/pod-requests.ts';
 import type { AccountRef } from '../../api/rbac.ts';
 import { defineResource, type ResourceType } from '../../api/resources.ts';
@@ -22,17 +25,12 @@ import { GuestAdmission } from './admission.ts';
 import { keepClaim } from './cost.ts';
 import { Ledger, type LivePods } from './ledger.ts';
 import type { TenantDirectory } from './tenant-directory.ts';
-import {
-  forgePlacementWebhooks,
-  forgeQuotaWebhooks,
-  type GuestWebhookFacts,
-} from './webhook-configuration.ts';
 
 interface GuestAdmissionOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
-  /** Of our guardian. */
+  /** The account of our guardian. */
   account: AccountRef;
   pods: LivePods;
   tenants: TenantDirectory;
@@ -46,8 +44,8 @@ const claims: ResourceType<CountedPod> = defineResource(
 );
 
 /**
- * CEL. Peers, and our guardian, which makes pods of peers anew: else a peer could have its pods made again in one namespace after
- * it has filled another. What bears a result never runs.
+ * CEL: whose pods are charged. Those of peers, and of our guardian, which makes pods of peers anew: else a peer could have its pods
+ * made again in one namespace after it has filled another. A pod that bears a result never runs, and is not charged.
  */
 const isCharged = (guardian: AccountRef): string =>
   `${isAccountOf(PEERS_NAMESPACE)} || (${isAccount(guardian)} && ` +
@@ -55,7 +53,7 @@ const isCharged = (guardian: AccountRef): string =>
 
 const PLACEMENT_PATH = '/guests/placement';
 
-/** For the leader. Pods and tenants must be known before its components start. */
+/** Runs in the leader. Pods and tenants must be known before its components start. */
 export function guestAdmission({
   client,
   clock,
@@ -79,7 +77,7 @@ export function guestAdmission({
     },
   });
   const admission = new GuestAdmission({ tenants, ledger, storage });
-  // Whoever reaches the port may ask, and what is let in is reserved: only those who can read the configuration may do that.
+  // A charge reserves room, and whoever reaches the port may ask: so only those who can read the configuration know the path.
   const quotaPath = `/guests/quota/${randomBytes(16).toString('hex')}`;
   const charged = isCharged(account);
   const facts = (place: WebhookPlace): GuestWebhookFacts => ({ ...place, hasTenants: tenants.hasTenants() });
@@ -108,3 +106,84 @@ export function guestAdmission({
     onChange: (listener) => tenants.onTenants(listener),
   };
 }
+
+/** Webhooks are configured with all fields that an API server would fill in, so that they compare as equal. */
+interface GuestWebhookFacts {
+  /** Whether there is any tenant namespace. */
+  hasTenants: boolean;
+  clientConfig: MutatingWebhook['clientConfig'];
+  /** PEM. */
+  bundle: string;
+}
+
+/** How long an API server waits for an answer, and so how long an outage delays each pod. */
+const TIMEOUT_SECONDS = 3;
+
+const common = ({
+  clientConfig,
+  bundle,
+}: GuestWebhookFacts): Omit<ValidatingWebhook, 'name' | 'sideEffects'> => ({
+  admissionReviewVersions: ['v1'],
+  clientConfig: { ...clientConfig, caBundle: Buffer.from(bundle).toString('base64') },
+  matchPolicy: 'Equivalent',
+  namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }] },
+  objectSelector: {},
+  timeoutSeconds: TIMEOUT_SECONDS,
+});
+
+const asked = (operation: string, resource: string): object => ({
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  operations: [operation],
+  resources: [resource],
+  scope: 'Namespaced',
+});
+
+/**
+ * For whoever makes a pod there. `Ignore`, because a ValidatingAdmissionPolicy in the API server itself refuses a pod without
+ * the placement (policies/placement.ts); and where no placement is asked for, nobody has to wait for us.
+ */
+const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
+  facts.hasTenants
+    ? [
+        {
+          ...common(facts),
+          name: 'placement.guests.tributary.dev',
+          failurePolicy: 'Ignore',
+          // Another webhook may add to the pod after us.
+          reinvocationPolicy: 'IfNeeded',
+          rules: [asked('CREATE', 'pods')],
+          sideEffects: 'None',
+        },
+      ]
+    : [];
+
+/**
+ * `charged`: CEL, whose pods are asked about; so our own controllers and people are not held up when we are down. `Fail`,
+ * because nobody else knows the sum over all namespaces.
+ */
+const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): ValidatingWebhook[] =>
+  facts.hasTenants
+    ? [
+        {
+          ...common(facts),
+          name: 'quota.guests.tributary.dev',
+          failurePolicy: 'Fail',
+          matchConditions: [{ name: 'charged', expression: charged }],
+          rules: [
+            asked('CREATE', 'pods'),
+            asked('UPDATE', 'pods/resize'),
+            asked('UPDATE', 'pods/ephemeralcontainers'),
+          ],
+          sideEffects: 'NoneOnDryRun',
+        },
+        {
+          // For whoever makes a claim: a controller of this cluster makes those of ephemeral volumes.
+          ...common(facts),
+          name: 'storage.guests.tributary.dev',
+          failurePolicy: 'Fail',
+          rules: [asked('CREATE', 'persistentvolumeclaims')],
+          sideEffects: 'NoneOnDryRun',
+        },
+      ]
+    : [];
