@@ -1,4 +1,4 @@
-import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
+import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Controller } from '../kube/controller.ts';
 import type { Informer } from '../kube/informer.ts';
@@ -8,6 +8,7 @@ import type { ForeignCluster } from './foreign.ts';
 import { podReferences } from './forge/references.ts';
 import type { HomeLease } from './home-lease.ts';
 import { podKey, referenceKey } from './home-pods.ts';
+import type { OffloadedNamespaces } from './namespaces.ts';
 import type { ForeignContact } from './node/contact.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf, type WiredToStorage } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
@@ -32,8 +33,7 @@ export interface Wired extends WiredToMirror, WiredToStorage {
   readonly controllers: Readonly<
     Record<'node' | 'pods' | 'reflect' | 'tokens' | 'mirror' | 'storage', Controller>
   >;
-  /** Namespaces to watch now. */
-  readonly watched: NamespaceMapping[];
+  readonly namespaces: OffloadedNamespaces;
 }
 
 const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
@@ -90,7 +90,7 @@ function connectTenants(provider: Wired): void {
     },
     reference: (side, kind, homeNamespace, name) => {
       // It may have been the last thing that kept a namespace that is being taken out.
-      if (side === 'remote' && !provider.isAsked(homeNamespace)) controllers.node.add(nodeName);
+      if (side === 'remote' && !provider.namespaces.isAsked(homeNamespace)) controllers.node.add(nodeName);
       const uid = side === 'remote' && kind === 'Secret' ? TOKEN_SECRET.exec(name)?.[1] : undefined;
       if (uid !== undefined) {
         controllers.tokens.add(`${homeNamespace}/${uid}`);
@@ -159,7 +159,7 @@ function connectNode(provider: Wired): void {
   const { nodes, virtualNodes, contact, homeLease, foreign, tenants, controllers, nodeName } = provider;
   nodes.onChange(() => controllers.node.add(nodeName));
   virtualNodes.onChange((_key, current, previous) => {
-    tenants.set(provider.watched);
+    tenants.set(provider.namespaces.watched);
     controllers.node.add(nodeName);
     // Pods may be created only in namespaces that are asked for and recorded.
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
@@ -169,7 +169,7 @@ function connectNode(provider: Wired): void {
       openMirror(provider, tenant);
       enqueueSelected(provider, tenant);
       // Nothing is kept for later any more.
-      if (!provider.isAsked(tenant.mapping.homeNamespace)) enqueueCopies(provider, tenant);
+      if (!provider.namespaces.isAsked(tenant.mapping.homeNamespace)) enqueueCopies(provider, tenant);
     }
   });
   foreign.onChange(() => contact.probe());

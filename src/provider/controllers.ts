@@ -4,11 +4,14 @@ import { Controller, type ControllerOptions, type ReconcileResult } from '../kub
 const CONCURRENCY = { node: 1, pods: 64, reflect: 8, tokens: 8, mirror: 8, events: 4, storage: 4 } as const;
 
 export type ControllerName = keyof typeof CONCURRENCY;
-export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult>;
+
+interface Reconciler {
+  reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
+}
 
 /** The queues of one virtual node, each with its reconciler. */
 export function createControllers(
-  reconcilers: Readonly<Record<ControllerName, Reconcile>>,
+  reconcilers: Readonly<Record<ControllerName, Reconciler>>,
   common: Pick<ControllerOptions, 'clock' | 'log' | 'metrics'>,
 ): Record<ControllerName, Controller> {
   const create = (name: ControllerName): Controller =>
@@ -16,7 +19,7 @@ export function createControllers(
       ...common,
       name,
       concurrency: CONCURRENCY[name],
-      reconcile: async (key, { signal }) => reconcilers[name](key, signal),
+      reconcile: async (key, { signal }) => reconcilers[name].reconcile(key, signal),
     });
   return {
     node: create('node'),

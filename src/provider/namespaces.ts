@@ -2,9 +2,25 @@ import { LABEL_PROVIDER } from '../api/names.ts';
 import { DEFAULT_REFLECTION, type ReflectionRule } from '../api/reflection.ts';
 import type { NamespaceMapping, VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { EventRecorder } from '../kube/events.ts';
 import type { Informer } from '../kube/informer.ts';
+import type { Clock } from '../lib/clock.ts';
 import { type GroupResource, groupResourceKey } from './reflect/rules.ts';
 import type { Tenants } from './tenants.ts';
+
+/** What every part needs that acts in offloaded namespaces. */
+export interface CommonParts {
+  home: KubeClient;
+  foreign: KubeClient;
+  homePods: Informer<Pod>;
+  tenants: Tenants;
+  namespaces: OffloadedNamespaces;
+  /** Whether the foreign cluster answers. */
+  contact: () => boolean;
+  events: EventRecorder;
+  clock: Clock;
+}
 
 interface OffloadedNamespacesOptions {
   /** Undefined when it has been deleted. */
@@ -39,6 +55,7 @@ export class OffloadedNamespaces {
     return asked?.find((mapping) => mapping.homeNamespace === homeNamespace)?.reflection;
   }
 
+  /** False while a namespace is being taken out of the VirtualNode: nothing new is begun there, nothing kept for later. */
   isAsked(homeNamespace: string): boolean {
     const mapping = this.#options.tenants.of(homeNamespace)?.mapping;
     return mapping !== undefined && includesMapping(this.#options.virtualNode()?.spec.namespaces, mapping);

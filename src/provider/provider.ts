@@ -2,7 +2,7 @@ import { timestamp } from '../api/conditions.ts';
 import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodeNameOf } from '../api/node-labels.ts';
 import { nodes } from '../api/resources.ts';
-import { API_VERSION, type NamespaceMapping, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
+import { API_VERSION, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Controller, ControllerMetrics } from '../kube/controller.ts';
@@ -14,7 +14,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
-import { EventsHome, type EventsHomeOptions } from './events/events-home.ts';
+import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { HomeLease } from './home-lease.ts';
@@ -24,14 +24,14 @@ import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
 import { NodeReconciler } from './node/reconciler.ts';
 import { Readiness } from './node/readiness.ts';
-import { OffloadedNamespaces } from './namespaces.ts';
-import { PodReconciler, type PodReconcilerOptions } from './pods/reconciler.ts';
+import { type CommonParts, OffloadedNamespaces } from './namespaces.ts';
+import { PodReconciler } from './pods/reconciler.ts';
 import { MirrorTroubles } from './reflect/mirror-troubles.ts';
-import { Mirror, type MirrorOptions } from './reflect/mirror.ts';
+import { Mirror } from './reflect/mirror.ts';
 import { referenceState } from './reflect/reference-state.ts';
-import { Reflector, type ReflectorOptions } from './reflect/reflector.ts';
+import { Reflector } from './reflect/reflector.ts';
 import { TokenReconciler } from './reflect/tokens.ts';
-import { Storage, type StorageOptions } from './storage/storage.ts';
+import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
 import { connect } from './connect.ts';
 
@@ -104,8 +104,8 @@ export class Provider {
       virtualNodes: this.virtualNodes,
       nodes: this.nodes,
       nodeName: this.nodeName,
-      inputs: () => this.nodeInputs(),
-      mappings: () => this.mappings,
+      inputs: () => this.#nodeInputs(),
+      mappings: () => this.namespaces.mappings,
     });
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
     const { connectForeign: reach } = options;
@@ -125,22 +125,29 @@ export class Provider {
     this.#readiness = new Readiness(this.tenants);
     this.contact = this.#createContact();
     this.homeLease = this.#createHomeLease();
-    const shared = { home, foreign, homePods: this.homePods, tenants: this.tenants, clock };
-    const contact = (): boolean => this.contact.state.ok;
-    this.reflector = this.#createReflector(shared, owner, contact);
+    const parts: CommonParts = {
+      home,
+      foreign,
+      homePods: this.homePods,
+      tenants: this.tenants,
+      namespaces: this.namespaces,
+      contact: () => this.contact.state.ok,
+      events: options.events,
+      clock,
+    };
+    this.reflector = this.#createReflector(parts, owner);
     this.troubles = new MirrorTroubles({ events: options.events, virtualNode: () => this.#known });
-    this.mirror = this.#createMirror(shared, owner, contact);
-    this.tokens = new TokenReconciler({
-      ...shared,
+    this.mirror = this.#createMirror(parts, owner);
+    this.tokens = this.#createTokens(parts);
+    this.events = new EventsHome({
+      ...parts,
       virtualNode: name,
-      isAsked: (namespace) => this.isAsked(namespace),
-      contact,
-      homeApiReachable: () => this.virtualNode?.spec.homeApiServer !== undefined,
-      wake: (key) => this.controllers.pods.add(key),
+      nodeName: this.nodeName,
+      enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
+      log: log.named('events'),
     });
-    this.events = this.#createEvents(shared);
-    this.storage = this.#createStorage(shared, contact);
-    this.controllers = this.#controllers(shared, contact);
+    this.storage = new Storage({ ...parts, virtualNode, spec: () => this.virtualNode?.spec, log });
+    this.controllers = this.#createControllers(parts);
     connect(this);
   }
 
@@ -148,16 +155,6 @@ export class Provider {
   get virtualNode(): VirtualNode | undefined {
     const { metadata } = this.#options.virtualNode;
     return this.virtualNodes.synced ? this.virtualNodes.get(metadata.name) : this.#options.virtualNode;
-  }
-
-  /** The namespaces to look after: those that the status is to name. */
-  get mappings(): NamespaceMapping[] {
-    return this.namespaces.mappings;
-  }
-
-  /** The namespaces to watch; see OffloadedNamespaces. */
-  get watched(): NamespaceMapping[] {
-    return this.namespaces.watched;
   }
 
   /** The Node may turn Ready only when the kubelet API answers. */
@@ -182,7 +179,7 @@ export class Provider {
     }
   }
 
-  contextOf(homeNamespace: string): ForgeContext | undefined {
+  #contextOf(homeNamespace: string): ForgeContext | undefined {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
     const { virtualNode, nodeAddress } = this.#options;
@@ -198,10 +195,6 @@ export class Provider {
     };
   }
 
-  isAsked(homeNamespace: string): boolean {
-    return this.namespaces.isAsked(homeNamespace);
-  }
-
   /** What must run before the kubelet API, in this order. */
   caches(): Component[] {
     return [this.virtualNodes, this.nodes, this.homePods, this.foreign, this.contact];
@@ -214,7 +207,7 @@ export class Provider {
       name: 'tenants',
       start: async () => {
         this.tenants.open();
-        this.tenants.set(this.watched);
+        this.tenants.set(this.namespaces.watched);
         await Promise.resolve();
       },
       stop: async () => this.tenants.stop(),
@@ -233,14 +226,14 @@ export class Provider {
     ];
   }
 
-  nodeInputs(): NodeInputs | undefined {
+  #nodeInputs(): NodeInputs | undefined {
     const { nodeAddress, kubeletPort, version, clock } = this.#options;
     const virtualNode = this.virtualNode;
     if (virtualNode === undefined) return undefined;
     return {
       virtualNode,
       contact: this.contact.state,
-      notReady: this.#readiness.obstacle(this.mappings, virtualNode.spec.namespaces),
+      notReady: this.#readiness.obstacle(this.namespaces.mappings, virtualNode.spec.namespaces),
       network: this.network.state,
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
@@ -269,7 +262,7 @@ export class Provider {
     const { homeAnswers = () => true, clock, log } = this.#options;
     return new HomeLease({
       foreign: this.foreign.client,
-      tenantNamespaces: () => this.mappings.map(({ tenantNamespace }) => tenantNamespace),
+      tenantNamespaces: () => this.namespaces.mappings.map(({ tenantNamespace }) => tenantNamespace),
       identity: this.nodeName,
       homeAnswers,
       clock,
@@ -277,99 +270,50 @@ export class Provider {
     });
   }
 
-  #createEvents(shared: Pick<EventsHomeOptions, 'home' | 'homePods' | 'tenants' | 'clock'>): EventsHome {
-    const { virtualNode, log } = this.#options;
-    return new EventsHome({
-      ...shared,
-      virtualNode: virtualNode.metadata.name,
-      nodeName: this.nodeName,
-      enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
-      log: log.named('events'),
-    });
-  }
-
-  #createReflector(
-    shared: Pick<ReflectorOptions, 'home' | 'foreign' | 'homePods' | 'tenants' | 'clock'>,
-    owner: string,
-    contact: () => boolean,
-  ): Reflector {
+  #createReflector(parts: CommonParts, owner: string): Reflector {
     return new Reflector({
-      ...shared,
+      ...parts,
       owner,
       isShared: owner !== this.#options.virtualNode.metadata.name,
-      events: this.#options.events,
-      rules: (namespace) => this.namespaces.rulesOf(namespace),
-      isAsked: (namespace) => this.isAsked(namespace),
-      isNamed: (kind, namespace, name) => kind === 'Secret' && this.mirror.namesSecret(namespace, name),
-      contact,
+      isNamed: (kind, namespace, object) => kind === 'Secret' && this.mirror.namesSecret(namespace, object),
       wake: (keys) => keys.forEach((key) => this.controllers.pods.add(key)),
     });
   }
 
-  #createStorage(
-    shared: Pick<StorageOptions, 'home' | 'foreign' | 'tenants' | 'clock'>,
-    contact: () => boolean,
-  ): Storage {
-    const { virtualNode, events, log } = this.#options;
-    return new Storage({
-      ...shared,
-      virtualNode,
-      spec: () => this.virtualNode?.spec,
-      isAsked: (namespace) => this.isAsked(namespace),
-      isRecorded: (namespace) => this.namespaces.isRecorded(namespace),
-      contact,
-      events,
-      log,
-    });
-  }
-
-  #createMirror(
-    shared: Pick<MirrorOptions, 'home' | 'foreign' | 'tenants' | 'clock'>,
-    owner: string,
-    contact: () => boolean,
-  ): Mirror {
+  #createMirror(parts: CommonParts, owner: string): Mirror {
     return new Mirror({
-      ...shared,
+      ...parts,
       network: this.network,
       owner,
-      isOffloaded: (namespace) => this.isAsked(namespace) || this.namespaces.hasPods(namespace),
-      isRecorded: (namespace, kind) => this.namespaces.recordsKind(namespace, kind),
       ingressClasses: () => this.virtualNode?.spec.ingressClasses ?? {},
       troubles: this.troubles,
-      contact,
-      events: this.#options.events,
     });
   }
 
-  #controllers(
-    shared: Pick<PodReconcilerOptions, 'home' | 'foreign' | 'homePods' | 'tenants' | 'clock'>,
-    contact: () => boolean,
-  ): Provider['controllers'] {
-    const { events, metrics, clock, log } = this.#options;
-    const podReconciler = new PodReconciler({
-      ...shared,
-      contact,
-      context: (namespace) => this.contextOf(namespace),
-      accepting: (namespace) => this.isAsked(namespace),
-      recorded: (namespace) => this.namespaces.isRecorded(namespace),
+  #createTokens(parts: CommonParts): TokenReconciler {
+    return new TokenReconciler({
+      ...parts,
+      virtualNode: this.#options.virtualNode.metadata.name,
+      homeApiReachable: () => this.virtualNode?.spec.homeApiServer !== undefined,
+      wake: (key) => this.controllers.pods.add(key),
+    });
+  }
+
+  #createControllers(parts: CommonParts): Provider['controllers'] {
+    const { metrics, clock, log } = this.#options;
+    const pods = new PodReconciler({
+      ...parts,
+      context: (namespace) => this.#contextOf(namespace),
       references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),
       returnPatienceMs: () => this.homeLease.patienceMs(),
       onBurst: (message) => this.#tellBurst(message),
-      events,
       log: log.named('pods'),
     });
-    const { reflector, tokens, mirror, storage, events: told } = this;
+    const { reflector: reflect, tokens, mirror, events, storage } = this;
+    const node = { reconcile: async (_key: string, signal: AbortSignal) => this.#node.reconcile(signal) };
     return createControllers(
-      {
-        node: async (_key, signal) => this.#node.reconcile(signal),
-        pods: async (...work) => podReconciler.reconcile(...work),
-        reflect: async (...work) => reflector.reconcile(...work),
-        tokens: async (...work) => tokens.reconcile(...work),
-        mirror: async (...work) => mirror.reconcile(...work),
-        events: async (...work) => told.reconcile(...work),
-        storage: async (...work) => storage.reconcile(...work),
-      },
+      { node, pods, reflect, tokens, mirror, events, storage },
       { clock, log, ...(metrics !== undefined && { metrics }) },
     );
   }

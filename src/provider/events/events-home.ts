@@ -1,26 +1,20 @@
 import { LABEL_HOME_UID } from '../../api/names.ts';
 import { events } from '../../api/resources.ts';
 import type { Draft, KubeEvent, Pod } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { CommonParts } from '../namespaces.ts';
+import type { Tenant } from '../tenants.ts';
 import { Allowance, EventInbox, type Waiting } from './inbox.ts';
 import { homeEvent, RECENT_MS, type RemoteEvent } from './remote-events.ts';
 
-export interface EventsHomeOptions {
-  home: KubeClient;
-  homePods: Informer<Pod>;
-  tenants: Tenants;
+interface EventsHomeOptions extends Pick<CommonParts, 'home' | 'homePods' | 'tenants' | 'clock'> {
   /** Name of the virtual node. */
   virtualNode: string;
   nodeName: string;
   /** Puts an event into the queue; those that existed at the start get low priority. */
   enqueue: (key: string, isNew: boolean) => void;
-  clock: Clock;
   log: Logger;
 }
 

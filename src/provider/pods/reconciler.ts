@@ -8,10 +8,7 @@ import {
 import { isFinished } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -22,33 +19,22 @@ import { endedStatus, lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { podKey } from '../home-pods.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { CommonParts } from '../namespaces.ts';
+import type { Tenant } from '../tenants.ts';
 import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Situation } from './decide.ts';
 import { Patience } from './patience.ts';
 import { nameTaken, refusalOf } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
 
-export interface PodReconcilerOptions {
-  home: KubeClient;
-  foreign: KubeClient;
-  homePods: Informer<Pod>;
-  tenants: Tenants;
+interface PodReconcilerOptions extends CommonParts {
   /** Undefined when the namespace is not offloaded. */
   context: (homeNamespace: string) => ForgeContext | undefined;
-  /** False while a namespace is being taken out of the VirtualNode. */
-  accepting: (homeNamespace: string) => boolean;
-  /** False until the VirtualNode's status names the namespace: before that nothing may be done there. */
-  recorded: (homeNamespace: string) => boolean;
-  /** Whether the foreign cluster answers. */
-  contact: () => boolean;
   references: (home: Pod) => ReferenceState;
   losses: LossBudget;
   /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
   returnPatienceMs: () => number;
   /** Many losses are being held back: to be shown to people. */
   onBurst: (message: string) => void;
-  events: EventRecorder;
-  clock: Clock;
   log: Logger;
 }
 
@@ -87,15 +73,15 @@ export class PodReconciler {
   }
 
   #situation(key: string, home: Pod | undefined, held: boolean): Situation {
-    const { tenants, context, accepting, recorded, contact, references, clock } = this.#options;
+    const { tenants, namespaces, context, contact, references, clock } = this.#options;
     const [namespace = '', name = ''] = key.split('/');
     const tenant = tenants.of(namespace);
     return {
       home,
       remote: tenant?.remotePod(name),
       context: context(namespace),
-      accepting: accepting(namespace),
-      contact: contact() && recorded(namespace) && (tenant === undefined || tenant.synced),
+      accepting: namespaces.isAsked(namespace),
+      contact: contact() && namespaces.isRecorded(namespace) && (tenant === undefined || tenant.synced),
       references: home === undefined ? NO_REFERENCES : references(home),
       held,
       now: timestamp(clock.now()),

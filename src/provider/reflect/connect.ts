@@ -3,6 +3,7 @@ import type { Ingress, Pod } from '../../api/wire.ts';
 import type { Controller } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { podKey, referenceKey } from '../home-pods.ts';
+import type { OffloadedNamespaces } from '../namespaces.ts';
 import type { NetworkView } from '../network-view.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind, ingressReferences } from './ingresses.ts';
@@ -19,8 +20,7 @@ export interface WiredToMirror {
   readonly virtualNodes: Informer<VirtualNode>;
   readonly tenants: Tenants;
   readonly network: NetworkView;
-  /** Whether the namespace is offloaded and not being taken out. */
-  isAsked(homeNamespace: string): boolean;
+  readonly namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
   readonly troubles: Pick<MirrorTroubles, 'look' | 'lookAtRules'>;
   readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'mirror', Controller>>;
 }
@@ -41,7 +41,7 @@ export function connectMirror(provider: WiredToMirror): void {
 /** In a namespace that is being taken out, copies stay until its last pod has gone. */
 export function wakeDraining(provider: WiredToMirror, podKeyAtHome: string): void {
   const [homeNamespace = ''] = podKeyAtHome.split('/');
-  if (provider.isAsked(homeNamespace)) return;
+  if (provider.namespaces.isAsked(homeNamespace)) return;
   const tenant = provider.tenants.of(homeNamespace);
   if (tenant !== undefined) enqueueMirrored(provider, tenant);
 }
@@ -91,7 +91,7 @@ export function openMirror(provider: WiredToMirror, tenant: Tenant): void {
 
 /** After the last copy has gone that kept a kind open, or a namespace that is being taken out, the Node is looked at. */
 function settle(provider: WiredToMirror, { mirror, mapping }: Tenant): void {
-  const isLast = !provider.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
+  const isLast = !provider.namespaces.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
   if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
 }
 

@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
 
 import type { KubeObject } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode } from '../../lib/errors.ts';
+import type { CommonParts } from '../namespaces.ts';
 import type { NetworkView } from '../network-view.ts';
 import { nameTaken, refusalOf } from '../pods/refusal.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { Tenant } from '../tenants.ts';
 import { withoutPaths } from './field-paths.ts';
 import { ingressKind } from './ingresses.ts';
 import type { OpenKind } from './mirror-sides.ts';
@@ -17,7 +15,7 @@ import type { MirrorTroubles } from './mirror-troubles.ts';
 import type { Forged, MirrorContext, MirroredKind, MirroredKindName, Wanted } from './mirrored-kind.ts';
 import type { RuledKind } from './mirrored-kinds.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
-import { type GroupResource, isSelected } from './rules.ts';
+import { isSelected } from './rules.ts';
 
 /** The content of a copy, without what its API server alone maintains: version, status and the like. */
 const contentOf = ({ apiVersion: _version, kind: _kind, metadata, ...fields }: KubeObject): object => {
@@ -64,22 +62,12 @@ const digestOf = (merged: KubeObject, copy: KubeObject): string =>
     .update(JSON.stringify([contentOf(merged), contentOf(copy)]))
     .digest('base64');
 
-export interface MirrorOptions {
-  home: KubeClient;
-  foreign: KubeClient;
-  tenants: Tenants;
+interface MirrorOptions extends CommonParts {
   network: NetworkView;
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
-  /** Whether the namespace is offloaded, or something of it still runs over there. */
-  isOffloaded: (homeNamespace: string) => boolean;
-  /** Whether the VirtualNode's status names the kind, so that its copies are found even if its rule goes while no agent runs. */
-  isRecorded: (homeNamespace: string, kind: GroupResource) => boolean;
   /** See VirtualNodeSpec. */
   ingressClasses: () => Readonly<Record<string, string>>;
-  contact: () => boolean;
-  clock: Clock;
-  events: EventRecorder;
   troubles: Pick<MirrorTroubles, 'look'>;
 }
 
@@ -166,9 +154,11 @@ export class Mirror {
   }
 
   #isWanted({ mapping }: Tenant, { ruled }: OpenKind): boolean {
-    const { network, isOffloaded } = this.#options;
+    const { network, namespaces } = this.#options;
     const { rule, kind } = ruled;
-    if (rule.policy === 'None' || !isOffloaded(mapping.homeNamespace)) return false;
+    const { homeNamespace } = mapping;
+    const isOffloaded = namespaces.isAsked(homeNamespace) || namespaces.hasPods(homeNamespace);
+    if (rule.policy === 'None' || !isOffloaded) return false;
     return !kind.needsNetwork || network.state.kind !== 'Off';
   }
 
@@ -238,9 +228,9 @@ export class Mirror {
     wanted: Wanted<KubeObject>,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { foreign, isRecorded, clock } = this.#options;
-    // The change of the VirtualNode's status brings the key back.
-    if (!isRecorded(tenant.mapping.homeNamespace, kind.ruledBy)) return {};
+    const { foreign, namespaces, clock } = this.#options;
+    // Only recorded kinds are found again if their rule goes while no agent runs. The change of the status wakes the key.
+    if (!namespaces.recordsKind(tenant.mapping.homeNamespace, kind.ruledBy)) return {};
     const sinceMs = clock.monotonic() - (this.#madeAt.get(key) ?? -Infinity);
     if (sinceMs < RELIST_WAIT_MS) return { requeueAfterMs: RELIST_WAIT_MS - sinceMs };
     const made = await foreign.create(kind.type, wanted, { signal });

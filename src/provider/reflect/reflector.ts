@@ -1,12 +1,7 @@
 import { ANNOTATION_SOURCE, LABEL_MANAGED_BY } from '../../api/names.ts';
-import type { ReflectionRule } from '../../api/reflection.ts';
 import { type ResourceType, secrets } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
 import {
   podReferences,
@@ -15,8 +10,9 @@ import {
   ROOT_CA_CONFIG_MAP,
 } from '../forge/references.ts';
 import { referenceKey } from '../home-pods.ts';
+import type { CommonParts } from '../namespaces.ts';
 import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { Tenant } from '../tenants.ts';
 import { CopyUse, REFLECTED_KINDS, sourceVersion, withoutDropped } from './copies.ts';
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { type KindRule, ruleFor } from './rules.ts';
@@ -31,24 +27,13 @@ import {
   type StaysHome,
 } from './travel.ts';
 
-export interface ReflectorOptions {
-  home: KubeClient;
-  foreign: KubeClient;
-  homePods: Informer<Pod>;
-  tenants: Tenants;
+interface ReflectorOptions extends CommonParts {
   /** Name under which copies are known as ours: that of the virtual node, or of the peering that several belong to. */
   owner: string;
   /** Other virtual nodes use these copies, too. */
   isShared: boolean;
-  /** Rules of the namespace; undefined where the defaults hold, as they do while it is being taken out. */
-  rules: (homeNamespace: string) => readonly ReflectionRule[] | undefined;
-  /** Whether something else that travels names the object, such as an Ingress its certificate. Default: nothing does. */
-  isNamed?: (kind: ReferenceKind, homeNamespace: string, name: string) => boolean;
-  /** False for a namespace that is being taken out: nothing there is kept for later. */
-  isAsked?: (homeNamespace: string) => boolean;
-  contact: () => boolean;
-  events: EventRecorder;
-  clock: Clock;
+  /** Whether something else that travels names the object, such as an Ingress its certificate. */
+  isNamed: (kind: ReferenceKind, homeNamespace: string, name: string) => boolean;
   /** Brings pods that wait for the object back into the queue. */
   wake: (podKeys: string[]) => void;
 }
@@ -195,12 +180,12 @@ export class Reflector {
       tenant,
       source: home.get(`${homeNamespace}/${name}`),
       copy: remote.get(`${tenant.mapping.tenantNamespace}/${remoteReferenceName(kind, name)}`),
-      isUsed: homePods.hasIndexed('references', key) || isNamed?.(kind, homeNamespace, name) === true,
+      isUsed: homePods.hasIndexed('references', key) || isNamed(kind, homeNamespace, name),
     };
   }
 
   #rule(kind: ReferenceKind, homeNamespace: string): KindRule {
-    return ruleFor(this.#options.rules(homeNamespace), { group: '', resource: RESOURCES[kind] });
+    return ruleFor(this.#options.namespaces.rulesOf(homeNamespace), { group: '', resource: RESOURCES[kind] });
   }
 
   #isWanted({ kind, source, tenant, isUsed }: Subject): boolean {
@@ -242,7 +227,7 @@ export class Reflector {
     { key, kind, tenant, copy }: Subject & { copy: KubeObject },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const isEnding = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
+    const isEnding = !this.#options.namespaces.isAsked(tenant.mapping.homeNamespace);
     const waitMs = isEnding ? 0 : this.#keepFor(key);
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const { name } = copy.metadata;

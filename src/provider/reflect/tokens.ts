@@ -8,32 +8,23 @@ import {
 import { isFinished } from '../../api/pod.ts';
 import { secrets, serviceAccountTokens } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
 import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
+import type { CommonParts, OffloadedNamespaces } from '../namespaces.ts';
 import { type Refusal, refusalOf } from '../pods/refusal.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { Tenant } from '../tenants.ts';
 import { KEEP_UNREFERENCED_MS } from './reflector.ts';
 
 /** Like the kubelet's token manager: at 80 % of the life, and once a day at the latest. */
 const REFRESH_AT_SHARE = 0.8;
 const LATEST_REFRESH_MS = 24 * 3600 * 1000;
 
-export interface TokenReconcilerOptions {
-  home: KubeClient;
-  foreign: KubeClient;
-  homePods: Informer<Pod>;
-  tenants: Tenants;
+export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces'> {
+  namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
   virtualNode: string;
   homeApiReachable: () => boolean;
-  /** False for a namespace that is being taken out: nothing there is kept for later. */
-  isAsked?: (homeNamespace: string) => boolean;
-  contact: () => boolean;
-  clock: Clock;
   /** Brings a pod that waits for its tokens back into the queue. */
   wake: (podKey: string) => void;
 }
@@ -203,7 +194,7 @@ export class TokenReconciler {
   }
 
   async #remove(copy: KubeObject, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {
-    const isEnding = this.#options.isAsked?.(tenant.mapping.homeNamespace) === false;
+    const isEnding = !this.#options.namespaces.isAsked(tenant.mapping.homeNamespace);
     const age = this.#options.clock.now() - Date.parse(copy.metadata.creationTimestamp);
     // A home cache that is wrong for a moment must not take the token from a running pod.
     if (!isEnding && age < KEEP_UNREFERENCED_MS) return { requeueAfterMs: KEEP_UNREFERENCED_MS - age };

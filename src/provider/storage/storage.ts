@@ -3,17 +3,15 @@ import { nodeNameOf } from '../../api/node-labels.ts';
 import { persistentVolumes, storageClasses } from '../../api/resources.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RemoteEvent } from '../events/remote-events.ts';
 import { claimNames } from '../forge/references.ts';
+import type { CommonParts } from '../namespaces.ts';
 import type { Refusal } from '../pods/refusal.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { Tenant } from '../tenants.ts';
 import type { ClaimSides } from './claim-sides.ts';
 import {
   claimKey,
@@ -29,21 +27,11 @@ import type { StoragePlace } from './forge.ts';
 import { Outlooks } from './outlooks.ts';
 import { ClaimReconciler, claimSubject, type Known } from './reconciler.ts';
 
-export interface StorageOptions {
+interface StorageOptions extends CommonParts {
   /** As read at start. */
   virtualNode: VirtualNode;
-  home: KubeClient;
-  foreign: KubeClient;
-  tenants: Tenants;
   /** As it is now. */
   spec: () => VirtualNodeSpec | undefined;
-  isAsked: (homeNamespace: string) => boolean;
-  /** False until the VirtualNode's status names the namespace: before that nothing may be done there. */
-  isRecorded: (homeNamespace: string) => boolean;
-  /** Whether the foreign cluster answers. */
-  contact: () => boolean;
-  events: EventRecorder;
-  clock: Clock;
   log: Logger;
 }
 
@@ -192,7 +180,7 @@ export class Storage implements Component {
   }
 
   #situation(namespace: string, name: string): Known | undefined {
-    const { tenants, spec, isAsked, isRecorded, contact, virtualNode } = this.#options;
+    const { tenants, namespaces, spec, contact, virtualNode } = this.#options;
     const tenant = tenants.of(namespace);
     if (tenant === undefined) return undefined;
     const sides = tenant.claims;
@@ -213,8 +201,8 @@ export class Storage implements Component {
         owner: this.#owner,
         nodeLabel: this.#nodeLabel,
       },
-      accepting: isAsked(namespace),
-      contact: contact() && isRecorded(namespace) && this.#isSynced(sides),
+      accepting: namespaces.isAsked(namespace),
+      contact: contact() && namespaces.isRecorded(namespace) && this.#isSynced(sides),
     };
     return { situation, sides };
   }

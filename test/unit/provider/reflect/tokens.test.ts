@@ -27,7 +27,7 @@ async function leftBehind({ isAsked = true, isRunning = false }): Promise<unknow
       delete: async (_type: unknown, { name }: { name: string }) => Promise.resolve(deleted.push(name)),
     },
     homeApiReachable: () => true,
-    isAsked: () => isAsked,
+    namespaces: { isAsked: () => isAsked },
     contact: () => true,
     clock,
   } as unknown as TokenReconcilerOptions);
