@@ -76,10 +76,12 @@ test('files that documents name exist', () => {
 });
 
 test('files that the README of a room names are in that room, or named from the root', () => {
+  const isThere = (folder: string, target: string): boolean =>
+    existsSync(join(root, target)) || find(join(folder, '**', target)).length > 0;
   const named = find('{src,test,lab}/**/README.md').flatMap((path) =>
     [...read(path).matchAll(/`((?!tributary\.dev)[\w./-]+(?:\.ts|\.txt|\/))`/g)]
       .map(([, target = '']) => target)
-      .filter((target) => ![dirname(path), ''].some((folder) => existsSync(join(root, folder, target))))
+      .filter((target) => !isThere(dirname(path), target))
       .map((target) => `${path}: ${target}`),
   );
   expect(named).toEqual([]);
