@@ -10,7 +10,7 @@ export const ANNOTATION_RUNTIME_CLASS = 'tributary.dev/runtime-class';
 /** Labels of the nodes on which pods may run: `key=value`, joined by commas. */
 export const ANNOTATION_NODE_SELECTOR = 'tributary.dev/node-selector';
 /** The same for the PodNodeSelector admission plugin, which enforces it where an API server has the plugin switched on. */
-export const ANNOTATION_PLUGIN_NODE_SELECTOR = 'scheduler.alpha.kubernetes.io/node-selector';
+const ANNOTATION_PLUGIN_NODE_SELECTOR = 'scheduler.alpha.kubernetes.io/node-selector';
 /** Tolerations that every pod is given: JSON, a list as in a pod. */
 export const ANNOTATION_TOLERATIONS = 'tributary.dev/tolerations';
 /** StorageClasses that claims may name, joined by commas. Without it, claims may name none. */

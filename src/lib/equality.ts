@@ -31,8 +31,8 @@ function equalObjects(a: Record<string, unknown>, b: Record<string, unknown>): b
 }
 
 /**
- * Whether an object has all that a manifest says, so that applying it would change nothing. What the API server or
- * others have added does not count; lists are compared whole.
+ * Whether a JSON value has all that another says, whatever else it has: applying `wanted` to it would change nothing. Lists must
+ * have the same length.
  */
 export function jsonContains(actual: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {

@@ -101,9 +101,9 @@ function paced({ entry, nowMs }: Facts, decision: Decision): Decision {
 const reasonOf = ({ status }: Pod): string => status?.reason ?? 'DisruptionTarget';
 
 /** A person or program sets it after making sure that nothing runs on the node any more (KEP-2268). */
-export const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
-export const UNREACHABLE = 'node.kubernetes.io/unreachable';
+const UNREACHABLE = 'node.kubernetes.io/unreachable';
 
 /** `undefined`: there is no such Node. A node that is not ready but reports that itself ends its pods like any other. */
 export function nodeStateOf(node: Node | undefined): NodeState {

@@ -5,7 +5,7 @@ import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Subscriptions } from '../../lib/listeners.ts';
+import { subscribing } from '../../lib/listeners.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { deleteJournals } from './journal-store.ts';
 import { LABEL_JOURNAL } from './journal.ts';
@@ -26,7 +26,7 @@ const REPORT_MS = 2000;
  */
 const PACE = { burst: 20, perSecond: 0.5 };
 
-export interface GuardianOptions extends PresenceOptions {
+interface GuardianOptions extends PresenceOptions {
   events: EventRecorder;
   /** How many bytes of memory the pods of one peer may take. */
   heldBytes?: number;
@@ -89,23 +89,12 @@ export class Guardian {
 
   /** Starts before presence, which tells only of changes. */
   #triggers(): Component {
-    const subscriptions = new Subscriptions();
-    return {
-      name: 'guardian triggers',
-      start: async () => {
-        subscriptions.add(
-          this.#presence.onChange((peer) => this.#controller.add(peer)),
-          this.#journals.onChange((_key, current) => {
-            if (current !== undefined) this.#controller.add(peerOf(current));
-          }),
-        );
-        await Promise.resolve();
-      },
-      stop: async () => {
-        subscriptions.end();
-        await Promise.resolve();
-      },
-    };
+    return subscribing('guardian triggers', () => [
+      this.#presence.onChange((peer) => this.#controller.add(peer)),
+      this.#journals.onChange((_key, current) => {
+        if (current !== undefined) this.#controller.add(peerOf(current));
+      }),
+    ]);
   }
 
   /** Stopped first: no write may follow when another guardian leads. */

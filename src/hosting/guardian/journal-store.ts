@@ -20,7 +20,7 @@ import {
 import type { Mutex } from './mutex.ts';
 import type { PodMemory } from './pod-memory.ts';
 
-export interface JournalStoreOptions {
+interface JournalStoreOptions {
   client: KubeClient;
   log: Logger;
   peer: string;

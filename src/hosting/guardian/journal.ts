@@ -16,7 +16,7 @@ import type { JournalEntry } from './entry.ts';
 
 /** The label of journals; its value is the tenant namespace. */
 export const LABEL_JOURNAL = 'tributary.dev/journal';
-export const JOURNAL_TYPE = 'tributary.dev/journal';
+const JOURNAL_TYPE = 'tributary.dev/journal';
 const KEY = 'journal';
 const FORM = 1;
 

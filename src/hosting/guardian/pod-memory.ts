@@ -10,7 +10,7 @@ import { podBody, bytesInMemory } from './slim-pod.ts';
  * of those, or for some 250 with as many annotations as a pod may have. The leader of role `cluster` has 512 MiB for all its
  * work and all peers. Slim pods come in addition: a kilobyte for each pod that the quota lets in.
  */
-export const HELD_BYTES: number = 64 * 1024 * 1024;
+const HELD_BYTES: number = 64 * 1024 * 1024;
 
 interface Slot {
   readonly namespace: string;

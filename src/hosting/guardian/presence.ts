@@ -12,7 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { refOf } from '../../kube/store.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, Subscriptions } from '../../lib/listeners.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type HomeState, Heartbeat, type Pulse } from './heartbeat.ts';
 
@@ -42,7 +42,6 @@ export class Presence {
   readonly #maker: Controller;
   readonly #timers = new Map<string, Heartbeat>();
   readonly #listeners = new Listeners<[peer: string]>();
-  readonly #subscriptions = new Subscriptions();
   #isStopped = false;
 
   constructor(options: PresenceOptions) {
@@ -122,28 +121,24 @@ export class Presence {
   }
 
   #triggers(): Component {
-    return {
-      name: 'presence of homes',
-      start: async () => {
-        this.#subscriptions.add(
-          this.#namespaces.onChange((key, current, previous) => {
-            if (current !== undefined) this.#maker.add(key);
-            const peers = new Set([current, previous].flatMap((it) => (it ? [peerOf(it)] : [])));
-            for (const peer of peers) this.#onNamespace(peer, key);
-          }),
-          this.#leases.onChange((key, current) => this.#onLease(refOf(key).namespace ?? '', current)),
-        );
-        for (const { metadata } of this.#namespaces.list()) this.#maker.add(metadata.name);
-        for (const lease of this.#leases.list()) this.#onLease(lease.metadata.namespace ?? '', lease);
-        await Promise.resolve();
-      },
-      stop: async () => {
-        this.#isStopped = true;
-        this.#subscriptions.end();
-        for (const timer of this.#timers.values()) timer.stop();
-        await Promise.resolve();
-      },
-    };
+    return subscribing('presence of homes', () => {
+      const ends = [
+        this.#namespaces.onChange((key, current, previous) => {
+          if (current !== undefined) this.#maker.add(key);
+          const peers = new Set([current, previous].flatMap((it) => (it ? [peerOf(it)] : [])));
+          for (const peer of peers) this.#onNamespace(peer, key);
+        }),
+        this.#leases.onChange((key, current) => this.#onLease(refOf(key).namespace ?? '', current)),
+      ];
+      for (const { metadata } of this.#namespaces.list()) this.#maker.add(metadata.name);
+      for (const lease of this.#leases.list()) this.#onLease(lease.metadata.namespace ?? '', lease);
+      return [...ends, () => this.#stopTimers()];
+    });
+  }
+
+  #stopTimers(): void {
+    this.#isStopped = true;
+    for (const timer of this.#timers.values()) timer.stop();
   }
 
   #onNamespace(peer: string, name: string): void {

@@ -12,7 +12,7 @@ import type { Mutex } from './mutex.ts';
  */
 const PAGE = 10;
 
-export interface TenantPodsOptions {
+interface TenantPodsOptions {
   client: KubeClient;
   namespace: string;
   memory: PodMemory;

@@ -8,7 +8,7 @@ import { placementOf, placementPatch } from './placement.ts';
 import type { GuestTenant, TenantDirectory } from './tenant-directory.ts';
 
 /** A pod that is created in a tenant namespace, is resized, or gets an ephemeral container. */
-export interface Guest {
+interface Guest {
   namespace: string;
   pod: Pod;
   about: 'Create' | 'Resize' | 'Debug';
@@ -16,13 +16,13 @@ export interface Guest {
 }
 
 /** A claim that is created in a tenant namespace. */
-export interface GuestClaim {
+interface GuestClaim {
   namespace: string;
   claim: NonNullable<(typeof persistentVolumeClaims)['__object']>;
   isDryRun: boolean;
 }
 
-export interface GuestAdmissionOptions {
+interface GuestAdmissionOptions {
   tenants: Pick<TenantDirectory, 'tenantOf'>;
   ledger: Pick<Ledger, 'ask'>;
   /** The ledger of storage. */

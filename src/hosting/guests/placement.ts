@@ -8,7 +8,7 @@ import {
 } from '../annotations.ts';
 
 /** What every pod of a tenant namespace gets. */
-export interface Placement {
+interface Placement {
   runtimeClassName?: string;
   nodeSelector: ReadonlyMap<string, string>;
   tolerations: readonly Toleration[];

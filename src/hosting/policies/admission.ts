@@ -2,7 +2,7 @@
 import { type PolicyPair, type PolicySpec, forgePolicy, isAccountOf, writes } from '../../api/fence.ts';
 import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 
-export interface TenantAdmission extends Pick<PolicySpec, 'matchConditions' | 'variables'> {
+interface TenantAdmission extends Pick<PolicySpec, 'matchConditions' | 'variables'> {
   resourceRules: ReturnType<typeof writes>[];
   validations: NonNullable<PolicySpec['validations']>;
 }

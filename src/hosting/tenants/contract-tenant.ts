@@ -51,13 +51,13 @@ export interface ContractTenant {
   network?: Pick<IsolationFacts, 'prefixes' | 'own'>;
 }
 
-export const contractTenantLabels = (consumer: string): Record<string, string> => ({
+const contractTenantLabels = (consumer: string): Record<string, string> => ({
   [LABEL_APP_NAME]: APP_NAME,
   [LABEL_PEER]: consumer,
   [LABEL_TENANCY]: TENANCY_CONTRACT,
 });
 
-export interface ContractTenantObjects {
+interface ContractTenantObjects {
   shared: Manifest[];
   /** One list for each namespace; they do not depend on each other. */
   tenants: Manifest[][];

@@ -44,7 +44,7 @@ export interface NetworkPolicyManifest extends Manifest {
 export const ISOLATION_NAME = 'tributary';
 
 /** Addresses of this cluster, CIDRs. */
-export interface OwnRanges {
+interface OwnRanges {
   /** Those of pods and Services, and whatever else guests may not reach. */
   inside: readonly string[];
   /** Those of nodes, one address each. Ingress controllers that use the network of a node come from there. */

@@ -23,7 +23,7 @@ export interface TenantPlace extends NamespaceOffer {
   ending: boolean;
 }
 
-export interface TenantNaming {
+interface TenantNaming {
   consumer: string;
   /** The names that were chosen before. */
   before: readonly NamespaceOffer[];

@@ -56,7 +56,7 @@ const NAMESPACES_AT_ONCE = 8;
 /** How often to look whether people have given us the rights that were missing. */
 const MISSING_RIGHTS_MS = 20_000;
 
-export interface TenantsOptions {
+interface TenantsOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { deepEqual } from '../../../src/lib/equality.ts';
+import { deepEqual, jsonContains } from '../../../src/lib/equality.ts';
 
 const hostile: unknown = JSON.parse('{"__proto__":{"a":1}}');
 
@@ -22,4 +22,24 @@ test.each<[string, unknown, unknown, boolean]>([
 ])('%s', (_name, a, b, equal) => {
   expect(deepEqual(a, b)).toBe(equal);
   expect(deepEqual(b, a)).toBe(equal);
+});
+
+test('an object that has all of the manifest is as wanted, whatever else it has', () => {
+  const wanted = { spec: { hard: { cpu: '1' }, list: [{ a: 1 }] } };
+  expect(
+    jsonContains({ spec: { hard: { cpu: '1', more: '2' }, list: [{ a: 1, b: 2 }] }, status: {} }, wanted),
+  ).toBe(true);
+  for (const other of [
+    undefined,
+    null,
+    'x',
+    {},
+    { spec: { hard: { cpu: '2' }, list: [{ a: 1 }] } },
+    { spec: { hard: { cpu: '1' }, list: [] } },
+    { spec: { hard: { cpu: '1' }, list: [{ a: 1 }, { a: 1 }] } },
+    { spec: { hard: [], list: [{ a: 1 }] } },
+  ]) {
+    expect(jsonContains(other, wanted)).toBe(false);
+  }
+  expect(jsonContains({}, { constructor: {} })).toBe(false);
 });

@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+
+import { eachAtOnce } from '../../../src/lib/each-at-once.ts';
+
+test('each item is worked on, at most so many at a time', async () => {
+  const done: number[] = [];
+  let now = 0;
+  let most = 0;
+  await eachAtOnce([1, 2, 3, 4, 5], 2, async (item) => {
+    most = Math.max(most, ++now);
+    await Promise.resolve();
+    now--;
+    done.push(item);
+  });
+  expect(new Set(done)).toEqual(new Set([1, 2, 3, 4, 5]));
+  expect(most).toBe(2);
+});
+
+test('nothing is done for no items; the first failure rejects, and others work on', async () => {
+  await eachAtOnce([], 2, async () => Promise.reject(new Error('never')));
+  const done: number[] = [];
+  const work = async (item: number): Promise<void> => {
+    if (item === 1) throw new Error('no');
+    await Promise.resolve();
+    done.push(item);
+  };
+  await expect(eachAtOnce([1, 2, 3], 2, work)).rejects.toThrow('no');
+  await new Promise(setImmediate);
+  expect(done).toEqual([2, 3]);
+});
