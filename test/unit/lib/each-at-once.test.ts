@@ -12,6 +12,7 @@ test('each item is worked on, at most so many at a time', async () => {
     now--;
     done.push(item);
   });
+  expect(done).toHaveLength(5);
   expect(new Set(done)).toEqual(new Set([1, 2, 3, 4, 5]));
   expect(most).toBe(2);
 });

@@ -41,7 +41,7 @@ test('a tenant is these objects, the account last: before it, nobody can come in
   for (const { metadata } of objects) {
     expect(metadata.labels).toMatchObject({
       'tributary.dev/peer': consumer,
-      'tributary.dev/tenant': 'contract',
+      'tributary.dev/tenancy': 'contract',
     });
   }
 });
