@@ -2,6 +2,7 @@ import type { AdvertisementSpec } from '../../api/advertisement.ts';
 import type { EventRecorder, EventSubject } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { LastWords } from '../../lib/last-words.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract.ts';
 import { checkOffer } from '../offer/check.ts';
@@ -21,28 +22,26 @@ export interface ProviderInboxOptions {
   subjectOf: (clusterID: string) => EventSubject | undefined;
 }
 
-const NOTHING: ReceivedDocuments = {};
-
-/** What each provider has said last, as far as it was right. In memory only: it is sent again on every new link. */
+/** What each provider has said last, as far as it was right. */
 export class ProviderInbox {
   readonly #options: ProviderInboxOptions;
-  readonly #received = new Map<string, ReceivedDocuments>();
+  readonly #received = new LastWords<ReceivedDocuments>();
 
   constructor(options: ProviderInboxOptions) {
     this.#options = options;
   }
 
   of(clusterID: string): ReceivedDocuments {
-    return this.#received.get(clusterID) ?? NOTHING;
+    return this.#received.of(clusterID);
   }
 
   ids(): Iterable<string> {
-    return this.#received.keys();
+    return this.#received.ids();
   }
 
   /** Nothing is wanted of that provider, and no link can bring more. */
   forget(clusterID: string): void {
-    this.#received.delete(clusterID);
+    this.#received.forget(clusterID);
   }
 
   /**
@@ -61,7 +60,7 @@ export class ProviderInbox {
     try {
       const checked = check();
       const { refusal: _refusal, ...before } = this.of(peer.clusterID);
-      this.#received.set(peer.clusterID, { ...before, ...checked, publicKey: peer.publicKey });
+      this.#received.replace(peer.clusterID, { ...before, ...checked, publicKey: peer.publicKey });
       return undefined;
     } catch (error) {
       if (!hasCode(error, 'Invalid')) throw error;
@@ -74,7 +73,7 @@ export class ProviderInbox {
   #refuse({ clusterID, publicKey }: PeerIdentity, refusal: string): void {
     const { events, log, subjectOf } = this.#options;
     const before = this.of(clusterID);
-    this.#received.set(clusterID, { ...before, publicKey, refusal });
+    this.#received.update(clusterID, { publicKey, refusal });
     if (before.refusal === refusal) return;
     log.warn('refused what a provider sent', { peer: clusterID, error: refusal });
     const subject = subjectOf(clusterID);

@@ -18,10 +18,11 @@ import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
+import { LastWords } from '../../lib/last-words.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { ServicesDocument } from '../protocol/documents.ts';
+import type { DocumentChanges, ServicesDocument } from '../protocol/documents.ts';
 import {
   forgeEndpoints,
   type HomeService,
@@ -53,8 +54,8 @@ const CONCURRENCY = 4;
 const LOOK_AGAIN_MS = 30_000;
 const BY_PROVIDER = 'provider';
 
-/** What a provider has said. Null: nothing is offered (any more); undefined: it has said nothing since we started. */
-type Received = ServicesDocument | null | undefined;
+/** What a provider has said. Null: nothing is offered (any more); absent: it has said nothing since we started. */
+type ReceivedServices = Pick<DocumentChanges, 'services'>;
 
 /** We as consumer: home Services for those Services of providers that a policy here accepts. */
 export class UsedServices {
@@ -65,7 +66,7 @@ export class UsedServices {
   readonly #writer: HomeServiceWriter;
   readonly #patience: LinkPatience;
   readonly #controller: Controller;
-  readonly #received = new Map<string, ServicesDocument | null>();
+  readonly #received = new LastWords<ReceivedServices>();
   readonly #used = new Map<string, AddressPort[]>();
   readonly #changed = new Listeners<[clusterID: string]>();
 
@@ -105,11 +106,11 @@ export class UsedServices {
   received(clusterID: string, document: ServicesDocument | null): void {
     const checked = document === null ? null : checkServices(document);
     if (this.#inForce(clusterID) === undefined) {
-      this.#received.delete(clusterID);
+      this.#received.forget(clusterID);
       if (checked === null) return;
       throw new TributaryError('Unavailable', 'no contract is in force yet, so no Services are used');
     }
-    this.#received.set(clusterID, checked);
+    this.#received.update(clusterID, { services: checked });
     this.#controller.add(clusterID);
   }
 
@@ -183,7 +184,7 @@ export class UsedServices {
       this.#advertisements.get(clusterID) !== undefined ||
       this.#services.hasIndexed(BY_PROVIDER, clusterID) ||
       this.#slices.hasIndexed(BY_PROVIDER, clusterID) ||
-      this.#received.has(clusterID)
+      this.#received.of(clusterID).services !== undefined
     );
   }
 
@@ -197,7 +198,7 @@ export class UsedServices {
     const advertisement = this.#inForce(clusterID);
     if (advertisement === undefined) return this.#end(clusterID, signal);
     const accepted = this.#options.borrowed.policyOf(clusterID)?.spec.services ?? [];
-    const received: Received = this.#received.get(clusterID);
+    const { services: received } = this.#received.of(clusterID);
     if (received === undefined) return this.#wait(clusterID, accepted.length > 0, signal);
     const offered = received?.services ?? [];
     const namespace = (name: string): { isPeers: boolean } | undefined => {
@@ -315,7 +316,7 @@ export class UsedServices {
 
   async #end(clusterID: string, signal: AbortSignal): Promise<void> {
     // On one link nothing is said twice, so it is kept for a new contract.
-    if (!this.#options.linked().isLinked(clusterID)) this.#received.delete(clusterID);
+    if (!this.#options.linked().isLinked(clusterID)) this.#received.forget(clusterID);
     await this.#sweep(clusterID, new Set(), signal);
     this.#options.networks.forget(clusterID);
     this.#patience.forget(clusterID);
