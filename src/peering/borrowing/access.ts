@@ -8,7 +8,7 @@ import type { ApiAccess } from '../protocol/documents.ts';
 import { checkedAccess } from './probe.ts';
 import type { Access } from './secret.ts';
 
-export interface AccessOptions {
+interface AccessOptions {
   /** Throws where the address may not be used or nobody answers there; see probe.ts. */
   probe: (api: ApiAccess, signal: AbortSignal) => Promise<void>;
   reach: ApiReach;
@@ -38,7 +38,7 @@ const RETRY = { baseMs: 1000, capMs: 60_000 };
 /** If the agent says that a way does not work, another one is looked for, but not more often than this. */
 const FAILING_INTERVAL_MS = 10_000;
 
-export interface WantedAccess {
+interface WantedAccess {
   /** What the provider has said on this link; undefined where it has said nothing yet. */
   api: ApiAccess | undefined;
   /** What the Secret holds. */

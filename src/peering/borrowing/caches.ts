@@ -22,7 +22,7 @@ export class BorrowingCaches {
     this.#systemNamespace = systemNamespace;
     this.advertisements = caches.of(advertisements);
     this.virtualNodes = caches.of(virtualNodes, {
-      indexes: { [BY_PROVIDER]: (object) => providerOf(object) },
+      indexes: { [BY_PROVIDER]: providerOf },
     });
     this.secrets = caches.of(secrets, {
       list: { namespace: systemNamespace, labelSelector: LABEL_PROVIDER },
@@ -65,7 +65,7 @@ export class BorrowingCaches {
 
   /** Calls back with the provider whose objects changed. */
   onChange(listener: (clusterID: string) => void): void {
-    this.advertisements.onChange((name) => listener(name));
+    this.advertisements.onChange(listener);
     const tell = (_key: string, ...objects: (KubeObject | undefined)[]): void => {
       const ids = objects.flatMap((object) => (object === undefined ? [] : providerOf(object)));
       for (const id of new Set(ids)) listener(id);

@@ -7,7 +7,7 @@ import type { PeerLinks } from '../ports.ts';
 import type { Credential } from '../protocol/documents.ts';
 import type { HeldCredential } from './secret.ts';
 
-export interface CredentialsOptions {
+interface CredentialsOptions {
   links: () => Pick<PeerLinks, 'view' | 'call'>;
   clock: Clock;
   random: Random;

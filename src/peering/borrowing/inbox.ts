@@ -11,7 +11,7 @@ import type { DocumentChanges, GrantDocument, OfferDocument } from '../protocol/
 import type { ReceivedDocuments } from './facts.ts';
 import { BORROWING_EVENTS } from './status.ts';
 
-export interface ProviderInboxOptions {
+interface ProviderInboxOptions {
   identity: OwnIdentity;
   clock: Clock;
   events: EventRecorder;

@@ -27,7 +27,7 @@ import type { NodesState } from './status.ts';
 import type { Teardown } from './teardown.ts';
 import { type DesiredVirtualNode, draftVirtualNode, isOf, updatedVirtualNode } from './virtual-node.ts';
 
-export interface NodeSetupOptions {
+interface NodeSetupOptions {
   client: KubeClient;
   caches: BorrowingCaches;
   teardown: Teardown;
@@ -38,7 +38,7 @@ export interface NodeSetupOptions {
 /** The form that the kind VirtualNode takes. A feature of another form is left out, so that the rest is written. */
 const FEATURE = /^[A-Z][A-Za-z0-9]*(\/[A-Z][A-Za-z0-9]*)*$/u;
 
-export type NamedPlan = VirtualNodePlan & { name: string };
+type NamedPlan = VirtualNodePlan & { name: string };
 
 /** Makes the VirtualNodes of one provider: as many and as large as was agreed on. */
 export class NodeSetup {

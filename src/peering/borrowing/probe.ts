@@ -9,7 +9,7 @@ import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 
 /** All addresses of a host name. */
-export type Resolve = (host: string) => Promise<string[]>;
+type Resolve = (host: string) => Promise<string[]>;
 
 export interface ProbeOptions {
   /** Our own API server, as `host:port`, or `host` where the port is 443: no peer may send us there. */

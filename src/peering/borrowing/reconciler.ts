@@ -23,7 +23,7 @@ import { forgeStatus, newsOf, type Progress, type StatusInputs } from './status.
 import type { Draining, Teardown } from './teardown.ts';
 import { isOf } from './virtual-node.ts';
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   client: KubeClient;
   caches: BorrowingCaches;
   identity: OwnIdentity;

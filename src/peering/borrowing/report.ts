@@ -95,7 +95,7 @@ export const ending = (message: string): PeeringReport => ({
 });
 
 /** In use, or being set up, as the Advertisement's conditions say. */
-export function usedReport({ advertisement }: BorrowingFacts): PeeringReport {
+function usedReport({ advertisement }: BorrowingFacts): PeeringReport {
   const conditions = advertisement?.status?.conditions ?? [];
   const node = conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode);
   if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');

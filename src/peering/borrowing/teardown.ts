@@ -13,7 +13,7 @@ import { ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { closedVirtualNode, endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
 
-export interface TeardownOptions {
+interface TeardownOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

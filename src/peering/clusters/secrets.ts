@@ -135,6 +135,13 @@ const networkKeyRef = ({ name, key = 'key' }: SecretKeyRef): { name: string; key
   key,
 });
 
+/** A key that clusters of one owner share. */
+export interface NamedKey {
+  /** As `networkKeyName` writes it. */
+  name: string;
+  key: Uint8Array;
+}
+
 /** The network keys that policies refer to, each once, by name. */
 export function networkKeyRefs(
   policies: Iterable<Pick<AcceptancePolicy | SharingPolicy, 'spec'>>,
@@ -196,11 +203,4 @@ export class NetworkKeys {
     this.#complaints.set(name, message);
     this.#log.warn('network key cannot be used', { name, error: message });
   }
-}
-
-/** A key that clusters of one owner share. */
-export interface NamedKey {
-  /** As `networkKeyName` writes it. */
-  name: string;
-  key: Uint8Array;
 }

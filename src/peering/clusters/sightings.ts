@@ -8,7 +8,7 @@ import type { LinkView } from '../ports.ts';
 import { isDiscovered } from './foreign-cluster.ts';
 
 /** The name, or undefined where it is not fit to be stored or shown on a terminal. */
-export const shownName = (name: string | undefined): string | undefined =>
+const shownName = (name: string | undefined): string | undefined =>
   name !== undefined && isClusterName(name) ? name : undefined;
 
 /** When it expires, in milliseconds. A time that cannot be read has always been over. */

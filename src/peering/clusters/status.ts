@@ -23,7 +23,7 @@ import { isPeered } from './foreign-cluster.ts';
 import { clusterNameOf, foundBy, incomingSighting } from './sightings.ts';
 
 /** The fields of the status that are ours; the other sightings are discovery's. */
-export type OwnStatus = {
+type OwnStatus = {
   [Field in keyof Omit<ForeignClusterStatus, 'sightings'>]: ForeignClusterStatus[Field] | undefined;
 } & { sightings?: { Incoming?: Sighting } | undefined };
 
@@ -113,7 +113,7 @@ export function isHandingOver({
   return isPeered(outgoing, incoming) && heir?.status?.standing === undefined;
 }
 
-export interface News {
+interface News {
   type: 'Normal' | 'Warning';
   reason: string;
   message: string;

@@ -6,7 +6,7 @@ import { CLIENT_AUTH, SERVER_AUTH, serverNameOf } from './certificate.ts';
 import { clusterIDOf, rawPublicKey } from './identity.ts';
 
 /** The part of a TLS connection that is needed here. */
-export interface Presented {
+interface Presented {
   getPeerX509Certificate(): X509Certificate | undefined;
 }
 

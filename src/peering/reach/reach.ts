@@ -13,7 +13,7 @@ import { DEFAULT_LIMITS, type ReachLimits, type ReachPeers } from './ports.ts';
 import { connectTcp, hold, type ListenAt, PeerListener, refuse } from './sockets.ts';
 import { CLOSE, type Seat, StreamSet } from './streams.ts';
 
-export interface ReachOptions {
+interface ReachOptions {
   peers: ReachPeers;
   /** We as provider: whether that peer's grant is Active now. */
   mayReach: (clusterID: string) => boolean;

@@ -6,7 +6,7 @@ import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 
-export interface NamespaceCachesOptions {
+interface NamespaceCachesOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

@@ -35,7 +35,7 @@ import { sortedPlaces } from './offering.ts';
 import { checkServices, homeKey, planOf } from './plan.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
 
-export interface UsedServicesOptions {
+interface UsedServicesOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;
