@@ -38,7 +38,7 @@ export class FakeApiServer extends FakeApi {
   }
 
   override async start(): Promise<this> {
-    // Kept over restarts, as its clients keep their credentials.
+    // It stays the same over restarts, because its clients keep their credentials.
     const certificate = (this.#certificate ??= await selfSigned());
     const { http2 = true, maxConcurrentStreams } = this.#options;
     const answer = (request: Request, response: unknown): void => this.#serve(request, response as Response);
@@ -47,7 +47,7 @@ export class FakeApiServer extends FakeApi {
           {
             ...certificate,
             allowHTTP1: true,
-            // Answers of any size, held until read.
+            // Answers of any size are held until they are read.
             maxSessionMemory: 1000,
             ...(maxConcurrentStreams === undefined ? {} : { settings: { maxConcurrentStreams } }),
           },

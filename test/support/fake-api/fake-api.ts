@@ -28,14 +28,14 @@ import { LocalCarrier } from './local-carrier.ts';
 
 /** What to do to a request instead of, or before, answering it. */
 export interface Fault {
-  /** Which requests; all where absent. */
+  /** Which requests; default: all. */
   match?: (request: { method: string; path: string; query: URLSearchParams }) => boolean;
   /** How many of them. Default 1. */
   times?: number;
   /** Answer with this status, and a Status body. */
   status?: number;
   headers?: Record<string, string>;
-  /** Answer so much later, on the server's clock. */
+  /** Answer this much later, on the server's clock. */
   delayMs?: number;
   /** Answer a list with no items at the current version. */
   emptyList?: boolean;
@@ -59,7 +59,7 @@ export interface FakeApiOptions {
   clock?: Clock;
   /** Changes that a watch can reach back. Default 100 000. */
   historySize?: number;
-  /** Accepted bearer tokens; none needed where absent. Mutable, to rotate. */
+  /** Accepted bearer tokens; if absent, no token is needed. Tests change it to rotate tokens. */
   tokens?: Set<string>;
   types?: readonly ResourceType<KubeObject>[];
 }
@@ -111,7 +111,7 @@ export class FakeApi {
     return { server: NOWHERE };
   }
 
-  /** The next matching requests go wrong. Returns a function that takes the fault back. */
+  /** The next matching requests fail. Returns a function that removes the fault. */
   fault(fault: Fault): () => void {
     const own = { ...fault, times: fault.times ?? 1 };
     this.#faults.push(own);
@@ -130,7 +130,7 @@ export class FakeApi {
     for (const carrier of this.#carriers) carrier.cut();
   }
 
-  /** Opens it again after `stop`, with the same memory; a new one is open. */
+  /** Opens it again after `stop`, with the same memory; a new server is open from the start. */
   async start(): Promise<this> {
     this.#isAway = false;
     return this;

@@ -16,7 +16,7 @@ export interface LocalCarrierOptions {
   onClose: () => void;
 }
 
-/** Requests of one client to a server in this process. Each arrives in a turn of its own, as from a socket. */
+/** Requests of one client to a server in this process. Each arrives in its own turn of the event loop, as from a socket. */
 export class LocalCarrier implements Carrier {
   readonly #options: LocalCarrierOptions;
   readonly #open = new Set<LocalResponse>();
@@ -74,7 +74,7 @@ class LocalResponse implements Response {
   headersSent = false;
 
   constructor() {
-    // A broken answer is told to whoever reads it; where nobody does, it is no error of the process.
+    // The reader of a broken answer gets an error; if there is no reader, it is not an error of the process.
     this.#body.on('error', () => undefined);
     this.#body.on('close', () => this.break());
   }

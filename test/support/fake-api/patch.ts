@@ -55,7 +55,7 @@ export interface JsonPatchOperation {
   value?: unknown;
 }
 
-/** JSON patch, RFC 6902: add, remove, replace, test. Throws where an operation does not apply. */
+/** JSON patch, RFC 6902: add, remove, replace, test. Throws if an operation does not apply. */
 export function jsonPatch(target: unknown, operations: readonly JsonPatchOperation[]): unknown {
   const root = { '': structuredClone(target) };
   for (const { op, path, value } of operations) {

@@ -134,7 +134,7 @@ export class FakeRequests {
       kind: partial ? 'PartialObjectMetadataList' : `${kind}List`,
       apiVersion: partial ? 'meta.k8s.io/v1' : apiVersion,
       metadata,
-      // Items of real lists bear neither kind nor apiVersion.
+      // Items of real lists have neither kind nor apiVersion.
       items: items.map((item) => {
         const { kind: _kind, apiVersion: _version, ...bare } = shape(item, accept) as AnyObject;
         return bare;
@@ -142,7 +142,7 @@ export class FakeRequests {
     };
   }
 
-  /** What is left to list: of the snapshot that a continued list began with, or of now. */
+  /** The items that are left to list: from the snapshot with which a continued list began, or from the current state. */
   #found(query: URLSearchParams, parts: Parts): { items: AnyObject[]; revision: string } {
     const { storage } = this.#options;
     const token = query.get('continue');

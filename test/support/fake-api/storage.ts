@@ -47,7 +47,10 @@ export class ApiFailure extends Error {
   }
 }
 
-/** What etcd and the storage layer do: one revision for all, a history window, writes that change nothing are none. */
+/**
+ * What etcd and the storage layer do: one revision for all objects, a limited history, and no new revision for writes
+ * that change nothing.
+ */
 export class FakeStorage {
   readonly #objects = new Map<string, Map<string, AnyObject>>();
   readonly #listeners = new Set<(change: Change) => void>();
@@ -56,7 +59,7 @@ export class FakeStorage {
   #history: Change[] = [];
   #revision = 100;
   #compacted = 100;
-  /** Changes stored so far, of which a no-op is none. */
+  /** Number of changes stored so far; a write without a change does not count. */
   writes = 0;
 
   constructor(now: () => number, windowSize: number) {
@@ -72,7 +75,7 @@ export class FakeStorage {
     return this.#objects.get(resource)?.get(key);
   }
 
-  /** In the order of keys, as etcd. */
+  /** In the order of their keys, as in etcd. */
   list(resource: string): AnyObject[] {
     const entries = [...(this.#objects.get(resource) ?? [])];
     return entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
@@ -96,7 +99,7 @@ export class FakeStorage {
     });
   }
 
-  /** Stores a new state of an existing object; the old one is returned where nothing differs. */
+  /** Stores a new state of an existing object; returns the old one if nothing differs. */
   update(resource: string, next: AnyObject): AnyObject {
     const key = keyOf(next);
     const current = this.get(resource, key);
@@ -116,7 +119,7 @@ export class FakeStorage {
     return { ...current, metadata };
   }
 
-  /** Changes after `revision`; undefined where the window no longer reaches back so far. */
+  /** Changes after `revision`; undefined if the history no longer reaches back to it. */
   since(resource: string, revision: number): Change[] | undefined {
     if (revision < this.#compacted) return undefined;
     return this.#history.filter((change) => change.revision > revision && change.resource === resource);

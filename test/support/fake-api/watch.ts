@@ -1,7 +1,7 @@
 import type { Clock } from '../../../src/lib/clock.ts';
 import type { AnyObject, Change, FakeStorage } from './storage.ts';
 
-/** What we use of the answers of node:http, of node:http2, and of those within the process. */
+/** The methods that we use of answers of node:http, of node:http2, and of answers within the process. */
 export interface Response {
   readonly destroyed: boolean;
   readonly headersSent: boolean;
@@ -62,7 +62,7 @@ export class FakeWatcher {
     this.#response.end();
   }
 
-  /** Resets the stream, or the connection where there are no streams. */
+  /** Resets the stream, or the connection if there are no streams. */
   destroy(): void {
     this.#open = false;
     if (this.#response.stream === undefined) this.#response.destroy();
@@ -75,7 +75,7 @@ export class FakeWatches {
   readonly #storage: FakeStorage;
   readonly #clock: Clock;
   readonly #watchers = new Set<FakeWatcher>();
-  /** Each new watch is closed by the server after so many events. */
+  /** The server closes each new watch after this number of events. */
   eventsPerWatch: number = Infinity;
 
   constructor(storage: FakeStorage, clock: Clock) {

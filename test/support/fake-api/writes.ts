@@ -103,7 +103,7 @@ export class FakeWrites {
     const next = target.subresource === 'status' ? statusPart(current, body) : mainPart(current, body);
     const stored = this.#storage.update(resource, { ...next, apiVersion, kind });
     const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = stored.metadata;
-    // The last finalizer gone, and no grace left to wait for: so is the object.
+    // The last finalizer is gone, and there is no grace period to wait for, so the object is removed.
     if (deletionTimestamp !== undefined && deletionGracePeriodSeconds === 0 && finalizers.length === 0) {
       return this.#storage.remove(resource, keyOf(stored));
     }
@@ -125,7 +125,7 @@ function statusPart(current: AnyObject, body: AnyObject): AnyObject {
   return status === undefined ? { ...current, metadata } : { ...current, metadata, status };
 }
 
-/** Kinds whose status is a subresource; the rest (events, config maps) have none and are written whole. */
+/** Kinds whose status is a subresource; other kinds (events, config maps) have none and are written as a whole. */
 function mainPart(current: AnyObject, body: AnyObject): AnyObject {
   const { uid, creationTimestamp, generation = 1, deletionTimestamp } = current.metadata;
   const { deletionGracePeriodSeconds, name, namespace } = current.metadata;
@@ -147,7 +147,7 @@ function mainPart(current: AnyObject, body: AnyObject): AnyObject {
   };
 }
 
-/** As the pod strategy: unscheduled and finished pods go at once. */
+/** Like the pod strategy of Kubernetes: unscheduled and finished pods are removed at once. */
 function podGrace(pod: AnyObject, asked: number | undefined): number {
   const phase = pod.status?.['phase'];
   if (pod.spec?.['nodeName'] === undefined || phase === 'Succeeded' || phase === 'Failed') return 0;

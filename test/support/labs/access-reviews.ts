@@ -2,7 +2,7 @@
 import type { Right } from '../../../src/api/rbac.ts';
 import type { KubeApi } from '../../../lab/kube-api.ts';
 
-/** More than the API server has handlers for: also the verbs that only authorisation knows. */
+/** More verbs than the API server has handlers for: it includes verbs that only authorisation knows. */
 const VERBS = [
   'get',
   'list',
@@ -24,7 +24,10 @@ const VERBS = [
   '*',
 ] as const;
 
-/** Resources that no discovery shows: of APIs served by others, and those that exist for authorisation alone. */
+/**
+ * Resources that discovery does not show: those of APIs that other servers serve, and those that exist only for
+ * authorisation.
+ */
 const UNSERVED = [
   'metrics.k8s.io/pods',
   'metrics.k8s.io/nodes',
@@ -125,7 +128,7 @@ async function mayDo(
   return (JSON.parse(body) as { status: { allowed: boolean } }).status.allowed;
 }
 
-/** The same lines as `allowed`, from tables: what holds for an object of this name, or for all. */
+/** The same lines as `allowed`, from tables: rights to an object of this name, or to all objects. */
 export function expected(
   tables: readonly (readonly Right[])[],
   name = '',

@@ -36,7 +36,7 @@ export class AgentLab {
   readonly kubeconfig: string;
   readonly #borrowed: BorrowedLab;
   readonly #folder: string;
-  /** Of all agents, one after the other; in the lab's folder, and gone with it. */
+  /** The log of all agents, in order; it is in the lab's folder and is removed with it. */
   readonly #log: number;
   #agent: ChildProcess | undefined;
 
@@ -58,7 +58,7 @@ export class AgentLab {
     this.#log = openSync(join(this.#folder, 'agent.log'), 'a');
   }
 
-  /** `peer`: as what the provider knows home; `provider`: its ClusterID, where the two are peers. */
+  /** `peer`: the name under which the provider knows home; `provider`: its ClusterID, if the two are peers. */
   static async up({ peer = 'rome', provider }: { peer?: string; provider?: string } = {}): Promise<AgentLab> {
     const borrowed = await borrowLab('pair');
     const { lab } = borrowed;

@@ -8,18 +8,18 @@ import { Agent, request } from 'node:https';
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
-/** What to do with a request: hand it on, refuse it, answer its list without the items, or never answer. */
+/** What to do with a request: pass it on, refuse it, answer a list without items, or never answer. */
 export type Verdict = 'pass' | 'refuse' | 'empty' | 'hang';
 
 export interface FaultProxyOptions {
   /** URL of the API server behind it. */
   server: string;
   ca: string;
-  /** Of the cluster's own authority, for 127.0.0.1: clients cannot tell it from the server. */
+  /** A certificate of the cluster's own authority for 127.0.0.1: clients cannot distinguish the proxy from the server. */
   certificate: { cert: string; key: string };
 }
 
-/** Stands before a real API server, ends its TLS, and injects faults into single requests; watches stream through. */
+/** A proxy before a real API server: it ends TLS and injects faults into single requests; watches pass through as streams. */
 export class FaultProxy {
   readonly #options: FaultProxyOptions;
   readonly #server: Http2SecureServer;
@@ -84,7 +84,8 @@ export class FaultProxy {
 
   async #forward(asked: Http2ServerRequest, answer: Http2ServerResponse, verdict: Verdict): Promise<void> {
     const { method, url } = asked;
-    // Whole before it is sent on: the next server must never see half a request of a client that was killed.
+    // The request is read completely before it is sent on: the server must never get half a request of a client that
+    // was killed.
     const body = await wholeOf(asked).catch(() => undefined);
     if (body === undefined || answer.destroyed) return;
     const entries = Object.entries(asked.headers).filter(

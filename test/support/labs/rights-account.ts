@@ -1,4 +1,4 @@
-/** The account of the role `cluster` on a real API server, with the rights of some tables and no others. */
+/** The account of the role `cluster` on a real API server, with exactly the rights of some tables. */
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { forgeGrant, rulesOf, type AccountRef, type Right } from '../../../src/api/rbac.ts';
@@ -12,7 +12,7 @@ import { printed, type RightsCluster } from './rights-cluster.ts';
 export const SYSTEM = 'tributary-system';
 export const ACCOUNT: AccountRef = { namespace: 'tributary-system', name: 'tributary-cluster' };
 
-/** Rights, and the namespace in which they are held; without one, in all. */
+/** Rights, and the namespace in which they apply; without one, in all namespaces. */
 export type HeldRights = readonly [rights: readonly Right[], namespace?: string];
 
 export interface RightsAccount {
@@ -21,7 +21,7 @@ export interface RightsAccount {
   connect: () => KubeClient;
 }
 
-/** Applies the definitions, the account, its rights and `objects`; pods can be made in the namespace `shop` then. */
+/** Applies the definitions, the account, its rights and `objects`; after that, pods can be made in the namespace `shop`. */
 export async function rightsAccount(
   lab: RightsCluster,
   held: readonly HeldRights[],

@@ -95,7 +95,7 @@ export class RightsCluster {
           headers: {
             authorization: `Bearer ${token}`,
             'content-type': method === 'PATCH' ? `application/${patch}-patch+json` : 'application/json',
-            // With DELETE, Node sends none itself, and what it sends is no request then.
+            // For DELETE, Node.js does not set it by itself, and then what it sends is not a valid request.
             ...(body !== undefined && { 'content-length': Buffer.byteLength(text) }),
           },
         },

@@ -1,4 +1,4 @@
-/** Home, its provider and the account of home over there; the test plays the tunnel between them. */
+/** Home, its provider and the account of home at the provider; the test plays the tunnel between them. */
 import { endpointSlices, namespaces, services, type ResourceType } from '../../../src/api/resources.ts';
 import { tunnels, type PeerView, type TunnelSpec } from '../../../src/api/tunnel.ts';
 import type { Endpoint, EndpointSlice, KubeObject, Service } from '../../../src/api/wire.ts';
@@ -99,7 +99,7 @@ export class ServicesLab {
     const type = (kind === 'Service' ? services : endpointSlices) as ResourceType<KubeObject>;
     try {
       const made = await this.peer.create(type, object as KubeObject);
-      // The agent may be faster: nothing at home stands behind it.
+      // The agent may delete it first, because home has no such object.
       await this.peer
         .delete(type, { namespace: 'tenant', name: made.metadata.name })
         .catch(ignoring('NotFound'));

@@ -51,7 +51,7 @@ type Versions = ReadonlyMap<string, string>;
 
 export class SlicesLab {
   readonly world: ServicesLab;
-  /** So many are at home. */
+  /** The number of endpoints at home. */
   readonly slices: number;
   readonly #there: Informer<EndpointSlice>;
 
@@ -105,7 +105,7 @@ export class SlicesLab {
         lab.home.create(endpointSlices, sliceAtHome(index)),
       ),
     );
-    // The policy over there learns the prefixes a moment after the tunnel.
+    // The policy at the provider learns the prefixes a moment after the tunnel.
     await eventually(
       'slices may be written',
       async () => {
@@ -175,7 +175,7 @@ export class SlicesLab {
     );
   }
 
-  /** Endpoints over there. */
+  /** Endpoints in the foreign cluster. */
   get addresses(): number {
     return this.#in('tenant').reduce((sum, slice) => sum + (slice.endpoints ?? []).length, 0);
   }

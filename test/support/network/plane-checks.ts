@@ -39,7 +39,7 @@ export async function party(lab: PlaneLab, name: string, options: PlaneOptions =
   return { cluster, pod: await cluster.pod() };
 }
 
-/** `provider`'s pod is one of the home's. */
+/** The pod of `provider` is a remote pod of the home. */
 export const lend = (home: Party, provider: Party): void =>
   offload(home.cluster.side, provider.cluster.side, provider.pod.address);
 
@@ -84,7 +84,7 @@ export async function attack(foe: PlaneCluster, target: PlaneCluster, what: Atta
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Without the link that wireguard-go has made, which is not ours to remove, and what changes by itself. */
+/** Without the link that wireguard-go has made, which we must not remove, and without what changes by itself. */
 export function settled(state: string): string {
   return state
     .split('\n')

@@ -1,6 +1,7 @@
 /**
- * Clusters without Kubernetes: a network namespace for each node and each pod, a bridge as of a CNI that masquerades,
- * rules as of kube-proxy, wireguard-go, and the plans of the data plane, applied by a process in each node.
+ * Clusters without Kubernetes: a network namespace for each node and each pod, a bridge like that of a CNI that
+ * masquerades, rules like those of kube-proxy, wireguard-go, and the plans of the data plane, applied by a process in
+ * each node.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';

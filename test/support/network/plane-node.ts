@@ -189,7 +189,7 @@ export class PlaneNode extends PlaneSpace {
       }`);
   }
 
-  /** As a CNI does that needs no overlay. */
+  /** Like a CNI without an overlay. */
   async routeTo(nodes: readonly PlaneNode[]): Promise<void> {
     const lines = nodes
       .filter((node) => node !== this)
@@ -217,7 +217,7 @@ export class PlaneNode extends PlaneSpace {
     return pod;
   }
 
-  /** What kube-proxy writes of a Service: `match` is what goes to the endpoint. */
+  /** The rules that kube-proxy writes for a Service: `match` selects the packets that go to the endpoint. */
   async service(match: string, endpoint: string): Promise<void> {
     await this.nft(`add rule ip services proxy ${match} dnat to ${endpoint}`);
   }
@@ -244,7 +244,10 @@ export class PlaneNode extends PlaneSpace {
     await this.#host.call({ cleanUp: owner });
   }
 
-  /** Counts what came by the tunnel, here or by another node, and is for a pod, the host itself or somebody elsewhere. */
+  /**
+   * Counts packets that came through the tunnel, here or on another node, by destination: a pod, the host itself, or
+   * elsewhere.
+   */
   async captureTunnel(link: string): Promise<() => Promise<number>> {
     const from = `iifname { "${link}", "vx" }`;
     await this.nft(`table ip capture {
