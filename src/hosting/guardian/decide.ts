@@ -1,7 +1,7 @@
 /** What to do now for one pod of a peer whose home is away. Pure. */
 import { isFinished } from '../../api/pod.ts';
 import type { Node, Pod } from '../../api/wire.ts';
-import { type JournalEntry, isResultPod, recreatedOf, whenLostOf } from './entry.ts';
+import { type JournalEntry, isResultPod, recreatedOf, whenLostOf } from './journal-entry.ts';
 import { isDisrupted } from './result.ts';
 
 /** `Fenced`: it is certain that nothing runs there any more. `Silent`: it does not answer, but pods may still run there. */

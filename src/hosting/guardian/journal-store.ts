@@ -4,7 +4,7 @@ import type { Draft, KubeObject, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { JournalEntry } from './entry.ts';
+import type { JournalEntry } from './journal-entry.ts';
 import {
   isOf,
   isOfAbsence,

@@ -12,7 +12,7 @@ import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Draft, KubeObject, PodSpec, Secret } from '../../api/wire.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { integerAt, listAt, mapAt, objectAt, own, textAt } from '../../lib/untrusted.ts';
-import type { JournalEntry } from './entry.ts';
+import type { JournalEntry } from './journal-entry.ts';
 
 /** The label of journals; its value is the tenant namespace. */
 export const LABEL_JOURNAL = 'tributary.dev/journal';

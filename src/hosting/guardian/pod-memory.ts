@@ -2,7 +2,7 @@ import { LABEL_HOME_UID } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 import { isOlder } from '../../kube/resource-version.ts';
-import { type JournalEntry, isResultPod } from './entry.ts';
+import { type JournalEntry, isResultPod } from './journal-entry.ts';
 import { podBody, bytesInMemory } from './slim-pod.ts';
 
 /**

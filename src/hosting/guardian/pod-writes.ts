@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Action } from './decide.ts';
-import { type JournalEntry, recreatedNext } from './entry.ts';
+import { type JournalEntry, recreatedNext } from './journal-entry.ts';
 import { lostResult, RESULT_GATE } from './result.ts';
 
 interface PodWritesOptions {

@@ -22,13 +22,13 @@ const DISRUPTIONS: ReadonlySet<string> = new Set([
 export function isDisrupted({ status }: AnyPod): boolean {
   if (status?.phase !== 'Failed') return false;
   const { reason = '' } = status;
-  return DISRUPTIONS.has(reason) || reason.startsWith('OutOf') || isMarked({ status });
+  return DISRUPTIONS.has(reason) || reason.startsWith('OutOf') || isDisruptionTarget({ status });
 }
 
 export const DISRUPTION_TARGET = 'DisruptionTarget';
 
 /** Whoever evicts, preempts or gives up pods in Kubernetes marks them so (KEP-3329); a home that deletes one does not. */
-export const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
+export const isDisruptionTarget = ({ status }: Pick<Pod, 'status'>): boolean =>
   (status?.conditions ?? []).some((it) => it.type === DISRUPTION_TARGET && it.status === 'True');
 
 /**
@@ -36,7 +36,7 @@ export const isMarked = ({ status }: Pick<Pod, 'status'>): boolean =>
  * Succeeded for a moment before it is gone. That is no result, unless its containers had ended before the deletion; but where
  * the pod would not be restarted, Succeeded is a result, as for the Job controller.
  */
-export function isOwnEnd(pod: AnyPod): boolean {
+export function endedByItself(pod: AnyPod): boolean {
   if (!isFinished(pod) || isDisrupted(pod)) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
   if (deletionTimestamp === undefined) return true;

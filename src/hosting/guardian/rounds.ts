@@ -8,7 +8,7 @@ import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import { type Action, decide, type Decision, type NodeState, nodeStateOf } from './decide.ts';
-import type { JournalEntry } from './entry.ts';
+import type { JournalEntry } from './journal-entry.ts';
 import type { JournalStore } from './journal-store.ts';
 import { type Outcome, PodWrites } from './pod-writes.ts';
 

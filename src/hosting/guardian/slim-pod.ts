@@ -1,8 +1,8 @@
-/** The two forms in which a pod is held: slim, to decide about it, and as a body, to make it anew. And how much memory they take. */
+/** The two forms in which a pod is held: slim, to decide about it; as a body, to make it anew. And what memory they take. */
 import { ANNOTATION_RESULT, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
-import { DISRUPTION_TARGET, isMarked, RESULT_GATE, resultOf } from './result.ts';
+import { DISRUPTION_TARGET, isDisruptionTarget, RESULT_GATE, resultOf } from './result.ts';
 
 /** All of which an entry is made. */
 export function podBody({ metadata, spec, status }: Pod): Pod {
@@ -48,7 +48,7 @@ function howOf(status: PodStatus | undefined): PodStatus {
   return {
     ...(phase !== undefined && { phase }),
     ...(reason !== undefined && { reason }),
-    ...(isMarked({ ...(status && { status }) }) && {
+    ...(isDisruptionTarget({ ...(status && { status }) }) && {
       conditions: [{ type: DISRUPTION_TARGET, status: 'True' }],
     }),
   };

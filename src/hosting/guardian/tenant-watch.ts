@@ -14,11 +14,11 @@ import { deepEqual } from '../../lib/equality.ts';
 import { hasCode, ignoring, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
-import { type JournalEntry, entryOf, entryOfVanished, recreatedOf } from './entry.ts';
+import { type JournalEntry, entryOf, entryOfVanished, recreatedOf } from './journal-entry.ts';
 import { JournalStore } from './journal-store.ts';
 import type { Mutex } from './mutex.ts';
 import type { PodMemory } from './pod-memory.ts';
-import { isOwnEnd, resultOf } from './result.ts';
+import { endedByItself, resultOf } from './result.ts';
 import { Rounds } from './rounds.ts';
 import { slimPodsClient } from './tenant-pods.ts';
 
@@ -69,7 +69,10 @@ interface TenantWatchOptions {
 const KEY = 'tenant';
 /** Changes within this time are handled together. */
 const TOGETHER_MS = 250;
-/** After a reconciliation, changes wait for so many times as long as it took: a peer that always changes pods must not take all the time. */
+/**
+ * After a reconciliation, changes wait for so many times as long as it took: a peer that always changes pods must not take all
+ * the time.
+ */
 const REST = { times: 4, mostMs: 5000 };
 const LONGEST_WAIT_MS = 60 * 60_000;
 
@@ -216,7 +219,7 @@ export class TenantWatch {
   #gone(key: string, { metadata: { name, uid } }: Pod): void {
     const { memory } = this.#options;
     const last = memory.pod(this.#name, name, uid);
-    if (last !== undefined && (!this.#isNoted || isOwnEnd(last))) this.#last.set(key, uid);
+    if (last !== undefined && (!this.#isNoted || endedByItself(last))) this.#last.set(key, uid);
     else memory.gone(this.#name, name, uid);
   }
 
@@ -320,7 +323,7 @@ export class TenantWatch {
     for (const [key, uid] of last) {
       const pod = this.#options.memory.pod(this.#name, nameOf(key), uid);
       const entry = store.entries.get(nameOf(key));
-      if (pod !== undefined && isOwnEnd(pod) && entry?.uid === uid && entry.result === undefined) {
+      if (pod !== undefined && endedByItself(pod) && entry?.uid === uid && entry.result === undefined) {
         store.put({ ...entry, result: resultOf(pod) });
       }
     }
@@ -336,7 +339,10 @@ export class TenantWatch {
     });
   }
 
-  /** The home is away for too long. Journals go last, because they say since when. A pod that cannot be deleted does not keep the others. */
+  /**
+   * The home is away for too long. Journals go last, because they say since when. A pod that cannot be deleted does not keep
+   * the others.
+   */
   async #end(signal: AbortSignal): Promise<ReconcileResult> {
     const { client, isAway, isStillAway } = this.#options;
     if (!(await isStillAway(signal))) return {};

@@ -7,8 +7,8 @@ import {
   entryOf,
   recreatedNext,
   recreatedOf,
-} from '../../../../src/hosting/guardian/entry.ts';
-import { isOwnEnd } from '../../../../src/hosting/guardian/result.ts';
+} from '../../../../src/hosting/guardian/journal-entry.ts';
+import { endedByItself } from '../../../../src/hosting/guardian/result.ts';
 import { AT, ended, podOf, type PodParts, TERMINATING } from './support.ts';
 
 const NOW = Date.parse('2026-01-01T02:00:00Z');
@@ -132,7 +132,7 @@ describe('whether it ended by itself', () => {
     ],
     ['failed without a word', { metadata: TERMINATING, status: { phase: 'Failed' } }, false],
   ])('%s', (_name, parts, is) => {
-    expect(isOwnEnd(podOf(parts))).toBe(is);
+    expect(endedByItself(podOf(parts))).toBe(is);
   });
 });
 

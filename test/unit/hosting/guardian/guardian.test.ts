@@ -6,7 +6,7 @@ import type { KubeClient } from '../../../../src/kube/client.ts';
 import { ignoring, TributaryError } from '../../../../src/lib/errors.ts';
 import type { Component } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/journal-entry.ts';
 import { Guardian } from '../../../../src/hosting/guardian/guardian.ts';
 import { PodWrites } from '../../../../src/hosting/guardian/pod-writes.ts';
 import { ANNOTATION_KEEP_FOR } from '../../../../src/hosting/annotations.ts';

@@ -4,7 +4,7 @@ import { expect, test } from '@jest/globals';
 import type { Secret } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
-import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/journal-entry.ts';
 import { PodMemory } from '../../../../src/hosting/guardian/pod-memory.ts';
 import { JournalStore } from '../../../../src/hosting/guardian/journal-store.ts';
 import { homeCondition } from '../../../../src/hosting/guardian/report.ts';

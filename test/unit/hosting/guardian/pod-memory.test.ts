@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { Pod } from '../../../../src/api/wire.ts';
 import { decide } from '../../../../src/hosting/guardian/decide.ts';
-import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/journal-entry.ts';
 import { PodMemory } from '../../../../src/hosting/guardian/pod-memory.ts';
 import { podBody, slimPod, bytesInMemory } from '../../../../src/hosting/guardian/slim-pod.ts';
 import { ended, podOf, TERMINATING } from './support.ts';

@@ -3,7 +3,7 @@ import type { Node, Pod } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { TokenBucket } from '../../../../src/lib/token-bucket.ts';
-import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/entry.ts';
+import { type JournalEntry, entryOf } from '../../../../src/hosting/guardian/journal-entry.ts';
 import type { JournalStore } from '../../../../src/hosting/guardian/journal-store.ts';
 import { Rounds } from '../../../../src/hosting/guardian/rounds.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';

@@ -10,7 +10,7 @@ import { labelsBeforeBinding, specBeforeAdmission } from '../../api/pod-before-a
 import { boundedCount, parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
-import { isDisrupted, isMarked, isOwnEnd, RESULT_GATE, resultOf } from './result.ts';
+import { isDisrupted, isDisruptionTarget, endedByItself, RESULT_GATE, resultOf } from './result.ts';
 
 export interface JournalEntry {
   name: string;
@@ -53,7 +53,7 @@ export function entryOf(pod: Pod, known: JournalEntry | undefined, isNew: boolea
 /** A result that was written down stays, whatever happens to the pod. */
 function endOf(pod: Pod, before: JournalEntry | undefined): Pick<JournalEntry, 'result'> {
   if (before?.result !== undefined) return { result: before.result };
-  return isOwnEnd(pod) ? { result: resultOf(pod) } : {};
+  return endedByItself(pod) ? { result: resultOf(pod) } : {};
 }
 
 function factsOf({ metadata, spec, status }: Pod, homeUid: string): JournalEntry {
@@ -77,14 +77,15 @@ export const isResultPod = ({ metadata, spec }: Pod): boolean =>
   (spec?.schedulingGates ?? []).some(({ name }) => name === RESULT_GATE);
 
 /** Whether somebody deleted it, most likely its home. A drain or a lost node leaves a mark on a pod. */
-const isLeft = (pod: Pod): boolean => pod.metadata.deletionTimestamp !== undefined && !isMarked(pod);
+const isLeft = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp !== undefined && !isDisruptionTarget(pod);
 
 /**
  * The entry of a pod that disappeared while its home was late, from its last state. Undefined where nobody misses it: a home that
  * is late may still be there, and have deleted it.
  */
 export const entryOfVanished = (pod: Pod): JournalEntry | undefined =>
-  isResultPod(pod) || !(isMarked(pod) || isDisrupted(pod) || isOwnEnd(pod))
+  isResultPod(pod) || !(isDisruptionTarget(pod) || isDisrupted(pod) || endedByItself(pod))
     ? undefined
     : entryOf(pod, undefined, false);
 
