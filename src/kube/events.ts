@@ -4,6 +4,7 @@ import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { remember } from '../lib/remember.ts';
 import type { KubeClient } from './client.ts';
 
 export type EventType = 'Normal' | 'Warning';
@@ -102,14 +103,14 @@ export class ClientEventRecorder implements EventRecorder, Component {
       lastWriteAt: -Infinity,
       busy: false,
     };
-    remember(this.#series, key, series);
+    remember(this.#series, key, series, MAX_REMEMBERED);
     this.#flush(key, series);
   }
 
   #mayStart(object: string, now: number): boolean {
     const budget = this.#budgets.get(object) ?? { tokens: BURST, at: now };
     const tokens = Math.min(BURST, budget.tokens + (now - budget.at) / REFILL_MS);
-    remember(this.#budgets, object, { tokens: tokens < 1 ? tokens : tokens - 1, at: now });
+    remember(this.#budgets, object, { tokens: tokens < 1 ? tokens : tokens - 1, at: now }, MAX_REMEMBERED);
     return tokens >= 1;
   }
 
@@ -184,17 +185,6 @@ export class ClientEventRecorder implements EventRecorder, Component {
       reportingComponent: component,
       reportingInstance: host ?? '',
     };
-  }
-}
-
-/** Keeps the map bounded; Maps iterate from the oldest. */
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= MAX_REMEMBERED) return;
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    return;
   }
 }
 

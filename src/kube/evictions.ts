@@ -2,6 +2,7 @@ import type { Pod } from '../api/wire.ts';
 import { type Random, fullJitterMs } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
+import { remember } from '../lib/remember.ts';
 import type { KubeClient } from './client.ts';
 import { evict } from './evict.ts';
 
@@ -108,14 +109,7 @@ export class Evictions {
     const nextMs = clock.monotonic() + Math.max(waitMs, Math.min(atLeastMs, PATIENCE.capMs));
     // Not the whole pod: it may be large.
     const held: Held = { pod: { metadata: pod.metadata }, ...why };
-    this.#attempts.delete(uid);
-    this.#attempts.set(uid, { held, count: count + 1, nextMs });
-    if (this.#attempts.size > MAX_REMEMBERED) {
-      for (const oldest of this.#attempts.keys()) {
-        this.#attempts.delete(oldest);
-        break;
-      }
-    }
+    remember(this.#attempts, uid, { held, count: count + 1, nextMs }, MAX_REMEMBERED);
     return held;
   }
 }

@@ -98,15 +98,7 @@ export class Provider {
     this.virtualNodes = new Informer({ ...common, type: virtualNodes, list: only(name) });
     this.nodes = new Informer({ ...common, type: nodes, list: only(this.nodeName) });
     this.homePods = homePodInformer({ home, nodeName: this.nodeName, clock, log });
-    this.#node = new NodeReconciler({
-      home,
-      virtualNode: name,
-      virtualNodes: this.virtualNodes,
-      nodes: this.nodes,
-      nodeName: this.nodeName,
-      inputs: () => this.#nodeInputs(),
-      mappings: () => this.namespaces.mappings,
-    });
+    this.#node = this.#createNode();
     const secretRef = virtualNode.spec.kubeconfigSecretRef;
     const { connectForeign: reach } = options;
     this.foreign = new ForeignCluster({ home, secretRef, ...(reach && { connect: reach }), clock, log });
@@ -245,6 +237,19 @@ export class Provider {
   #lastSeen(): VirtualNode {
     this.#known = this.virtualNode ?? this.#known;
     return this.#known;
+  }
+
+  #createNode(): NodeReconciler {
+    const { home, virtualNode } = this.#options;
+    return new NodeReconciler({
+      home,
+      virtualNode: virtualNode.metadata.name,
+      virtualNodes: this.virtualNodes,
+      nodes: this.nodes,
+      nodeName: this.nodeName,
+      inputs: () => this.#nodeInputs(),
+      mappings: () => this.namespaces.mappings,
+    });
   }
 
   #createContact(): ForeignContact {

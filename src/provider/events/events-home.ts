@@ -4,6 +4,7 @@ import type { Draft, KubeEvent, Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { remember } from '../../lib/remember.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
 import { Allowance, EventInbox, type Waiting } from './inbox.ts';
@@ -118,7 +119,7 @@ export class EventsHome {
     this.#inbox.remove(key);
     try {
       await this.#write(draft, this.#told.has(key), signal);
-      this.#remember(key, stateOf(event));
+      remember(this.#told, key, stateOf(event), MAX_TOLD);
     } catch (error) {
       log.debug('event not told at home', { key, error: errorMessage(error) });
       // Its namespace is ending, or home refuses it: it is not tried again.
@@ -152,16 +153,6 @@ export class EventsHome {
     } catch (error) {
       if (hasCode(error, 'NotFound')) return false;
       throw error;
-    }
-  }
-
-  #remember(key: string, state: string): void {
-    this.#told.delete(key);
-    this.#told.set(key, state);
-    if (this.#told.size <= MAX_TOLD) return;
-    for (const oldest of this.#told.keys()) {
-      this.#told.delete(oldest);
-      return;
     }
   }
 }

@@ -86,7 +86,7 @@ interface CopyDraft {
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
-  readonly #kin: CopyUse;
+  readonly #copyUse: CopyUse;
   readonly #copies: RemoteCopies;
   /** Why a copy could not be written; deleted as soon as a write succeeds. */
   readonly #refusals = new Map<ReflectionKey, Refusal>();
@@ -97,7 +97,7 @@ export class Reflector {
 
   constructor(options: ReflectorOptions) {
     this.#options = options;
-    this.#kin = new CopyUse(options.foreign, options.clock);
+    this.#copyUse = new CopyUse(options.foreign, options.clock);
     this.#copies = new RemoteCopies(options);
   }
 
@@ -234,7 +234,7 @@ export class Reflector {
     // The caches of both clusters must agree that nobody needs it, and so must the pods of virtual nodes that share it.
     const isUsed =
       isUsedOverThere(tenant, kind, name) ||
-      (this.#options.isShared && (await this.#kin.uses(tenant.mapping.tenantNamespace, kind, name)));
+      (this.#options.isShared && (await this.#copyUse.uses(tenant.mapping.tenantNamespace, kind, name)));
     if (isUsed) return { requeueAfterMs: isEnding ? RELIST_WAIT_MS : KEEP_UNREFERENCED_MS };
     await this.#copies.delete(REFLECTED_KINDS[kind].type, copy, signal);
     return {};

@@ -1,5 +1,6 @@
 import type { RemoteEvent } from '../events/remote-events.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { remember } from '../../lib/remember.ts';
 import type { Outlook } from './decide.ts';
 
 /** By then a class that binds at once has bound, or has said why not; a class that waits says so at once. */
@@ -44,13 +45,7 @@ export class Outlooks {
   }
 
   #remember<T extends { since: number; said?: Outlook }>(uid: string, what: T): T {
-    this.#known.set(uid, what);
-    if (this.#known.size > MAX_REMEMBERED) {
-      for (const oldest of this.#known.keys()) {
-        this.#known.delete(oldest);
-        break;
-      }
-    }
+    remember(this.#known, uid, what, MAX_REMEMBERED);
     return what;
   }
 }

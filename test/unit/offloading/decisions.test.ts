@@ -315,7 +315,7 @@ const owner = (kind: string, name = 'o', controller = true): Partial<ObjectMeta>
 });
 const LET_IN = { annotations: { 'tributary.dev/strategy': 'Remote' } };
 
-describe('farewell', () => {
+describe('what a drain does with a pod', () => {
   const there = { nodeName: 'milan' };
   const context: DrainContext = {
     nodes: { peers: new Set(['milan']), byHand: new Set(['mine']) },
