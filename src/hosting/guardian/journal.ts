@@ -11,7 +11,8 @@ import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Draft, KubeObject, PodSpec, Secret } from '../../api/wire.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
-import { integerAt, listAt, mapAt, objectAt, own, textAt } from '../../lib/untrusted.ts';
+import { ownField } from '../../lib/fields.ts';
+import { anyObject, type Check, integer, list, map, opaque, record, refuse } from '../../lib/untrusted.ts';
 import type { JournalEntry } from './journal-entry.ts';
 
 /** The label of journals; its value is the tenant namespace. */
@@ -82,7 +83,7 @@ export async function shardSecret(shard: Shard): Promise<Draft<Secret>> {
   const name = journalName(namespace, shard.shard);
   const head = { form: FORM, since, shards, marks, shard: shard.shard };
   try {
-    contentAt({ ...head, entries });
+    contentOf({ ...head, entries });
   } catch (error) {
     refuseShard(name, `could not be read again (${errorMessage(error)})`);
   }
@@ -143,7 +144,7 @@ export async function readShard({ metadata, data }: Secret): Promise<Shard> {
       namespace: labels[LABEL_JOURNAL] ?? '',
       namespaceUid: ownerReferences[0]?.uid ?? '',
       peer: labels[LABEL_PEER] ?? '',
-      ...contentAt(JSON.parse(text)),
+      ...contentOf(JSON.parse(text)),
     };
   } catch (error) {
     const why = error instanceof SyntaxError ? 'not JSON' : errorMessage(error);
@@ -151,56 +152,50 @@ export async function readShard({ metadata, data }: Secret): Promise<Shard> {
   }
 }
 
-function contentAt(value: unknown): Pick<Shard, 'since' | 'shards' | 'marks' | 'shard' | 'entries'> {
-  const json = objectAt('journal', value);
-  integerAt('form', own(json, 'form'), { least: FORM, most: FORM });
-  const shards = integerAt('shards', own(json, 'shards'), { least: 1, most: MAX_SHARDS });
-  const marks = own(json, 'marks');
-  return {
-    since: timeAt('since', own(json, 'since')),
-    shards,
-    ...(marks !== undefined && { marks: marksAt(marks) }),
-    shard: integerAt('shard', own(json, 'shard'), { least: 0, most: shards - 1 }),
-    entries: listAt('entries', own(json, 'entries'), { most: MAX_ENTRIES, item: entryAt }),
-  };
-}
+const anyText = opaque(MAX_TEXT);
+const shortText = opaque(64);
 
-function entryAt(field: string, value: unknown): JournalEntry {
-  const entry = objectAt(field, value);
-  const text = (key: string): string => textAt(`${field}.${key}`, own(entry, key), MAX_TEXT);
-  const texts = (key: string): Record<string, string> =>
-    mapAt(`${field}.${key}`, own(entry, key), {
-      most: MAX_NAMES,
-      entry: (at, _key, item) => textAt(at, item, MAX_TEXT),
-    });
-  const spec = objectAt(`${field}.spec`, own(entry, 'spec'));
+const time: Check<string> = (value, path) => {
+  const text = shortText(value, path);
+  return Number.isNaN(Date.parse(text)) ? refuse(path, 'is not a time') : text;
+};
+
+const podSpec: Check<PodSpec> = (value, path) => {
+  const spec = anyObject(value, path);
   // The API server checks the rest when a pod is made of it.
-  listAt(`${field}.spec.containers`, own(spec, 'containers'), { most: MAX_NAMES, item: objectAt });
-  const result = own(entry, 'result');
-  return {
-    name: text('name'),
-    homeUid: text('homeUid'),
-    uid: text('uid'),
-    created: timeAt(`${field}.created`, own(entry, 'created')),
-    labels: texts('labels'),
-    annotations: texts('annotations'),
-    spec: spec as unknown as PodSpec,
-    restarts: mapAt(`${field}.restarts`, own(entry, 'restarts'), {
-      most: MAX_NAMES,
-      entry: (at, _key, item) => integerAt(at, item, { least: 0, most: 2 ** 31 }),
-    }),
-    ...(result !== undefined && { result: objectAt(`${field}.result`, result) }),
-    ...(own(entry, 'leaving') === true && { leaving: true as const }),
-  };
-}
+  list(anyObject, MAX_NAMES)(ownField(spec, 'containers'), `${path}.containers`);
+  return spec as unknown as PodSpec;
+};
 
-const marksAt = (value: unknown): Record<string, string> =>
-  mapAt('marks', value, { most: MAX_ENTRIES, entry: (at, _key, item) => textAt(at, item, MAX_TEXT) });
+const journalEntry: Check<JournalEntry> = record(
+  {
+    name: anyText,
+    homeUid: anyText,
+    uid: anyText,
+    created: time,
+    labels: map(anyText, MAX_NAMES),
+    annotations: map(anyText, MAX_NAMES),
+    spec: podSpec,
+    restarts: map(integer(0, 2 ** 31), MAX_NAMES),
+  },
+  { result: anyObject, leaving: (value) => (value === true ? value : undefined) },
+);
 
-function timeAt(field: string, value: unknown): string {
-  const text = textAt(field, value, 64);
-  if (Number.isNaN(Date.parse(text))) throw new TributaryError('Invalid', `${field} is not a time`);
-  return text;
+const content = record(
+  {
+    form: integer(FORM, FORM),
+    since: time,
+    shards: integer(1, MAX_SHARDS),
+    shard: integer(0, MAX_SHARDS - 1),
+    entries: list(journalEntry, MAX_ENTRIES),
+  },
+  { marks: map(anyText, MAX_ENTRIES) },
+);
+
+function contentOf(value: unknown): Omit<Shard, 'namespace' | 'namespaceUid' | 'peer'> {
+  const { form: _form, ...known } = content(value, 'journal');
+  if (known.shard >= known.shards) refuse('journal.shard', `is ${known.shard} of ${known.shards}`);
+  return known;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { NamespaceMappingState, OffloadedNamespace } from '../../api/namesp
 import type { NamespaceOffer } from '../../api/offer.ts';
 import type { NamespaceMapping, VirtualNode } from '../../api/virtual-node.ts';
 import type { Documents, WithheldNamespace } from '../protocol/documents.ts';
-import { FORBIDDEN_KEYS } from '../protocol/validate.ts';
+import { FORBIDDEN_KEYS } from '../../lib/untrusted.ts';
 import { readContract } from './decide.ts';
 import type { BorrowingFacts, BorrowingIntent, DesiredNamespaces } from './facts.ts';
 
@@ -107,7 +107,7 @@ export function askedNamespaces(
     held.some((one) => one.homeNamespace === homeNamespace && one.tenantNamespace !== remoteName);
   const names = desired.names.flatMap((name): [string, string][] => {
     const remoteName = remoteNameOf(desired, name);
-    // No peer reads such a key (protocol/validate.ts): the name cannot be asked for, so the namespace is not used.
+    // No peer reads such a key (lib/untrusted.ts): the name cannot be asked for, so the namespace is not used.
     const isUnsayable = FORBIDDEN_KEYS.has(name);
     return remoteName === undefined || isUnsayable || isElsewhere(name, remoteName)
       ? []

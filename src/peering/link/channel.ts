@@ -1,7 +1,7 @@
 import type { RawData, WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { plainText } from '../protocol/validate.ts';
+import { plainText } from '../../lib/untrusted.ts';
 
 export interface ChannelEvents {
   message(text: string): void;

@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../../lib/errors.ts';
 import type { DocumentChanges, Hello } from '../protocol/documents.ts';
 import { checkDocuments, checkHello } from '../protocol/forms.ts';
-import { anyObject, integer, parseUntrusted, plainText, prose, text } from '../protocol/validate.ts';
+import { ownField } from '../../lib/fields.ts';
+import { anyObject, integer, parseUntrusted, plainText, prose, text } from '../../lib/untrusted.ts';
 
 /** Of one message, in bytes; larger ones end the connection while they arrive. */
 export const MAX_MESSAGE_BYTES: number = 1024 * 1024;
@@ -37,9 +38,8 @@ export function encode(message: Message): string {
 /** Throws Invalid for what is not a message; its sender is broken or hostile, and the link ends. */
 export function decode(raw: string): Received {
   const given = anyObject(parseUntrusted(raw, 'message'), 'message');
-  // The next reader of these is written by somebody who thinks of own properties only.
-  const field = (name: string): unknown => (Object.hasOwn(given, name) ? given[name] : undefined);
-  const type = text({ max: 32 })(field('type'), 'type');
+  const field = (name: string): unknown => ownField(given, name);
+  const type = text({ most: 32 })(field('type'), 'type');
   const id = (): number => messageID(field('id'), 'id');
   const optionalID = field('id') === undefined ? {} : { id: id() };
   switch (type) {
@@ -53,7 +53,7 @@ export function decode(raw: string): Received {
       return {
         type,
         id: id(),
-        method: text({ max: 64 })(field('method'), 'method'),
+        method: text({ most: 64 })(field('method'), 'method'),
         params: field('params') ?? {},
       };
     case 'result':

@@ -15,11 +15,19 @@ import { MAX_LABELS, MAX_RESOURCES, OFFER_LIMITS } from '../../api/limits.ts';
 import type { Offer, Price, ServiceClasses } from '../../api/offer.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import { freeInAll, freeOnNode, lendableResources, lendingNodes, limitsOf, type Promises } from './free.ts';
-import { classAt, featureAt, imageAt, onlyValid, storageClassAt, wordAt } from './items.ts';
-import { offerableLabels, PLACE_LABELS } from './labels.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
 import type { Stock, StockNode } from './stock.ts';
-import { pricesAt } from './terms.ts';
+import {
+  className,
+  feature,
+  image as imageCheck,
+  offerableLabels,
+  onlyValid,
+  PLACE_LABELS,
+  prices as pricesCheck,
+  storageClass,
+  word,
+} from './terms.ts';
 
 /** An offer without what makes it one: number, time, and whom it binds. */
 export type OfferTerms = Omit<
@@ -118,7 +126,7 @@ function shareOfNode(
   const { architecture, operatingSystem } = node;
   const isUsable = ['cpu', 'memory', 'pods'].every((name) => amounts.has(name) || !rule.names.includes(name));
   if (amounts.size === 0 || !isUsable) return [];
-  if (onlyValid([architecture, operatingSystem], wordAt).length < 2) return [];
+  if (onlyValid([architecture, operatingSystem], word).length < 2) return [];
   return [{ node, share: { architecture, operatingSystem, labels: shownLabels(node, spec), amounts } }];
 }
 
@@ -146,14 +154,14 @@ function classesOf(stock: Stock, spec: SharingPolicySpec): ServiceClasses {
     allowed?.includes(name) === true;
   const storage = onlyValid(
     stock.storageClasses.filter(({ name }) => named(spec.storageClasses, name)),
-    storageClassAt,
+    storageClass,
   ).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const ingress = onlyValid(
     stock.ingressClasses.filter((name) => named(spec.ingressClasses, name)),
-    classAt,
+    className,
   );
   // No object tells of load-balancer classes; the policy's word is all there is.
-  const loadBalancer = onlyValid(new Set(spec.loadBalancerClasses ?? []), classAt);
+  const loadBalancer = onlyValid(new Set(spec.loadBalancerClasses ?? []), className);
   return {
     ...(storage.length > 0 && { storage: storage.slice(0, OFFER_LIMITS.storageClasses) }),
     ...(ingress.length > 0 && { ingress: ingress.toSorted().slice(0, OFFER_LIMITS.ingressClasses) }),
@@ -164,8 +172,8 @@ function classesOf(stock: Stock, spec: SharingPolicySpec): ServiceClasses {
 }
 
 function pricesOf(prices: Readonly<Record<string, Price>>): Record<string, Price> {
-  const valid = onlyValid(Object.entries(prices), (field, entry) =>
-    pricesAt(field, Object.fromEntries([entry as never])),
+  const valid = onlyValid(Object.entries(prices), (entry, path) =>
+    pricesCheck(Object.fromEntries([entry as never]), path),
   );
   return Object.fromEntries(
     valid
@@ -181,7 +189,7 @@ function imagesOf(nodes: readonly StockNode[]): string[] {
   for (const image of nodes.flatMap(({ images }) => images.filter((name) => !name.includes('@')))) {
     counts.set(image, (counts.get(image) ?? 0) + 1);
   }
-  const ranked = onlyValid([...counts], (field, entry) => imageAt(field, (entry as [string, number])[0]));
+  const ranked = onlyValid(counts, (entry, path) => imageCheck((entry as [string, number])[0], path));
   return ranked
     .toSorted(([a, many], [b, more]) => more - many || (a < b ? -1 : 1))
     .slice(0, OFFER_LIMITS.images)
@@ -192,7 +200,7 @@ function imagesOf(nodes: readonly StockNode[]): string[] {
 function commonFeatures(nodes: readonly StockNode[]): string[] {
   const [first, ...others] = nodes.map(({ declaredFeatures }) => new Set(declaredFeatures));
   const common = [...(first ?? [])].filter((feature) => others.every((declared) => declared.has(feature)));
-  return onlyValid(common, featureAt).toSorted().slice(0, OFFER_LIMITS.declaredFeatures);
+  return onlyValid(common, feature).toSorted().slice(0, OFFER_LIMITS.declaredFeatures);
 }
 
 /** Of the kubelets: what the oldest of them can do is what a pod may rely on. */

@@ -14,66 +14,82 @@ import {
 import {
   anyObject,
   BASE64,
-  bool,
+  boolean,
   type Check,
   integer,
-  invalid,
+  refuse,
   list,
   map,
   oneOf,
   opaque,
+  orNull,
   prose,
   record,
   text,
-} from './validate.ts';
+} from '../../lib/untrusted.ts';
 
-/** The forms of what peers send. What the values mean is checked by those who use them. */
+/** The forms of what peers send. Those who use the values check what they mean. */
 
 /** Base64 of an Ed25519 signature has 88 characters. */
-const signature = text({ max: 128, pattern: BASE64 });
-const dnsLabel = text({ max: 63, pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/ });
-const dnsName = text({ max: 253, pattern: /^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$/ });
-const clusterName = text({ max: 128 });
-/** `host:port` or `[IPv6]:port`; what cannot be dialled is found out by dialling. */
-const endpoint = text({ max: 300, min: 3, pattern: /^[^\s/@\p{Cc}]+:\d{1,5}$/u });
+const signature = text({ most: 128, pattern: BASE64 });
+const dnsLabel = text({ most: 63, pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/ });
+const dnsName = text({ most: 253, pattern: /^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$/ });
+const clusterName = text({ most: 128 });
+/** `host:port` or `[IPv6]:port`; whether it can be dialled is found out by dialling. */
+const endpoint = text({ most: 300, least: 3, pattern: /^[^\s/@\p{Cc}]+:\d{1,5}$/u });
 /** A CIDR, by its characters only. */
-const prefix = text({ max: 49, min: 3, pattern: /^[0-9A-Fa-f.:]+\/\d{1,3}$/ });
+const prefix = text({ most: 49, least: 3, pattern: /^[0-9A-Fa-f.:]+\/\d{1,3}$/ });
 /** Base64 of 32 bytes. */
-const key32 = text({ max: 44, min: 44, pattern: /^[A-Za-z0-9+/]{43}=$/ });
-/** Of a Service: RFC 1035. API servers that take digits in front (KEP-5311) have them left out of what is offered. */
-const serviceName = text({ max: 63, pattern: /^[a-z]([-a-z0-9]*[a-z0-9])?$/ });
-const address = text({ max: 45, min: 2, pattern: /^[0-9A-Fa-f.:]+$/ });
+const key32 = text({ most: 44, least: 44, pattern: /^[A-Za-z0-9+/]{43}=$/ });
+/** RFC 1035. Some API servers also allow a digit in front (KEP-5311); such Services are not offered. */
+const serviceName = text({ most: 63, pattern: /^[a-z]([-a-z0-9]*[a-z0-9])?$/ });
+const address = text({ most: 45, least: 2, pattern: /^[0-9A-Fa-f.:]+$/ });
 const portNumber = integer(1, 65_535);
 const servicePort = record(
   { protocol: oneOf('TCP', 'UDP', 'SCTP'), port: portNumber, targetPort: portNumber },
-  { name: dnsLabel, appProtocol: text({ max: 317, pattern: /^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$/ }) },
+  {
+    name: orNull(dnsLabel),
+    appProtocol: orNull(text({ most: 317, pattern: /^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$/ })),
+  },
 );
 /** Of one request or grant. */
 const MOST_NAMESPACES = 1_024;
 const contractText = opaque(262_144);
 
-export const checkHello: Check<Hello> = record(
-  {
-    clusterName,
-    protocols: list(integer(1, 65_535), 16),
-    software: text({ max: 64 }),
-    endpoints: list(endpoint, 8),
-    networkProofs: list(text({ max: 64, pattern: BASE64 }), 8),
-  },
-  {},
+export const checkHello: Check<Hello> = record({
+  clusterName,
+  protocols: list(integer(1, 65_535), 16),
+  software: text({ most: 64 }),
+  endpoints: list(endpoint, 8),
+  networkProofs: list(text({ most: 64, pattern: BASE64 }), 8),
+});
+
+/** A reason that only later versions know still means that the namespace is withheld. */
+const withholding: Check<WithheldNamespace['reason']> = (value, path) =>
+  text({ most: 64, pattern: /^[A-Za-z]+$/ })(value, path) === 'NameTaken' ? 'NameTaken' : 'NamingNotAllowed';
+
+const tenantName = (value: unknown, path: string, homeNamespace: string): string => {
+  dnsLabel(homeNamespace, path);
+  return dnsLabel(value, path);
+};
+
+const withheldNamespace = record(
+  { homeNamespace: dnsLabel, reason: withholding },
+  { message: orNull(prose(512)) },
 );
 
-/** A reason that only later versions know withholds all the same. */
-const withholding: Check<WithheldNamespace['reason']> = (value, path) =>
-  text({ max: 64, pattern: /^[A-Za-z]+$/ })(value, path) === 'NameTaken' ? 'NameTaken' : 'NamingNotAllowed';
+const apiAccess = record(
+  { server: text({ most: 2_048, pattern: /^https:\/\/[^\s@\p{Cc}]+$/u }) },
+  { ca: orNull(opaque(131_072)), serverName: orNull(dnsName) },
+);
 
-/** Nobody names what is not asked for. */
+/** Refuses a name for a namespace that is not asked for. */
 function withListedNames(check: Check<RequestDocument>): Check<RequestDocument> {
   return (value, path) => {
     const request = check(value, path);
     const listed = new Set(request.namespaces);
     if (Object.keys(request.names ?? {}).every((name) => listed.has(name))) return request;
-    return invalid(`${path}.names`, 'names a namespace that is not among the namespaces');
+    return refuse(`${path}.names`, 'name a namespace that is not among the namespaces');
   };
 }
 
@@ -82,28 +98,22 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
     record(
       { clusterName, namespaces: list(dnsLabel, MOST_NAMESPACES) },
       {
-        names: map(dnsLabel, dnsLabel, MOST_NAMESPACES),
-        joinToken: text({ max: 256, pattern: /^[\x21-\x7e]*$/ }),
+        names: orNull(map(tenantName, MOST_NAMESPACES)),
+        joinToken: orNull(text({ most: 256, pattern: /^[\x21-\x7e]*$/ })),
       },
     ),
   ),
-  // Its fields are checked one by one, with a reason for each, before an Advertisement is made from it.
-  offer: record({ offer: anyObject as unknown as Check<Offer>, signature }, {}),
-  acceptance: record({ text: contractText, signature }, {}),
+  // Borrowing checks its fields one by one (offer/check.ts) before it makes an Advertisement of it.
+  offer: record({ offer: anyObject as unknown as Check<Offer>, signature }),
+  acceptance: record({ text: contractText, signature }),
   grant: record(
     { state: oneOf('Pending', 'Denied', 'Active', 'Ended') },
     {
-      reason: text({ max: 64, pattern: /^[A-Za-z]*$/ }),
-      message: prose(1_024),
-      withheld: list(
-        record({ homeNamespace: dnsLabel, reason: withholding }, { message: prose(512) }),
-        MOST_NAMESPACES,
-      ),
-      contract: record({ text: contractText, signature }, {}),
-      api: record(
-        { server: text({ max: 2_048, pattern: /^https:\/\/[^\s@\p{Cc}]+$/u }) },
-        { ca: opaque(131_072), serverName: dnsName },
-      ),
+      reason: orNull(text({ most: 64, pattern: /^[A-Za-z]*$/ })),
+      message: orNull(prose(1_024)),
+      withheld: orNull(list(withheldNamespace, MOST_NAMESPACES)),
+      contract: orNull(record({ text: contractText, signature })),
+      api: orNull(apiAccess),
     },
   ),
   network: record(
@@ -113,30 +123,24 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
       pods: list(prefix, 256),
       external: list(prefix, 8),
       transit: list(prefix, 1_024),
-      views: list(record({ prefix, as: prefix }, {}), 2_048),
+      views: list(record({ prefix, as: prefix }), 2_048),
     },
-    { presharedHalf: key32 },
+    { presharedHalf: orNull(key32) },
   ),
-  services: record(
-    {
-      services: list(
-        record(
-          {
-            namespace: dnsLabel,
-            name: serviceName,
-            ports: list(servicePort, SERVICES_LIMITS.ports),
-            endpoints: list(record({ address, ready: bool }, {}), SERVICES_LIMITS.endpoints),
-          },
-          {},
-        ),
-        SERVICES_LIMITS.services,
-      ),
-    },
-    {},
-  ),
+  services: record({
+    services: list(
+      record({
+        namespace: dnsLabel,
+        name: serviceName,
+        ports: list(servicePort, SERVICES_LIMITS.ports),
+        endpoints: list(record({ address, ready: boolean }), SERVICES_LIMITS.endpoints),
+      }),
+      SERVICES_LIMITS.services,
+    ),
+  }),
 };
 
-/** What is well-formed, and for the rest what is wrong. Kinds that nobody here knows are passed over. */
+/** The documents that are well-formed, and what is wrong with the others. Kinds that we do not know are passed over. */
 export function checkDocuments(value: unknown): { changes: DocumentChanges; problems: string[] } {
   const given = anyObject(value, 'documents');
   const changes: Record<string, unknown> = {};
@@ -160,17 +164,14 @@ const nothing: Check<Record<string, never>> = (value, path) => {
 
 export const PARAMS: { [Method in CallMethod]: Check<Calls[Method]['params']> } = {
   credential: nothing,
-  dial: record({ stream: text({ max: 64, min: 8, pattern: /^[A-Za-z0-9_-]+$/ }) }, {}),
+  dial: record({ stream: text({ most: 64, least: 8, pattern: /^[A-Za-z0-9_-]+$/ }) }),
 };
 
 export const RESULTS: { [Method in CallMethod]: Check<Calls[Method]['result']> } = {
-  credential: record(
-    {
-      token: text({ max: 16_384, min: 1, pattern: /^[\x21-\x7e]+$/ }),
-      expires: text({ max: 40, pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/ }),
-    },
-    {},
-  ),
+  credential: record({
+    token: text({ most: 16_384, least: 1, pattern: /^[\x21-\x7e]+$/ }),
+    expires: text({ most: 40, pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/ }),
+  }),
   dial: nothing,
 };
 

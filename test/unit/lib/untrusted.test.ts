@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mapAt, quoted } from '../../../src/lib/untrusted.ts';
+import { boolean, map, matching, orNull, quoted, record, text } from '../../../src/lib/untrusted.ts';
 
 test.each([
   ['plain', '"plain"'],
@@ -13,11 +13,26 @@ test.each([
 });
 
 test('a key __proto__ becomes a key, not a prototype', () => {
-  const map = mapAt('m', JSON.parse('{"__proto__":{"a":1}}'), {
-    most: 1,
-    entry: (_at, _key, value) => value,
-  });
-  expect(Object.keys(map)).toEqual(['__proto__']);
-  expect(Object.getPrototypeOf(map)).toBe(Object.prototype);
-  expect(map['a']).toBeUndefined();
+  const found = map((value) => value, 1)(JSON.parse('{"__proto__":{"a":1}}'), 'm');
+  expect(Object.keys(found)).toEqual(['__proto__']);
+  expect(Object.getPrototypeOf(found)).toBe(Object.prototype);
+  expect(found['a']).toBeUndefined();
+});
+
+test('a record reads own fields only, and leaves out what its form does not name', () => {
+  const check = record({ a: boolean }, { b: boolean });
+  const inherited: unknown = Object.create({ a: true });
+  expect(() => check(inherited, 'r')).toThrow('r.a is missing');
+  expect(check({ a: true, c: 1 }, 'r')).toEqual({ a: true });
+});
+
+test('null counts as absent only where the form says so', () => {
+  expect(record({}, { b: orNull(boolean) })({ b: null }, 'r')).toEqual({});
+  expect(() => record({}, { b: boolean })({ b: null }, 'r')).toThrow('r.b is not true or false');
+  expect(() => record({ a: boolean })({ a: null }, 'r')).toThrow('r.a is not true or false');
+});
+
+test('a text that may be a secret is not quoted where it is refused, another one is', () => {
+  expect(() => text({ most: 9, pattern: /^a$/ })('hunter2', 't')).toThrow(/^t holds characters/);
+  expect(() => matching(/^a$/, 9)('hunter2', 't')).toThrow('t is malformed: "hunter2"');
 });

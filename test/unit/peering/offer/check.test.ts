@@ -176,7 +176,7 @@ test.each<[string, unknown, string]>([
   ],
   ['an odd currency', { ...full, prices: { cpu: { amount: '1', currency: '€' } } }, 'prices["cpu"].currency'],
   ['a price of nothing', { ...full, prices: { magic: { amount: '1', currency: 'EUR' } } }, 'prices["magic"]'],
-  ['no namespaces', { ...full, namespaces: undefined }, 'namespaces is not a list'],
+  ['no namespaces', { ...full, namespaces: undefined }, 'namespaces is missing'],
   [
     'no DNS label',
     { ...full, namespaces: [{ homeNamespace: 'A', tenantNamespace: 'b' }] },
@@ -240,7 +240,7 @@ test('an own key __proto__ is a resource like any other, and refused as one', ()
   );
   expect(() => checkOffer(signed(offer), context)).toThrow(/resources\["__proto__"\] is no resource/);
   const hidden: unknown = JSON.parse(`{"__proto__":${JSON.stringify(full)}}`);
-  expect(() => checkOffer(signed(hidden), context)).toThrow(/provider is not text/);
+  expect(() => checkOffer(signed(hidden), context)).toThrow(/provider is missing/);
 });
 
 test.each<[string, Offer, number, boolean]>([
