@@ -111,7 +111,7 @@ export class Reporter {
       const subject = { apiVersion, kind, metadata: { name: metadata.name, uid: metadata.uid } };
       this.#options.events.event(subject, type, name, message);
     }
-    this.#options.log.info('a home moved', { peer, reason });
+    this.#options.log.info('the presence of a home has changed', { peer, reason });
   }
 
   async #request(name: string, signal: AbortSignal): Promise<PeeringRequest | undefined> {
