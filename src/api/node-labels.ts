@@ -4,8 +4,8 @@ import type { VirtualNode } from './virtual-node.ts';
 export const nodeNameOf = ({ metadata, spec }: VirtualNode): string => spec.nodeName ?? metadata.name;
 
 /**
- * The labels that a VirtualNode gives its Node. What the user says of the platform wins; the rest says what this node
- * is.
+ * The labels that a VirtualNode gives its Node. The user's labels win over the defaults of the platform, but not over those
+ * that say what this node is.
  */
 export function nodeLabelsOf(virtualNode: VirtualNode): Record<string, string> {
   const { metadata, spec } = virtualNode;

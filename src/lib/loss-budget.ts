@@ -1,16 +1,16 @@
 import type { Clock } from './clock.ts';
 
-/** Losses that end home pods at once; a normal drain of a foreign node stays below it. */
+/** So many losses are accepted at once; a normal drain of a foreign node stays below it. */
 const BURST = 20;
-/** After the burst, one more each so many milliseconds. */
+/** After the burst, one more is accepted each time this has passed. */
 const REFILL_MS = 2_000;
-/** A turn that nobody came back for: its pod has been found, or deleted. */
+/** A turn that nobody has taken for so long is forgotten: its pod has been found again, or deleted. */
 const FORGET_MS = 60_000;
 
 /**
- * A token bucket on ended home pods. One pod that the provider evicted is a fact; hundreds at once are more likely a
- * wiped namespace or a restored backup over there, where a pause lets a person look before the home cluster starts
- * everything anew. Who has to wait is given a turn, so that a thousand lost pods do not all ask again every second.
+ * A token bucket for home pods that are ended. One pod that the foreign cluster evicted is believed. Hundreds at once are more
+ * likely a wiped namespace or a restored backup over there, and a pause lets a person look before the home cluster starts
+ * everything anew. A pod that has to wait gets a turn, so that a thousand lost pods do not all ask again every second.
  */
 export class LossBudget {
   readonly #clock: Clock;

@@ -12,13 +12,13 @@ import type { ForgeContext } from './context.ts';
 import { forgeContainer, forgeTolerations } from './pod.ts';
 import { droppedVolumes } from './volumes.ts';
 
-/** One write that brings the remote pod closer to what the home pod has become. */
+/** One write that brings the remote pod closer to the home pod. */
 export interface PodChange {
-  /** The pod itself, or the native subresource for what may only change there. */
+  /** Undefined: the pod itself; else the native subresource for what may only change there. */
   subresource: 'ephemeralcontainers' | 'resize' | undefined;
   /** Strategic merge patch. */
   patch: object;
-  /** For logs and events; tells the changes of one generation apart. */
+  /** Names the change in events, and among the changes of one generation. */
   what: string;
 }
 
@@ -164,7 +164,7 @@ function withoutEmpty(record: Record<string, unknown>): Record<string, unknown> 
   );
 }
 
-/** Tolerations may only be added to a pod, and a list is replaced whole: the remote's own come first. */
+/** Tolerations can only be added to a pod, and the patch replaces the whole list: the remote pod's own come first. */
 function addedTolerations(home: Pod, remote: Pod): object[] | undefined {
   const there = remote.spec?.tolerations ?? [];
   const known = new Set(there.map((toleration) => JSON.stringify(canonical(toleration))));

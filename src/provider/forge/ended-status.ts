@@ -10,8 +10,8 @@ const LOST_CONTAINER = {
 const DOWN: ReadonlySet<string> = new Set(['Ready', 'ContainersReady']);
 
 /**
- * The end of a home pod whose remote pod was evicted or deleted over there: what a native eviction leaves behind, so
- * that its owner replaces it.
+ * The status of a home pod whose remote pod was evicted or deleted over there: as after a native eviction, so that its owner
+ * replaces it.
  */
 export function lostStatus(home: Pod, message: string, now: string): PodStatus {
   const ended = endedStatus(home, now);
@@ -27,8 +27,8 @@ export function lostStatus(home: Pod, message: string, now: string): PodStatus {
 }
 
 /**
- * Failed, with nothing running: what a kubelet makes of each pod that it has ended before it lets go of the object. Who
- * counts pods by finalizers, such as the Job controller, waits for it.
+ * Failed, with nothing running: as a kubelet writes it for each pod that it has ended, before it deletes the object.
+ * Controllers that count pods by finalizers, such as the Job controller, wait for it.
  */
 export function endedStatus(home: Pod, now: string): PodStatus {
   const { reason: _reason, message: _message, ...before } = home.status ?? {};

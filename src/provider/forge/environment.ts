@@ -4,8 +4,8 @@ import { remoteReferenceName } from './references.ts';
 import type { ForgeContext } from './context.ts';
 
 /**
- * The container with its environment as the program would see it at home. Field references that would show the
- * foreign cluster's value become plain values; references to objects follow their name over there.
+ * The container with the environment that its program would see at home. Field references that would show the foreign
+ * cluster's value become plain values; references to objects get the object's name over there.
  */
 export function forgeEnvironment<C extends AnyContainer>(container: C, home: Pod, context: ForgeContext): C {
   const env = [
@@ -42,7 +42,7 @@ function forgeVariable(variable: EnvVar, home: Pod, context: ForgeContext): EnvV
   return { name: variable.name, valueFrom: { configMapKeyRef: { ...configMapKeyRef, name } } };
 }
 
-/** The value of a field that differs between the two clusters; undefined where the foreign kubelet knows better. */
+/** The value of a field that differs between the two clusters; undefined where the foreign kubelet has to set it. */
 function homeFieldValue(path: string, home: Pod, context: ForgeContext): string | undefined {
   switch (path) {
     case 'metadata.namespace':
@@ -62,8 +62,8 @@ function homeFieldValue(path: string, home: Pod, context: ForgeContext): string 
 }
 
 /**
- * In-cluster clients find their API server by these, and the foreign kubelet would set all of them to its own cluster's
- * (pkg/kubelet/envvars); a variable of the container's own wins.
+ * In-cluster clients find their API server by these variables. The foreign kubelet would set all of them for its own cluster
+ * (pkg/kubelet/envvars). Variables that the container itself sets win.
  */
 function apiServerVariables(container: AnyContainer, context: ForgeContext): EnvVar[] {
   const server = context.homeApiServer;
@@ -76,7 +76,7 @@ function apiServerVariables(container: AnyContainer, context: ForgeContext): Env
     { name: 'KUBERNETES_SERVICE_PORT', value: port },
     { name: 'KUBERNETES_SERVICE_PORT_HTTPS', value: port },
     { name: 'KUBERNETES_PORT', value: url },
-    // Named after the Service's port, which is 443 in every cluster, not after the one behind it.
+    // Named after the port of the Service, which is 443 in every cluster, not after the API server's own port.
     { name: 'KUBERNETES_PORT_443_TCP', value: url },
     { name: 'KUBERNETES_PORT_443_TCP_PROTO', value: 'tcp' },
     { name: 'KUBERNETES_PORT_443_TCP_PORT', value: port },

@@ -15,7 +15,7 @@ import { droppedVolumes, forgeVolumes } from './volumes.ts';
 import { whenLostOf } from './when-lost.ts';
 
 /**
- * Fields that speak of the home cluster's nodes, accounts and scheduling, and mean nothing or something else over
+ * Fields about the home cluster's nodes, accounts and scheduling, which mean nothing or something else over
  * there. Everything not named here travels as it is, fields unknown to this program included: the foreign cluster's admission
  * decides what it accepts.
  */
@@ -35,7 +35,7 @@ const HOME_ONLY_FIELDS = [
   'automountServiceAccountToken',
   // Judged at home, where the condition is set (see forge/status.ts).
   'readinessGates',
-  // May not be set at creation; they follow through their subresource.
+  // Cannot be set at creation; they are added later through their subresource.
   'ephemeralContainers',
   'tolerations',
 ] as const satisfies readonly (keyof PodSpec)[];
@@ -88,7 +88,7 @@ export function forgeTolerations(tolerations: readonly Toleration[]): Toleration
   return tolerations.filter(({ key }) => key !== undefined && key !== '' && key !== TAINT_VIRTUAL_NODE);
 }
 
-/** A container with mounts of dropped volumes removed and its environment as at home. */
+/** The container without mounts of dropped volumes, and with its environment as at home. */
 export function forgeContainer<C extends AnyContainer>(
   container: C,
   dropped: ReadonlySet<string>,

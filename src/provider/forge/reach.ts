@@ -1,4 +1,4 @@
-/** What the network between the clusters does to the status of a home pod. Pure. */
+/** How the network between the clusters affects the status of a home pod. Pure. */
 import { REACH_REASONS } from '../../api/names.ts';
 import type { Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import type { ForgeContext } from './context.ts';
@@ -8,14 +8,14 @@ export interface Unreachable {
   message: string;
 }
 
-/** Fixed, so that a tunnel whose troubles change does not rewrite every pod; the Node's condition tells them. */
+/** A fixed text: changing problems of a tunnel must not rewrite every pod. The Node's condition tells them. */
 const TUNNEL_DOWN: Unreachable = {
   reason: REACH_REASONS.tunnelDown,
   message:
     'the pod runs, but the tunnel to its cluster does not carry packets; see the condition of the node',
 };
 
-/** Addresses of the remote pod as home sees them, in their order; those without a view are left out. */
+/** Addresses of the remote pod as home sees them, in the same order; those without a view are left out. */
 export function viewsOf(there: PodStatus, { homeViewOf }: ForgeContext): { ip: string }[] {
   return (there.podIPs ?? []).flatMap(({ ip }) => {
     const view = homeViewOf(ip);

@@ -9,20 +9,20 @@ import type {
 
 export type ReferenceKind = 'ConfigMap' | 'Secret';
 
-/** An object that a pod cannot run without, or, when optional, would like to have. */
+/** A ConfigMap or Secret that a pod refers to; it cannot run without it unless it is optional. */
 export interface Reference {
   kind: ReferenceKind;
   name: string;
   optional: boolean;
-  /** Volumes are waited for by the kubelet before any container starts, environment only by its container. */
+  /** The kubelet starts no container before all volumes are there; a missing environment holds up only its container. */
   usage: 'environment' | 'volume' | 'imagePull';
   /** Volume or container name, for messages. */
   user: string;
 }
 
 /**
- * Name over there. `kube-root-ca.crt` exists in every namespace and belongs to the cluster's own controller, so the
- * home cluster's one travels under another name.
+ * Name over there. Every namespace has a `kube-root-ca.crt`, which belongs to its cluster's own controller, so the home
+ * cluster's travels under another name.
  */
 export function remoteReferenceName(kind: ReferenceKind, name: string): string {
   return kind === 'ConfigMap' && name === ROOT_CA_CONFIG_MAP ? `${ROOT_CA_CONFIG_MAP}.tributary-home` : name;

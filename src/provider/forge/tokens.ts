@@ -7,7 +7,7 @@ export interface TokenNeed {
   /** Key in the token Secret. */
   key: string;
   audience: string | undefined;
-  /** Seconds, as the pod asks; the API server may shorten it. */
+  /** Seconds, as the pod asks for; the API server may shorten it. */
   expirationSeconds: number;
 }
 
@@ -24,7 +24,7 @@ export function tokenKey(volume: string, path: string): string {
 export function tokenNeeds(pod: Pod, homeApiReachable: boolean): TokenNeed[] {
   return (
     (pod.spec?.volumes ?? [])
-      // Where the foreign cluster cannot reach our API server, the token for it is left out altogether.
+      // Where the foreign cluster cannot reach our API server, the token for it is left out.
       .filter((volume) => homeApiReachable || !isApiAccessVolume(volume))
       .flatMap((volume) =>
         (volume.projected?.sources ?? []).flatMap(({ serviceAccountToken: token }) =>

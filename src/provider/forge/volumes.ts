@@ -5,7 +5,7 @@ import type { ForgeContext } from './context.ts';
 import { ephemeralClaimName, remoteReferenceName } from './references.ts';
 import { tokenKey, tokenSecretName } from './tokens.ts';
 
-/** The pod's volumes as they are asked for over there; volumes without a meaning there are left out. */
+/** The pod's volumes as they are requested over there; volumes that mean nothing there are left out. */
 export function forgeVolumes(home: Pod, context: ForgeContext): Volume[] {
   return (home.spec?.volumes ?? [])
     .filter((volume) => !isDropped(volume, context))
@@ -28,7 +28,7 @@ function forgeVolume(volume: Volume, home: Pod): Volume {
     return { ...volume, configMap: { ...volume.configMap, name } };
   }
   if (volume.ephemeral !== undefined) {
-    // Its claim is made at home, of a class here, and carried across like any other.
+    // Its claim is made at home, with a class of home, and carried across like any other.
     const { ephemeral: _template, ...rest } = volume;
     return { ...rest, persistentVolumeClaim: { claimName: ephemeralClaimName(home, volume) } };
   }
@@ -66,8 +66,8 @@ function forgeProjection(source: VolumeProjection, volume: string, home: Pod): V
 type DownwardItem = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];
 
 /**
- * A file of the downward API can only show the pod's own metadata, so the home cluster's values, which the remote
- * pod bears as label and annotation, are read from there.
+ * A file of the downward API can only show the pod's own metadata. The remote pod has the home cluster's values as a label and
+ * an annotation, and the file shows those.
  */
 function forgeDownwardItem(item: DownwardItem): DownwardItem {
   const path = item.fieldRef?.fieldPath;
