@@ -13,7 +13,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, Subscriptions } from '../../lib/listeners.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract.ts';
 import type { PolicyEffect } from '../policy/policy-status.ts';
@@ -101,7 +101,6 @@ export class Borrowing implements BorrowingSide {
   readonly #controller: Controller;
   readonly #listeners = new Listeners<[clusterID: string]>();
   readonly #told = new Map<string, Told>();
-  readonly #subscriptions = new Subscriptions();
 
   constructor(options: BorrowingOptions) {
     const { caches, clock, random = systemRandom, systemNamespace, metrics } = options;
@@ -145,20 +144,7 @@ export class Borrowing implements BorrowingSide {
 
   /** What acts; to be started once the intents are known. */
   actors(): Component[] {
-    const source: Component = {
-      name: 'borrowing changes',
-      start: async () => {
-        this.#connect();
-        await Promise.resolve();
-      },
-      stop: async () => {
-        this.#subscriptions.end();
-        this.#access.stop();
-        this.#credentials.stop();
-        await Promise.resolve();
-      },
-    };
-    return [this.#controller, source];
+    return [this.#controller, subscribing('borrowing changes', () => this.#follow())];
   }
 
   components(): Component[] {
@@ -241,20 +227,23 @@ export class Borrowing implements BorrowingSide {
     };
   }
 
-  #connect(): void {
+  #follow(): (() => void)[] {
     const { intents, links, offloadings } = this.#options;
     const changed = (clusterID: string): void => this.#changed(clusterID);
     this.#caches.onChange(changed);
     const allChanged = (): void => this.#known().forEach(changed);
-    this.#subscriptions.add(
+    const ends = [
       intents.onChange(changed),
       links().onChange(({ clusterID }) => {
         if (clusterID !== undefined) this.#linkChanged(clusterID);
       }),
       this.#caches.namespaces.onChange(allChanged),
-    );
-    if (offloadings !== undefined) this.#subscriptions.add(offloadings.onChange(allChanged));
+      () => this.#access.stop(),
+      () => this.#credentials.stop(),
+    ];
+    if (offloadings !== undefined) ends.push(offloadings.onChange(allChanged));
     allChanged();
+    return ends;
   }
 
   #known(): Set<string> {

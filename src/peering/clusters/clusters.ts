@@ -4,7 +4,7 @@ import { isClusterID } from '../../api/forms.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, Subscriptions } from '../../lib/listeners.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { BY_IDENTITY, idOf, primaryOf } from './foreign-cluster.ts';
 import { type ClusterIntent, intentOf, isKnown, type Policies } from './intent.ts';
 import { type ClustersOptions, LIMITS } from './options.ts';
@@ -25,7 +25,6 @@ export class Clusters {
   readonly #reconciler: ForeignClusterReconciler;
   readonly #changed = new Listeners<[clusterID: string]>();
   readonly #keysChanged = new Listeners();
-  readonly #subscriptions = new Subscriptions();
 
   constructor(options: ClustersOptions) {
     const { client, clock, metrics, systemNamespace: namespace, limits } = options;
@@ -51,19 +50,7 @@ export class Clusters {
 
   /** What `intent` looks at; started before those who ask it. */
   caches(): Component[] {
-    const follow: Component = {
-      name: 'intents',
-      start: async (signal) => {
-        signal.throwIfAborted();
-        this.#follow();
-        await Promise.resolve();
-      },
-      stop: async () => {
-        this.#subscriptions.end();
-        await Promise.resolve();
-      },
-    };
-    return [follow, ...this.#secrets.components()];
+    return [subscribing('intents', () => this.#follow()), ...this.#secrets.components()];
   }
 
   /** Writes the objects and says whom to dial; started after links, lending and borrowing, which it asks. */
@@ -135,7 +122,7 @@ export class Clusters {
     return new Set([...keys, ...tokens].map(({ name }) => name));
   }
 
-  #follow(): void {
+  #follow(): (() => void)[] {
     const { clusters, acceptance, sharing, links } = this.#options;
     const onPolicy = (_key: string, current?: object, previous?: object): void => {
       // Others write the status; it does not matter here.
@@ -146,13 +133,13 @@ export class Clusters {
       this.#keysChanged.tell();
       this.#reconciler.policiesChanged();
     };
-    this.#subscriptions.add(
+    return [
       clusters.onChange((_key, current, previous) => this.#onCluster(current, previous)),
       acceptance.onChange(onPolicy),
       sharing.onChange(onPolicy),
       this.#secrets.onChange((name) => this.#onSecret(name)),
       links().onChange(({ clusterID }) => this.#tell(clusterID)),
-    );
+    ];
   }
 
   #onCluster(current: ForeignCluster | undefined, previous: ForeignCluster | undefined): void {

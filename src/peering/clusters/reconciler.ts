@@ -5,7 +5,7 @@ import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Subscriptions } from '../../lib/listeners.ts';
+import { subscribing } from '../../lib/listeners.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
 import type { ForeignClusterFacts } from './conditions.ts';
 import { DialTargets } from './dial-targets.ts';
@@ -28,7 +28,6 @@ export class ForeignClusterReconciler {
   readonly #controller: Controller;
   readonly #targets: DialTargets;
   readonly #discovered: DiscoveredClusters;
-  readonly #subscriptions = new Subscriptions();
   /** By UID, the monotonic time at which we first saw the deletion: the clock of the API server is not trusted alone. */
   readonly #deletions = new Map<string, number>();
 
@@ -48,18 +47,7 @@ export class ForeignClusterReconciler {
   }
 
   components(): Component[] {
-    const follow: Component = {
-      name: 'foreign clusters',
-      start: async (signal) => {
-        signal.throwIfAborted();
-        this.#follow();
-        await Promise.resolve();
-      },
-      stop: async () => {
-        this.#subscriptions.end();
-        await Promise.resolve();
-      },
-    };
+    const follow = subscribing('foreign clusters', () => this.#follow());
     return [follow, ...this.#targets.components(), this.#controller];
   }
 
@@ -68,13 +56,13 @@ export class ForeignClusterReconciler {
     this.#targets.refresh();
   }
 
-  #follow(): void {
+  #follow(): (() => void)[] {
     const { clusters, links, outgoing, incoming } = this.#options;
     const onPeer = (clusterID: string): void => {
       this.#addPeer(clusterID);
       this.#targets.refresh();
     };
-    this.#subscriptions.add(
+    const ends = [
       clusters.onChange((key, current, previous) => {
         this.#controller.add(key);
         for (const cluster of [current, previous]) {
@@ -89,9 +77,10 @@ export class ForeignClusterReconciler {
       }),
       outgoing().onChange(onPeer),
       incoming().onChange(onPeer),
-    );
+    ];
     this.policiesChanged();
     for (const { clusterID } of links().views()) this.#addPeer(clusterID);
+    return ends;
   }
 
   /** Adds all objects about a cluster; where there is none, the cluster itself. */

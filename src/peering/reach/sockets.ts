@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { abortError } from '../../lib/deadline.ts';
@@ -127,14 +128,8 @@ function* candidates(clusterID: string, ports: ListenAt['ports']): Iterable<numb
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
+  const listening = once(server, 'listening');
   // Without a host Node takes all addresses, of both families where there are both.
-  server.listen({ port, ...(host !== '::' && { host }) }, resolve);
-  try {
-    await promise;
-  } finally {
-    server.off('error', reject);
-    server.removeAllListeners('listening');
-  }
+  server.listen({ port, ...(host !== '::' && { host }) });
+  await listening;
 }

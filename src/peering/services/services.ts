@@ -7,7 +7,7 @@ import type { ControllerMetrics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Subscriptions } from '../../lib/listeners.ts';
+import { together } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { PeerIdentity, ServicesSide } from '../ports.ts';
 import type { DocumentChanges, Documents } from '../protocol/documents.ts';
@@ -79,8 +79,6 @@ export class Services implements ServicesSide {
 
   /** Calls back when the places have changed; the returned function ends that. */
   onPlaces(listener: (clusterID: string) => void): () => void {
-    const subscriptions = new Subscriptions();
-    subscriptions.add(this.#offered.onChange(listener), this.#used.onChange(listener));
-    return () => subscriptions.end();
+    return together(this.#offered.onChange(listener), this.#used.onChange(listener));
   }
 }

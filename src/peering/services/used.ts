@@ -20,7 +20,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
 import { LastWords } from '../../lib/last-words.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, Subscriptions } from '../../lib/listeners.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { DocumentChanges, ServicesDocument } from '../protocol/documents.ts';
 import {
@@ -136,40 +136,32 @@ export class UsedServices {
   }
 
   #wiring(): Component {
-    const subscriptions = new Subscriptions();
     const add = (clusterID: string): void => this.#controller.add(clusterID);
     const addOf = (...objects: (KubeObject | undefined)[]): void => {
       for (const object of objects) if (object !== undefined) add(providerOf(object));
     };
-    return {
-      name: 'offered services changes',
-      start: async () => {
-        const { borrowed, networks, linked, namespaces } = this.#options;
-        subscriptions.add(
-          this.#advertisements.onChange(add),
-          this.#services.onChange((_key, current, previous) => addOf(current, previous)),
-          this.#slices.onChange((_key, current, previous) => addOf(current, previous)),
-          borrowed.onChange((clusterID) => {
-            if (this.#isKnown(clusterID)) add(clusterID);
-          }),
-          networks.onChange(add),
-          linked().onChange((clusterID) => this.#onLink(clusterID)),
-          namespaces.onChange((_key, current, previous) => {
-            if (current === undefined || previous === undefined) this.#all().forEach(add);
-          }),
-        );
-        for (const clusterID of this.#all()) {
-          this.#patience.note(clusterID, linked().isLinked(clusterID));
-          add(clusterID);
-        }
-        await Promise.resolve();
-      },
-      stop: async () => {
-        subscriptions.end();
-        this.#patience.stop();
-        await Promise.resolve();
-      },
-    };
+    return subscribing('offered services changes', () => {
+      const { borrowed, networks, linked, namespaces } = this.#options;
+      const ends = [
+        this.#advertisements.onChange(add),
+        this.#services.onChange((_key, current, previous) => addOf(current, previous)),
+        this.#slices.onChange((_key, current, previous) => addOf(current, previous)),
+        borrowed.onChange((clusterID) => {
+          if (this.#isKnown(clusterID)) add(clusterID);
+        }),
+        networks.onChange(add),
+        linked().onChange((clusterID) => this.#onLink(clusterID)),
+        namespaces.onChange((_key, current, previous) => {
+          if (current === undefined || previous === undefined) this.#all().forEach(add);
+        }),
+        () => this.#patience.stop(),
+      ];
+      for (const clusterID of this.#all()) {
+        this.#patience.note(clusterID, linked().isLinked(clusterID));
+        add(clusterID);
+      }
+      return ends;
+    });
   }
 
   #onLink(clusterID: string): void {
