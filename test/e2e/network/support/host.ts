@@ -76,11 +76,21 @@ export async function state(node: Node): Promise<Snapshot> {
   );
 }
 
-/** The lines that belong to a peer: by name in nftables, by its views in routes. */
+/**
+ * The lines that belong to a peer: by its name in nftables, by its views in routes. Rules are not searched for views: another
+ * peer may see our own pods under the very addresses that this one has here.
+ */
 export async function ofPeer(node: Node, clusterID: string, views: readonly string[]): Promise<string[]> {
-  const text = await node.exec(['sh', '-c', 'ip route show table all; nft list ruleset']);
-  const marks = [clusterID.replaceAll(/[^A-Za-z0-9]/g, '_'), ...views];
-  return text.split('\n').filter((line) => marks.some((mark) => line.includes(mark)));
+  const name = clusterID.replaceAll(/[^A-Za-z0-9]/g, '_');
+  const [routes, rules] = await Promise.all(
+    ['ip route show table all', 'nft list ruleset'].map(async (command) =>
+      (await node.exec(['sh', '-c', command])).split('\n'),
+    ),
+  );
+  return [
+    ...(routes ?? []).filter((line) => views.some((view) => line.includes(view))),
+    ...(rules ?? []).filter((line) => line.includes(name)),
+  ];
 }
 
 /** How two snapshots differ. */
