@@ -192,7 +192,6 @@ const SETTLE_MS = 15_000;
 const UNSURE_MS = 30_000;
 /** Whoever has to wait for the first renewal asks again after so long. */
 const ASK_AGAIN_MS = 1_000;
-const DEFAULT_DURATION_MS = 40_000;
 
 /**
  * Whether the home counts as away over there, and since when it has been back. When the home returns, the guardian may be
@@ -200,7 +199,7 @@ const DEFAULT_DURATION_MS = 40_000;
  */
 class HomeReturn {
   readonly #clock: Clock;
-  #durationMs = DEFAULT_DURATION_MS;
+  #durationMs = DEFAULT_DURATION_S * 1000;
   /** False where there is no Lease, and so no guardian; undefined before the first look. */
   #isGuarded: boolean | undefined;
   /** Monotonic, as all times here. */

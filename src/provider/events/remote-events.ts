@@ -10,7 +10,7 @@ import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 
-/** Events of the foreign cluster, read with distrust and told as home's own. Pure. */
+/** Events of the foreign cluster: checked, since they are not trusted, and written as events at home. */
 
 /** What is kept of an Event, bounded and cleaned. */
 export interface RemoteEvent {

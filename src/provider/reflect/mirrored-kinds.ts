@@ -19,6 +19,63 @@ import {
 import { effectiveRules, groupResourceKey, type KindRule } from './rules.ts';
 import { serviceKind } from './services.ts';
 
+/** Which kinds the rules of a mapping mirror, and how a kind is mirrored that this program does not know. Pure. */
+
+/** A kind with the rule that holds for it. */
+export interface RuledKind {
+  kind: MirroredKind;
+  rule: KindRule;
+  drop: readonly FieldPath[];
+}
+
+/** A rule that can have no effect, and why. */
+export interface BadRule {
+  kind: MirroredKindName;
+  problem: string;
+}
+
+const general = <T extends KubeObject>(kind: MirroredKind<T>): MirroredKind =>
+  kind as unknown as MirroredKind;
+
+/** Kinds that this program knows; EndpointSlices come after Services, which they follow. */
+const KNOWN: readonly MirroredKind[] = [
+  general(serviceKind),
+  general(endpointSliceKind),
+  general(ingressKind),
+];
+/** The Reflector's kinds: they also travel where pods name them. */
+const REFLECTORS: ReadonlySet<string> = new Set(['configmaps', 'secrets']);
+
+/** Every kind that a rule or a default names, including kinds of which nothing travels (policy None). */
+export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
+  kinds: RuledKind[];
+  bad: BadRule[];
+} {
+  const kinds: RuledKind[] = [];
+  const bad: BadRule[] = [];
+  for (const rule of effectiveRules(rules)) {
+    const key = groupResourceKey(rule);
+    if (REFLECTORS.has(key)) continue;
+    const known = KNOWN.filter(({ ruledBy }) => groupResourceKey(ruledBy) === key);
+    const paths = (rule.drop ?? []).map((path) => ({ path, parsed: parsePath(path) }));
+    const problem = known.length > 0 ? undefined : problemOfKind(rule);
+    const problems = [
+      ...(problem === undefined ? [] : [problem]),
+      ...paths.flatMap(({ path, parsed }) =>
+        'problem' in parsed ? [`"${path.slice(0, 100)}" is no path of a field: ${parsed.problem}`] : [],
+      ),
+    ];
+    if (problems[0] !== undefined) bad.push({ kind: key, problem: problems[0] });
+    // A kind that may never travel is not over there. With a path that cannot be read, everything stays home.
+    if (problem !== undefined) continue;
+    const drop = paths.flatMap(({ parsed }) => ('problem' in parsed ? [] : [parsed]));
+    const inForce: KindRule = problems.length > 0 ? { ...rule, policy: 'None' } : rule;
+    const found = known.length > 0 ? known : [customKind(rule)];
+    kinds.push(...found.map((kind) => ({ kind, rule: inForce, drop })));
+  }
+  return { kinds, bad };
+}
+
 /** Kinds that are carried across in another way, or that concern one cluster alone. */
 const CORE_NEVER: ReadonlySet<string> = new Set([
   'bindings',
@@ -128,61 +185,4 @@ function appliedTo({ metadata }: KubeObject): string[] {
   } catch {
     return [];
   }
-}
-
-/** Which kinds are mirrored by the rules of a mapping. Pure. */
-
-/** A kind with the rule that holds for it. */
-export interface RuledKind {
-  kind: MirroredKind;
-  rule: KindRule;
-  drop: readonly FieldPath[];
-}
-
-/** A rule that can have no effect, and why. */
-export interface BadRule {
-  kind: MirroredKindName;
-  problem: string;
-}
-
-const general = <T extends KubeObject>(kind: MirroredKind<T>): MirroredKind =>
-  kind as unknown as MirroredKind;
-
-/** Kinds that this program knows; EndpointSlices come after Services, which they follow. */
-const KNOWN: readonly MirroredKind[] = [
-  general(serviceKind),
-  general(endpointSliceKind),
-  general(ingressKind),
-];
-/** The Reflector's kinds: they also travel where pods name them. */
-const REFLECTORS: ReadonlySet<string> = new Set(['configmaps', 'secrets']);
-
-/** Every kind that a rule or a default names, including kinds of which nothing travels (policy None). */
-export function ruledKinds(rules: readonly ReflectionRule[] | undefined): {
-  kinds: RuledKind[];
-  bad: BadRule[];
-} {
-  const kinds: RuledKind[] = [];
-  const bad: BadRule[] = [];
-  for (const rule of effectiveRules(rules)) {
-    const key = groupResourceKey(rule);
-    if (REFLECTORS.has(key)) continue;
-    const known = KNOWN.filter(({ ruledBy }) => groupResourceKey(ruledBy) === key);
-    const paths = (rule.drop ?? []).map((path) => ({ path, parsed: parsePath(path) }));
-    const problem = known.length > 0 ? undefined : problemOfKind(rule);
-    const problems = [
-      ...(problem === undefined ? [] : [problem]),
-      ...paths.flatMap(({ path, parsed }) =>
-        'problem' in parsed ? [`"${path.slice(0, 100)}" is no path of a field: ${parsed.problem}`] : [],
-      ),
-    ];
-    if (problems[0] !== undefined) bad.push({ kind: key, problem: problems[0] });
-    // A kind that may never travel is not over there. With a path that cannot be read, everything stays home.
-    if (problem !== undefined) continue;
-    const drop = paths.flatMap(({ parsed }) => ('problem' in parsed ? [] : [parsed]));
-    const inForce: KindRule = problems.length > 0 ? { ...rule, policy: 'None' } : rule;
-    const found = known.length > 0 ? known : [customKind(rule)];
-    kinds.push(...found.map((kind) => ({ kind, rule: inForce, drop })));
-  }
-  return { kinds, bad };
 }
