@@ -329,7 +329,7 @@ export class Peering {
         stream: (socket, peer, id) => this.#reach.acceptStream(socket, peer, id),
         api: (socket, peer) => this.#reach.acceptApi(socket, peer),
       },
-      isKnown: (clusterID) => this.#clusters.isAcquainted(clusterID),
+      isKnown: (clusterID) => this.#clusters.isKnown(clusterID),
     });
   }
 

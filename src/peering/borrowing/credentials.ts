@@ -176,7 +176,7 @@ const renewAt = ({ issuedMs, expiresMs }: HeldCredential, share: number): number
 function checkedCredential({ token, expires }: Credential, nowMs: number): HeldCredential {
   const expiresMs = Math.floor(Date.parse(expires) / 1000) * 1000;
   if (token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/u.test(token)) {
-    throw new TributaryError('Invalid', 'the provider sent a token that is none');
+    throw new TributaryError('Invalid', 'the provider sent a malformed token');
   }
   if (!(expiresMs - nowMs > 1000)) {
     throw new TributaryError(

@@ -122,13 +122,16 @@ export class NodeSetup {
     if (kind !== undefined) {
       // No pod is bound to the name yet: another one can be chosen.
       if (ours.length === 0) await recordName(client, clusterID, null, signal);
-      throw new TributaryError('AlreadyExists', `${kind} ${name} is not of this peering, and has the name`);
+      throw new TributaryError(
+        'AlreadyExists',
+        `${kind} ${name} does not belong to this peering, and has the name`,
+      );
     }
     try {
       await client.create(virtualNodes, draftVirtualNode(wanted), { signal });
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
-      throw new TributaryError('Conflict', `VirtualNode ${name} exists by now`, { cause: error });
+      throw new TributaryError('Conflict', `VirtualNode ${name} was made in the meantime`, { cause: error });
     }
   }
 

@@ -33,13 +33,16 @@ export function checkedAccess(api: ApiAccess): ApiAccess {
   const { server, ca, serverName } = api;
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.search !== '') {
-    throw new TributaryError('Invalid', 'the provider names an API server that is no plain https URL');
+    throw new TributaryError(
+      'Invalid',
+      'the provider names an API server whose address is not a plain https URL',
+    );
   }
   if (ca !== undefined) checkAuthority(ca);
   if (serverName !== undefined && !/^[A-Za-z0-9]([-A-Za-z0-9.:]{0,251}[A-Za-z0-9])?$/u.test(serverName)) {
     throw new TributaryError(
       'Invalid',
-      'the provider names its API server by no name that a certificate can have',
+      'the provider gives its API server a name that no certificate can have',
     );
   }
   return {
@@ -58,7 +61,7 @@ function checkAuthority(pem: string): void {
   } catch (error) {
     throw new TributaryError(
       'Invalid',
-      `the provider sent an authority for its API server that is no certificate: ${errorMessage(error)}`,
+      `the provider sent a certificate authority for its API server that is not a certificate: ${errorMessage(error)}`,
     );
   }
 }
@@ -138,7 +141,7 @@ function refuseAddress(address: string, port: number, { allowLoopback, own }: Bo
   if (isHere || own.has(`${plain(address)}:${port}`)) {
     throw new TributaryError(
       'Forbidden',
-      `the provider's API server would be ${address}:${port}, which is not over there`,
+      `the provider's API server would be ${address}:${port}, which is not an address of another cluster`,
     );
   }
 }

@@ -124,7 +124,9 @@ export class Reconciler {
       await client.create(advertisements, { ...KIND, metadata, spec }, { signal });
     } catch (error) {
       if (!hasCode(error, 'AlreadyExists')) throw error;
-      throw new TributaryError('Conflict', `Advertisement ${clusterID} exists by now`, { cause: error });
+      throw new TributaryError('Conflict', `Advertisement ${clusterID} was made in the meantime`, {
+        cause: error,
+      });
     }
   }
 

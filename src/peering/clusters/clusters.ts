@@ -73,7 +73,7 @@ export class Clusters {
   }
 
   /** Whether we deal with that cluster; otherwise it is a stranger. */
-  isAcquainted(clusterID: string): boolean {
+  isKnown(clusterID: string): boolean {
     const { outgoing, incoming } = this.#options;
     const reports = [outgoing().report(clusterID), incoming().report(clusterID)];
     return isKnown(this.intent(clusterID), reports);

@@ -197,7 +197,7 @@ export class ForeignClusterReconciler {
       return { requeueAfterMs: leftMs };
     }
     if (isBusy) {
-      log.warn('a peering did not come down in time; its ForeignCluster goes all the same', {
+      log.warn('a peering was not taken down in time; its ForeignCluster is released nevertheless', {
         name,
         afterMs: limits.unpeerMs,
         outgoing: seen.outgoing.phase,

@@ -175,7 +175,7 @@ export class JoinTokens {
     const rounds = async (signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         await this.sweep(signal).catch((error: unknown) => {
-          if (!signal.aborted) log.warn('expired join tokens not removed', { error: errorMessage(error) });
+          if (!signal.aborted) log.warn('cannot remove expired join tokens', { error: errorMessage(error) });
         });
         await clock.sleep(JANITOR_INTERVAL_MS, signal).catch(() => undefined);
       }
