@@ -35,14 +35,6 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   main: ['cli'],
 };
 
-/** Circles that must still be removed, by their first file. */
-export const KNOWN_CIRCLES: readonly string[] = [
-  'src/network/plan/gateway-table.ts',
-  'src/network/plan/node.ts',
-  'src/network/probe/peer-probe.ts',
-  'src/peering/reach/dialler.ts',
-];
-
 /** `src/kube/informer.ts` is in `kube`, `src/main.ts` in `main`. */
 export const roomOf = (path: string): string => path.split('/')[1]?.replace(/\.ts$/, '') ?? path;
 
@@ -80,9 +72,7 @@ export function wrongs(imports: readonly Import[]): string[] {
     ...imports
       .filter(isForbidden)
       .map(({ from, to }) => `${from} imports ${to}: ${roomOf(from)} may not import ${roomOf(to)}`),
-    ...circlesOf(imports)
-      .filter(([first = '']) => !KNOWN_CIRCLES.includes(first))
-      .map((circle) => `these files import each other: ${circle.join(', ')}`),
+    ...circlesOf(imports).map((circle) => `these files import each other: ${circle.join(', ')}`),
   ];
 }
 

@@ -32,13 +32,13 @@ interface Shared {
   metrics: ControllerMetrics;
 }
 
-/** In what the roles differ that lead a cluster. */
+/** How the two roles that lead a cluster differ. */
 interface Flavour {
   role: 'cluster' | 'all';
   launcher: (shared: Shared) => AgentLauncher & Partial<Component>;
-  /** Besides; started before peering. */
+  /** Further components, which start before peering. */
   more: (shared: Shared) => Component[];
-  /** Fires when what was started besides cannot go on. */
+  /** Fires when one of the further components cannot go on. */
   failed?: AbortSignal;
 }
 
@@ -108,7 +108,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   return run(holder.lifecycle, [home], signal, failed);
 }
 
-/** Its parts are made once it is known who we are. */
+/** Its parts are made when the identity of this cluster is known. */
 function peering(options: ConstructorParameters<typeof Peering>[0]): Component {
   let lifecycle: Lifecycle | undefined;
   return {

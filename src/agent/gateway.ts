@@ -50,7 +50,8 @@ async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Age
     home,
     lease: GATEWAY_LEASE,
     registry,
-    // Else a rollout that may take one away takes the standby, and waits for its successor for good.
+    // If the standby were not Ready, a rollout that may take one pod away would take the standby, and wait for its
+    // successor for ever.
     standbyReady: true,
     election: gatewayElection(config, (node) => fence.taken(node)),
   });

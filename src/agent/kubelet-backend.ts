@@ -21,7 +21,7 @@ export function kubeletBackend(provider: Provider, clock: Clock, figures: Kubele
       const tenant = provider.tenants.of(namespace);
       const remote = tenant?.remotePod(name);
       if (pod === undefined || tenant === undefined) return undefined;
-      // Another pod's body of that name must not be entered in this one's place.
+      // A remote pod of that name that belongs to another home pod must not be entered.
       if (remote?.metadata.labels?.[LABEL_HOME_UID] !== pod.metadata.uid) return undefined;
       if (container !== undefined && !containerNames(pod).includes(container)) return undefined;
       const { tenantNamespace } = tenant.mapping;

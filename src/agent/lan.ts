@@ -10,7 +10,7 @@ import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { AgentParts } from './parts.ts';
 
-/** LAN discovery, in the order of its start: what is announced is learnt from a ConfigMap, what is seen is written. */
+/** LAN discovery, in the order of its start: a ConfigMap says what is announced; clusters that are seen are written. */
 export function lanComponents(
   parts: AgentParts,
   { home, caches, metrics }: { home: KubeClient; caches: Caches; metrics: ControllerMetrics },

@@ -48,7 +48,7 @@ export class InlineLauncher implements AgentLauncher, Component {
     await this.#end([...this.#running.values()]);
   }
 
-  /** They start by themselves; their Nodes say how they fare. */
+  /** Does not wait until they have started; their Nodes say how they are. */
   async ensure({ clusterID, virtualNodes }: WantedAgent, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const wanted = new Set(virtualNodes.map(({ name }) => name));

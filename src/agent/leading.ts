@@ -1,4 +1,4 @@
-/** What roles have in common of which one replica leads. */
+/** What the roles share in which one replica leads. */
 import type { KubeClient } from '../kube/client.ts';
 import { LeaderElection } from '../kube/leader-election.ts';
 import type { LeaderElectionOptions } from '../kube/leader-election.ts';
@@ -12,21 +12,21 @@ interface LeadingOptions {
   home: KubeClient;
   lease: string;
   registry: OpsServerOptions['registry'];
-  /** In what it differs from the usual. */
+  /** Where this role's election differs from the usual one. */
   election?: Partial<
     Pick<
       LeaderElectionOptions,
       'identity' | 'durationMs' | 'retryMs' | 'releaseOnStop' | 'outlastsSilence' | 'onTaken'
     >
   >;
-  /** Whether a replica that waits to lead is Ready. Not where a Service would send it work. */
+  /** Whether a replica that waits to lead is Ready. False where a Service would send it work. */
   standbyReady?: boolean;
 }
 
 interface Leading {
   ops: OpsServer;
   election: LeaderElection;
-  /** To be given its lifecycle, of which `ops` tells. */
+  /** The caller puts the lifecycle here; `ops` reports on it. */
   holder: { lifecycle?: Lifecycle };
   /** Fires when another replica may lead; the process then ends. */
   lost: AbortSignal;

@@ -33,12 +33,16 @@ type Election = Pick<
 >;
 
 /**
- * Of the time within which another gateway is to have taken over, so much is waited for a sign of life. The rest is for
- * what comes before and after: up to an eighth of it until a renewal is seen, as much until the lapse is, and the set-up of the host.
+ * The share of `leaseSeconds`, the time within which another gateway has to take over, for which the Lease is valid. The
+ * rest is for what comes before and after: up to an eighth of it until a renewal is seen, as much until the end of the
+ * Lease is noticed, and the set-up of the host.
  */
 const LEASE_SHARE = 0.65;
 
-/** Who is the active gateway: see docs/decisions/0023-gateway-failover.md. The identity is the node: a gateway that starts again there goes on leading, and other roles know where it is. */
+/**
+ * Who is the active gateway: see docs/decisions/0023-gateway-failover.md. The identity is the node: a gateway that starts
+ * again there goes on leading, and other roles know where it is.
+ */
 export function gatewayElection(config: AgentConfig, onTaken: (holder: string) => void): Election {
   const durationMs = config.leaseSeconds * 1000 * LEASE_SHARE;
   return {
@@ -46,7 +50,7 @@ export function gatewayElection(config: AgentConfig, onTaken: (holder: string) =
     durationMs,
     retryMs: durationMs / 8,
     releaseOnStop: false,
-    // What is in the kernel goes on, and an end of this program would only make it blind.
+    // The kernel goes on forwarding; ending this program would only mean that nobody watches it.
     outlastsSilence: true,
     onTaken,
   };
@@ -69,14 +73,14 @@ interface NetworkParts {
 /** Names of interfaces have at most 15 characters. */
 const vxlanLinkOf = ({ wireguardInterface }: AgentConfig): string => `${wireguardInterface.slice(0, 12)}-vx`;
 
-/** The host network as the last to be closed. */
+/** Closes the host network after all others, since components stop in reverse order. */
 export const hostComponent = (host: HostNetwork): Component => ({
   name: 'host network',
   start: async () => Promise.resolve(),
   stop: async () => Promise.resolve(host.close()),
 });
 
-/** What a standby has at hand, and the active gateway for the holder of the Lease; each in the order of its start. */
+/** The caches of every gateway, and the parts that only the holder of the Lease runs; each in the order of its start. */
 export function gatewayComponents(
   given: NetworkParts,
   { registry, leading }: { registry: Registry; leading: () => boolean },
@@ -151,7 +155,7 @@ export function nodeComponents(given: NetworkParts, registry: Registry): Compone
   return [...network.components(), refusedCount(given, registry)];
 }
 
-/** Reading all rules is work. */
+/** Not more often: reading all rules is expensive. */
 const COUNT_MS = 10_000;
 
 function refusedCount({ parts: { clock, log }, metrics }: NetworkParts, registry: Registry): Component {

@@ -7,7 +7,7 @@ import { homeCredentials } from './home.ts';
 import { hostComponent, nodeComponents } from './network.ts';
 import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 
-/** Role `node`: the way of one node to the active gateway and back. */
+/** Role `node`: routes of one node to the active gateway and back. */
 export async function startNode(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock, log } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });

@@ -1,4 +1,4 @@
-/** Services of one cluster that another uses, put together with what they have to know of the network. */
+/** Connects the Services that one cluster offers and another uses with what they have to know of the network. */
 import { TunnelViews } from '../network/tunnel-view.ts';
 import type { Clusters } from '../peering/clusters/clusters.ts';
 import type { Lending } from '../peering/lending/lending.ts';

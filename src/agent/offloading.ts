@@ -28,9 +28,9 @@ import type { AgentParts } from './parts.ts';
 interface OffloadingPartsOptions extends WebhookOptions {
   caches: Caches;
   events: EventRecorder;
-  /** What else API servers ask, at the same listener. */
+  /** Further questions of API servers, at the same listener. */
   guests?: AdmissionPart;
-  /** Borrowing, which may be made after this. */
+  /** Asked when components run; borrowing may be constructed after this. */
   peerNamespaces: PeerNamespaces;
 }
 
@@ -61,12 +61,12 @@ export class OffloadingParts {
     this.#release = new Release({ ...common, offloadings: this.offloading, systemNamespace, remake });
   }
 
-  /** Before whatever asks which namespaces are offloaded. */
+  /** They start before everything that asks which namespaces are offloaded. */
   caches(): Component[] {
     return this.offloading.caches();
   }
 
-  /** When the caches are filled. The webhook first: what the others delete is made anew through it. */
+  /** They start when the caches are filled. The webhook is first: what the others delete is created again through it. */
   actors(): Component[] {
     const { parts, guests } = this.#options;
     const { clock, config } = parts;

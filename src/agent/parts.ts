@@ -22,7 +22,7 @@ export interface Agent {
   stop(): Promise<void>;
 }
 
-/** Longest stop of all components together; below the pod's grace of 45 s. */
+/** Deadline for stopping all components together; it is shorter than the pod's grace of 45 s. */
 const STOP_DEADLINE_MS = 30_000;
 
 export function lifecycleOf(components: readonly Component[], { clock, log }: AgentParts): Lifecycle {

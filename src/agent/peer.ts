@@ -61,7 +61,7 @@ function required(value: string | undefined, message: string): string {
   return value;
 }
 
-/** Of one virtual node alone the metrics bear no label of it. */
+/** If there is only one virtual node, the metrics have no label with its name. */
 function createAgents(given: { parts: AgentParts; home: KubeClient; address: string; names: string[] }): {
   nodes: VirtualNodeAgent[];
   ops: OpsServer;

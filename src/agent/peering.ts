@@ -133,7 +133,7 @@ export class Peering {
     const { systemNamespace: namespace, peeringPort } = parts.config;
     const own = (): OwnAnnouncement => this.#announcement();
     const announcement = new AnnouncementWriter({ ...this.#common, namespace, own });
-    // Nobody hears of it before mDNS has probed for a second; we listen by then, and if not, we are dialled again.
+    // The announcement may come before we listen: mDNS probes for a second first, and a peer that fails to connect tries again.
     const isPortKnown = peeringPort !== 0;
     return [
       this.#events,
@@ -337,7 +337,7 @@ export class Peering {
     return this.#lending.documents(clusterID).grant?.state === 'Active';
   }
 
-  /** Changes that have to be carried from one part to another while all run. */
+  /** Passes changes of one part on to others while all of them run. */
   #wiring(): Component {
     const subscriptions = new Subscriptions();
     return {
@@ -363,7 +363,7 @@ export class Peering {
     const { parts, identity } = this.#options;
     const { clusterName, advertise, peeringPort } = parts.config;
     const [first] = advertise;
-    // What peers dial is the outside port; without one, the port that we listen on.
+    // Peers dial the advertised port; if none is advertised, the port that we listen on.
     const port = first === undefined ? (this.#endpoint.port ?? peeringPort) : parseEndpoint(first).port;
     return { clusterID: identity.clusterID, clusterName, endpoints: advertise, port, protocols: PROTOCOLS };
   }

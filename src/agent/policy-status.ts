@@ -23,7 +23,10 @@ interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
   stock: Stockkeeper;
 }
 
-/** Tells at each policy what it does today: of those for sharing lending knows, of those for acceptance borrowing. */
+/**
+ * Writes into the status of each policy what it does today. Lending knows it for SharingPolicies, borrowing for
+ * AcceptancePolicies.
+ */
 export function policyStatus(parts: PolicyStatusParts): Component[] {
   const { client, clock, log, metrics, sharing, acceptance, lending, borrowing, clusters, stock } = parts;
   const common = { client, clock, log, metrics };

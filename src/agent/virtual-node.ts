@@ -27,9 +27,12 @@ import { kubeletBackend } from './kubelet-backend.ts';
 import { type AgentParts, controllerMetrics, lifecycleOf } from './parts.ts';
 
 const WAIT_FOR_OBJECT_MS = 2_000;
-/** The kubelet's own: 40 s, renewed four times as often. */
+/** As for a kubelet: 40 s, renewed every 10 s. */
 const NODE_LEASE_MS = 40_000;
-/** Two renewals of the Node's Lease have failed by then: over there, too, the home is to count as away, and not much later. */
+/**
+ * By then two renewals of the Node's Lease have failed. The foreign cluster should notice that home is away at about the
+ * same time.
+ */
 const HOME_SILENT_MS = NODE_LEASE_MS / 2;
 
 interface VirtualNodeOptions {
@@ -103,7 +106,7 @@ export class VirtualNodeAgent implements Component {
     this.#stopped.abort(new Error('stopped'));
   }
 
-  /** Only where the provider is a peer: else there is no tunnel that could be asked about. */
+  /** Undefined unless the foreign cluster is a peer: only peers have a Tunnel. */
   #network(virtualNode: VirtualNode): TunnelView | undefined {
     const { parts, home, caches } = this.#options;
     const { clock, log } = parts;
@@ -193,7 +196,7 @@ export class VirtualNodeAgent implements Component {
   }
 }
 
-/** Last: the Node turns Ready only when everything before has started. */
+/** The last component: the Node becomes Ready only when all others have started. */
 const readiness = (provider: Provider): Component => ({
   name: 'ready',
   start: async () => Promise.resolve(provider.setListening(true)),
@@ -211,7 +214,7 @@ const nodeLease = ({ clock, log }: AgentParts, home: KubeClient, nodeName: strin
     durationMs: NODE_LEASE_MS,
   });
 
-/** The VirtualNode may be made after its agent; until then there is nothing to do but to say so. */
+/** The VirtualNode may be created after its agent; until then the agent only logs that it waits. */
 async function waitForVirtualNode(
   home: KubeClient,
   name: string,

@@ -29,9 +29,9 @@ export interface CsrPolicyInput {
 
 export type CsrDecision =
   | { action: 'approve'; reason: string }
-  /** Ours, and wrong for ever. */
+  /** The request is ours and can never be right. */
   | { action: 'deny'; reason: string }
-  /** Not ours, settled, or not to be judged yet. */
+  /** The request is not ours, is settled, or cannot be judged yet. */
   | { action: 'ignore'; reason: string };
 
 export const EXTRA_POD_NAME: string = 'authentication.kubernetes.io/pod-name';

@@ -98,7 +98,7 @@ export class ServingApprover implements Component {
     }
   }
 
-  /** A failure here is that of one request; the next list brings it back. */
+  /** A failure concerns one request only; the next list brings it back. */
   async #settle(csr: CertificateSigningRequest, signal: AbortSignal): Promise<void> {
     const { log, virtualNodes, podOf } = this.#options;
     const { username = '', extra = {} } = csr.spec;
@@ -175,7 +175,7 @@ export class AgentApprover {
   }
 }
 
-/** One made from an offer is served by the provider's agent, any other by one of its own name. */
+/** A virtual node that was made from an offer is served by the agent of its provider, any other by an agent of its own name. */
 export function servedNode(node: VirtualNode, systemNamespace: string): ServedNode {
   const provider = node.metadata.labels?.[LABEL_PROVIDER];
   const account =

@@ -190,7 +190,7 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   }
 }
 
-/** Not all agents at once, and early enough to survive days without a signer. */
+/** Random, so that not all agents ask at once; early enough to survive days without a signer. */
 export function renewalTime(certificate: string, random: Random): number {
   const { validFromDate, validToDate } = new X509Certificate(certificate);
   const from = validFromDate.getTime();

@@ -131,7 +131,7 @@ function readAlternativeNames({ names }: X509.SubjectAlternativeNameExtension, p
 
 export const KUBELET_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 
-/** Writes a verdict, by the version that was judged: a request cannot be changed under it. */
+/** Approves or denies the version that was judged: a request that was changed in between is refused as a conflict. */
 export async function settleRequest(
   client: KubeClient,
   csr: CertificateSigningRequest,

@@ -172,7 +172,7 @@ export function forgeLaunchFence(account: { namespace: string; name: string }): 
   });
 }
 
-/** The `cluster` role removes the Node of a peering that has ended where its agent did not, and no real one. */
+/** The `cluster` role may remove the Node of a peering that has ended if its agent did not, but no real Node. */
 export function forgeNodeFence(account: { namespace: string; name: string }): Manifest[] {
   return forgeFence({
     name: 'tributary-borrowing',

@@ -80,7 +80,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
   ];
 }
 
-/** Agents are as this role is. */
+/** The agents that it starts get the same image and priority. */
 const agentArgs = (image: string, priorityClassName: string | undefined): string[] => [
   '--agent-image',
   image,
@@ -157,7 +157,7 @@ function forgeWebhook(labels: Record<string, string>): (Manifest & { spec?: obje
   ];
 }
 
-/** Only agents come to the listeners that lead to API servers of providers; where the network enforces it. */
+/** Only agents may connect to the listeners that lead to API servers of providers, if the network enforces policies. */
 function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: object } {
   const tcp = (port: number | string): object => ({ protocol: 'TCP', port });
   return {

@@ -95,7 +95,7 @@ function forgeGatewayDeployment(options: GatewayOptions, program: Program): Mani
   };
 }
 
-/** The tunnel's program is apart from the agent's, so that neither takes the other along when it ends. */
+/** The tunnel's program has a container of its own, so that neither ends when the other does. */
 function forgeGatewayPod(options: GatewayOptions, program: Program): PodSpec {
   const pod = forgeNetworkPod(program, 'gateway');
   const [gateway] = pod.containers;
@@ -104,7 +104,7 @@ function forgeGatewayPod(options: GatewayOptions, program: Program): PodSpec {
   const tun = { name: 'tun', mountPath: '/dev/net/tun' };
   return {
     ...pod,
-    // The container of the tunnel is not to have it; `gateway` mounts it by hand.
+    // The container of the tunnel must not have the token; `gateway` mounts it by hand.
     automountServiceAccountToken: false,
     containers: [
       {
@@ -159,7 +159,7 @@ function forgeWireGuard(
     command: ['sh', '-c', RUN_WIREGUARD, link],
     env: [
       { name: 'LOG_LEVEL', value: 'error' },
-      // Its buffers grow with what is under way; the collector gives them back before the limit ends it.
+      // Its buffers grow with traffic; this limit makes Go's collector free them before the container's limit ends the process.
       { name: 'GOMEMLIMIT', value: '384MiB' },
     ],
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '768Mi' } },

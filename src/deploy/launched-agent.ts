@@ -44,7 +44,7 @@ const agentLabels = (clusterID: string): Record<string, string> => ({
   [LABEL_PROVIDER]: clusterID,
 });
 
-/** In the order in which they must be applied: the rights before who needs them. */
+/** In the order in which they must be applied: rights come before the pod that needs them. */
 export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
   const { clusterID, virtualNodes, image, priorityClassName } = checkedAgent(agent);
   const account = { namespace: AGENTS_NAMESPACE, name: agentName(clusterID) };

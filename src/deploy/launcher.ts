@@ -46,7 +46,7 @@ export class PodLauncher implements AgentLauncher {
     await this.#unbind(wanted.clusterID, new Set(wanted.namespaces), signal);
   }
 
-  /** First the pod, so that it can say its last word; then what it was allowed. */
+  /** First removes the pod, so that it can still write at its end; then its rights. */
   async remove(clusterID: string, signal: AbortSignal): Promise<void> {
     const { home, log } = this.#options;
     const name = agentName(clusterID);
@@ -96,7 +96,7 @@ export class PodLauncher implements AgentLauncher {
     }
   }
 
-  /** Takes its rights back in namespaces that are not (any more) to be offloaded. */
+  /** Removes its rights in namespaces that are not offloaded (any more). */
   async #unbind(clusterID: string, keep: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const { home } = this.#options;
     const labelSelector = `${LABEL_PROVIDER}=${clusterID}`;
@@ -122,5 +122,5 @@ export class PodLauncher implements AgentLauncher {
   }
 }
 
-/** A pod that has ended may lie about for a while; it does nothing any more. */
+/** A pod that has ended may still exist for a while; it does nothing any more. */
 const isRunning = (pod: KubeObject & { status?: { phase?: string } }): boolean => !isFinished(pod);

@@ -45,8 +45,8 @@ export function forgeNode({ args = [], image, priorityClassName }: NodeOptions):
 }
 
 /**
- * For `kubectl rollout status`, then `kubectl delete`: a pod of it is there when its node is clean. Without an account,
- * since it asks nobody.
+ * For `kubectl rollout status`, then `kubectl delete`: its pod becomes ready when the node is clean. It has no account, since
+ * it calls no API server.
  */
 export function forgeCleanUp({ image }: Pick<NodeOptions, 'image'>): Manifest[] {
   const pod = forgeNetworkPod(
@@ -92,7 +92,7 @@ export function forgeCleanUp({ image }: Pick<NodeOptions, 'image'>): Manifest[] 
   ];
 }
 
-/** On every node that is one, whatever is wrong with it. */
+/** On every real node, whatever is wrong with it. */
 function forgeDaemonSet(name: string, pod: PodSpec): Manifest & { spec: object } {
   const labels = labelsOf(name);
   return {
@@ -101,7 +101,7 @@ function forgeDaemonSet(name: string, pod: PodSpec): Manifest & { spec: object }
     metadata: { namespace: NETWORK_NAMESPACE, name, labels },
     spec: {
       selector: { matchLabels: labels },
-      // What it has set up works on while it is replaced.
+      // What it has set up goes on working while the pod is replaced.
       updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '10%' } },
       template: { metadata: { labels }, spec: { ...pod, tolerations: [{ operator: 'Exists' }] } },
     },

@@ -122,7 +122,7 @@ function forgeAgentGrants(names: Names): Manifest[] {
     ...grant(AGENT_KUBECONFIG_RIGHTS, kubeconfigSecret.namespace, '-kubeconfig'),
     ...grant(AGENT_NODE_EVENT_RIGHTS, 'default', '-events'),
     ...names.namespaces.flatMap((namespace) => grant(AGENT_NAMESPACE_RIGHTS, namespace)),
-    // One for each agent, so that it goes with it.
+    // Each agent has its own, so that it is deleted with the agent.
     forgeAggregate(kinds, { labels, label: LABEL_AGGREGATE_AGENTS }),
     ...names.namespaces.map((namespace) =>
       forgeBinding({ kind: 'ClusterRole', name: kinds }, { name: kinds, namespace, labels, account }),

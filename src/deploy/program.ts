@@ -24,10 +24,10 @@ export interface Program {
   image: string;
   args: readonly string[];
   ports: Readonly<Record<string, number>>;
-  /** Bytes of memory above which it is taken for broken, as a quantity. */
+  /** Above this much memory (a quantity) the process counts as broken. */
   memoryLimit: string;
   priorityClassName?: string;
-  /** Needs a namespace with Pod Security `privileged`; runs also where the network of pods is not (yet) ready. */
+  /** Needs a namespace with Pod Security `privileged`; also runs where the pod network is not ready (yet). */
   hostNetwork?: boolean;
 }
 
@@ -113,8 +113,8 @@ function forgeContainer({ image, args, ports, memoryLimit }: Program): Container
     ports: Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort })),
     // No CPU limit: throttled, an agent would renew its node's Lease too late, and pods would be evicted for it.
     resources: { requests: { cpu: '50m', memory: '96Mi' }, limits: { memory: memoryLimit } },
-    // On a busy node the request above is all that it gets: seconds of work at the start take minutes then, and one that is
-    // killed for it begins anew, for ever.
+    // On a busy node the process gets no more CPU than it requests: a start of seconds then takes minutes. If the kubelet killed
+    // it for that, it would start again and again for ever.
     startupProbe: probe('/livez', 5, 60),
     livenessProbe: probe('/livez', 10, 6),
     readinessProbe: probe('/readyz', 5, 2),
@@ -133,7 +133,10 @@ export function checkedImage(image: string): string {
   return image;
 }
 
-/** Of the roles `gateway` and `node`. Apart from tributary-system: whoever may make pods here may make them on the host network. */
+/**
+ * Of the roles `gateway` and `node`. Apart from tributary-system, since whoever may create pods here may create them on the
+ * host network.
+ */
 export const NETWORK_NAMESPACE = 'tributary-network';
 
 export const labelsOf = (name: string): Record<string, string> => ({
@@ -151,7 +154,7 @@ export const forgeNetworkNamespace = (): Manifest => ({
   },
 });
 
-/** Root without its powers, but that over networks: netlink asks for the capability, the socket of WireGuard for root. */
+/** Root, with NET_ADMIN as the only capability: netlink requires the capability, the socket of WireGuard requires root. */
 export const ON_NETWORKS: NonNullable<Container['securityContext']> = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,

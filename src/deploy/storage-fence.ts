@@ -11,8 +11,8 @@ const IS_CLAIM = "request.resource.resource == 'persistentvolumeclaims'";
 export const IS_STORAGE: string = `(${IS_VOLUME} || ${IS_CLAIM})`;
 
 /**
- * `isNode`, `isVirtualNode`: CEL over a name, whether the asking agent serves it; `isProvider`: over a ClusterID, whether it
- * is that provider's.
+ * CEL expressions. `isNode` and `isVirtualNode`: whether the agent that asks serves that name. `isProvider`: whether it is the
+ * agent of that ClusterID.
  */
 interface Served {
   isNode: (name: string) => string;
@@ -21,8 +21,8 @@ interface Served {
 }
 
 /**
- * A volume that an agent makes is found by no real node, which would mount a directory of its own for it, and is bound to a
- * claim that the agent may look after. Of a claim, it may take away that its own node was chosen, and nothing else.
+ * A volume that an agent creates must match no real node, which would mount one of its own directories for it, and must be
+ * bound to a claim that the agent is responsible for. In a claim, an agent may only remove the choice of its own node.
  */
 export function storageValidations(served: Served): Validation[] {
   const about = (condition: string, expression: string): string => `!(${condition}) || (${expression})`;

@@ -17,13 +17,13 @@ export class ChangeListeners<T> {
   }
 
   tell(key: string, current: T | undefined, previous: T | undefined): void {
-    // Of those who come while this is told, each has learnt it from what is there.
+    // A listener that is added during this loop has already seen the new state.
     for (const listener of Array.from(this.#listeners)) {
       if (!this.#listeners.has(listener)) continue;
       try {
         listener(key, current, previous);
       } catch (error) {
-        // A bug of ours; it must not cost the other listeners their news, nor us the watch.
+        // This is a bug of ours; the other listeners must still be called, and the watch must go on.
         this.#log.error('a listener failed', { key, error: errorMessage(error) });
       }
     }

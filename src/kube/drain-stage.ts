@@ -2,7 +2,7 @@ import { timestamp } from '../api/conditions.ts';
 import type { Node } from '../api/wire.ts';
 import { type Held, heldText } from './evictions.ts';
 
-/** How long what may take, in milliseconds. */
+/** How long each stage may take, in milliseconds. */
 export interface DrainLimits {
   /** Budgets are honoured for so long. */
   evictMs: number;
@@ -15,7 +15,7 @@ export interface DrainTimes {
   elapsedMs: number;
   /** Since when the node has not been Ready, or not been there, during the drain; undefined: it is Ready. */
   awayMs?: number;
-  /** Nobody over there can end pods any more, or a person will not wait. */
+  /** Nobody in the foreign cluster can end pods any more, or a person does not want to wait. */
   hasty: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface Stage {
   endsInMs: number;
 }
 
-/** Where nobody ends pods, or a person will not wait. */
+/** For cases where nobody ends pods, or a person does not want to wait. */
 const HASTY_MS = 5000;
 /** A node that has not been Ready for so long ends no pods: what is evicted there stays Terminating. */
 const AWAY_MS = 20_000;

@@ -84,7 +84,7 @@ export class NodeDrain {
       await this.deletePods(fresh, signal);
       return [];
     }
-    // Also when time is up: what a budget lets go needs no word.
+    // Also when time is up: no event is needed for a pod that its budget permits to go.
     const held = await this.#evictions.run(fresh, signal);
     if (stage === 'Evict') return held;
     for (const { pod, budget, message } of held) this.#tellOverridden(pod, { budget, message, why });
@@ -110,7 +110,7 @@ export class NodeDrain {
     );
   }
 
-  /** What is gone, or another by now, is as good as deleted. */
+  /** An object that is gone, or was replaced by another, counts as deleted. */
   async deletePods(
     items: readonly Pick<Pod, 'metadata'>[],
     signal: AbortSignal,

@@ -8,7 +8,7 @@ import type { KubeClient } from './client.ts';
 const evictions: ResourceType<KubeObject> = defineResource('/v1', 'Eviction', 'pods', 'Namespaced');
 
 export type EvictionAnswer =
-  /** It ends now, with its own grace; with `dryRun`: it might. */
+  /** The pod ends now, with its own grace period; with `dryRun`: it could. */
   | { kind: 'Evicted' }
   /** It is not there any more, or another pod bears its name. */
   | { kind: 'Gone' }

@@ -51,8 +51,8 @@ export const heldText = ({ budget, message }: Pick<Held, 'budget' | 'message'>):
     : `held by PodDisruptionBudget ${budget} (${message})`;
 
 /**
- * Evicts pods, those that a budget holds again and again. What is remembered is only when to ask next; who forgets it
- * asks at once. Never waits: whoever calls comes again.
+ * Evicts pods, and tries again with those that a budget holds. It remembers only when to ask next; without that memory it
+ * asks at once. It never waits: the caller calls it again.
  */
 export class Evictions {
   readonly #options: EvictionsOptions;
@@ -63,7 +63,7 @@ export class Evictions {
     this.#options = options;
   }
 
-  /** Asks for those whose time it is. Returns those that stay for now, each with the reason. */
+  /** Tries to evict the pods that are due. Returns those that stay for now, each with the reason. */
   async run(pods: readonly Pod[], signal: AbortSignal): Promise<Held[]> {
     const held: Held[] = [];
     for (let at = 0; at < pods.length; at += AT_ONCE) {
@@ -74,7 +74,10 @@ export class Evictions {
     return held;
   }
 
-  /** Undefined: it ends, or has ended; with `dryRun`: it might. What goes wrong with one pod is a reason like another, and keeps no other. */
+  /**
+   * Undefined: the pod ends, or has ended; with `dryRun`: it could. A failure with one pod is a reason to wait for that pod
+   * only, not for others.
+   */
   async one(
     pod: Pod,
     signal: AbortSignal,

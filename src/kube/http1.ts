@@ -44,7 +44,7 @@ export class Http1 {
       if (signal === undefined) return;
       const error = abortError(signal);
       reject(error);
-      // Whoever reads the answer gets our error, not the one about a broken socket.
+      // The reader of the answer gets our error, not the one about a broken socket.
       (answer ?? outgoing).destroy(error);
     };
     signal?.addEventListener('abort', onAbort, { once: true });

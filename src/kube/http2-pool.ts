@@ -40,7 +40,7 @@ export class Http2Pool {
       const connection = this.#roomiest();
       if (connection !== undefined) return connection.request(request);
       this.#dialing ??= this.#dial().finally(() => (this.#dialing = undefined));
-      // The dial serves others too: an aborted caller leaves it, others go on.
+      // Others wait for the same dial: an aborted caller stops waiting, and the dial goes on.
       if ((await untilAborted(this.#dialing, request.signal)) === NO_HTTP2) return NO_HTTP2;
     }
   }
@@ -55,7 +55,7 @@ export class Http2Pool {
     return stats;
   }
 
-  /** Whoever still uses it sees a server that is away: it may have been replaced by another. */
+  /** Callers that still use it see an unreachable server: it may have been replaced by another. */
   async close(): Promise<void> {
     const closed = new TributaryError('Unreachable', 'the client was closed');
     this.#abort.abort(closed);
@@ -68,7 +68,7 @@ export class Http2Pool {
     let usable = 0;
     for (const connection of this.#connections) {
       if (!connection.usable) continue;
-      // The oldest with room: so a burst's extra connections fall idle and go.
+      // Take the oldest that has room, so that extra connections of a burst become idle and are closed.
       if (connection.hasRoom) return connection;
       usable++;
       if (least === undefined || connection.openStreams < least.openStreams) least = connection;

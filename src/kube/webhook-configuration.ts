@@ -38,7 +38,7 @@ export interface WebhookConfigurationOptions {
   onChange: (listener: () => void) => () => void;
 }
 
-/** Somebody who undoes each of our writes is answered so often, after the first ones. */
+/** After the first writes, no more than this, even if somebody undoes each of them. */
 const WRITES = { burst: 20, perSecond: 0.2 };
 
 /**

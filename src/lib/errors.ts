@@ -86,7 +86,7 @@ export const ignoring =
     if (!hasCode(error, ...codes)) throw error;
   };
 
-/** For work that goes on after a failure: when all else is done, whoever called learns of the first. */
+/** For work that goes on after a failure: the first failure is thrown when everything else is done. */
 export function throwFirst([first]: readonly unknown[]): void {
   if (first !== undefined) throw first as Error;
 }

@@ -19,7 +19,7 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
   return changes.length === 0 ? undefined : Object.fromEntries(changes);
 }
 
-/** What JSON makes of it; null inside would remove a field that is not there. */
+/** Without fields that are undefined: JSON does not write them. */
 const withoutGaps = (value: unknown): unknown =>
   isFields(value)
     ? Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined))

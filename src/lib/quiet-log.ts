@@ -46,7 +46,7 @@ export class QuietLog {
     this.#say((...line) => this.#log.info(...line), { subject, message, fields });
   }
 
-  /** It is in order again: what is wrong with it the next time is news. */
+  /** The subject is in order again: its next problem is logged at once. */
   forget(subject: string): void {
     this.#subjects.delete(subject);
   }

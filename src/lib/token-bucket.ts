@@ -7,7 +7,7 @@ export interface TokenBucketOptions {
   perSecond: number;
 }
 
-/** A rate with bursts. What is taken too early is owed. */
+/** A rate with bursts. Taking more than there is makes a debt, which must be waited for. */
 export class TokenBucket {
   readonly #options: TokenBucketOptions;
   #tokens: number;

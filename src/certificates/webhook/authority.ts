@@ -12,7 +12,7 @@ export interface WebhookSubject {
 }
 
 const DAY_MS = 24 * 3_600_000;
-/** For clocks that are not in step. */
+/** Certificates begin this much earlier, for machines whose clocks are slow. */
 export const BACKDATED_MS = 3_600_000;
 export const AUTHORITY_LIFE_MS: number = 365 * DAY_MS;
 const LEAF_LIFE_MS: number = 30 * DAY_MS;

@@ -28,7 +28,7 @@ export interface Chain {
 
 /** From when on a new authority signs: API servers have its certificate within a second of its being made. */
 const OVERLAP_MS = 1_800_000;
-/** What is due is found at the latest so much later; timers stand still while a machine sleeps. */
+/** The longest wait until the chain is looked at again: timers stand still while a machine sleeps. */
 const LONGEST_WAIT_MS = 3_600_000;
 
 /** The chain as it should be now; the same object where nothing is due. */
@@ -86,7 +86,7 @@ function dueMs(pair: KeyPair): number {
 
 const promotionMs = (next: KeyPair): number => (periodOf(next)?.fromMs ?? 0) + BACKDATED_MS + OVERLAP_MS;
 
-/** Far more than three certificates. */
+/** Longest text of one key in base64; far more than a certificate needs. */
 const MAX_LENGTH = 16_384;
 
 /** The chain as the data of a Secret. */

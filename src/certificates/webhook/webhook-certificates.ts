@@ -87,7 +87,7 @@ export class WebhookCertificates implements Component, Source<KeyPair> {
     return this.#chain === undefined ? 0 : restMs(this.#chain, this.#options.clock.now());
   }
 
-  /** Kept before it is used: what is served must be what the next start finds. */
+  /** Stores a chain before it is used: the next start must find what is served. */
   async #renew(signal: AbortSignal): Promise<void> {
     const { client, namespace, subject, clock, log } = this.#options;
     const ref = { namespace, name: WEBHOOK_SERVICE };

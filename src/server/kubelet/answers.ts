@@ -47,7 +47,7 @@ export async function readBody(body: Readable): Promise<string> {
       if (size >= MAX_BODY_BYTES) break;
     }
   } catch {
-    // What arrived before the connection broke is still the best explanation there is.
+    // What arrived before the connection broke is still the best explanation.
   }
   return Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES).toString('utf8');
 }
@@ -84,7 +84,7 @@ export function remoteRefusal(
     // The caller's own credentials are good; passed on, this would send them to log in again.
     return { status: 502, text: 'the foreign cluster does not accept the credentials of this node' };
   }
-  // A redirect or a success without what was asked for: nothing the caller could act on.
+  // A redirect, or a success without what was asked for: the caller could do nothing with it.
   const status = answer.status >= 400 ? answer.status : 502;
   const body = inHomeWords(answer.body, home, location);
   const message = statusMessage(body);

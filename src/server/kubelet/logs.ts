@@ -139,7 +139,7 @@ export class ContainerLogs {
     } catch (error) {
       if (abort.signal.aborted) return;
       log.warn('cannot read a log', { pod: `${home.namespace}/${home.pod}`, error: errorMessage(error) });
-      // Cut short rather than ended: the reader must not take half a log for the whole.
+      // Cut the connection instead of ending it: the reader must not take half a log for the whole.
       if (response.headersSent) response.destroy();
       else sendText(response, 502, `error reading the log in the foreign cluster: ${errorMessage(error)}`);
     } finally {

@@ -52,7 +52,7 @@ export class KubeletServer implements Component {
   readonly #auth: KubeletAuth;
   #server: Server | undefined;
   readonly #subscriptions = new Subscriptions();
-  /** Also those in their handshake, which node:http does not know yet. */
+  /** Includes those in their handshake, which node:http does not know yet. */
   readonly #sockets = new Set<Socket>();
 
   constructor(options: KubeletServerOptions) {
@@ -104,7 +104,7 @@ export class KubeletServer implements Component {
     await promise;
   }
 
-  /** For connections to come; those there are keep the certificate they were opened with. */
+  /** For new connections; existing ones keep the certificate that they were opened with. */
   #renew(server: Server): void {
     const { clientAuthorities, log } = this.#options;
     try {
@@ -124,7 +124,7 @@ export class KubeletServer implements Component {
       // A list even when empty: without one Node would believe every public authority.
       ca: this.#connections.authorities.map((authority) => authority.toString()),
       minVersion: 'TLSv1.2',
-      // No resumption: it would carry an old verdict on a client certificate over into a new connection.
+      // No resumption: a new connection would inherit an old decision about a client certificate.
       secureOptions: constants.SSL_OP_NO_TICKET,
     };
   }
@@ -132,7 +132,7 @@ export class KubeletServer implements Component {
 
 const LIMITS: ServerOptions = {
   requestCert: true,
-  // Who has no certificate, or one of unknown origin, may still have a token.
+  // A caller without a certificate, or with one of unknown origin, may still have a token.
   rejectUnauthorized: false,
   ALPNProtocols: ['http/1.1'],
   // A stream's client may end its input and still wait for output.

@@ -21,7 +21,7 @@ export async function splice(client: Socket, remote: Duplex, options: SpliceOpti
   const { promise, resolve } = Promise.withResolvers<void>();
   let open = 2;
   const closed = (other: Duplex): void => {
-    // Gone without an end: nothing more can come or go, and what the other still says has no reader.
+    // It closed without an end: nothing more can be sent or received, and nobody reads what the other still sends.
     other.destroy();
     open -= 1;
     if (open === 0) resolve();
@@ -30,7 +30,7 @@ export async function splice(client: Socket, remote: Duplex, options: SpliceOpti
   remote.on('error', () => client.destroy());
   client.once('close', () => closed(remote));
   remote.once('close', () => closed(client));
-  // Either may have gone while the other was dialled.
+  // Either connection may have closed while the other was being opened.
   if (client.destroyed) remote.destroy();
   if (remote.destroyed) client.destroy();
   const cancel = watchIdle(client, options);

@@ -119,7 +119,7 @@ export class Streams {
     const gone = new AbortController();
     const onClose = (): void => gone.abort(new Error('the client has gone'));
     if (socket.destroyed || socket.readableEnded) onClose();
-    // No client ends its side before it knows whether there is a stream.
+    // A client that ends its side before it knows whether there is a stream has gone.
     socket.once('close', onClose).once('end', onClose);
     const deadline = startDeadline(clock, DIAL_DEADLINE_MS, 'foreign API server', gone.signal);
     try {
@@ -187,7 +187,7 @@ function answer(socket: Socket, reply: Reply): void {
     ...(reply.headers ?? []),
   ];
   const head = formatHead(reply.status, REASONS[reply.status] ?? 'Error', headers);
-  // What the client still sends has no reader; taking it keeps a reset from overtaking the answer.
+  // Nobody needs what the client still sends, but reading it prevents a reset from overtaking the answer.
   socket.resume();
   socket.end(Buffer.concat([Buffer.from(head), body]));
 }

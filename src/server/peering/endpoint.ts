@@ -65,8 +65,8 @@ const HANDSHAKE_MS = 10_000;
 const MAX_MESSAGE_BYTES: number = 1024 * 1024;
 
 /**
- * Where peers reach this cluster: mutual TLS, then WebSockets. Who proves no identity is gone before a byte of HTTP
- * is parsed. A client without a certificate completes the handshake, so that a person can see who we are, and gets
+ * Where peers reach this cluster: mutual TLS, then WebSockets. A caller that proves no identity is disconnected before a
+ * byte of HTTP is parsed. A client without a certificate completes the handshake, so that a person can see who we are, and gets
  * nothing else. Nothing is resumed: every connection proves its identity anew.
  */
 export class PeeringEndpoint implements Component {
@@ -122,7 +122,7 @@ export class PeeringEndpoint implements Component {
     tls.on('tlsClientError', (error: Error, socket: TLSSocket) => {
       socket.destroy();
       const { code } = error as { code?: unknown };
-      // Whoever only looks whether the port is open, as load balancers do.
+      // Somebody only checked whether the port is open, as load balancers do.
       if (code !== 'ECONNRESET') this.#quiet.warn('TLS', 'TLS failed', { error: error.message });
     });
     this.#unsubscribe = certificate.subscribe(() => this.#renew(tls));
@@ -180,7 +180,7 @@ export class PeeringEndpoint implements Component {
     };
   }
 
-  /** For connections to come; those there are keep the certificate they were opened with. */
+  /** For new connections; existing ones keep the certificate that they were opened with. */
   #renew(tls: TlsServer): void {
     try {
       tls.setSecureContext(this.#context());
@@ -203,7 +203,7 @@ export class PeeringEndpoint implements Component {
     const settle = (): void => {
       cancel();
       leave();
-      // Of a connection that is gone already the address is not known, and so not its own.
+      // The address of a connection that is gone already is not known, so `from` may be that of another one.
       if (this.#arrivals.get(from) === settle) this.#arrivals.delete(from);
     };
     this.#sockets.add(socket);
@@ -218,7 +218,7 @@ export class PeeringEndpoint implements Component {
     socket.on('error', () => undefined);
     if (socket.destroyed) return;
     this.#arrivals.get(addressOf(socket))?.();
-    // Whatever comes of it, it has so long to become a WebSocket.
+    // Each connection has this long to become a WebSocket.
     const cancel = this.#options.clock.after(this.#handshakeMs, () => socket.destroy());
     socket.once('close', cancel);
     const caller = this.#identify(socket);
@@ -238,7 +238,7 @@ export class PeeringEndpoint implements Component {
     this.#http?.emit('connection', socket);
   }
 
-  /** Undefined for who gets nothing. */
+  /** Undefined for a caller that gets nothing. */
   #identify(socket: TLSSocket): Caller | undefined {
     if (socket.getPeerX509Certificate() === undefined) return undefined;
     try {
@@ -300,7 +300,7 @@ export class PeeringEndpoint implements Component {
   }
 }
 
-/** Lets what was said in the handshake go out. */
+/** Closes the connection after the bytes of the handshake are sent. */
 function hangUp(socket: TLSSocket): void {
   socket.resume();
   socket.destroySoon();
@@ -311,7 +311,7 @@ function refuse(socket: Socket, status: number, text: string): void {
   socket.destroySoon();
 }
 
-/** Listening for both families, an IPv4 peer shows up as `::ffff:10.0.0.1`: people look for the latter half. */
+/** A socket that listens for both families shows an IPv4 peer as `::ffff:10.0.0.1`; people look for the second half. */
 function addressOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
   const address = remoteAddress.replace(/^::ffff:(?=[0-9.]+$)/iu, '');
   return address.includes(':') ? `[${address}]:${remotePort}` : `${address}:${remotePort}`;

@@ -3,9 +3,9 @@ export interface PlaceLimits {
   total: number;
   /** Of one caller. */
   perCaller: number;
-  /** Of all callers together that we do not know: identities cost nothing. */
+  /** Of all unknown callers together: anybody can make any number of identities. */
   strangers: number;
-  /** Not verified yet. */
+  /** Connections whose caller is not verified yet. */
   handshakes: number;
   /** Of those, from one address. */
   handshakesPerAddress: number;
@@ -38,7 +38,7 @@ export class Places {
     return this.#total;
   }
 
-  /** For a connection that says nothing of itself yet; undefined when there is no place. Leaving twice is harmless. */
+  /** For a connection that has not proved an identity yet; undefined when there is no place. Leaving twice is harmless. */
   arrive(address: string): Leave | undefined {
     const { total, handshakes, handshakesPerAddress } = this.#limits;
     const fromThere = this.#byAddress.get(address) ?? 0;
@@ -54,7 +54,7 @@ export class Places {
     });
   }
 
-  /** For one whose identity is proved; its arrival place is to be left. */
+  /** For a connection whose identity is proved; the caller leaves the place that `arrive` gave. */
   admit(clusterID: string, isKnown: boolean): Leave | undefined {
     const { total, perCaller, strangers } = this.#limits;
     const ofCaller = this.#byCaller.get(clusterID) ?? 0;

@@ -6,7 +6,7 @@ import { TributaryError } from '../../lib/errors.ts';
 import { type Fields, isFields, ownField } from '../../lib/fields.ts';
 
 export interface BodyLimits {
-  /** Of one request. An API server takes at most 3 MiB for an object, and says of it once more who asks. */
+  /** Of one request. An API server accepts objects of up to 3 MiB, and adds who asks. */
   bytes: number;
   /** Of all requests that are being read. */
   total: number;
@@ -72,12 +72,12 @@ const MAX_TERMS = 4_096;
 
 export interface ReviewRequest {
   uid: string;
-  /** Undefined: about something that no webhook of ours has an opinion on. */
+  /** Undefined: the review is about something that none of our webhooks judges. */
   question: Question | undefined;
   claim?: ClaimQuestion;
 }
 
-/** Throws Invalid for what is no AdmissionReview that asks something. */
+/** Throws Invalid for anything but an AdmissionReview with a request. */
 export function parseReview(text: string): ReviewRequest {
   const review = record(parseJson(text), 'the body');
   if (ownField(review, 'apiVersion') !== VERSION || ownField(review, 'kind') !== KIND) {
@@ -176,7 +176,7 @@ function podOf(object: unknown): Pod {
   return pod as unknown as Pod;
 }
 
-/** Of these only the shapes; what cannot be read as a quantity is for whoever counts. */
+/** Checks only the shapes; whoever adds the quantities up deals with those that cannot be read. */
 function checkResources(pod: Fields, spec: Fields): void {
   const status = ownField(pod, 'status');
   for (const holder of [spec, ...(isAbsent(status) ? [] : [record(status, 'status')])]) {

@@ -19,7 +19,7 @@ interface WebhookServerOptions {
   /** 0 takes a free one. */
   port: number;
   certificate: Source<KeyPair>;
-  /** By path; asked for none else. */
+  /** Only their paths are answered. */
   hooks: readonly Hook[];
   clock: Clock;
   log: Logger;
@@ -34,8 +34,8 @@ const MAX_PER_ADDRESS = 384;
 /** An API server waits for 2 s. */
 const REQUEST_TIMEOUT_MS = 5_000;
 /**
- * Longer than an API server keeps an idle connection (90 s, Go's default), so that it is never us who closes one just as a
- * request is on its way: POST is not sent again, and a pod would be refused for it.
+ * Longer than an API server keeps an idle connection (90 s, Go's default), so that we never close one while a request is
+ * on its way: a POST is not sent again, and a pod would be refused.
  */
 const KEEP_ALIVE_MS = 180_000;
 /** For requests under way when the program stops. */
@@ -119,7 +119,7 @@ export class WebhookServer implements Component {
     return { cert: certificate, key, minVersion: 'TLSv1.2' };
   }
 
-  /** For connections to come; those there are keep the certificate they were opened with. */
+  /** For new connections; existing ones keep the certificate that they were opened with. */
   #renew(server: Server): void {
     try {
       server.setSecureContext(this.#context());
@@ -182,7 +182,7 @@ export class WebhookServer implements Component {
     metrics.answered(outcomeOf(admission), clock.monotonic() - began);
   }
 
-  /** Undefined after a bug of ours, and where it cannot be told now. */
+  /** Undefined if the decision failed, or cannot be made now. */
   #decide({ question, claim }: ReviewRequest, { decide, decideClaim, path }: Hook): Admission | undefined {
     const namespace = (question ?? claim)?.namespace;
     try {
