@@ -190,7 +190,7 @@ test('nothing was refused, and nothing more is written', async () => {
   const last = await until(ROME, ({ status }) => status?.outgoing?.phase === 'Pending');
   expect(last.metadata.resourceVersion).not.toBe(resourceVersion);
   const refused = complaints.filter(
-    (line) => !line.includes('"level":"info"') && !line.includes('did not come down in time'),
+    (line) => !line.includes('"level":"info"') && !line.includes('was not taken down in time'),
   );
   expect(refused).toEqual([]);
 });

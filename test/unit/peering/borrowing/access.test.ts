@@ -126,7 +126,7 @@ test('what cannot be is said, and tried again', async () => {
   const hostile = wanted({ api: { server: 'https://a', ca: 'nonsense' } });
   access.want('rome', hostile);
   await settle();
-  expect(access.want('rome', hostile).problem).toContain('no certificate');
+  expect(access.want('rome', hostile).problem).toContain('is not a certificate');
   expect(seen.opened).toBe(2);
 });
 
