@@ -29,7 +29,7 @@ export interface AcceptancePolicySpec {
   ceilings?: ResourceList;
   /** An offer with less than this is refused. */
   minimum?: ResourceList;
-  /** An offer that asks more is refused; one without price never is. */
+  /** An offer with a higher price is refused; one without a price is never refused for it. */
   maxPrices?: Record<string, Price>;
   /** Labels that the offer must bear. */
   requiredLabels?: Record<string, string>;

@@ -42,7 +42,7 @@ export interface JsonPatchOperation {
 
 /** What is done to an object that comes. */
 export interface Admission {
-  /** Why it is not let in; undefined: it is. */
+  /** Why the object is refused; undefined: it is admitted. */
   refusal?: string;
   /** Empty: it stays as it is. */
   patch: JsonPatchOperation[];
@@ -75,7 +75,7 @@ type Claim = NonNullable<(typeof persistentVolumeClaims)['__object']>;
 /** One thing that API servers ask, at a path of its own. */
 export interface Hook {
   path: string;
-  /** From caches, at once. What it throws is answered with an error, and the failurePolicy decides. */
+  /** Decides from caches, without waiting. If it throws, the answer is an error, and the failurePolicy decides. */
   decide: (question: Question) => Admission;
   /** Without it, no opinion. */
   decideClaim?: (question: ClaimQuestion) => Admission;

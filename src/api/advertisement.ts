@@ -13,7 +13,7 @@ export interface AdvertisementSpec {
   offer: Offer;
   /** Base64 of the provider's Ed25519 signature over the canonical bytes of the offer. */
   signature: string;
-  /** A person's word, where the policy is Manual. */
+  /** The decision of a person, if the policy is Manual. */
   approval?: 'Approved' | 'Denied';
 }
 
@@ -61,7 +61,7 @@ export interface AdvertisementStatus {
   /** AcceptancePolicy that decided. */
   policy?: string;
   contract?: SignedContract;
-  /** How the API server over there is reached. */
+  /** How the provider's API server is reached. */
   access?: ApiServerAccess;
   /** End of the token in use. */
   credentialExpires?: string;

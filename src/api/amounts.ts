@@ -40,7 +40,7 @@ const MOST_OTHERS = 10n ** 15n * MILLI;
 const isBytes = (resource: string): boolean =>
   ['memory', 'ephemeral-storage', 'storage'].includes(resource) || resource.startsWith('hugepages-');
 
-/** Counted in pieces: half of one is nothing. */
+/** Counted in whole pieces. */
 export const isCounted = (resource: string): boolean => resource !== 'cpu' && !isBytes(resource);
 
 export const mostOf = (resource: string): bigint => (isBytes(resource) ? MOST_BYTES : MOST_OTHERS);

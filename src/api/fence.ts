@@ -48,7 +48,7 @@ export interface Fence {
   when?: string;
   rules: models.V1NamedRuleWithOperations[];
   variables?: Record<string, string>;
-  /** Expression and what is said where it does not hold. */
+  /** An expression, and the message when it does not hold. */
   validations: readonly (readonly [expression: string, message: string])[];
 }
 

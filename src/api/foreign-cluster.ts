@@ -38,7 +38,7 @@ export interface Sighting {
   clusterName?: string;
   protocols?: number[];
   firstSeen: string;
-  /** RFC 3339; after this the sighting counts no more. */
+  /** RFC 3339; after this the sighting does not count any more. */
   expires: string;
   /** WAN: the SearchDomain that listed it. */
   searchDomain?: string;
@@ -150,7 +150,7 @@ export const FOREIGN_CLUSTER_REASONS = {
   revoked: 'Revoked',
   ending: 'Ending',
   invalid: 'Invalid',
-  /** Another ForeignCluster stands for the same cluster, and counts. */
+  /** Another ForeignCluster stands for the same cluster, and that one is used. */
   duplicate: 'Duplicate',
 } as const;
 export type ForeignClusterReason = (typeof FOREIGN_CLUSTER_REASONS)[keyof typeof FOREIGN_CLUSTER_REASONS];

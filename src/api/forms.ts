@@ -4,7 +4,7 @@ const CLUSTER_ID = new RegExp(CLUSTER_ID_PATTERN, 'u');
 const CLUSTER_NAME = new RegExp(CLUSTER_NAME_PATTERN, 'u');
 const ENDPOINT = new RegExp(ENDPOINT_PATTERN, 'u');
 
-/** Whether a text is what the CRDs take in its place; from a peer or a network it need not be. */
+/** Whether a text has the form that the CRDs accept for it; a text from a peer or a network may not. */
 export const isClusterID = (text: string): boolean => CLUSTER_ID.test(text);
 export const isClusterName = (text: string): boolean => CLUSTER_NAME.test(text);
 export const isEndpoint = (text: string): boolean =>

@@ -21,7 +21,7 @@ export const MAX_ENDPOINT_LENGTH = 259;
 export const MAX_ENDPOINTS = 16;
 export const MAX_PROTOCOLS = 16;
 
-/** No sign: nobody lends a negative amount. */
+/** Without a sign: nobody lends a negative amount. */
 export const QUANTITY_PATTERN =
   '^([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?[0-9]{1,2}))?$';
 export const MAX_QUANTITY_LENGTH = 32;

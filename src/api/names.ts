@@ -58,9 +58,9 @@ export const ANNOTATION_RESULT = 'tributary.dev/result';
 
 /** Provisioner of StorageClasses whose volumes are in a foreign cluster. */
 export const STORAGE_PROVISIONER = 'tributary.dev/storage';
-/** Parameter of such a StorageClass: the class over there where nobody says otherwise for that cluster. */
+/** Parameter of such a StorageClass: the class in the foreign cluster, if no policy names another one for that cluster. */
 export const PARAMETER_FOREIGN_CLASS = 'foreignClass';
-/** On such a PersistentVolume: the volume and the class over there. */
+/** On such a PersistentVolume: the volume and the class in the foreign cluster. */
 export const ANNOTATION_FOREIGN_VOLUME = 'tributary.dev/foreign-volume';
 export const ANNOTATION_FOREIGN_CLASS = 'tributary.dev/foreign-class';
 
@@ -153,7 +153,7 @@ export const LABEL_PEER = 'tributary.dev/peer';
 export const FINALIZER_PEERING = 'tributary.dev/peering';
 /** On a ForeignCluster that discovery or an incoming link has made: `true`. One without it was made by a person. */
 export const LABEL_DISCOVERED = 'tributary.dev/discovered';
-/** On a ForeignCluster: `true` ends its peering without waiting for anything over there. */
+/** On a ForeignCluster: `true` ends its peering without waiting for the foreign cluster. */
 export const ANNOTATION_FORCE = 'tributary.dev/force';
 /**
  * On an Advertisement, set by people: whenever its text is another one, a new token is asked for at once. `tributary
@@ -186,7 +186,7 @@ export const ANNOTATION_ACCESS = 'tributary.dev/access';
 
 /** `true` on Services and EndpointSlices that stand here for a provider's Service. None without it is ever written. */
 export const LABEL_OFFERED_SERVICE = 'tributary.dev/offered-service';
-/** On these: `namespace/name` of the Service over there. */
+/** On these: `namespace/name` of the Service in the provider's cluster. */
 export const ANNOTATION_OFFERED_SERVICE = 'tributary.dev/offered-service';
 
 /** On the Secret with the cluster's identity: its ClusterID. */

@@ -117,7 +117,7 @@ export const NAMESPACE_OFFLOADING_REASONS = {
   systemNamespace: 'SystemNamespace',
   /** The provider has no tenant namespace for us yet. */
   waitingForProvider: 'WaitingForProvider',
-  /** The name that is asked for is another's over there. */
+  /** In the provider's cluster somebody else has the namespace of that name. */
   nameTaken: 'NameTaken',
   /** The provider's policy chooses names itself. */
   namingRefused: 'NamingNotAllowed',

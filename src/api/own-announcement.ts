@@ -25,7 +25,7 @@ export const announcementData = (own: OwnAnnouncement): Record<string, string> =
   protocols: own.protocols.join(','),
 });
 
-/** Undefined where it is not (yet) there or makes no sense. */
+/** Undefined if it is not there (yet) or cannot be read. */
 export function readAnnouncementData(
   data: Readonly<Record<string, string>> = {},
 ): OwnAnnouncement | undefined {

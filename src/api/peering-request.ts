@@ -12,7 +12,7 @@ export interface PeeringRequestSpec {
   namespaces: string[];
   /** Of those, the ones whose tenant must have a certain name, or there shall be none. */
   tenantNames?: NamespaceOffer[];
-  /** A person's word, where the policy is Manual; Denied also revokes what was granted. */
+  /** The decision of a person, if the policy is Manual; Denied also revokes what was granted. */
   approval?: 'Approved' | 'Denied';
 }
 

@@ -1,6 +1,6 @@
 import type { OwnerReference, Pod, Volume } from './wire.ts';
 
-/** What is asked of pods in many places. Pure. */
+/** Questions about pods that many places ask. Pure. */
 
 type Meta = Pick<Pod, 'metadata'>;
 
@@ -8,7 +8,7 @@ type Meta = Pick<Pod, 'metadata'>;
 export const controllerOf = ({ metadata }: Meta): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);
 
-/** Its controller makes it again on the very same node, for as long as that is there. */
+/** Its controller creates it again on the same node, as long as that node exists. */
 export const isOfDaemonSet = (pod: Meta): boolean => controllerOf(pod)?.kind === 'DaemonSet';
 
 /** Its containers have ended for good. */

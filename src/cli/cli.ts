@@ -32,7 +32,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   all: async (args, io, signal) => agentCommand('all', args, io, signal),
   gateway: async (args, io, signal) => agentCommand('gateway', args, io, signal),
   node: async (args, io, signal) => agentCommand('node', args, io, signal),
-  // With an endpoint it is a person's command, without one it is the role.
+  // With an endpoint it is a command for people, without one it is the role.
   peer: async (args, io, signal) =>
     isUserCommand(args) ? peerAsUser(args, io, signal) : agentCommand('peer', args, io, signal),
   unpeer: onCluster(unpeerCommand),

@@ -68,7 +68,7 @@ const GATEWAY_ARGS = [
 const GATEWAY_OPTIONS = ['replicas', 'network', 'wireguard-port', 'wireguard-interface'];
 const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
 const PEER_ARGS = ['log-level'];
-/** Ports that may be in the way: of the host, or where control planes reach only some of a pod. */
+/** Ports that may have to be changed: on the host, or where a control plane can reach only some ports of a pod. */
 const PORTS: Readonly<Record<string, string>> = { cluster: 'webhook', gateway: 'ops', node: 'ops' };
 
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {

@@ -13,7 +13,7 @@ export const openCluster: OpenCluster = async (where) => createClient(await kube
 
 export interface CommandEnvironment {
   io: CommandIo;
-  /** The person at the terminal has had enough. */
+  /** Fires when the person at the terminal interrupts the command. */
   signal: AbortSignal;
   clock: Clock;
   open: OpenCluster;

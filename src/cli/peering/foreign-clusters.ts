@@ -33,7 +33,7 @@ const POLL_MS = 250;
 
 /**
  * Reads the object until `look` returns something, or until the time is up: then undefined. An API server that does
- * not answer for a moment is borne.
+ * not answer for a moment is no error.
  */
 export async function follow<Result>(
   name: string,

@@ -24,7 +24,7 @@ export interface PeerArguments {
   /** Given, or taken from the token; without it a person has to confirm who answers. */
   clusterID?: string;
   token?: string;
-  /** Of the ForeignCluster, where one is made. */
+  /** Name of the ForeignCluster, if one is created. */
   name?: string;
   outgoing: PeeringWish;
   incoming?: PeeringWish;
@@ -95,7 +95,7 @@ function identity(id: string | undefined, token: string | undefined): string | u
   return clusterID;
 }
 
-/** Nobody is trusted for having answered: a person says so, or an ID or a token does. */
+/** An answer alone proves nothing: a person has to confirm who answered, or an ID or a token has to prove it. */
 function checkSomebodyIsThere(flags: ReadonlySet<string>, { input }: CommandIo): void {
   if (flags.has('yes')) {
     throw new TributaryError('Invalid', '--yes trusts nobody in particular: say whom, with --id or --token');

@@ -23,7 +23,7 @@ export interface WrittenCluster {
 export async function writeCluster(args: PeerArguments, session: Session): Promise<WrittenCluster> {
   const previous = existing(await listClusters(session), args);
   const name = previous?.metadata.name ?? nameOf(args);
-  // First the Secret: nobody shall see a reference that leads nowhere.
+  // The Secret comes first: nobody may see a reference to a Secret that does not exist.
   if (args.token !== undefined) await writeToken(name, args.token, session);
   const written =
     previous === undefined ? await made(name, args, session) : await changed(previous, args, session);
@@ -37,7 +37,7 @@ async function made(name: string, args: PeerArguments, session: Session): Promis
   try {
     return { object: await client.create(foreignClusters, draft, { signal }), isNew: true };
   } catch (error) {
-    // Discovery may have found it this very moment.
+    // Discovery may have created it at the same moment.
     const found = hasCode(error, 'AlreadyExists') ? existing(await listClusters(session), args) : undefined;
     if (found?.metadata.name !== name) throw error;
     return changed(found, args, session);
@@ -69,7 +69,7 @@ function existing(
   return found;
 }
 
-/** As discovery would name it, where the ID is known; else after the host. */
+/** If the ID is known, the name that discovery would choose; else a name made from the host. */
 function nameOf({ name, clusterID, endpoint }: PeerArguments): string {
   const host = endpoint.slice(0, endpoint.lastIndexOf(':')).toLowerCase();
   return name ?? clusterID ?? host.replaceAll(/[^a-z0-9.]+/g, '-').replaceAll(/^[-.]+|[-.]+$/g, '');

@@ -14,7 +14,7 @@ export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [
                  [--outgoing Enabled|Auto|Disabled] [--incoming Auto|Enabled|Disabled] [--namespaces NS[,NS...]]
                  [--yes] [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
 
-/** A denial of before is not taken for the answer to a new wish within this time. */
+/** Within this time, an earlier denial is not taken as the answer to a new wish. */
 const PATIENCE_MS = 10_000;
 
 /**

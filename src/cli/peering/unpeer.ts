@@ -38,7 +38,7 @@ interface UnpeerArguments {
   wanted: string;
   directions: readonly Direction[];
   isForced: boolean;
-  /** Volumes over there go with the peering, and what is in them. */
+  /** Volumes in the foreign cluster are deleted with the peering, with their contents. */
   mayDeleteVolumes: boolean;
   timeoutMs: number;
 }

@@ -21,7 +21,7 @@ export interface AccessQuestion {
 
 /** The two questions that a kubelet leaves to its API server. */
 export interface Reviews {
-  /** Undefined when the token is good for nobody. */
+  /** Undefined when the token belongs to no user. */
   token(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
   access(question: AccessQuestion, signal: AbortSignal): Promise<boolean>;
 }
@@ -111,7 +111,7 @@ const DENIED_TTL_MS = 30_000;
 const BAD_TOKEN_TTL_MS = 10_000;
 const REVIEW_DEADLINE_MS = 10_000;
 const MAX_ENTRIES = 4096;
-/** A token larger than this is none; the API server would not take it either. */
+/** A longer token is not valid; the API server would not accept it either. */
 const MAX_TOKEN_BYTES = 16_384;
 
 /** Why a request is turned away. */
@@ -205,7 +205,7 @@ export class KubeletAuth {
     );
   }
 
-  /** The answer serves everyone who waits for it, so only time may cut the question, no single client. */
+  /** The answer serves everyone who waits for it, so only a timeout may end the question, not a client that leaves. */
   async #timed<Value>(ask: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
     const deadline = startDeadline(this.#options.clock, REVIEW_DEADLINE_MS, 'review by the home API server');
     try {

@@ -13,7 +13,7 @@ interface ResourceMetricsOptions {
   own: () => OwnUsage;
 }
 
-/** Beyond this a sample says nothing about now. */
+/** An older sample says nothing about the present. */
 const STALE_MS = 5 * 60_000;
 
 /**
@@ -38,7 +38,7 @@ export class ResourceMetrics {
     this.#counters.record(samples, nowMs);
   }
 
-  /** The foreign cluster did not tell. */
+  /** The foreign cluster could not be asked. */
   recordFailure(): void {
     this.#failed = true;
   }
