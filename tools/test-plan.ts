@@ -20,8 +20,6 @@ export interface Part {
   /** Arguments of Jest. */
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** It runs when all others have ended, because it measures what a busy machine would disturb. */
-  readonly alone?: boolean;
   /** What must have been built. */
   readonly needs?: SetupStage;
 }
@@ -50,26 +48,23 @@ function kindOf(path: string): Kind {
     : 'on control planes';
 }
 
-/**
- * Folders of test/e2e: the one whose files wait most of the time; the one with most clusters, which runs late; and
- * the one that measures, which runs alone.
- */
+/** Folders of test/e2e: the one whose files wait most of the time; the one with most clusters, and the shortest, both late. */
 const WAITS = 'peers';
 const LARGE = 'network';
-const MEASURES = 'underlay';
+const SHORT = 'underlay';
 
 /** All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early. */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const parts = [
     CHECK,
     ...endToEnd(files.e2e, (folder) => folder === WAITS),
-    ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, MEASURES].includes(folder)),
+    ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, SHORT].includes(folder)),
     unit(files.unit),
     integration(files.integration, 'on control planes'),
     ...endToEnd(files.e2e, (folder) => folder === LARGE),
     integration(files.integration, 'of whole peerings'),
     integration(files.integration, 'with networks'),
-    ...endToEnd(files.e2e, (folder) => folder === MEASURES).map((part) => ({ ...part, alone: true })),
+    ...endToEnd(files.e2e, (folder) => folder === SHORT),
   ];
   return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
 }

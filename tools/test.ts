@@ -66,7 +66,7 @@ async function runPart(part: Part, setup: BackgroundSetup | undefined): Promise<
 
 /** Each lane takes the next part as soon as it is free. */
 async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined): Promise<Ran[]> {
-  const waiting = parts.filter(({ alone }) => alone !== true);
+  const waiting = [...parts];
   const all: Ran[] = [];
   const lane = async (): Promise<void> => {
     for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
@@ -74,7 +74,6 @@ async function runAll(parts: readonly Part[], setup: BackgroundSetup | undefined
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
-  for (const part of parts) if (part.alone === true) all.push(await runPart(part, setup));
   return all;
 }
 
