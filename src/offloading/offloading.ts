@@ -34,7 +34,7 @@ import {
   View,
 } from './view.ts';
 
-export interface OffloadingOptions {
+interface OffloadingOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;

@@ -22,7 +22,7 @@ import { type DrainResult, type NamespacePods, NOT_OFFLOADED } from './pods.ts';
 import { eventsFor, readyCondition } from './status.ts';
 import { clusterOf, clustersIn, namespaceOf, type View } from './view.ts';
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

@@ -23,7 +23,7 @@ import {
 } from './reflect/connect.ts';
 
 /** The parts that are connected here: caches that change, and controllers that react. */
-export interface Wired extends WiredToMirror, WiredToStorage {
+interface Wired extends WiredToMirror, WiredToStorage {
   readonly nodes: Informer<Node>;
   readonly contact: ForeignContact;
   readonly homeLease: Pick<HomeLease, 'wake'>;

@@ -35,7 +35,7 @@ import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
 import { connect } from './connect.ts';
 
-export interface ProviderOptions {
+interface ProviderOptions {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
   virtualNode: VirtualNode;
   home: KubeClient;

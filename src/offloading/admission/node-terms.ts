@@ -18,9 +18,9 @@ export interface NodeTerm {
 }
 
 /** At most so many for one pod. Only programs write pods with so many terms; the scheduler tries each. */
-export const MAX_TERMS = 64;
+const MAX_TERMS = 64;
 
-export interface NarrowedTerms {
+interface NarrowedTerms {
   /** Undefined: the pod's own terms match no node at all, and stay as they are. */
   terms: NodeTerm[] | undefined;
   /** Alternatives of ours that were left out, since there would have been too many terms. */

@@ -1,28 +1,25 @@
-/** The questions of API servers about pods of offloaded namespaces, and where they are told to ask. */
 import {
   type Admission,
+  type MutatingWebhook,
   mutatingWebhookConfigurations,
   type Question,
   WEBHOOK_CONFIGURATION,
   WEBHOOK_PATH,
 } from '../../api/admission.ts';
 import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
+import { LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { AdmissionPart } from '../../kube/webhook-configuration.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { admit } from './decide.ts';
 import type { SelectedNode } from './avoid.ts';
-import { forgeWebhooks } from './webhook-configuration.ts';
+import type { Offloading } from '../offloading.ts';
+import { admit } from './decide.ts';
 
-/** What is in effect now, from caches. */
-interface Offloadings {
-  offloadingOf(namespace: string): NamespaceOffloading | undefined;
-  all(): NamespaceOffloading[];
-  selectedBy(offloading: NamespaceOffloading): readonly VirtualNode[];
-  onChange(listener: () => void): () => void;
-}
+/** The questions of API servers about pods of offloaded namespaces, and where they are told to ask. */
+
+type Offloadings = Pick<Offloading, 'offloadingOf' | 'all' | 'selectedBy' | 'onChange'>;
 
 /** Pods of offloaded namespaces. */
 export function offloadingAdmission(
@@ -86,4 +83,98 @@ export function failedNodesOf(
   return (offloading?.status?.clusters ?? []).flatMap(({ phase, virtualNodes }) =>
     phase === 'Failed' || phase === 'Ending' ? virtualNodes : virtualNodes.filter((name) => !names.has(name)),
   );
+}
+
+interface WebhookFacts {
+  /** Of each strategy; no order, none twice. */
+  namespaces: Readonly<Record<PodStrategy, readonly string[]>>;
+  /** Without the bundle. */
+  clientConfig: MutatingWebhook['clientConfig'];
+  /** PEM. */
+  bundle: string;
+}
+
+/** How long an API server waits for an answer, and so what an outage of the webhook costs each pod of these namespaces. */
+const TIMEOUT_SECONDS = 2;
+
+/** Whether a pod may be scheduled to a virtual node without the webhook. `admit` looks closer. */
+const TOLERATES: string =
+  'has(object.spec.tolerations) && object.spec.tolerations.exists(t, ' +
+  `!has(t.key) || t.key == '' || t.key == '${TAINT_VIRTUAL_NODE}')`;
+const IS_KEPT_HOME: string =
+  `has(object.metadata.labels) && '${LABEL_OFFLOAD}' in object.metadata.labels && ` +
+  `object.metadata.labels['${LABEL_OFFLOAD}'] == 'false'`;
+
+/** Excludes pods that the webhook would leave alone anyway: they are never held up, whatever the failure policy. */
+const CONDITIONS = [
+  { name: 'not-bound', expression: "!has(object.spec.nodeName) || object.spec.nodeName == ''" },
+  {
+    name: 'not-of-a-daemon-set',
+    expression:
+      '!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(o, ' +
+      "o.kind == 'DaemonSet' && has(o.controller) && o.controller)",
+  },
+];
+
+interface StrategyWebhook {
+  name: string;
+  failurePolicy: 'Ignore' | 'Fail';
+  condition: { name: string; expression: string };
+}
+
+const GOES_OUT = { name: 'not-kept-home', expression: `!(${IS_KEPT_HOME}) || (${TOLERATES})` };
+
+const WEBHOOKS: Readonly<Record<PodStrategy, StrategyWebhook>> = {
+  Local: {
+    name: 'local.offloading.tributary.dev',
+    failurePolicy: 'Ignore',
+    condition: { name: 'tolerates-virtual-nodes', expression: TOLERATES },
+  },
+  LocalAndRemote: {
+    name: 'local-and-remote.offloading.tributary.dev',
+    failurePolicy: 'Ignore',
+    condition: GOES_OUT,
+  },
+  // A pod that must not run on real nodes is not admitted while the webhook does not answer.
+  Remote: { name: 'remote.offloading.tributary.dev', failurePolicy: 'Fail', condition: GOES_OUT },
+};
+
+/**
+ * Pure: one webhook for each strategy that a namespace has; none where no namespace is offloaded. With all fields that an API
+ * server would fill in, so that they can be compared.
+ */
+export function forgeWebhooks({ namespaces, clientConfig, bundle }: WebhookFacts): MutatingWebhook[] {
+  const caBundle = Buffer.from(bundle).toString('base64');
+  return (['Local', 'LocalAndRemote', 'Remote'] as const).flatMap((strategy) => {
+    const values = namespaces[strategy].toSorted();
+    if (values.length === 0) return [];
+    const { name, failurePolicy, condition } = WEBHOOKS[strategy];
+    return [
+      {
+        name,
+        admissionReviewVersions: ['v1'],
+        clientConfig: { ...clientConfig, caBundle },
+        failurePolicy,
+        matchConditions: [...CONDITIONS, condition],
+        matchPolicy: 'Equivalent',
+        // By name: whoever may edit a namespace sets its labels, but nobody sets `kubernetes.io/metadata.name`.
+        namespaceSelector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }],
+        },
+        objectSelector: {},
+        reinvocationPolicy: 'IfNeeded',
+        rules: [
+          {
+            apiGroups: [''],
+            apiVersions: ['v1'],
+            operations: ['CREATE'],
+            resources: ['pods'],
+            scope: 'Namespaced',
+          },
+        ],
+        sideEffects: 'None',
+        timeoutSeconds: TIMEOUT_SECONDS,
+      },
+    ];
+  });
 }

@@ -12,7 +12,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 
-export interface BoundPodsOptions {
+interface BoundPodsOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;

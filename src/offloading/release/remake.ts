@@ -14,7 +14,7 @@ import type { Logger } from '../../lib/log.ts';
 import type { Journal, RemakeOptions } from './journal.ts';
 import { journalOf, journalSecret, readJournal } from './journal.ts';
 
-export interface RemakerOptions {
+interface RemakerOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

@@ -7,7 +7,7 @@ import type { Pod } from '../../api/wire.ts';
  * What of the home pod was last carried across. Kept on the remote pod itself, so that it survives a restart. It is compared
  * instead of the live values, so that the foreign cluster's admission may change what it likes and we do not change it back.
  */
-export interface Applied {
+interface Applied {
   /** `metadata.generation` of the home pod whose spec was carried across. */
   generation: number;
   /** Images by container, init containers included, as home asked for them. */

@@ -3,7 +3,7 @@ import { REACH_REASONS } from '../../api/names.ts';
 import type { Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import type { ForgeContext } from './context.ts';
 
-export interface Unreachable {
+interface Unreachable {
   reason: string;
   message: string;
 }

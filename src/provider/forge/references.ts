@@ -32,7 +32,7 @@ export const ROOT_CA_CONFIG_MAP = 'kube-root-ca.crt';
 
 export type AnyContainer = Container | EphemeralContainer;
 
-export function allContainers(spec: PodSpec): AnyContainer[] {
+function allContainers(spec: PodSpec): AnyContainer[] {
   return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
 }
 

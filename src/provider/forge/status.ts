@@ -183,12 +183,7 @@ function unschedulableCondition(home: Pod, there: PodStatus, now: string): PodCo
  * CONDITION_OFFLOADED False. The transition time says since when the foreign cluster has had no place for the pod, or since
  * when something else has been wrong: it stays while only the message changes, or the reason within one of these two groups.
  */
-export function offloadedCondition(
-  home: Pod,
-  reason: OffloadedReason,
-  message: string,
-  now: string,
-): PodCondition {
+function offloadedCondition(home: Pod, reason: OffloadedReason, message: string, now: string): PodCondition {
   const before = home.status?.conditions?.find(({ type }) => type === CONDITION_OFFLOADED);
   const isSameSort = before?.status === 'False' && isPlacingReason(before.reason) === isPlacingReason(reason);
   const lastTransitionTime = isSameSort ? (before.lastTransitionTime ?? now) : now;

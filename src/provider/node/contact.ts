@@ -18,7 +18,7 @@ export interface ContactState {
   version: string | undefined;
 }
 
-export interface ContactOptions {
+interface ContactOptions {
   foreign: KubeClient;
   /** Why no request can be made at all, such as a kubeconfig that cannot be parsed. */
   problem: () => { reason: ContactReason; message: string } | undefined;

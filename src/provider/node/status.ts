@@ -14,7 +14,7 @@ import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
-export interface StatusInputs {
+interface StatusInputs {
   virtualNode: VirtualNode;
   contact: ContactState;
   notReady: Obstacle | undefined;

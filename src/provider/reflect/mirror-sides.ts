@@ -14,7 +14,7 @@ import { ruledKinds, type BadRule, type RuledKind } from './mirrored-kinds.ts';
 
 export type Side = 'home' | 'remote';
 
-export interface MirrorSidesOptions {
+interface MirrorSidesOptions {
   mapping: NamespaceMapping;
   /** Value of the label that marks copies as ours. */
   owner: string;

@@ -13,7 +13,7 @@ const KIND_REASONS = {
   badRule: 'InvalidReflectionRule',
 } as const;
 
-export interface MirrorTroublesOptions {
+interface MirrorTroublesOptions {
   events: EventRecorder;
   /** Gets each event, too: people look at it first, and events of namespaces are easily overlooked. */
   virtualNode: () => EventSubject;

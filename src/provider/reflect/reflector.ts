@@ -39,7 +39,7 @@ interface ReflectorOptions extends CommonParts {
 }
 
 /** `kind/homeNamespace/name`, the name as at home. */
-export type ReflectionKey = string;
+type ReflectionKey = string;
 
 /**
  * A copy that no pod refers to any more is kept this long: a rolling update, or a home cache that is wrong for a
@@ -48,7 +48,7 @@ export type ReflectionKey = string;
 export const KEEP_UNREFERENCED_MS = 60_000;
 
 /** Whether a referenced object is over there; a refusal says why it cannot be. */
-export type CopyState = 'ready' | 'pending' | 'missing' | Refusal | StaysHome;
+type CopyState = 'ready' | 'pending' | 'missing' | Refusal | StaysHome;
 
 /** A refused object for which no pod waits is tried this often. */
 const IDLE_RETRY_MS = 5 * 60_000;

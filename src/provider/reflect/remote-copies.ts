@@ -13,7 +13,7 @@ export const REFUSED_RETRY_MS = 30_000;
 
 type Relistable = Pick<Informer<KubeObject>, 'relist'>;
 
-export interface RemoteCopiesOptions {
+interface RemoteCopiesOptions {
   home: KubeClient;
   foreign: KubeClient;
   /** Name under which copies are known as ours; see ReflectorOptions. */

@@ -38,8 +38,7 @@ const HARMLESS_ANNOTATIONS = ['service.kubernetes.io/topology-mode'];
 /** Would hand the Service to a proxy that the foreign cluster may not have. */
 const LABEL_PROXY = 'service.kubernetes.io/service-proxy-name';
 
-export const isHeadless = (spec: Pick<ServiceSpec, 'clusterIP'> | undefined): boolean =>
-  spec?.clusterIP === 'None';
+const isHeadless = (spec: Pick<ServiceSpec, 'clusterIP'> | undefined): boolean => spec?.clusterIP === 'None';
 
 const isExternalName = (spec: Pick<ServiceSpec, 'type'> | undefined): boolean =>
   spec?.type === 'ExternalName';

@@ -9,7 +9,7 @@ import type { Logger } from '../../lib/log.ts';
 import { readEvent, type RemoteEvent } from '../events/remote-events.ts';
 import { type Claim, claimKey } from './claims.ts';
 
-export interface ClaimSidesOptions {
+interface ClaimSidesOptions {
   mapping: NamespaceMapping;
   /** Value of the label that marks claims over there as ours. */
   owner: string;
@@ -19,7 +19,7 @@ export interface ClaimSidesOptions {
   log: Logger;
 }
 
-export interface ClaimListener {
+interface ClaimListener {
   /** A claim of that name changed, here or over there. */
   claim: (homeNamespace: string, name: string) => void;
   synced: (homeNamespace: string) => void;

@@ -201,7 +201,7 @@ const refuse = (
 ): ClaimAction => ({ do: 'refuse', home, ...why, unselect });
 
 /** What live reads of both clusters have found. */
-export interface Found {
+interface Found {
   home: Claim | undefined;
   /** The volume here with the name that belongs to the remote claim, whoever made it. */
   volume: Volume | undefined;

@@ -4,7 +4,7 @@ import type { StorageClass } from './claims.ts';
 
 export type ClassMapping = Pick<VirtualNodeSpec, 'storageClasses' | 'offeredStorageClasses'>;
 
-export type MappedClass = { foreignClass: string } | { reason: string; message: string };
+type MappedClass = { foreignClass: string } | { reason: string; message: string };
 
 /**
  * The class over there for a class here: as people say for that cluster, else as the class itself says. There is no other way:

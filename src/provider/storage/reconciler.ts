@@ -16,7 +16,7 @@ export interface Known {
   sides: ClaimSides;
 }
 
-export interface ClaimReconcilerOptions {
+interface ClaimReconcilerOptions {
   home: KubeClient;
   foreign: KubeClient;
   owner: string;

@@ -2,8 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { NamespaceOffloading, OffloadedCluster } from '../../../../src/api/namespace-offloading.ts';
 import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
-import { forgeWebhooks } from '../../../../src/offloading/admission/webhook-configuration.ts';
-import { byStrategy, failedNodesOf } from '../../../../src/offloading/admission/webhook.ts';
+import { byStrategy, failedNodesOf, forgeWebhooks } from '../../../../src/offloading/admission/webhook.ts';
 
 const offloading = (
   namespace: string,
