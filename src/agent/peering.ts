@@ -36,7 +36,7 @@ import type { ClusterIdentity } from '../peering/identity/store.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
-import { Stockkeeper } from '../peering/offer/stockkeeper.ts';
+import { StockWatcher } from '../peering/offer/stock-watcher.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { type ApiAccess, PROTOCOLS } from '../peering/protocol/documents.ts';
 import { REACH_PORTS, type ReachPeers } from '../peering/reach/ports.ts';
@@ -78,7 +78,7 @@ export class Peering {
   readonly #acceptance: Cache<AcceptancePolicy>;
   readonly #sharing: Cache<SharingPolicy>;
   readonly #certificate: PeeringCertificate;
-  readonly #stock: Stockkeeper;
+  readonly #stock: StockWatcher;
   readonly #clusters: Clusters;
   readonly #lending: Lending;
   readonly #offloading: OffloadingParts;
@@ -108,7 +108,7 @@ export class Peering {
       random: systemRandom,
       lifeMs,
     });
-    this.#stock = new Stockkeeper(common);
+    this.#stock = new StockWatcher(common);
     this.#clusters = this.#makeClusters();
     this.#reach = this.#makeReach();
     this.#lending = this.#makeLending();
@@ -227,7 +227,7 @@ export class Peering {
       events: this.#events,
       identity,
       systemNamespace,
-      stockkeeper: this.#stock,
+      stock: this.#stock,
       intents: this.#clusters,
       links: { view: (clusterID) => this.#links.view(clusterID) },
       ...(apiServer !== undefined && { api: { ...own, server: apiServer } }),

@@ -8,7 +8,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import type { Borrowing } from '../peering/borrowing/borrowing.ts';
 import type { Clusters } from '../peering/clusters/clusters.ts';
 import type { Lending } from '../peering/lending/lending.ts';
-import type { Stockkeeper } from '../peering/offer/stockkeeper.ts';
+import type { StockWatcher } from '../peering/offer/stock-watcher.ts';
 import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
 import type { AgentParts } from './parts.ts';
 
@@ -20,7 +20,7 @@ interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
   lending: Lending;
   borrowing: Borrowing;
   clusters: Clusters;
-  stock: Stockkeeper;
+  stock: StockWatcher;
 }
 
 /**

@@ -6,8 +6,8 @@ import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_RIGHTS } from '../../src/peering/offer/rights.ts';
-import { StockOffers } from '../../src/peering/offer/stock-offers.ts';
-import { Stockkeeper } from '../../src/peering/offer/stockkeeper.ts';
+import { computeOffer } from '../../src/peering/offer/compute.ts';
+import { StockWatcher } from '../../src/peering/offer/stock-watcher.ts';
 import { eventually } from '../support/eventually.ts';
 import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import { lendingPolicy } from '../unit/peering/support/stock.ts';
@@ -20,8 +20,7 @@ const GPU = 'example.com/gpu';
 
 let lab: RightsCluster;
 let client: HttpClient;
-let keeper: Stockkeeper;
-let offers: StockOffers;
+let watcher: StockWatcher;
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
@@ -49,13 +48,12 @@ beforeAll(async () => {
     token: async () => Promise.resolve(token),
   });
   const caches = new Caches({ client, clock: systemClock, log: silentLogger });
-  keeper = new Stockkeeper({ caches, clock: systemClock });
-  offers = new StockOffers({ stockkeeper: keeper, provider: 'p', promised: () => new Map() });
-  await keeper.start(new AbortController().signal);
+  watcher = new StockWatcher({ caches, clock: systemClock });
+  await watcher.start(new AbortController().signal);
 }, TIMEOUT_MS);
 
 afterAll(async () => {
-  await keeper?.stop();
+  await watcher?.stop();
   await client?.close();
   await lab?.down();
 }, TIMEOUT_MS);
@@ -66,7 +64,7 @@ async function call(method: string, path: string, body: object, type?: string): 
 }
 
 const freeMilli = (): number =>
-  keeper.stock().nodes.reduce((sum, { allocatable, own }) => {
+  watcher.stock().nodes.reduce((sum, { allocatable, own }) => {
     return sum + Number(allocatable.get('cpu') ?? 0n) - Number(own.get('cpu') ?? 0n);
   }, 0);
 
@@ -85,26 +83,27 @@ const createPod = async (namespace: string, node: string, cpu: string): Promise<
 test(
   'pods, tenants and devices are seen as they come and go',
   async () => {
-    await eventually('a node lends', () => keeper.stock().nodes.some(({ lends }) => lends));
-    const node = keeper.stock().nodes.find(({ lends }) => lends);
+    await eventually('a node lends', () => watcher.stock().nodes.some(({ lends }) => lends));
+    const node = watcher.stock().nodes.find(({ lends }) => lends);
     const before = freeMilli();
     expect(before).toBeGreaterThan(0);
 
     await createPod('shop', node?.name ?? '', '700m');
     await eventually('our pod', () => freeMilli() === before - 700);
     await createPod('tenant', node?.name ?? '', '300m');
-    await eventually('the pod of the peer', () => keeper.usage(PEER)['cpu'] === '300m');
+    await eventually('the pod of the peer', () => watcher.usage(PEER)['cpu'] === '300m');
     expect(freeMilli()).toBe(before - 700);
 
     const status = { status: { capacity: { [GPU]: '2' }, allocatable: { [GPU]: '2' } } };
     const path = `/api/v1/nodes/${node?.name}/status`;
     await call('PATCH', path, status, 'application/merge-patch+json');
-    const offered = (): string | undefined => offers.terms(PEER, lendingPolicy(), []).resources[GPU];
+    const offered = (): string | undefined =>
+      computeOffer(watcher.stock(), lendingPolicy(), { consumer: PEER, promised: new Map() }).resources[GPU];
     await eventually('the device', () => offered() === '2');
 
     const ended = { status: { phase: 'Succeeded' } };
     await call('PATCH', '/api/v1/namespaces/tenant/pods/a/status', ended, 'application/merge-patch+json');
-    await eventually('the end of the pod', () => keeper.usage(PEER)['pods'] === '0');
+    await eventually('the end of the pod', () => watcher.usage(PEER)['pods'] === '0');
     await call('DELETE', '/api/v1/namespaces/shop/pods/a?gracePeriodSeconds=0', {});
     await eventually('the room of the other', () => freeMilli() === before);
 

@@ -9,7 +9,7 @@ import {
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
-import { type VirtualNodePlan, virtualNodePlans } from '../offer/shapes.ts';
+import { type VirtualNodePlan, virtualNodePlans } from '../offer/virtual-node-plans.ts';
 import type { BorrowingCaches } from './caches.ts';
 import type { ActiveProvider } from './facts.ts';
 import {

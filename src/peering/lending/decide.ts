@@ -100,7 +100,7 @@ const denied = (reason: ForeignClusterReason, message: string): Decision => ({
 });
 
 /** What stands of an earlier decision. */
-export interface Standing {
+export interface EarlierAdmission {
   /** Name of the SharingPolicy that let it in. */
   policy: string | undefined;
   /** A link is up, so that the facts are complete. */
@@ -115,7 +115,7 @@ export interface Standing {
 export function policyFor(
   policies: readonly SharingPolicy[],
   facts: PeerFacts,
-  standing?: Standing,
+  standing?: EarlierAdmission,
 ): SharingPolicy | undefined {
   const today = (): SharingPolicy | undefined => sharingPolicyFor(policies, facts);
   if (standing === undefined) return today();

@@ -1,7 +1,10 @@
-import { peeringRequests, type PeeringRequest } from '../../api/peering-request.ts';
+import { isClusterID } from '../../api/forms.ts';
+import { type PeeringRequest, peeringRequests } from '../../api/peering-request.ts';
 import { runtimeClasses } from '../../api/resources.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
 import type { KubeObject } from '../../api/wire.ts';
+import { TenantDirectory } from '../../hosting/guests/tenant-directory.ts';
+import { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -13,23 +16,19 @@ import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import { isClusterID } from '../../api/forms.ts';
 import { JoinTokens } from '../identity/join-tokens.ts';
-import { StockOffers } from '../offer/stock-offers.ts';
-import type { Stockkeeper } from '../offer/stockkeeper.ts';
+import { freeOf } from '../offer/free.ts';
+import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PolicyConditions, PolicyEffect } from '../policy/policy-status.ts';
-import type { LendingSide, OwnIdentity, PeerIdentity, PeerLinks, PeeringReport } from '../ports.ts';
+import type { LendingSide, OwnIdentity, PeerIdentity, PeeringReport, PeerLinks } from '../ports.ts';
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
-import { TenantDirectory } from '../../hosting/guests/tenant-directory.ts';
 import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Offers } from './offers.ts';
 import { policyConditions } from './policy-conditions.ts';
-import { promisesOf } from './promises.ts';
-import { Reconciler, type LendingIntent } from './reconciler.ts';
-import { Tenants } from '../../hosting/tenants/tenants.ts';
+import { type LendingIntent, Reconciler } from './reconciler.ts';
 
 export type { LendingIntent } from './reconciler.ts';
 
@@ -44,7 +43,7 @@ export interface LendingOptions {
   identity: OwnIdentity;
   /** Where we run, and where join tokens are kept. */
   systemNamespace: string;
-  stockkeeper: Pick<Stockkeeper, 'stock' | 'usage' | 'onChange'>;
+  stock: Pick<StockWatcher, 'stock' | 'usage' | 'onChange'>;
   /** Called from `start` on; so parts that need each other can be made in any order. */
   intents: {
     intent(clusterID: string): LendingIntent;
@@ -76,7 +75,7 @@ export class Lending implements LendingSide {
   readonly #policies: Cache<SharingPolicy>;
   readonly #runtimeClasses: Cache<KubeObject>;
   readonly #tenants: Tenants;
-  readonly #stock: StockOffers;
+  readonly #stock: LendingOptions['stock'];
   readonly #offers: Offers;
   readonly #api: ApiAccessFinder;
   readonly #credentials: Credentials;
@@ -88,7 +87,7 @@ export class Lending implements LendingSide {
   constructor(options: LendingOptions) {
     this.#options = options;
     const { client, caches, clock, identity, systemNamespace, metrics, random } = options;
-    const { stockkeeper, quotaPatienceMs } = options;
+    const { quotaPatienceMs } = options;
     const log = options.log.named('lending');
     this.#log = log;
     const common = { client, clock, log, ...(random && { random }) };
@@ -112,12 +111,7 @@ export class Lending implements LendingSide {
       heard: (peer) => this.#controller.add(peer),
     });
     this.tokens = new JoinTokens({ ...common, namespace: systemNamespace, clusterID });
-    this.#stock = new StockOffers({
-      stockkeeper,
-      provider: clusterID,
-      promised: () =>
-        promisesOf(this.#requests.list(), this.#policies.list(), (peer) => this.#offers.last(peer)),
-    });
+    this.#stock = options.stock;
     this.#offers = this.#makeOffers();
     this.#credentials = new Credentials(options);
     const { api: given, ownApi: own } = options;
@@ -140,7 +134,8 @@ export class Lending implements LendingSide {
   #makeOffers(): Offers {
     const { identity } = this.#options;
     const requests = (): Iterable<PeeringRequest> => this.#requests.list();
-    return new Offers({ identity, offers: this.#stock, tenants: this.#tenants, requests });
+    const policies = (): Iterable<SharingPolicy> => this.#policies.list();
+    return new Offers({ identity, stock: this.#stock, tenants: this.#tenants, requests, policies });
   }
 
   #reconciler(): Reconciler {
@@ -155,7 +150,7 @@ export class Lending implements LendingSide {
       ...(withdrawalGraceMs !== undefined && { withdrawalGraceMs }),
       tenants: this.#tenants,
       offers: this.#offers,
-      used: (clusterID) => this.#stock.used(clusterID),
+      used: (clusterID) => this.#stock.usage(clusterID),
       request: (clusterID) => this.#requests.get(clusterID),
       policies: () => this.#policies.list(),
       intent: (clusterID) => intents.intent(clusterID),
@@ -168,7 +163,7 @@ export class Lending implements LendingSide {
     return this.#options.links.view(clusterID) !== undefined;
   }
 
-  /** In the order in which they are to be started; after the stockkeeper, before links. */
+  /** In the order in which they are to be started; after the stock, before links. */
   components(): Component[] {
     return [
       this.#requests,
@@ -304,7 +299,7 @@ export class Lending implements LendingSide {
   /** What a policy does today; throws Invalid for quantities in it that cannot be read. */
   effectOf(policy: SharingPolicy): PolicyEffect {
     const peers = this.#under(policy).map(({ metadata }) => metadata.name);
-    return { peers, free: this.#stock.free(policy) };
+    return { peers, free: freeOf(this.#stock.stock(), policy, this.#offers.promised()) };
   }
 
   /** What people are to be told of a policy besides. */

@@ -1,23 +1,29 @@
 import { ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
-import { contractOf, readableContractOf, type Offer, type WithheldNamespace } from '../../api/offer.ts';
+import { contractOf, type Offer, readableContractOf, type WithheldNamespace } from '../../api/offer.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import type { ResourceList } from '../../api/wire.ts';
 import { chooseTenantNames, type TenantPlace } from '../../hosting/tenants/tenant-names.ts';
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
+import { parseMilli } from '../../lib/quantity.ts';
+import type { Promises } from '../offer/free.ts';
+import { computeOffer } from '../offer/compute.ts';
+import { nextOffer } from '../offer/next-offer.ts';
+import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { OwnIdentity } from '../ports.ts';
 import { offerDocumentOf } from './grant.ts';
-import { nextOffer, type OfferSource } from './offering.ts';
 
-export interface OffersOptions {
+interface OffersOptions {
   identity: OwnIdentity;
-  offers: OfferSource;
+  stock: Pick<StockWatcher, 'stock'>;
+  policies: () => Iterable<SharingPolicy>;
   tenants: Pick<Tenants, 'isTaken' | 'namespacesOf'>;
   /** Of all peers. */
   requests: () => Iterable<PeeringRequest>;
 }
 
 /** What a peer is offered today. */
-export interface OfferMade {
+interface OfferMade {
   offer: Offer;
   /** Home namespaces for which no name is free. */
   taken: readonly string[];
@@ -34,9 +40,10 @@ export class Offers {
     this.#options = options;
   }
 
-  /** The offer made last to that peer, whether or not it is stored yet. */
-  last(clusterID: string): Offer | undefined {
-    return this.#made.get(clusterID);
+  /** What every peer was promised. */
+  promised(): Promises {
+    const { requests, policies } = this.#options;
+    return promisesOf(requests(), policies(), (peer) => this.#made.get(peer));
   }
 
   forget(clusterID: string): void {
@@ -45,7 +52,7 @@ export class Offers {
 
   /** At once, and known to every later call: so no name is promised to two peers. */
   make(request: PeeringRequest, policy: SharingPolicy, nowMs: number): OfferMade {
-    const { identity, offers, tenants } = this.#options;
+    const { identity, stock, tenants } = this.#options;
     const { status = {}, spec, metadata } = request;
     const consumer = metadata.name;
     const before = offerDocumentOf(request, identity)?.offer;
@@ -58,12 +65,13 @@ export class Offers {
       isPromised: this.#promisedToOthers(consumer),
       places: this.#places(request),
     });
-    const draft = offers.terms(consumer, policy, namespaces);
+    const terms = computeOffer(stock.stock(), policy, { consumer, promised: this.promised() });
+    const draft = { provider: identity.clusterID, consumer, namespaces, ...terms };
     const { name, generation } = policy.metadata;
     const policyChanged =
       status.policy !== name ||
       (status.policyGeneration !== undefined && status.policyGeneration !== generation);
-    const offer = nextOffer(offers, { before, draft, policy, policyChanged, nowMs });
+    const offer = nextOffer({ before, draft, policy, policyChanged, nowMs });
     this.#made.set(consumer, offer);
     return { offer, taken, withheld };
   }
@@ -97,4 +105,43 @@ export class Offers {
       ending: contract !== undefined && rest.deletionTimestamp !== undefined && !agreed.has(name),
     }));
   }
+}
+
+/**
+ * What every peer is to be counted with, when it is worked out what is left for the others: what it was promised,
+ * and while an offer waits for the answer of a peer that has a contract, what it may take with that. Were it not, all
+ * peers would be offered the same free room at once, all take it, and all be cut back: with four of them at half
+ * share that never ends. `latest` is the offer just made, of which the cache does not know yet.
+ */
+export function promisesOf(
+  requests: Iterable<PeeringRequest>,
+  policies: Iterable<SharingPolicy>,
+  latest: (clusterID: string) => Offer | undefined,
+): Promises {
+  const selectors = new Map([...policies].map(({ metadata, spec }) => [metadata.name, spec.nodeSelector]));
+  return new Map(
+    [...requests].flatMap(({ metadata: { name }, status = {} }) => {
+      // A contract that somebody has spoilt concerns its own peer only.
+      const contract = readableContractOf(status.contract);
+      const { offer: stored, promised = contract?.resources } = status;
+      if (status.contract === undefined || promised === undefined) return [];
+      const offer = newerOf(stored, latest(name));
+      const isAnswered = offer === undefined || !(offer.generation > (contract?.generation ?? Infinity));
+      const nodeSelector = selectors.get(status.policy ?? '');
+      const resources = isAnswered ? promised : largerOf(promised, offer.resources);
+      return [[name, { resources, ...(nodeSelector && { nodeSelector }) }]];
+    }),
+  );
+}
+
+const newerOf = (a: Offer | undefined, b: Offer | undefined): Offer | undefined =>
+  a === undefined || (b !== undefined && b.generation > a.generation) ? b : a;
+
+function largerOf(a: ResourceList, b: ResourceList): ResourceList {
+  return Object.fromEntries(
+    [...new Set([...Object.keys(a), ...Object.keys(b)])].map((resource) => {
+      const [one = '0', other = '0'] = [a[resource], b[resource]];
+      return [resource, parseMilli(one) >= parseMilli(other) ? one : other];
+    }),
+  );
 }

@@ -29,10 +29,10 @@ import type { RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
 import type { Heard, Inbox } from './inbox.ts';
-import { amountsOf, isEmpty, type OfferSource, renewalOf } from './offering.ts';
+import { isEmpty, renewalOf } from '../offer/next-offer.ts';
 import type { Offers } from './offers.ts';
 import { StatusRecorder } from './recorder.ts';
-import { endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
+import { amountsOf, endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
 export interface LendingIntent {
@@ -50,7 +50,8 @@ export interface ReconcilerOptions {
   inbox: Inbox;
   tenants: Tenants;
   offers: Offers;
-  used: OfferSource['used'];
+  /** Requests of the peer's pods here. */
+  used: (clusterID: string) => ResourceList;
   request: (clusterID: string) => PeeringRequest | undefined;
   policies: () => Iterable<SharingPolicy>;
   intent: (clusterID: string) => LendingIntent;

@@ -1,4 +1,3 @@
-/** What a PeeringRequest shows, worked out anew each time. Pure. */
 import { type WantedCondition, withCondition } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
@@ -17,8 +16,10 @@ import {
 } from '../../api/peering-request.ts';
 import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
 import type { KindsReport } from '../../hosting/policies/kinds.ts';
+import { parseMilli } from '../../lib/quantity.ts';
 import type { Decision } from './decide.ts';
-import { breachOf } from './offering.ts';
+
+/** What a PeeringRequest shows, worked out anew each time. Pure. */
 
 type Refusal = Exclude<Decision, { state: 'Approved' }>;
 type Approval = Extract<Decision, { state: 'Approved' }>;
@@ -237,4 +238,26 @@ function conditionsOf(
       kept,
     ),
   ];
+}
+
+/**
+ * What a peer may use: as agreed, but never more than is lent today, whether or not it has signed the smaller offer
+ * yet. A resource that is no longer offered counts zero.
+ */
+export function amountsOf(agreed: ResourceList, lent: ResourceList): ResourceList {
+  return Object.fromEntries(
+    Object.entries(agreed).map(([resource, amount]) => {
+      const most = lent[resource] ?? '0';
+      return [resource, parseMilli(amount) > parseMilli(most) ? most : amount];
+    }),
+  );
+}
+
+/** What is used beyond what was agreed, as `cpu 3 of 2`; undefined where nothing is. */
+export function breachOf(used: ResourceList, agreed: ResourceList): string | undefined {
+  const above = Object.entries(used).filter(
+    ([resource, amount]) => parseMilli(amount) > parseMilli(agreed[resource] ?? '0'),
+  );
+  if (above.length === 0) return undefined;
+  return above.map(([resource, amount]) => `${resource} ${amount} of ${agreed[resource] ?? '0'}`).join(', ');
 }

@@ -27,8 +27,8 @@ export interface Promised {
 export type Promises = ReadonlyMap<string, Promised>;
 
 /**
- * Nodes that lend under this policy. What its tolerations do not open is not counted on, though guests may bring tolerations of
- * their own.
+ * Nodes that lend under this policy. Tainted nodes that its tolerations do not open are not counted on, although the pods
+ * of peers may bring tolerations of their own.
  */
 export function lendingNodes(
   { nodes }: Stock,
@@ -59,7 +59,7 @@ export function lendableResources(
   return [...names].filter((name) => !withhold.includes(name)).slice(0, MAX_RESOURCES - 1);
 }
 
-/** Names of all that some of these nodes count. */
+/** Names of the resources that any of these nodes counts. */
 function countedBy(nodes: readonly StockNode[]): Set<string> {
   const names = new Set<string>();
   for (const { allocatable } of nodes) for (const name of allocatable.keys()) names.add(name);
@@ -112,17 +112,14 @@ function minus(amounts: Amounts, taken: Amounts): Sums {
 export const limitsOf = ({ metadata, spec }: SharingPolicy): Sums =>
   parseNamed(`limits of SharingPolicy ${metadata.name}`, spec.limits ?? {});
 
-/** What a new peer would find free, before the share is taken: for the policy's status. */
-export function freeOf(stock: Stock, { spec }: SharingPolicy, promised: Promises): ResourceList {
+/**
+ * What a new peer would find free, before the share is taken: for the status of the policy. Throws Invalid where there
+ * would be no offer, since quantities of the policy cannot be read.
+ */
+export function freeOf(stock: Stock, policy: SharingPolicy, promised: Promises): ResourceList {
+  limitsOf(policy);
+  const { spec } = policy;
   const nodes = lendingNodes(stock, spec);
   const free = freeInAll(nodes, stock, { consumer: undefined, promised });
   return formatAmounts(new Map(lendableResources(nodes, spec).map((name) => [name, amountOf(free, name)])));
-}
-
-/**
- * Resources of our nodes that a contract does not name: devices, huge pages. A quota bounds only what it names, so
- * whoever makes one sets these to zero.
- */
-export function unpromisedResources({ nodes }: Stock, promised: ResourceList): string[] {
-  return [...countedBy(nodes)].filter((name) => isOfNodes(name) && !Object.hasOwn(promised, name)).toSorted();
 }

@@ -1,13 +1,14 @@
 import type { AcceptancePolicy, AcceptancePolicySpec } from '../../api/acceptance-policy.ts';
 import { ADVERTISEMENT_REASONS } from '../../api/advertisement.ts';
 import { amountOf, type Amounts, formatAmount, MILLI, parseNamed, roundDown } from '../../api/amounts.ts';
+import { PRICE_AMOUNT_PATTERN } from '../../api/limits.ts';
 import type { Offer } from '../../api/offer.ts';
 import type { ResourceList } from '../../api/wire.ts';
-import { compareDecimals } from './decimal.ts';
+import { TributaryError } from '../../lib/errors.ts';
 
-export type Verdict = { accepted: true; resources: ResourceList } | Refusal;
+type OfferVerdict = { accepted: true; resources: ResourceList } | OfferRejection;
 
-export interface Refusal {
+interface OfferRejection {
   accepted: false;
   reason: (typeof ADVERTISEMENT_REASONS)['tooLittle' | 'tooDear' | 'labelMissing'];
   message: string;
@@ -19,7 +20,7 @@ export interface Refusal {
  * whoever bounds by the list bounds it too. The offer is checked already (offer/check.ts); throws Invalid for
  * quantities in the policy that cannot be read.
  */
-export function judge(offer: Offer, { spec }: AcceptancePolicy): Verdict {
+export function judge(offer: Offer, { spec }: AcceptancePolicy): OfferVerdict {
   const offered = parseNamed('resources of the offer', offer.resources);
   const refusal = missingLabel(offer, spec) ?? tooLittle(offered, spec) ?? tooDear(offer, spec);
   if (refusal !== undefined) return refusal;
@@ -33,7 +34,10 @@ export function judge(offer: Offer, { spec }: AcceptancePolicy): Verdict {
   return { accepted: true, resources: Object.fromEntries(resources) };
 }
 
-function missingLabel({ labels }: Offer, { requiredLabels = {} }: AcceptancePolicySpec): Refusal | undefined {
+function missingLabel(
+  { labels }: Offer,
+  { requiredLabels = {} }: AcceptancePolicySpec,
+): OfferRejection | undefined {
   for (const [key, value] of Object.entries(requiredLabels)) {
     const offered = Object.hasOwn(labels, key) ? labels[key] : undefined;
     if (offered === value) continue;
@@ -43,7 +47,7 @@ function missingLabel({ labels }: Offer, { requiredLabels = {} }: AcceptancePoli
   return undefined;
 }
 
-function tooLittle(offered: Amounts, { minimum = {} }: AcceptancePolicySpec): Refusal | undefined {
+function tooLittle(offered: Amounts, { minimum = {} }: AcceptancePolicySpec): OfferRejection | undefined {
   for (const [resource, least] of parseNamed('minimum of the policy', minimum)) {
     const amount = amountOf(offered, resource);
     if (amount >= least) continue;
@@ -54,7 +58,7 @@ function tooLittle(offered: Amounts, { minimum = {} }: AcceptancePolicySpec): Re
 }
 
 /** Two currencies cannot be compared, so a price in another one is above any maximum. */
-function tooDear({ prices }: Offer, { maxPrices = {} }: AcceptancePolicySpec): Refusal | undefined {
+function tooDear({ prices }: Offer, { maxPrices = {} }: AcceptancePolicySpec): OfferRejection | undefined {
   for (const [resource, most] of Object.entries(maxPrices)) {
     const asked = Object.hasOwn(prices, resource) ? prices[resource] : undefined;
     if (asked === undefined || compareDecimals(asked.amount, '0') === 0) continue;
@@ -66,8 +70,27 @@ function tooDear({ prices }: Offer, { maxPrices = {} }: AcceptancePolicySpec): R
   return undefined;
 }
 
-const refuse = (reason: 'tooLittle' | 'tooDear' | 'labelMissing', message: string): Refusal => ({
+const refuse = (reason: 'tooLittle' | 'tooDear' | 'labelMissing', message: string): OfferRejection => ({
   accepted: false,
   reason: ADVERTISEMENT_REASONS[reason],
   message,
 });
+
+const DECIMAL = new RegExp(PRICE_AMOUNT_PATTERN, 'u');
+/** Places behind the point that the pattern lets through. */
+const PLACES = 9;
+
+/** Less than, equal to or greater than zero, as `a` is to `b`; exact. Throws Invalid for what is no amount. */
+export function compareDecimals(a: string, b: string): number {
+  const [left, right] = [scaled(a), scaled(b)];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}
+
+function scaled(text: string): bigint {
+  if (!DECIMAL.test(text)) {
+    throw new TributaryError('Invalid', `not a decimal amount: ${JSON.stringify(text.slice(0, 40))}`);
+  }
+  const [whole = '', fraction = ''] = text.split('.');
+  return BigInt(whole + fraction.padEnd(PLACES, '0'));
+}

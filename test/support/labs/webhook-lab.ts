@@ -30,7 +30,7 @@ import { Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { Listeners } from '../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { offloadingAdmission } from '../../../src/offloading/admission/webhook.ts';
-import { Stockkeeper } from '../../../src/peering/offer/stockkeeper.ts';
+import { StockWatcher } from '../../../src/peering/offer/stock-watcher.ts';
 import { eventually } from '../eventually.ts';
 import { printed, RightsCluster } from './rights-cluster.ts';
 
@@ -140,9 +140,9 @@ export class WebhookLab {
   }
 
   /** The provider's side, with the stock and the tenants as they are on the server, and no lending. */
-  #guests(): { components: (Stockkeeper | Informer<Namespace>)[]; part: AdmissionPart } {
+  #guests(): { components: (StockWatcher | Informer<Namespace>)[]; part: AdmissionPart } {
     const common = { client: this.#role, clock: this.clock, log: silentLogger };
-    const stock = new Stockkeeper({ caches: new Caches(common), clock: this.clock });
+    const stock = new StockWatcher({ caches: new Caches(common), clock: this.clock });
     const cache = new Informer<Namespace>({ ...common, type: namespaceType, list: {} });
     const tenants = new TenantDirectory({
       tenants: {

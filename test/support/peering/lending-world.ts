@@ -18,7 +18,7 @@ import { silentLogger } from '../../../src/lib/log.ts';
 import { contractText, draftContract } from '../../../src/peering/contract.ts';
 import { Identity } from '../../../src/peering/identity/identity.ts';
 import { Lending, type LendingOptions } from '../../../src/peering/lending/lending.ts';
-import { Stockkeeper } from '../../../src/peering/offer/stockkeeper.ts';
+import { StockWatcher } from '../../../src/peering/offer/stock-watcher.ts';
 import { PolicyStatusKeeper } from '../../../src/peering/policy/policy-status.ts';
 import type { LinkView, OwnIdentity } from '../../../src/peering/ports.ts';
 import type {
@@ -74,11 +74,11 @@ export class LendingWorld {
     const { client, identity } = this;
     const own = { client, clock: this.clock, log: silentLogger };
     const common = { ...own, caches: new Caches(own) };
-    const stockkeeper = new Stockkeeper(common);
+    const stock = new StockWatcher(common);
     this.#lending = new Lending({
       ...common,
       identity,
-      stockkeeper,
+      stock,
       systemNamespace: 'tributary-system',
       api: API,
       withdrawalGraceMs: 0,
@@ -103,7 +103,7 @@ export class LendingWorld {
       links: { view: (clusterID) => (this.linked.has(clusterID) ? ({ clusterID } as LinkView) : undefined) },
       ...this.#options,
     });
-    const components = [stockkeeper, ...this.#lending.components(), ...this.#policyStatus(common)];
+    const components = [stock, ...this.#lending.components(), ...this.#policyStatus(common)];
     const lifecycle = new Lifecycle(components, {
       clock: this.clock,
       log: silentLogger,

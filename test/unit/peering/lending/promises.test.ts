@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { PeeringRequest, PeeringRequestStatus } from '../../../../src/api/peering-request.ts';
-import { promisesOf } from '../../../../src/peering/lending/promises.ts';
+import { promisesOf } from '../../../../src/peering/lending/offers.ts';
 
 const request = (name: string, status: PeeringRequestStatus): PeeringRequest => ({
   metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },

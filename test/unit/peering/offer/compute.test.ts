@@ -4,7 +4,7 @@ import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
 import { parseMilli } from '../../../../src/lib/quantity.ts';
 import { checkOffer } from '../../../../src/peering/offer/check.ts';
 import { computeOffer, type OfferTerms } from '../../../../src/peering/offer/compute.ts';
-import { freeOf, unpromisedResources, type Promises } from '../../../../src/peering/offer/free.ts';
+import { freeOf, type Promises } from '../../../../src/peering/offer/free.ts';
 import type { Stock } from '../../../../src/peering/offer/stock.ts';
 import { anOffer, consumer, NOW_MS, provider, signed } from '../support/offers.ts';
 import { aNode, aPod, lendingPolicy, stockOf } from '../support/stock.ts';
@@ -317,7 +317,6 @@ test('the policy shows what is free in all, and a quota can shut what was not pr
     'nvidia.com/gpu': '2',
     pods: '99',
   });
-  expect(unpromisedResources(stock, { cpu: '1', memory: '1Gi', pods: '1' })).toEqual(['nvidia.com/gpu']);
 });
 
 const amounts = fc.record(

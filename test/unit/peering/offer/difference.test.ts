@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { differsEnough, type Comparable } from '../../../../src/peering/offer/difference.ts';
+import { differsEnough, type Comparable } from '../../../../src/peering/offer/next-offer.ts';
 import { anOffer } from '../support/offers.ts';
 
 const shape = (cpu: string, count = 1, zone = 'a'): Comparable['shapes'][number] => ({

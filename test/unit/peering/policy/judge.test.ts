@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+
 import type { AcceptancePolicy, AcceptancePolicySpec } from '../../../../src/api/acceptance-policy.ts';
-import { judge } from '../../../../src/peering/policy/judge.ts';
-import { compareDecimals } from '../../../../src/peering/policy/decimal.ts';
+import { compareDecimals, judge } from '../../../../src/peering/policy/judge.ts';
 import { anOffer } from '../support/offers.ts';
 
 const policy = (spec: Partial<AcceptancePolicySpec>): AcceptancePolicy => ({

@@ -2,7 +2,7 @@ import type { CountedPod } from '../../../../src/api/pod-requests.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../../../src/api/sharing-policy.ts';
 import { slimNode } from '../../../../src/api/slim-node.ts';
 import type { Node, Pod, ResourceList } from '../../../../src/api/wire.ts';
-import { keepPod } from '../../../../src/peering/offer/stock-objects.ts';
+import { keepPod } from '../../../../src/peering/offer/stock-watcher.ts';
 import { type Stock, type StockParts, takeStock } from '../../../../src/peering/offer/stock.ts';
 
 const CREATED = '2026-01-01T00:00:00Z';

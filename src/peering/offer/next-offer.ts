@@ -1,10 +1,59 @@
 import { amountOf, type Amounts, atLeast, parseAmounts, raiseTo, type Sums } from '../../api/amounts.ts';
-import type { NamespaceOffer, NodeShape } from '../../api/offer.ts';
+import { timestamp } from '../../api/conditions.ts';
+import type { NamespaceOffer, NodeShape, Offer } from '../../api/offer.ts';
+import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
 import { deepEqual } from '../../lib/equality.ts';
+import { parseMilli } from '../../lib/quantity.ts';
+import { MAX_OFFER_SECONDS } from './check.ts';
 import type { OfferTerms } from './compute.ts';
 
-/** An offer, or as much of it as is compared. */
+/** What is lent today, before it is numbered and dated. */
+export type DraftOffer = Omit<Offer, 'generation' | 'issued' | 'expires'>;
+
+const DEFAULT_OFFER_SECONDS = 3600;
+const DEFAULT_THRESHOLD_PERCENT = 10;
+
+export interface OfferState {
+  /** The offer of today, if it bears our signature. */
+  before: Offer | undefined;
+  draft: DraftOffer;
+  policy: SharingPolicy;
+  /** The policy has changed since `before` was made, so that any difference counts. */
+  policyChanged: boolean;
+  nowMs: number;
+}
+
+/** The offer of before while it still holds, else a new one under a higher number. */
+export function nextOffer(state: OfferState): Offer {
+  const { before, draft, policy, policyChanged, nowMs } = state;
+  const { offerSeconds = DEFAULT_OFFER_SECONDS, thresholdPercent = DEFAULT_THRESHOLD_PERCENT } = policy.spec;
+  const threshold = policyChanged ? 0 : thresholdPercent;
+  if (before !== undefined && nowMs < renewalOf(before) && !differsEnough(before, draft, threshold)) {
+    return before;
+  }
+  const issuedMs = Math.floor(nowMs / 1000) * 1000;
+  const seconds = Math.min(Math.max(offerSeconds, 1), MAX_OFFER_SECONDS);
+  return {
+    ...draft,
+    // By the clock, so that the numbers still rise after the PeeringRequest was deleted, and its status with it.
+    generation: Math.max((before?.generation ?? 0) + 1, Math.floor(nowMs)),
+    issued: timestamp(issuedMs),
+    expires: timestamp(issuedMs + seconds * 1000),
+  };
+}
+
+/** When an offer is to be replaced by a fresh one: at two thirds of its life. Milliseconds since the epoch. */
+export function renewalOf({ issued, expires }: Pick<Offer, 'issued' | 'expires'>): number {
+  const from = Date.parse(issued);
+  return from + ((Date.parse(expires) - from) * 2) / 3;
+}
+
+/** Whether nothing of any resource is offered. */
+export const isEmpty = ({ resources }: Pick<Offer, 'resources'>): boolean =>
+  Object.values(resources).every((amount) => parseMilli(amount) === 0n);
+
+/** The part of an offer that is compared. */
 export type Comparable = OfferTerms & { namespaces?: NamespaceOffer[] };
 
 const MOVING: readonly (keyof OfferTerms)[] = ['resources', 'shapes', 'images'];

@@ -1,19 +1,27 @@
 import { formatAmounts } from '../../api/amounts.ts';
-import type { CountedPod } from '../../api/pod-requests.ts';
-import { ingressClasses, namespaces, nodes, storageClasses } from '../../api/resources.ts';
+import type { StorageClassOffer } from '../../api/offer.ts';
+import { type CountedPod, podRequests } from '../../api/pod-requests.ts';
+import { isFinished } from '../../api/pod.ts';
+import {
+  defineResource,
+  ingressClasses,
+  namespaces,
+  nodes,
+  type ResourceType,
+  storageClasses,
+} from '../../api/resources.ts';
 import { slimNode } from '../../api/slim-node.ts';
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
-import type { KubeObject, Namespace, Node, ResourceList } from '../../api/wire.ts';
+import type { KubeObject, Namespace, Node, ObjectMeta, Pod, ResourceList } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { bareOf, keepPod, LIVE_PODS, livePods, storageClassOffer } from './stock-objects.ts';
 import { type Stock, takeStock } from './stock.ts';
 
-export interface StockkeeperOptions {
+interface StockWatcherOptions {
   caches: Caches;
   clock: Clock;
 }
@@ -27,11 +35,11 @@ type StorageClass = NonNullable<(typeof storageClasses)['__object']>;
 type IngressClass = NonNullable<(typeof ingressClasses)['__object']>;
 
 /** Knows at any time what this cluster could lend and what its peers use; from caches. */
-export class Stockkeeper implements Component {
+export class StockWatcher implements Component {
   readonly name = 'stock';
   /** Of the whole cluster; it has very many, so they are kept once. */
   readonly pods: Cache<CountedPod>;
-  readonly #options: StockkeeperOptions;
+  readonly #options: StockWatcherOptions;
   readonly #nodes: Cache<Node>;
   readonly #tenants: Cache<Namespace>;
   readonly #storage: Cache<StorageClass>;
@@ -40,7 +48,7 @@ export class Stockkeeper implements Component {
   readonly #changes: Debounce;
   #stock: Stock | undefined;
 
-  constructor(options: StockkeeperOptions) {
+  constructor(options: StockWatcherOptions) {
     this.#options = options;
     this.#changes = new Debounce(
       { clock: options.clock, intervalMs: TELL_INTERVAL_MS, callsAtOnce: true },
@@ -108,7 +116,7 @@ export class Stockkeeper implements Component {
   ): Cache<T> {
     cache.onChange((_key, current, previous) => {
       const [now, before] = [current && part(current), previous && part(previous)];
-      if ((now ?? before) !== undefined && counts(now, before)) this.#changed();
+      if ((now ?? before) !== undefined && hasChanged(now, before)) this.#changed();
     });
     return cache;
   }
@@ -138,7 +146,7 @@ export class Stockkeeper implements Component {
 }
 
 /** Whether more than the version of an object has changed. */
-export function counts(current: KubeObject | undefined, previous: KubeObject | undefined): boolean {
+export function hasChanged(current: KubeObject | undefined, previous: KubeObject | undefined): boolean {
   if (current === undefined || previous === undefined) return true;
   return !deepEqual(withoutVersion(current), withoutVersion(previous));
 }
@@ -146,4 +154,63 @@ export function counts(current: KubeObject | undefined, previous: KubeObject | u
 function withoutVersion(object: KubeObject): object {
   const { resourceVersion: _version, ...metadata } = object.metadata;
   return { ...object, metadata };
+}
+
+/** Objects as the stock keeps them: what counts, and nothing else, since a cluster has very many pods. */
+
+/** Not ended, by the API server's choice. */
+const LIVE_PODS = 'status.phase!=Succeeded,status.phase!=Failed';
+
+const livePods: ResourceType<CountedPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
+
+/** Reads the pod that the wire brought; undefined for one that has ended. */
+export function keepPod(object: CountedPod): CountedPod | undefined {
+  const pod = object as unknown as Pod;
+  if (isFinished(pod)) return undefined;
+  const overdueMs = overdueOf(pod.metadata);
+  return {
+    metadata: keepMeta(pod.metadata),
+    node: pod.spec?.nodeName ?? '',
+    requests: [...podRequests(pod)],
+    ...(overdueMs !== undefined && { overdueMs }),
+  };
+}
+
+/** From then on a ResourceQuota does not count it (QuotaV1Pod in pkg/quota/v1/evaluator/core/pods.go). */
+function overdueOf({ deletionTimestamp, deletionGracePeriodSeconds }: ObjectMeta): number | undefined {
+  const due = Date.parse(deletionTimestamp ?? '');
+  if (Number.isNaN(due) || deletionGracePeriodSeconds === undefined) return undefined;
+  return due + deletionGracePeriodSeconds * 1000;
+}
+
+/** Where only the name, namespace and labels count. */
+const bareOf = ({ metadata }: KubeObject): KubeObject => ({
+  metadata: { ...keepMeta(metadata), labels: metadata.labels ?? {} },
+});
+
+function keepMeta({ name, namespace, uid, resourceVersion, ...rest }: ObjectMeta): ObjectMeta {
+  const { creationTimestamp, deletionTimestamp } = rest;
+  return {
+    name,
+    ...(namespace !== undefined && { namespace }),
+    uid,
+    resourceVersion,
+    creationTimestamp,
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+  };
+}
+
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
+
+function storageClassOffer(
+  storageClass: NonNullable<(typeof storageClasses)['__object']>,
+): StorageClassOffer {
+  const { metadata, provisioner, volumeBindingMode, allowVolumeExpansion } = storageClass;
+  return {
+    name: metadata.name,
+    provisioner,
+    ...(metadata.annotations?.[DEFAULT_CLASS] === 'true' && { isDefault: true }),
+    ...(volumeBindingMode !== undefined && { volumeBindingMode }),
+    ...(allowVolumeExpansion !== undefined && { allowVolumeExpansion }),
+  };
 }

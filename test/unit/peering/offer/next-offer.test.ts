@@ -2,26 +2,23 @@ import { expect, test } from '@jest/globals';
 
 import type { Offer } from '../../../../src/api/offer.ts';
 import type { SharingPolicy } from '../../../../src/api/sharing-policy.ts';
+import { amountsOf, breachOf } from '../../../../src/peering/lending/status.ts';
 import {
-  amountsOf,
-  breachOf,
   type DraftOffer,
   isEmpty,
   nextOffer,
   type OfferState,
   renewalOf,
-} from '../../../../src/peering/lending/offering.ts';
-import { differsEnough } from '../../../../src/peering/offer/difference.ts';
+} from '../../../../src/peering/offer/next-offer.ts';
 import { anOffer, NOW_MS } from '../support/offers.ts';
 
-const source = { differs: differsEnough };
 const policy = { metadata: { name: 'p' }, spec: { peers: {}, offerSeconds: 600 } } as SharingPolicy;
 const draftOf = (more: Partial<Offer> = {}): DraftOffer => {
   const { generation: _generation, issued: _issued, expires: _expires, ...draft } = anOffer(more);
   return draft;
 };
 const next = (more: Partial<OfferState>): Offer =>
-  nextOffer(source, {
+  nextOffer({
     before: undefined,
     draft: draftOf(),
     policy,

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { NodeShape } from '../../../../src/api/offer.ts';
 import type { ResourceList } from '../../../../src/api/wire.ts';
 import { parseMilli } from '../../../../src/lib/quantity.ts';
-import { virtualNodePlans } from '../../../../src/peering/offer/shapes.ts';
+import { virtualNodePlans } from '../../../../src/peering/offer/virtual-node-plans.ts';
 import { fc } from '../../../support/property.ts';
 import { anOffer } from '../support/offers.ts';
 
