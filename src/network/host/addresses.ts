@@ -15,6 +15,7 @@ import {
 import { CREATE, EXCLUSIVE, type Rtnetlink } from './rtnetlink.ts';
 import { diffSets, type HostContext, type OurLinks } from './work.ts';
 
+/** Gives our links the addresses that are wanted, and takes all others from them. */
 export async function setAddresses({ kernel, work }: HostContext, links: OurLinks): Promise<void> {
   const all = await dumpAddresses(kernel);
   for (const [name, { wanted, index }] of links) {
@@ -23,7 +24,7 @@ export async function setAddresses({ kernel, work }: HostContext, links: OurLink
     });
     const actual = all.filter((address) => address.index === index);
     const diff = diffSets(addresses, actual, ({ prefix }) => prefix);
-    // First, since the kernel removes further addresses of a prefix together with its first one.
+    // Removals come first, since the kernel removes further addresses of a prefix together with its first one.
     for (const address of diff.remove) {
       const what = `address ${address.prefix} dev ${name}`;
       await work.remove(what, async () => deleteAddress(kernel, address));
@@ -35,10 +36,8 @@ export async function setAddresses({ kernel, work }: HostContext, links: OurLink
   }
 }
 
-/** Addresses of links. */
-
 interface KernelAddress {
-  /** Of the link. */
+  /** Index of the link. */
   index: number;
   /** `address/length`, canonical. */
   prefix: string;
@@ -46,10 +45,10 @@ interface KernelAddress {
 
 /** IFA_* of linux/if_addr.h. */
 const IFA = { address: 1, local: 2, flags: 8 } as const;
-/** An IPv6 address is good at once: nobody else can have it. */
+/** An IPv6 address is usable at once, without a search for duplicates: nobody else can have it. */
 const IFA_F_NODAD = 2;
 
-/** All but the link-local ones of IPv6, which the kernel makes. */
+/** All addresses but the link-local ones of IPv6, which the kernel makes. */
 async function dumpAddresses(kernel: Rtnetlink): Promise<KernelAddress[]> {
   const messages = await kernel.dump(GET_ADDRESS, addressHeader(0, 0, 0));
   return messages.flatMap((message) => {
@@ -83,7 +82,6 @@ function addressMessage({ index, prefix }: KernelAddress): Buffer {
   ]);
 }
 
-/** Addresses as the kernel has them, and as text: the one canonical text of each, so that texts can be compared. */
 export type Family = 4 | 6;
 
 /** AF_INET and AF_INET6 of linux/socket.h. */
@@ -97,13 +95,13 @@ interface Prefix {
   length: number;
 }
 
-/** Throws Invalid. */
+/** The bytes of an address in any spelling. Throws Invalid. */
 export function addressBytes(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
   if (!isIPv6(address) || address.includes('%')) {
     throw new TributaryError('Invalid', `${JSON.stringify(address)} is no IP address`);
   }
-  // URL knows every spelling of an IPv6 address, also `::ffff:1.2.3.4`, and leaves one of them.
+  // URL reads every spelling of an IPv6 address, also `::ffff:1.2.3.4`, and writes one.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   const groups = (part: string | undefined): string[] => (part ? part.split(':') : []);
@@ -114,14 +112,14 @@ export function addressBytes(address: string): Buffer {
 
 const zeros = (count: number): string[] => Array.from({ length: count }, () => '0');
 
-/** Of 4 or 16 bytes. */
+/** The one spelling of 4 or 16 bytes. */
 export function addressText(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join('.');
   const hex = Buffer.from(bytes).toString('hex').match(/.{4}/g) ?? [];
   return new URL(`http://[${hex.join(':')}]`).hostname.slice(1, -1);
 }
 
-/** Of `address/length`; throws Invalid. Host bits are kept. */
+/** Reads `address/length` and keeps the host bits. Throws Invalid. */
 export function parsePrefix(prefix: string): Prefix {
   const [address = '', length, more] = prefix.split('/');
   const bytes = addressBytes(address);
@@ -134,16 +132,16 @@ export function parsePrefix(prefix: string): Prefix {
 
 export const prefixText = (bytes: Uint8Array, length: number): string => `${addressText(bytes)}/${length}`;
 
-/** The one spelling of it; throws Invalid. */
+/** The one spelling of a prefix, with its host bits. Throws Invalid. */
 export function canonicalPrefix(prefix: string): string {
   const { bytes, length } = parsePrefix(prefix);
   return prefixText(bytes, length);
 }
 
-/** The one spelling of it; throws Invalid. */
+/** The one spelling of an address. Throws Invalid. */
 export const canonicalAddress = (address: string): string => addressText(addressBytes(address));
 
-/** Of `0.0.0.0` or `::`, which the kernel leaves out. */
+/** The bytes of `0.0.0.0` or `::`, which the kernel leaves out of its messages. */
 export const unspecified = (family: Family): Buffer => Buffer.alloc(family === 4 ? 4 : 16);
 
 export const macBytes = (mac: string): Buffer => Buffer.from(mac.replaceAll(':', ''), 'hex');

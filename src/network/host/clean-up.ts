@@ -23,8 +23,8 @@ const ACK = 4;
 const TYPE_ERROR = 2;
 
 /**
- * Removes all that bears the marks of this owner, through netlink alone, so that it takes no program and no memory. The
- * tunnels go first and the fallback routes last: what is still sent goes nowhere.
+ * Removes all that bears the marks of this owner. It uses netlink alone, so that it needs no program and no memory of what was
+ * set. Tunnels go first and fallback routes last, so that what is still sent goes nowhere.
  */
 export async function cleanUpHost(host: HostContext, owner: Owner): Promise<void> {
   const { kernel, work } = host;
@@ -56,7 +56,7 @@ export async function cleanUpHost(host: HostContext, owner: Owner): Promise<void
   await work.remove(`nftables table ${TABLES[owner]}`, async () => deleteTable(TABLES[owner]));
 }
 
-/** Removes a table of family `inet` with all that is in it, without `nft`. Throws KernelError, ENOENT when it is not there. */
+/** Removes a table of family `inet` with all that is in it, without `nft`. Throws KernelError; ENOENT when there is none. */
 async function deleteTable(name: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const socket = new netlink.RawNetlinkSocket(netlink.Protocol.NETFILTER, {
@@ -82,7 +82,7 @@ async function deleteTable(name: string): Promise<void> {
   }
 }
 
-/** Version 0 for this subsystem, in network order. */
+/** Begins or ends a batch for this subsystem: version 0, in network order. */
 const batch = (type: number): Buffer => message(type, REQUEST, [0, 0, 0, NFTABLES], []);
 
 const deletion = (name: string): Buffer =>

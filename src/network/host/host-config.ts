@@ -1,8 +1,8 @@
 /**
  * What one role wants of the network of the host that it runs on, as one value. `Host.set` makes it so: what is missing
- * is added, what is of this owner and not in it is removed, and what belongs to others is never touched.
+ * is added, what this owner has made and no longer wants is removed, and what belongs to others is never touched.
  *
- * What is ours is known by marks in the kernel, not by memory: links by their alias, routes and rules by their protocol
+ * What is ours is known by marks in the kernel and not from memory: links by their alias, routes and rules by their protocol
  * number, the nftables table by its name.
  */
 
@@ -10,14 +10,14 @@
 export type Owner = 'gateway' | 'node';
 export const OWNERS: readonly Owner[] = ['gateway', 'node'];
 
-/** Of routes and rules (`ip route show proto 116`); above those of `/etc/iproute2/rt_protos`. */
+/** Protocol numbers of routes and rules (`ip route show proto 116`), above those of `/etc/iproute2/rt_protos`. */
 export const PROTOCOLS: Readonly<Record<Owner, number>> = { gateway: 116, node: 117 };
-/** Family `inet`. */
+/** Names of the nftables tables, of family `inet`. */
 export const TABLES: Readonly<Record<Owner, string>> = {
   gateway: 'tributary_gateway',
   node: 'tributary_node',
 };
-/** Alias of links, which survives us. */
+/** Aliases of links. They outlive this process. */
 export const ALIASES: Readonly<Record<Owner, string>> = {
   gateway: 'tributary gateway',
   node: 'tributary node',
@@ -27,26 +27,18 @@ const NAMES = Object.values(TABLES).map((name) => Buffer.from(name));
 
 /**
  * Whether a notification of nftables is about one of our tables: each message names its table. kube-proxy and CNIs change
- * theirs all the time, and to look at ours after each of those changes costs more than all the rest. Rather once too
- * often: the name may stand anywhere, and one datagram holds many messages.
+ * theirs all the time, and a look at ours after each of those changes costs more than all else. It may answer yes too often: the
+ * name may stand anywhere in the datagram, which holds many messages.
  */
 export const isAboutUs = (datagram: Buffer): boolean => NAMES.some((name) => datagram.includes(name));
 
-/**
- * What the parts of the network know of each other. The composition is in src/agent/network-*.ts:
- *
- *     exchange (role cluster): documents of peers ── Tunnel objects, IPAM, ConfigMap tributary-network
- *     gateway  (role gateway): Tunnel objects ── plan ── host; key, probes, status
- *     node     (role node):    Tunnel objects, Lease of the gateway ── plan ── host
- */
-
-/** The network of the host that we run on; src/network/host/host.ts. */
+/** The network of the host that we run on. Made by `createHost`. */
 export interface HostNetwork {
-  /** Makes it so; safe to repeat and to interrupt anywhere. Never throws for what it can report. */
+  /** Makes the host as the config says. Safe to repeat and to interrupt anywhere. Never throws for what it can report. */
   set(config: HostConfig, signal?: AbortSignal): Promise<HostReport>;
-  /** Removes all that is marked as this owner's, without knowing what was set. */
+  /** Removes all that bears this owner's marks, without knowing what was set. */
   cleanUp(owner: Owner): Promise<void>;
-  /** Calls back (at most every 100 ms) after links, addresses, routes, rules or nftables of the host changed, by whomever. */
+  /** Calls back (at most every 100 ms) after links, addresses, routes, rules or nftables of the host changed, whoever changed them. */
   onChange(listener: () => void): () => void;
   /** Empty where the link is not there. */
   wireguardPeers(link: string): Promise<WireGuardPeerState[]>;
@@ -62,10 +54,10 @@ export interface HostConfig {
   links: readonly LinkConfig[];
   routes: readonly RouteConfig[];
   rules: readonly RuleConfig[];
-  /** Paths below /proc/sys with `/` as separator: only of our own links, so that they go with them. */
+  /** By path below /proc/sys, with `/` as separator. Only settings of our own links, so that they go with the links. */
   sysctls: Readonly<Record<string, string>>;
   nftables: TableConfig;
-  /** Owner `gateway`. */
+  /** Only for owner `gateway`. */
   wireguard?: WireGuardConfig;
 }
 
@@ -78,7 +70,7 @@ interface CommonLink {
   addresses: readonly string[];
 }
 
-/** Point to multipoint, with static neighbours only: nothing is learnt, nothing is flooded. */
+/** Point to multipoint, with static neighbours only: the kernel learns nothing and floods nothing. */
 export interface VxlanLink extends CommonLink {
   kind: 'vxlan';
   vni: number;
@@ -97,7 +89,7 @@ export interface VxlanNeighbour {
   via: string;
 }
 
-/** Made here where the kernel knows WireGuard; else it appears when wireguard-go runs, and is awaited. */
+/** Made here where the kernel knows WireGuard. Otherwise wireguard-go makes it, and we wait for it. */
 interface WireGuardLink extends CommonLink {
   kind: 'wireguard';
 }
@@ -134,7 +126,7 @@ export interface TableConfig {
 
 export interface ChainConfig {
   name: string;
-  /** Base chains. The priority is a number: dstnat is -100, srcnat 100, mangle -150, filter 0, raw -300. */
+  /** Only of base chains. The priority is a number: dstnat is -100, srcnat 100, mangle -150, filter 0, raw -300. */
   hook?: {
     type: 'filter' | 'nat' | 'route';
     hook: 'prerouting' | 'input' | 'forward' | 'output' | 'postrouting';
@@ -166,7 +158,7 @@ export interface WireGuardConfig {
   link: string;
   /** UDP. */
   port: number;
-  /** Base64. Never in argv, logs or events. */
+  /** Base64. It never stands in argv, logs or events. */
   privateKey: string;
   peers: readonly WireGuardPeerConfig[];
 }
@@ -177,8 +169,8 @@ export interface WireGuardPeerConfig {
   /** Base64. */
   presharedKey?: string;
   /**
-   * `host:port` to begin with, a literal address. Set when the peer is added and when it changes; one that was learnt
-   * from the peer's packets is left alone.
+   * Literal `host:port` to begin with. It is set when the peer is added and when it changes here. An endpoint that WireGuard has
+   * learnt from the peer's packets is left alone.
    */
   endpoint?: string;
   allowedIPs: readonly string[];
@@ -190,24 +182,24 @@ export interface WireGuardPeerConfig {
 export interface WireGuardPeerState {
   publicKey: string;
   endpoint?: string;
-  /** Milliseconds since 1970; absent: never. */
+  /** Milliseconds since 1970. Absent: there was no handshake yet. */
   handshakeMs?: number;
   receivedBytes: number;
   sentBytes: number;
 }
 
-/** How `Host.set` has ended. */
+/** How `HostNetwork.set` has ended. */
 export interface HostReport {
   /** How many things were added, changed or removed. */
   changes: number;
-  /** What could not be done yet, for people: one line each; empty when the host is as wanted. */
+  /** What could not be done yet, in one line each for people. Empty when the host is as wanted. */
   problems: readonly HostProblem[];
 }
 
 export interface HostProblem {
-  /** `NoWireGuard`: neither the kernel nor wireguard-go provides the link. `Refused`: the kernel or a tool said no. */
+  /** `NoWireGuard`: neither the kernel nor wireguard-go provides the link. `Refused`: the kernel or a tool refused it. */
   reason: 'NoWireGuard' | 'Refused';
   message: string;
-  /** The destination, `address/length`, where it is about one route alone. */
+  /** The destination (`address/length`), where the problem is about one route alone. */
   about?: string;
 }

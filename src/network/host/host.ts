@@ -16,20 +16,20 @@ import { Watch } from './watch.ts';
 import { wireguardPeers } from './wireguard/wireguard.ts';
 import { Work } from './work.ts';
 
-/** As `HostNetwork.onChange` has it. */
+/** The shortest time between two calls of `HostNetwork.onChange`. */
 const QUIET_MS = 100;
 
-/** There for a moment only. */
+/** Name of the link that is made for the trial, and removed at once. */
 const TRIAL = 'tributary-trial';
 
 interface HostOptions {
   clock: Clock;
   log: Logger;
-  /** Is told of each thing that was removed. */
+  /** Called with each thing that was removed. */
   removed?: (what: string) => void;
 }
 
-/** The network of the host, of the network namespace that this process is in. */
+/** The network of the host: of the network namespace in which this process runs. */
 export async function createHost(options: HostOptions): Promise<HostNetwork> {
   return new Host(options);
 }
@@ -40,7 +40,7 @@ class Host implements HostNetwork {
   readonly #listeners = new Listeners();
   readonly #changes: Debounce;
   #watch: Watch | undefined;
-  /** Indexes; two owners may share one host. */
+  /** Indexes of our links, by owner: two owners may share one host. */
   readonly #ourLinks = new Map<Owner, ReadonlySet<number>>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -60,7 +60,7 @@ class Host implements HostNetwork {
     });
   }
 
-  /** Throws Unavailable, with all that could not be removed, after having removed the rest. */
+  /** Removes all that it can, then throws Unavailable with what could not be removed. */
   async cleanUp(owner: Owner): Promise<void> {
     const { problems } = await this.#alone(async (work) => {
       await cleanUpHost({ kernel: this.#kernel, work }, owner);
@@ -90,7 +90,7 @@ class Host implements HostNetwork {
       if (mtu !== undefined || index === undefined) return mtu;
       return await linkMtu(this.#kernel, index);
     } catch (error) {
-      // There is no way there.
+      // The kernel has no route to the address.
       if (error instanceof KernelError) return undefined;
       throw error;
     }
@@ -106,7 +106,7 @@ class Host implements HostNetwork {
     this.#kernel.close();
   }
 
-  /** One at a time; what the kernel tells of our own writes comes after the last of them. */
+  /** Runs one `set` or `cleanUp` at a time. Listeners hear of our own writes after the last of them. */
   async #alone<T>(run: (work: Work) => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
       const release = this.#changes.hold();
@@ -121,7 +121,7 @@ class Host implements HostNetwork {
   }
 }
 
-/** Whether this kernel has WireGuard: by making a link, since the module may be loaded only then. Needs CAP_NET_ADMIN. */
+/** Tries to make a WireGuard link, since only then the kernel may load its module. Needs CAP_NET_ADMIN. */
 export async function kernelHasWireGuard(options: { clock: Clock; log: Logger }): Promise<boolean> {
   const kernel = new Rtnetlink(options);
   try {

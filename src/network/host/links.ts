@@ -27,9 +27,7 @@ import {
 import { CREATE, EXCLUSIVE, isKernelError, type Rtnetlink } from './rtnetlink.ts';
 import type { HostContext, OurLinks } from './work.ts';
 
-/** The links of a HostConfig, with their addresses and neighbours. */
-
-/** Makes the links; resolves to all that there are then. */
+/** Makes the links of the config. Resolves to all links that the host has afterwards. */
 export async function setLinks({ kernel, work }: HostContext, config: HostConfig): Promise<KernelLink[]> {
   const { owner, links } = config;
   const diff = diffLinks(owner, links, await dumpLinks(kernel));
@@ -71,13 +69,11 @@ export function ourLinks(config: HostConfig, actual: readonly KernelLink[]): Our
   );
 }
 
-/** By its alias, or by the group that it has between its creation and its alias. */
+/** A link of ours has our alias; between its creation and the setting of the alias it has our group. */
 export function isOurs(owner: Owner, link: KernelLink): boolean {
   if (link.alias !== undefined) return link.alias === ALIASES[owner];
   return link.group === PROTOCOLS[owner] && WITH_MARK.has(link.kind ?? '');
 }
-
-/** What has to happen to the links of a host, from what is wanted and what there is. Pure. */
 
 export interface KernelLink {
   index: number;
@@ -99,11 +95,11 @@ interface KernelVxlan {
   isLearning: boolean;
 }
 
-/** What is not given stays. */
+/** A field that is absent stays as it is. */
 interface LinkChange {
   index: number;
   name: string;
-  /** Gets our mark. */
+  /** Whether the link gets our alias. */
   adopt: boolean;
   mtu?: number;
   macAddress?: string;
@@ -111,16 +107,17 @@ interface LinkChange {
 }
 
 interface LinkDiff {
-  /** Before anything is made: ours that are not wanted, or that cannot be changed into what is. */
+  /** Ours that nobody wants, or that cannot be changed into what is wanted. They go before anything is made. */
   remove: KernelLink[];
   create: LinkConfig[];
   change: LinkChange[];
-  /** Names of others' links: one line each for people. */
+  /** Wanted names that links of others have. The message is one line, for people. */
   refused: { name: string; message: string }[];
 }
 
 const WITH_MARK = new Set(['vxlan', 'wireguard']);
 
+/** What has to happen to the links, from what is wanted and what there is. Pure. */
 export function diffLinks(
   owner: Owner,
   wanted: readonly LinkConfig[],
@@ -143,7 +140,7 @@ export function diffLinks(
   return diff;
 }
 
-/** What has to be changed of a link that is ours or becomes it; empty when nothing. */
+/** What has to be changed of a link that is ours or becomes ours. Empty when there is nothing to change. */
 function changed(owner: Owner, wanted: LinkConfig, there: KernelLink): LinkChange[] {
   const adopt = there.alias !== ALIASES[owner];
   const mac = wanted.kind === 'vxlan' ? wanted.macAddress.toLowerCase() : undefined;
@@ -155,12 +152,12 @@ function changed(owner: Owner, wanted: LinkConfig, there: KernelLink): LinkChang
   return [change];
 }
 
-/** wireguard-go gives its link no mark, so one of that kind under our name that nobody has marked is ours. */
+/** wireguard-go does not mark its link. So a link of its kind that has our name and nobody's mark is ours. */
 function isFromWireGuardGo(wanted: LinkConfig, there: KernelLink): boolean {
   return wanted.kind === 'wireguard' && there.kind === 'tun' && there.alias === undefined;
 }
 
-/** As far as the kernel lets nothing of it be changed. */
+/** Compares what the kernel does not let us change after the creation. */
 function isSameLink(wanted: LinkConfig, there: KernelLink): boolean {
   if (wanted.kind === 'wireguard') return there.kind === 'wireguard' || there.kind === 'tun';
   const { vxlan } = there;
@@ -182,8 +179,6 @@ function refusal(wanted: LinkConfig, there: KernelLink): { name: string; message
   return { name: wanted.name, message };
 }
 
-/** Links of the kernel: reading, and the writes that diff-links.ts decides on. */
-
 /** IFLA_* of linux/if_link.h. */
 const IFLA = { address: 1, name: 3, mtu: 4, info: 18, alias: 20, group: 27, mask: 29 } as const;
 const INFO = { kind: 1, data: 2 } as const;
@@ -197,7 +192,7 @@ export async function dumpLinks(kernel: Rtnetlink): Promise<KernelLink[]> {
   return (await kernel.dump(GET_LINK, Buffer.concat([linkHeader({}), mask]))).map(parseLink);
 }
 
-/** Its MTU in bytes. */
+/** The MTU of one link, in bytes. */
 export async function linkMtu(kernel: Rtnetlink, index: number): Promise<number | undefined> {
   const answer = await kernel.get(GET_LINK, linkHeader({ index }));
   return answer && parseLink(answer).mtu;
@@ -236,8 +231,8 @@ function parseVxlan(data: Buffer): KernelVxlan {
 }
 
 /**
- * Makes the link, still down. The alias cannot be given on creation, so the group marks it until `changeLink` has set the
- * alias: what a crash leaves in between is known as ours.
+ * Makes the link, which is still down. The alias cannot be given on creation, so the group marks the link until `changeLink`
+ * has set the alias: what a crash leaves in between is known as ours.
  */
 export async function createLink(kernel: Rtnetlink, owner: Owner, link: LinkConfig): Promise<void> {
   const data = link.kind === 'vxlan' ? [[INFO.data, vxlanData(link)] as const] : [];

@@ -20,14 +20,14 @@ export const GET_RULE = 34;
 
 export const AF_BRIDGE = 7;
 
-/** Sizes of the headers below. */
+/** Sizes in bytes of the headers below. */
 export const LINK_BYTES = 16;
 export const ADDRESS_BYTES = 8;
 export const NEIGHBOUR_BYTES = 12;
 export const ROUTE_BYTES = 12;
 export const RULE_BYTES = 12;
 
-/** `struct ifinfomsg`: `change` says which of the flags count. */
+/** `struct ifinfomsg`. `change` says which of the flags are to be set. */
 export function linkHeader(fields: {
   family?: number;
   index?: number;
@@ -111,7 +111,7 @@ export function encodeAttributes(attributes: readonly Attribute[]): Buffer {
   );
 }
 
-/** By type; the last of each. What is cut off is left out. */
+/** The last attribute of each type. An attribute that is cut off is left out. */
 export function decodeAttributes(data: Buffer): Map<number, Buffer> {
   const found = new Map<number, Buffer>();
   let rest = data;

@@ -17,9 +17,7 @@ import {
 import { CREATE, REPLACE, type Rtnetlink } from './rtnetlink.ts';
 import { diffSets, type HostContext, type OurLinks, type SetDiff } from './work.ts';
 
-/** Static neighbours of VXLAN links: who has an address (ARP, NDP), and behind which node a MAC address is. */
-
-/** One entry of either table. */
+/** A static neighbour of a VXLAN link, in one of the kernel's two tables. */
 export interface KernelNeighbour {
   /** `address`: this address has that MAC address. `forwarding`: that MAC address is behind this node. */
   table: 'address' | 'forwarding';
@@ -67,7 +65,8 @@ export function diffNeighbours(
     ];
   });
   const diff = diffSets(entries, actual, keyOf);
-  // Such an entry is known by its address alone: adding it replaces the other, and removing that would remove both.
+  // The kernel knows an entry of table `address` by its address alone: adding ours replaces the other one, so removing the
+  // other one as well would remove ours.
   const replaced = new Set(diff.add.flatMap((entry) => (entry.table === 'address' ? [entry.address] : [])));
   const isReplaced = (entry: KernelNeighbour): boolean =>
     entry.table === 'address' && replaced.has(entry.address);
@@ -77,7 +76,7 @@ export function diffNeighbours(
 const keyOf = ({ table, address, macAddress }: KernelNeighbour): string =>
   `${table} ${address} ${macAddress}`;
 
-/** The static ones of both tables, by index of the link. */
+/** The static neighbours of both tables, by the index of their link. */
 export async function dumpNeighbours(
   kernel: Rtnetlink,
   indexes: readonly number[],
@@ -87,7 +86,7 @@ export async function dumpNeighbours(
   const any = neighbourHeader({ family: 0, index: 0, state: 0 });
   for (const message of await kernel.dump(GET_NEIGHBOUR, any)) collect(message, 'address', found);
   for (const index of indexes) {
-    // A header of this size makes the kernel show one link only.
+    // A header of the size of a link's makes the kernel show the entries of that link only.
     const header = linkHeader({ family: AF_BRIDGE, index });
     for (const message of await kernel.dump(GET_NEIGHBOUR, header)) collect(message, 'forwarding', found);
   }

@@ -32,7 +32,7 @@ export interface Route {
   destination: string;
   table: number;
   metric: number;
-  /** `other`: blackholes, several next hops, encapsulations: never what we make. */
+  /** `other`: blackholes, several next hops, encapsulations. We never make such a route. */
   type: 'unicast' | 'unreachable' | 'other';
   link?: string;
   gateway?: string;
@@ -44,7 +44,7 @@ export interface KernelRoute extends Route {
   protocol: number;
 }
 
-/** Names of links by index, and the other way round. */
+/** Finds names of links by their index, and indexes by name. */
 export interface LinkIndex {
   nameOf(index: number): string | undefined;
   indexOf(name: string): number | undefined;
@@ -56,7 +56,7 @@ export function linkIndex(links: readonly KernelLink[]): LinkIndex {
   return { nameOf: (index) => names.get(index), indexOf: (name) => indexes.get(name) };
 }
 
-/** As `ip route` has it. */
+/** The route as `ip route` writes it. */
 export function describeRoute(route: Route): string {
   const { destination, table, metric, type, link, gateway } = route;
   const parts = ['route', type === 'unicast' ? destination : `${type} ${destination}`];
@@ -66,7 +66,7 @@ export function describeRoute(route: Route): string {
   return [...parts, 'metric', String(metric)].join(' ');
 }
 
-/** What others have routes to, of the main table, but for default routes. */
+/** Destinations in the main table of routes that others have made, without default routes. */
 export function foreignDestinations(routes: readonly KernelRoute[]): string[] {
   const ours = new Set(Object.values(PROTOCOLS));
   return routes
@@ -74,8 +74,6 @@ export function foreignDestinations(routes: readonly KernelRoute[]): string[] {
     .map(({ destination }) => destination)
     .filter((destination) => !destination.endsWith('/0'));
 }
-
-/** Routes of the kernel: reading and writing. */
 
 /** RTA_* of linux/rtnetlink.h. */
 const RTA = {
@@ -96,12 +94,12 @@ const TYPES: Readonly<Record<number, Route['type']>> = { 1: 'unicast', 7: 'unrea
 const TYPE_NUMBERS = { unicast: 1, unreachable: 7 } as const;
 const SCOPE_UNIVERSE = 0;
 const SCOPE_LINK = 253;
-/** The gateway need not be in a prefix of the link. */
+/** The gateway need not lie in a prefix of the link. */
 const RTNH_F_ONLINK = 4;
-/** One that the kernel has learnt, of IPv6. */
+/** An IPv6 route that the kernel has learnt. */
 const RTM_F_CLONED = 0x200;
 
-/** Of every table and both families. */
+/** Routes of every table and of both families. */
 export async function dumpRoutes(kernel: Rtnetlink, links: LinkIndex): Promise<KernelRoute[]> {
   const messages = await kernel.dump(GET_ROUTE, routeHeader({ family: 0, destinationLength: 0 }));
   return messages.flatMap((message) => parseRoute(message, links) ?? []);
@@ -119,7 +117,7 @@ export function parseRoute(message: Buffer, links: LinkIndex): KernelRoute | und
     metric: optionalU32(attributes.get(RTA.metric)) ?? 0,
     protocol,
     type,
-    // IPv6 shows the loopback link for the others.
+    // IPv6 names the loopback link in unreachable routes.
     ...(type !== 'unreachable' && linkOf(attributes, links)),
     ...detailsOf(attributes),
   };
@@ -149,12 +147,12 @@ function mtuOf(attributes: Map<number, Buffer>): number | undefined {
   return metrics && optionalU32(decodeAttributes(metrics).get(RTAX_MTU));
 }
 
-/** Throws EEXIST rather than taking somebody's route. */
+/** Throws EEXIST where somebody has such a route, rather than taking it from them. */
 export async function addRoute(kernel: Rtnetlink, route: KernelRoute, links: LinkIndex): Promise<void> {
   await kernel.write(NEW_ROUTE, CREATE | EXCLUSIVE, routeMessage(route, links));
 }
 
-/** Without a gap where the kernel can do that. */
+/** Leaves no gap where the kernel can replace a route in one step. */
 export async function replaceRoute(
   kernel: Rtnetlink,
   from: KernelRoute,
@@ -162,7 +160,7 @@ export async function replaceRoute(
   links: LinkIndex,
 ): Promise<void> {
   const isIPv6 = parsePrefix(to.destination).family === 6;
-  // IPv6 replaces only one that has a gateway by one that has, and else adds a second one.
+  // For IPv6 the kernel replaces a route only where both have a gateway or neither has. Otherwise it adds a second one.
   const isReplaceable = !isIPv6 || (from.gateway === undefined) === (to.gateway === undefined);
   if (isReplaceable && from.type !== 'other') {
     await kernel.write(NEW_ROUTE, CREATE | REPLACE, routeMessage(to, links));
@@ -172,7 +170,7 @@ export async function replaceRoute(
   }
 }
 
-/** By what it is known by and its protocol, so that it is never somebody else's. */
+/** Names the protocol, too, so that the kernel never removes a route of somebody else. */
 export async function deleteRoute(kernel: Rtnetlink, route: KernelRoute, links?: LinkIndex): Promise<void> {
   await kernel.write(DELETE_ROUTE, 0, deletionMessage(route, links));
 }
@@ -207,7 +205,7 @@ function routeMessage(route: KernelRoute, links: LinkIndex): Buffer {
   return Buffer.concat([whole, encodeAttributes(attributes)]);
 }
 
-/** RT_SCOPE_NOWHERE: of any scope. */
+/** RT_SCOPE_NOWHERE, which matches any scope in a deletion. */
 const SCOPE_ANY = 255;
 
 function deletionMessage(route: KernelRoute, links: LinkIndex | undefined): Buffer {

@@ -8,7 +8,7 @@ import type { Logger } from '../../lib/log.ts';
 type Socket = ReturnType<typeof netlink.createNetlink>;
 type Reply = Awaited<ReturnType<Socket['request']>>[0];
 
-/** What the kernel does with a request at once; it has hung or lost our answer when this has passed. */
+/** The kernel answers a request at once. When this has passed, it hangs or has lost our answer. */
 const ANSWER_MS = 10_000;
 const DUMP_TRIES = 5;
 /** NLM_F_* of linux/netlink.h. */
@@ -16,12 +16,12 @@ const DUMP = 0x300;
 const INTERRUPTED = 0x10;
 const TYPE_ERROR = 2;
 
-/** Of requests that make something. */
+/** Flags of requests that make something. */
 export const CREATE = 0x400;
 export const EXCLUSIVE = 0x200;
 export const REPLACE = 0x100;
 
-/** The kernel said no. */
+/** The kernel refused a request. */
 export class KernelError extends Error {
   override readonly name = 'KernelError';
   /** `EEXIST`, `ENODEV`, ... */
@@ -37,8 +37,8 @@ export const isKernelError = (error: unknown, ...errnos: readonly string[]): boo
   error instanceof KernelError && errnos.includes(error.errno);
 
 /**
- * Requests to the kernel's routing part (rtnetlink(7)) of the network namespace that this process is in, one at a time:
- * a dump and another answer would mix. Keeps the process alive only while it waits for an answer.
+ * Sends requests to the kernel's routing part (rtnetlink(7)) in the network namespace of this process, one at a time, since a
+ * dump would mix with another answer. Keeps the process alive only while it waits for an answer.
  */
 export class Rtnetlink {
   readonly #clock: Clock;
@@ -53,24 +53,24 @@ export class Rtnetlink {
     this.#log = options.log;
   }
 
-  /** Every object of one type: the payloads of the answers. */
+  /** Lists every object of one type: the payloads of the answers. */
   async dump(type: number, payload: Uint8Array): Promise<Buffer[]> {
     let reply: Reply = [];
     for (let tries = 0; tries < DUMP_TRIES; tries++) {
       reply = await this.#request(type, DUMP, payload);
-      // Something changed in between; after some tries we take it as it is, since the change calls us back.
+      // Something changed meanwhile. After some tries we take the list as it is, since the change calls us again.
       if (!reply.some((message) => message.flags & INTERRUPTED)) break;
     }
     return reply.map((message) => message.data);
   }
 
-  /** The payload of the one answer. Throws KernelError. */
+  /** Reads one object: the payload of the answer. Throws KernelError. */
   async get(type: number, payload: Uint8Array): Promise<Buffer | undefined> {
     const [answer] = await this.#request(type, 0, payload);
     return answer?.data;
   }
 
-  /** Resolves when it is done. Throws KernelError. */
+  /** Resolves when the kernel has done it. Throws KernelError. */
   async write(type: number, flags: number, payload: Uint8Array): Promise<void> {
     await this.#request(type, flags, payload);
   }
@@ -105,7 +105,7 @@ export class Rtnetlink {
 
   #open(): Socket {
     const socket = netlink.createNetlink(netlink.Protocol.ROUTE);
-    // Without a listener it would end the process. The answer that we wait for may be among what was lost.
+    // Without this listener an error would end the process. What was lost may be the answer for which we wait.
     socket.on('error', (error) => {
       this.#log.warn('The netlink socket failed', { error: errorMessage(error) });
       this.#drop(new TributaryError('Unavailable', `netlink: ${errorMessage(error)}`));
@@ -113,7 +113,7 @@ export class Rtnetlink {
     return socket;
   }
 
-  /** Whatever answer was still to come is not waited for: the next request has a new socket. */
+  /** Gives up the answer that is awaited. The next request opens a new socket. */
   #drop(error: unknown): void {
     this.#socket?.close();
     this.#socket = undefined;
@@ -132,7 +132,7 @@ function checked(reply: Reply): Reply {
 function errnoName(errno: number): string {
   try {
     const name = getSystemErrorName(errno);
-    // libuv's name for it; everybody else's is the kernel's.
+    // libuv has a name of its own for EOPNOTSUPP.
     return name === 'ENOTSUP' ? 'EOPNOTSUPP' : name;
   } catch {
     return `errno ${-errno}`;

@@ -25,12 +25,10 @@ import {
 import { CREATE, EXCLUSIVE, type Rtnetlink } from './rtnetlink.ts';
 import { diffSets, type HostContext, type SetDiff } from './work.ts';
 
-/** Rules of policy routing. */
-
-/** One rule as the kernel has it: prefixes are canonical. */
+/** One rule of policy routing as the kernel has it, with canonical prefixes. */
 export interface KernelRule extends RuleConfig {
   protocol: number;
-  /** Whether it looks up its table and has no condition that we do not know. */
+  /** Whether the rule looks up its table and has only conditions that we know. */
   isPlain: boolean;
 }
 
@@ -60,7 +58,7 @@ const ACTION_TO_TABLE = 1;
 const NOT_SUPPRESSED = 0xffffffff;
 const FIB_RULE_INVERT = 2;
 
-/** Ours are known by their protocol. One of others' that says the same is as good as ours: the kernel takes no second. */
+/** Our rules are known by their protocol. A rule of others that says the same is as good as ours: the kernel takes no second one. */
 export function diffRules(
   protocol: number,
   wanted: readonly RuleConfig[],
@@ -77,7 +75,7 @@ export function diffRules(
   return { add, remove: remove.filter((rule) => rule.protocol === protocol) };
 }
 
-/** As `ip rule` has it; equal for equal rules. */
+/** The rule as `ip rule` writes it. Equal rules have equal texts. */
 export function describeRule(rule: KernelRule): string {
   const { family, priority, incoming, from, to, table, isPlain } = rule;
   const parts = [`rule ${priority}: from ${from ?? 'all'}`];
@@ -132,7 +130,7 @@ export async function addRule(kernel: Rtnetlink, rule: KernelRule): Promise<void
   await kernel.write(NEW_RULE, CREATE | EXCLUSIVE, ruleMessage(rule));
 }
 
-/** Of this protocol only. */
+/** Names the protocol, too, so that the kernel never removes a rule of somebody else. */
 export async function deleteRule(kernel: Rtnetlink, rule: KernelRule): Promise<void> {
   await kernel.write(DELETE_RULE, 0, ruleMessage(rule));
 }

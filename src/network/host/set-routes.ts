@@ -14,11 +14,9 @@ import {
 } from './routes.ts';
 import type { HostContext } from './work.ts';
 
-/** The routes and rules of a HostConfig. */
-
 const isUnreachable = ({ type }: Route): boolean => type === 'unreachable';
 
-/** Before anything else: from here on nothing for the other side leaves by another way. */
+/** Comes before anything else. From here on no packet for a peer leaves by another way than its tunnel. */
 export async function setFallbacks(host: HostContext, config: HostConfig): Promise<void> {
   const wanted = wantedRoutes(host, config).filter(isUnreachable);
   const actual = await dumpRoutes(host.kernel, linkIndex([]));
@@ -28,11 +26,11 @@ export async function setFallbacks(host: HostContext, config: HostConfig): Promi
 
 interface RouteLinks {
   all: LinkIndex;
-  /** Names of links that are not there (as wanted): what has been said of each already. */
+  /** Names of links that are not there as wanted. The reason has already been told for each. */
   missing: ReadonlySet<string>;
 }
 
-/** What is added and replaced first, then what is removed: nothing is without a route in between. */
+/** Adds and replaces before it removes, so that no destination is without a route in between. */
 export async function setRoutes(host: HostContext, config: HostConfig, links: RouteLinks): Promise<void> {
   const { kernel, work } = host;
   const wanted = withLinks(host, wantedRoutes(host, config), links);
@@ -53,7 +51,7 @@ export async function setRoutes(host: HostContext, config: HostConfig, links: Ro
   await removeRoutes(host, diff.remove, links.all);
 }
 
-/** Those that lead somewhere first. */
+/** Removes routes that lead somewhere before unreachable ones. */
 export async function removeRoutes(
   { kernel, work }: HostContext,
   routes: readonly KernelRoute[],
@@ -90,7 +88,7 @@ function wantedRoutes({ work }: HostContext, { routes }: HostConfig): Route[] {
   });
 }
 
-/** Throws Invalid. */
+/** A wanted route in the form in which the kernel tells routes. Throws Invalid. */
 export function routeOf(config: RouteConfig): Route {
   const { destination, table = MAIN_TABLE, metric, to, source, mtu } = config;
   return {
@@ -105,7 +103,7 @@ export function routeOf(config: RouteConfig): Route {
   };
 }
 
-/** Routes of links that are not there wait, in one line for each link. */
+/** Leaves out routes of links that are not there, and reports one line for each such link. */
 function withLinks({ work }: HostContext, routes: readonly Route[], links: RouteLinks): Route[] {
   const waiting = new Map<string, number>();
   const possible = routes.filter(({ link }) => {
@@ -120,8 +118,6 @@ function withLinks({ work }: HostContext, routes: readonly Route[], links: Route
   return possible;
 }
 
-/** What has to happen to the routes of a host, from what is wanted and what there is. Pure. */
-
 interface RouteDiff {
   add: Route[];
   replace: { from: KernelRoute; to: Route }[];
@@ -130,12 +126,12 @@ interface RouteDiff {
   refused: { destination: string; message: string }[];
 }
 
-/** The kernel has one route for each, as far as we are concerned. */
+/** What a route is known by. The kernel may have more than one route for a key, but we make only one. */
 const keyOf = ({ destination, table, metric }: Route): string => `${destination} ${table} ${metric}`;
 
 /**
- * Ours are known by their protocol. One of others' that does the same is as good as ours; one that does not is in the
- * way, since to replace it would take it from its owner.
+ * What has to happen to the routes, from what is wanted and what there is. Pure. Our routes are known by their protocol. A route
+ * of others that does the same is as good as ours. One that does something else is in the way: we do not take it from its owner.
  */
 export function diffRoutes(
   protocol: number,

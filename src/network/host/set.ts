@@ -11,8 +11,8 @@ import { setWireGuard } from './wireguard/wireguard.ts';
 import type { HostContext } from './work.ts';
 
 /**
- * Makes the host as wanted, in an order in which nothing leaks at any point, wherever it is interrupted: fallback routes
- * before all; filter and translation before tunnel peers; those before the routes that lead there. Resolves to the
+ * Makes the host as wanted, in an order in which nothing leaks wherever it is interrupted: fallback routes before all else, the
+ * filter and the translation before the peers of the tunnel, and these before the routes that lead into it. Resolves to the
  * indexes of our links. Throws the signal's reason between two steps.
  */
 export async function setHost(
@@ -43,7 +43,7 @@ export async function setHost(
   const missing = new Set(config.links.flatMap(({ name }) => (ours.has(name) ? [] : [name])));
   for (const [path, value] of Object.entries(config.sysctls)) {
     signal?.throwIfAborted();
-    // Somebody else's link may have the name.
+    // A link of somebody else may have that name.
     if (path.split('/').some((part) => missing.has(part))) continue;
     await work.attempt('sysctls', async () => Number(await setSysctl(kernel, path, value)));
   }

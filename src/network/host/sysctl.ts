@@ -13,7 +13,7 @@ const AF_INET = 2;
 const INET_CONF = 1;
 const SETTINGS: Readonly<Record<string, number>> = { send_redirects: 6, rp_filter: 8 };
 
-/** Whether it had to be written. `path` is below /proc/sys, with `/` as separator. Throws TributaryError. */
+/** Resolves to whether the setting had to be written. `path` is below /proc/sys, with `/` as separator. Throws TributaryError. */
 export async function setSysctl(kernel: Rtnetlink, path: string, value: string): Promise<boolean> {
   if (path.split('/').includes('..'))
     throw new TributaryError('Invalid', `sysctl ${path}: not below /proc/sys`);
@@ -44,7 +44,7 @@ const normalized = (value: string): string => value.trim().split(/\s+/).join(' '
 
 /**
  * Sets `net/ipv4/conf/<link>/<setting>` as rtnetlink does it, which takes CAP_NET_ADMIN only: in a container /proc/sys is
- * read-only. False: not such a setting. Throws KernelError.
+ * read-only. Resolves to false for any other setting. Throws KernelError.
  */
 async function setDevconf(kernel: Rtnetlink, path: string, value: string): Promise<boolean> {
   const [, link = '', name = ''] = /^net\/ipv4\/conf\/([^/]+)\/(\w+)$/.exec(path) ?? [];

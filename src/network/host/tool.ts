@@ -23,17 +23,17 @@ export interface ToolResult {
   complaint: string;
 }
 
-/** A change of some thousand rules takes well under a second. */
+/** A change of some thousand rules takes much less than a second. */
 const TIME_LIMIT_MS = 20_000;
 const LARGEST_OUTPUT = 256 * 2 ** 20;
 const LONGEST_COMPLAINT = 400;
-/** Messages must read the same everywhere, and a secret in our environment is none of the program's business. */
+/** Messages must be the same everywhere, and the program must not see secrets in our environment. */
 const ENVIRONMENT = { LC_ALL: 'C', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
-/** Where Linux keeps files in memory only. */
+/** A directory in which Linux keeps files in memory only. */
 const MEMORY = '/dev/shm';
 /** O_TMPFILE of Linux, which Node does not name: a file that never has a path. */
 const NAMELESS = 0o20_000_000 | constants.O_DIRECTORY | constants.O_RDWR;
-/** 32 bytes in base64: a program that quotes a bad key must not bring it into our messages. */
+/** 32 bytes in base64. A program may quote a bad key, which must not get into our messages. */
 const ANY_KEY = /[A-Za-z0-9+/]{40,}=*/g;
 
 /**
@@ -98,7 +98,7 @@ async function finish(program: string, child: ChildProcess, input = ''): Promise
         ),
       );
   });
-  // A program that ends before it has read everything says why by its exit code.
+  // A program that ends before it has read all of its input says why by its exit code.
   child.stdin?.on('error', () => {});
   child.stdin?.end(input);
   return promise;

@@ -1,12 +1,12 @@
 /**
- * A program of its own that tells on standard output what the kernel tells of changes, until its standard input ends:
+ * A separate program that writes to standard output what the kernel tells of changes, until its standard input ends:
  * `ready` once, then `changed`, or `neighbours 3 7` with the indexes of the links where only neighbours changed, at most
- * one line in 50 ms; `error ...` before it ends by itself.
+ * one line in 50 ms. It writes `error ...` before it ends by itself.
  *
- * Of its own, since npm `netlink` (0.3.0) aborts the whole process when more changes come than its socket holds: libuv
+ * It is a separate program because npm `netlink` (0.3.0) aborts the whole process when more changes come than its socket holds: libuv
  * reports that as an error of the poll, for which the binding makes an exception from a null pointer.
  */
-// Without the rest of the package, which is most of its memory.
+// The rest of the package would take most of this program's memory.
 import raw from 'netlink/dist/raw.js';
 
 import { systemClock } from '../../lib/clock.ts';
@@ -56,13 +56,13 @@ function changed(neighbourOf?: number): void {
 function listen(protocol: number, groups: readonly number[], heard: (message: Buffer) => void): Socket {
   const socket = new raw.RawNetlinkSocket(protocol, { recvBufferSize: RECEIVE_BYTES, sendBufferSize: 0 });
   socket.on('message', heard);
-  // What was lost is seen by looking.
+  // A look at the host finds what was lost.
   socket.on('error', () => changed());
   for (const group of groups) socket.addMembership(group);
   return socket;
 }
 
-/** The kernel sends each in a datagram of its own. */
+/** The kernel sends each notification in a datagram of its own. */
 function heardOfRoutes(message: Buffer): void {
   const isNeighbour = message.length >= NEIGHBOUR_INDEX_AT + 4 && NEIGHBOUR_TYPES.has(u16(message, TYPE_AT));
   changed(isNeighbour ? u32(message, NEIGHBOUR_INDEX_AT) : undefined);

@@ -12,18 +12,18 @@ export interface WatchOptions {
   log: Logger;
   /** Something of the host's network has changed, or may have. */
   changed: () => void;
-  /** Neighbours of this link count; those of others come and go all the time. */
+  /** Whether changes of the neighbours of this link count. Those of other links change all the time. */
   hasOurNeighbours: (index: number) => boolean;
 }
 
-/** Of the program, compiled or not. */
+/** Path of the program, compiled or not. */
 const PROGRAM = join(import.meta.dirname, `watch-process${extname(import.meta.filename)}`);
-/** It needs little, and is on every node. */
+/** The program needs little memory, and runs on every node. */
 const FLAGS = ['--max-old-space-size=32', '--max-semi-space-size=1'];
 const RESTART_MS = 100;
 const LONGEST_RESTART_MS = 10_000;
 
-/** What the kernel tells of changes by whomever; see watch-process.ts. Never keeps the process alive. */
+/** Runs the program that tells of changes of the host's network; see watch-process.ts. Never keeps this process alive. */
 export class Watch {
   readonly #options: WatchOptions;
   #child: ChildProcessByStdio<Writable, Readable, null> | undefined;
@@ -36,7 +36,7 @@ export class Watch {
     this.#start();
   }
 
-  /** Its program ends by itself when its input does, also when we are killed. */
+  /** The program ends by itself when its input ends, also when this process is killed. */
   close(): void {
     this.#isClosed = true;
     this.#cancel();
@@ -62,14 +62,14 @@ export class Watch {
   #heard(line: string): void {
     const [word, ...indexes] = line.split(' ');
     if (this.#isClosed) return;
-    // What happened before it was ready is seen by looking.
+    // What happened before the program was ready is found by a look at the host.
     if (word === 'ready') this.#restartMs = RESTART_MS;
     if (word !== 'neighbours' || indexes.some((index) => this.#options.hasOurNeighbours(Number(index)))) {
       this.#options.changed();
     }
   }
 
-  /** More changes at once than it could take, or something is wrong with it: what was lost is seen by looking. */
+  /** The program could not take so many changes at once, or something is wrong with it. A look at the host finds what was lost. */
   #ended(child: unknown, why: string): void {
     if (this.#child !== child) return;
     this.#child = undefined;

@@ -7,10 +7,10 @@ export interface HostContext {
   work: Work;
 }
 
-/** Links that are there as wanted: ours, by name. */
+/** Our links that are there as wanted, by name. */
 export type OurLinks = ReadonlyMap<string, { wanted: LinkConfig; index: number }>;
 
-/** Of a status that people read. */
+/** How many problems of the host a status shows to people. */
 const MOST_PROBLEMS = 16;
 
 const HINTS: Readonly<Record<string, string>> = {
@@ -18,7 +18,7 @@ const HINTS: Readonly<Record<string, string>> = {
   EEXIST: ' (something like it is there already)',
 };
 
-/** What one `set` or `cleanUp` has done and could not do. A step that fails does not stop the next. */
+/** What one `set` or `cleanUp` has done, and what it could not do. A step that fails does not stop the next one. */
 export class Work {
   #changes = 0;
   readonly #problems: HostProblem[] = [];
@@ -28,7 +28,7 @@ export class Work {
     this.#removed = removed;
   }
 
-  /** Runs one write. False: it failed, which is a problem now; `about` as in HostProblem. */
+  /** Runs one write. Resolves to false when it has failed; the failure is kept as a problem. `about`: as in HostProblem. */
   async change(what: string, write: () => Promise<void>, about?: string): Promise<boolean> {
     const run = async (): Promise<number> => {
       await write();
@@ -37,7 +37,7 @@ export class Work {
     return this.attempt(what, run, about);
   }
 
-  /** As `change`, where it may be gone already. */
+  /** As `change`, for a removal: what is gone already is no problem. */
   async remove(what: string, write: () => Promise<void>, about?: string): Promise<boolean> {
     const run = async (): Promise<number> => {
       try {
@@ -52,7 +52,7 @@ export class Work {
     return this.attempt(`removing ${what}`, run, about);
   }
 
-  /** Runs what resolves to a number of changes. False: it failed, which is a problem now. Throws what is Aborted. */
+  /** Runs what resolves to a number of changes. Resolves to false when it has failed. Throws errors of code Aborted. */
   async attempt(what: string, run: () => Promise<number>, about?: string): Promise<boolean> {
     try {
       const changes = await run();
@@ -69,7 +69,7 @@ export class Work {
     this.add({ reason: 'Refused', message, ...(about !== undefined && { about }) });
   }
 
-  /** Once, however often it is met. */
+  /** Keeps a problem once, however often it is met. */
   add(problem: HostProblem): void {
     if (!this.#problems.some(({ message }) => message === problem.message)) this.#problems.push(problem);
   }
@@ -79,7 +79,7 @@ export class Work {
   }
 
   report(): HostReport {
-    // Those of single routes are all needed, to tell whose they are; there are no more than routes.
+    // Problems of single routes are all kept, since each may concern another peer. There are no more of them than routes.
     const single = this.#problems.filter(({ about }) => about !== undefined);
     const general = this.#problems.filter(({ about }) => about === undefined);
     const more = general.length - MOST_PROBLEMS;
@@ -91,13 +91,13 @@ export class Work {
 const refusal = (what: string, error: KernelError): string =>
   `${what}: ${error.message}${HINTS[error.errno] ?? ''}`;
 
-/** What has to be added to a set and removed from it. Pure. */
+/** What has to be added to a set and removed from it. */
 export interface SetDiff<T> {
   add: T[];
   remove: T[];
 }
 
-/** Elements are equal when their keys are. */
+/** Two elements are equal when their keys are. */
 export function diffSets<T>(
   wanted: readonly T[],
   actual: readonly T[],

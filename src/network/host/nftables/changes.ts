@@ -1,6 +1,6 @@
 /**
- * From a table as it is to the table as wanted, as one script for `nft -f -`, which the kernel takes as a whole or not at
- * all. The order within: what others refer to comes first and goes last. Chains come before sets although they do not
+ * The way from a table as it is to the table as wanted: one script for `nft -f -`, which the kernel takes as a whole or not at
+ * all. In the script, what others refer to is made first and removed last. Chains come before sets although they do not
  * refer to each other: nft 1.0.6 sends elements of intervals together with their new set, wherever they are written.
  */
 import { isIP } from 'node:net';
@@ -77,7 +77,7 @@ function setOf(config: SetConfig): WantedSet {
   return { comment, shape, declaration: `${kind} { ${definition} comment "${comment}"; }`, elements };
 }
 
-/** Prefixes as values need `interval`. */
+/** A map whose values are prefixes needs `interval`. */
 function valueType(value: string, elements: Elements): string {
   if (value.startsWith('interval ') || value === 'verdict') return value;
   return [...elements.values()].some(({ text }) => text.includes('/', text.indexOf(' : ')))
@@ -95,7 +95,7 @@ function withPrefixes(elements: Elements): Elements {
   return new Map([...elements].map(([key, element]) => [key, asPrefix(element)]));
 }
 
-/** As the table is read back once the wish is fulfilled. */
+/** The table as it is read back once the wish is fulfilled. */
 export const stateWith = (wish: TableWish): TableState => ({
   chains: new Map(
     [...wish.chains].map(([name, { hook, rules }]) => [
@@ -107,7 +107,7 @@ export const stateWith = (wish: TableWish): TableState => ({
   foreign: false,
 });
 
-/** From what is there (undefined: no table) to the wish. */
+/** The changes from what is there to the wish. `state` is undefined where there is no table. */
 export function changesTo(wish: TableWish, state: TableState | undefined): Changes {
   if (state === undefined || state.foreign || isRedefined(wish, state)) return wholeTable(wish);
   const changed = [...wish.chains].filter(
@@ -136,7 +136,7 @@ export function changesTo(wish: TableWish, state: TableState | undefined): Chang
 
 const scriptOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
-/** Definitions cannot be changed while rules refer to them: then the whole table is exchanged, in one transaction too. */
+/** Definitions cannot be changed while rules refer to them. Then the whole table is replaced, in one transaction as well. */
 function isRedefined(wish: TableWish, state: TableState): boolean {
   for (const [name, { hook }] of wish.chains) {
     if ((state.chains.get(name)?.hook ?? hook) !== hook) return true;
@@ -153,7 +153,7 @@ function wholeTable(wish: TableWish): Changes {
   let count = 1 + chains.size + sets.size;
   for (const { elements } of sets.values()) count += elements.size;
   const lines = [
-    // Deleting a table that is not there is an error, adding one that is there is none.
+    // To delete a table that is not there is an error. To add one that is there is not.
     `add table inet ${name}`,
     `delete table inet ${name}`,
     `add table inet ${name}`,

@@ -5,11 +5,11 @@ import type { ElementConfig, SetConfig } from '../host-config.ts';
 import { checkKey, checkValue, isVerdict } from './syntax.ts';
 
 export interface Element {
-  /** As written for nft. */
+  /** The key as written for nft. */
   key: string;
-  /** Canonical; empty in sets. */
+  /** Canonical. Empty in sets. */
   value: string;
-  /** As written for nft. */
+  /** The whole element as written for nft. */
   text: string;
 }
 
@@ -58,7 +58,7 @@ function canonicalField(field: string): string {
   return field.startsWith('"') ? field.slice(1, -1) : field;
 }
 
-/** Of an address, a prefix, or two addresses with a dash between. */
+/** Reads an address, a prefix, or two addresses with a dash between them. */
 function rangeOf(field: string): Range | undefined {
   const [address = '', length] = field.split('/');
   const [from = '', to] = address.split('-');
@@ -76,7 +76,7 @@ function prefixRange(address: Address, length: string): Range | undefined {
   return { first: { family, value: base }, last: base + (1n << BigInt(width - Number(length))) - 1n };
 }
 
-/** nft refuses a set with an interval inside another, which adds nothing to what the set holds. */
+/** nft refuses a set in which one interval lies in another. The inner one adds nothing to the set. */
 function withoutContained(elements: Elements): Elements {
   const ranges: { canonical: string; range: Range }[] = [];
   for (const [canonical, { key }] of elements) {
@@ -95,7 +95,7 @@ function withoutContained(elements: Elements): Elements {
   return kept;
 }
 
-/** By the first address, the wider first. */
+/** Sorts by the first address. Of two with the same, the wider comes first. */
 function byPosition(a: Range, b: Range): number {
   if (a.first.family !== b.first.family) return a.first.family - b.first.family;
   if (a.first.value !== b.first.value) return a.first.value < b.first.value ? -1 : 1;

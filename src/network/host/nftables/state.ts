@@ -5,14 +5,14 @@ import { isName } from './syntax.ts';
 export interface TableState {
   chains: ReadonlyMap<string, ChainState>;
   sets: ReadonlyMap<string, SetState>;
-  /** Something that we never make: the table is not as we left it, and is made anew. */
+  /** The table holds something that we never make: it is not as we left it, and is made anew. */
   foreign: boolean;
 }
 
 export interface ChainState {
   /** `type hook priority policy` of base chains. */
   hook: string;
-  /** The comments of its rules, in order; empty for rules without. */
+  /** The comments of its rules, in order. Empty for a rule without a comment. */
   rules: readonly string[];
 }
 
@@ -69,7 +69,7 @@ function setOf(set: Json): SetState {
       key: textOfKey(wrapped === undefined ? key : wrapped['val']),
       ...(value !== undefined && { value: textOfValue(value) }),
     });
-    // With a comment, a counter or a time limit it is not one of ours, which a value that cannot be says.
+    // An element with a comment, a counter or a time limit is not ours: it gets a value that none of ours can have.
     elements.set(canonical, wrapped === undefined ? element : { ...element, value: 'foreign' });
   }
   const strange = flags.filter((flag) => flag !== 'interval').map(textOf);
@@ -98,7 +98,7 @@ export interface Counter {
   bytes: number;
 }
 
-/** Counters of rules by the comment of the rule; those of one comment are added up. */
+/** Counters by the comment of their rule. Those with the same comment are added up. */
 export function readCounters(json: string): Map<string, Counter> {
   const counters = new Map<string, Counter>();
   const { nftables } = JSON.parse(json) as { nftables: { rule?: { comment?: string; expr?: Json[] } }[] };

@@ -32,7 +32,7 @@ export function checkType(type: string): string {
   return TYPE.test(type) ? type : refuse('a type', type);
 }
 
-/** The fields of a key. */
+/** Checks a key and returns its fields. */
 export function checkKey(key: string): string[] {
   const fields = key.split(' . ');
   return key.length <= LONGEST_KEY && fields.every((field) => ATOM.test(field))
@@ -52,7 +52,7 @@ export const isVerdict = (value: string): boolean => VERDICT.test(value) || JUMP
 
 export interface RuleText {
   statement: string;
-  /** Of our own rules `t:HASH`, then what the rule's own comment says, by which its counter is known. */
+  /** `t:HASH`, then the comment that the rule was written with, by which its counter is known. */
   comment: string;
 }
 
@@ -64,7 +64,7 @@ export function ruleText(rule: string): RuleText {
   return { statement, comment: label === undefined ? mark(rule) : `${mark(rule)} ${label}` };
 }
 
-/** Braces open before they close, are not nested, and quotes hold plain words. */
+/** Braces open before they close and are not nested. Quotes hold plain words. */
 function isBalanced(rule: string): boolean {
   const plain = rule.replaceAll(QUOTED, 'quoted');
   return !plain.includes('"') && /^[^{}]*(?:\{[^{}]*\}[^{}]*)*$/.test(plain);
@@ -72,8 +72,8 @@ function isBalanced(rule: string): boolean {
 
 const LABELLED = /^t:[0-9a-f]{12} (.+)$/;
 
-/** By which the counter of a rule is known; undefined where the rule has no comment of its own. */
+/** The name of a rule's counter. Undefined where the rule was written without a comment. */
 export const labelOf = (comment: string): string | undefined => LABELLED.exec(comment)?.[1];
 
-/** nft prints rules in a form of its own, so what is there is compared by this. */
+/** nft prints rules in a form of its own, so rules are compared by this mark. */
 export const mark = (text: string): string => `t:${hash('sha256', text, 'hex').slice(0, 12)}`;

@@ -7,16 +7,11 @@ import { changesTo, stateWith, type TableWish, wishFor } from './changes.ts';
 import { type Counter, readCounters, readTable, type TableState } from './state.ts';
 import { checkName, labelOf } from './syntax.ts';
 
-/** By table. While the generation stays, the table need not be read: reading takes longest of all, and grows with it. */
+/** The last state of each table. While the generation stays the same, the table need not be read, which takes longest of all. */
 const known = new Map<string, { generation: number; state: TableState }>();
 
-/** Somebody else may change our table between the look and the transaction, which then fails. */
+/** Somebody else may change our table after we have read it. Then our transaction fails. */
 const ATTEMPTS = 2;
-
-/**
- * The generation of the ruleset of this network namespace: a number that the kernel counts up by one with each
- * transaction, of whichever program (NFT_MSG_GETGEN of linux/netfilter/nf_tables.h). While it stays, nothing has changed.
- */
 
 const NETLINK_NETFILTER = 12;
 /** Subsystem nftables (10), message NFT_MSG_GETGEN (16); the answer is NFT_MSG_NEWGEN (15). */
@@ -28,15 +23,15 @@ const HEADER = Buffer.alloc(4);
 const ID = 1;
 const ID_LENGTH = 8;
 const ANSWER_MS = 5000;
-/** It counts in 32 bits and leaves 0 out. */
+/** The generation has 32 bits and is never 0. */
 const LAST = 0xffff_ffff;
 
 /**
  * One nftables table of family `inet`, made as wanted in one transaction with only the differences.
  *
- * What is there is read whenever any transaction but our last has come, so that what others changed is found: rules by
- * the comments that we give them (a rule with our comment and another text is not), elements one by one, definitions by a
- * comment and by what can be seen.
+ * The table is read whenever there was any transaction after our last one, so that changes of others are found: of rules by the
+ * comments that we give them (a rule with our comment and another text is not found), of elements one by one, of definitions by a
+ * comment and by what can be seen of them.
  */
 
 export type { Counter } from './state.ts';
@@ -81,7 +76,7 @@ async function tryTable(wish: TableWish, signal: AbortSignal | undefined): Promi
   return count;
 }
 
-/** Only where no transaction came between but our own: then the table is as wanted at this generation. */
+/** Remembers the table only where there was no transaction but our own: then it is as wanted at this generation. */
 async function remember(wish: TableWish, before: number | undefined, transactions: 0 | 1): Promise<void> {
   const after = await generation();
   if (before === undefined || after === undefined) return;
@@ -90,7 +85,7 @@ async function remember(wish: TableWish, before: number | undefined, transaction
   }
 }
 
-/** A table that we cannot read is not as we left it. */
+/** A table that we do not understand is not as we left it: undefined. */
 function understood(listed: string): TableState | undefined {
   try {
     return readTable(listed);
@@ -99,7 +94,7 @@ function understood(listed: string): TableState | undefined {
   }
 }
 
-/** JSON; undefined where there is no such table. */
+/** The table as JSON. Undefined where there is no such table. */
 async function list(name: string, signal?: AbortSignal): Promise<string | undefined> {
   const args = ['-j', 'list', 'table', 'inet', checkName(name)];
   const result = await runTool('nft', args, signal === undefined ? {} : { signal });
@@ -119,7 +114,7 @@ function refusal(what: string, { complaint }: ToolResult): TributaryError {
   );
 }
 
-/** One that is not there is fine. */
+/** Does nothing where the table is not there. */
 async function removeTable(name: string): Promise<void> {
   known.delete(name);
   const result = await runTool('nft', ['delete', 'table', 'inet', checkName(name)]);
@@ -141,7 +136,11 @@ export async function listCounters(name: string): Promise<Map<string, Counter>> 
   return counters;
 }
 
-/** Undefined where the kernel does not tell. */
+/**
+ * The generation of the ruleset of this network namespace: a number that the kernel counts up by one with each transaction of any
+ * program (NFT_MSG_GETGEN of linux/netfilter/nf_tables.h). While it stays the same, nothing has changed. Undefined where the kernel
+ * does not tell it.
+ */
 async function generation(): Promise<number | undefined> {
   try {
     const socket = netlink.createNetlink(NETLINK_NETFILTER);
@@ -164,5 +163,5 @@ function idIn(data: Buffer): number | undefined {
   return attribute.readUInt32BE(4);
 }
 
-/** What the generation is after exactly one transaction. */
+/** The generation after exactly one transaction. */
 const following = (id: number): number => (id === LAST ? 1 : id + 1);

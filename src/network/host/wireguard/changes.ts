@@ -7,9 +7,9 @@ import { isKey } from './keys.ts';
 
 /** Arguments that belong together: of the interface, or of one peer. */
 export interface Change {
-  /** A secret stands here as its index in `secrets`. */
+  /** A number stands for the secret with that index in `secrets`. */
   args: readonly (string | number)[];
-  /** Never in argv. */
+  /** They never stand in argv. */
   secrets: readonly string[];
   /** How many settings it changes. */
   count: number;
@@ -69,7 +69,7 @@ function isEndpoint(text: string): boolean {
   return parseAddress(v4 ?? v6 ?? '') !== undefined && Number(port) <= 65_535;
 }
 
-/** Only differences; `given` and `nowSeconds` decide whether an endpoint that differs was learnt. */
+/** The differences alone. `given` and `nowSeconds` serve to tell whether an endpoint that differs was learnt. */
 export function changesTo(
   config: WireGuardConfig,
   state: WireGuardState,
@@ -111,16 +111,16 @@ function peerChange(peer: WireGuardPeerConfig, there: PeerState | undefined, end
   if (endpointIsDue && peer.endpoint !== undefined) change.set('endpoint', peer.endpoint);
   if ((there?.keepalive ?? 0) !== peer.keepalive) change.set('persistent-keepalive', `${peer.keepalive}`);
   const allowed = peer.allowedIPs.map(parsePrefix).map(formatPrefix).toSorted();
-  // Replaces those of this peer and takes what another had: no prefix is ever with nobody on its way between two.
+  // This replaces the prefixes of this peer and takes them from another: a prefix that moves always belongs to one of both.
   if (allowed.join(',') !== (there?.allowedIPs ?? []).toSorted().join(','))
     change.set('allowed-ips', allowed.join(','));
   return change;
 }
 
 /**
- * An endpoint other than configured was most likely learnt from the peer's own packets. It gives way when the configured
- * one has changed; or when the session is dead, which after a restart (nothing known of what was given) or with
- * keepalives, that would have renewed it, shows in an old handshake.
+ * An endpoint that is not the configured one was most likely learnt from the peer's own packets. The configured one takes its
+ * place when it has changed, or when the session is dead. An old handshake shows a dead session where keepalives would have renewed
+ * it, and after a restart, when it is not known what was given.
  */
 function isEndpointDue(
   { endpoint, keepalive }: WireGuardPeerConfig,
@@ -158,7 +158,7 @@ class ChangeBuilder implements Change {
     this.count += 1;
   }
 
-  /** An empty one removes it. */
+  /** An empty secret removes the setting. */
   secret(name: string, value: string): void {
     this.args.push(name, this.secrets.length);
     this.secrets.push(value);

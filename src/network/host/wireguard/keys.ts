@@ -19,7 +19,7 @@ export function generateKey(): KeyPair {
   return { privateKey: raw(privateKey, 'd'), publicKey: raw(publicKey, 'x') };
 }
 
-/** @throws Invalid; the message does not hold the key. */
+/** @throws Invalid. The message does not hold the key. */
 export function publicKeyOf(privateKey: string): string {
   if (!isKey(privateKey)) {
     throw new TributaryError('Invalid', 'the private WireGuard key is not 32 bytes in base64');

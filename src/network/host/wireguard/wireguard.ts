@@ -1,6 +1,6 @@
 /**
- * A WireGuard link, of the kernel or of wireguard-go, through `wg`, which drives both. Only differences are written; keys
- * never stand in argv, in the environment or in a file with a name.
+ * Sets a WireGuard link of the kernel or of wireguard-go through `wg`, which drives both. Only differences are written. Keys never
+ * stand in argv, in the environment or in a file with a name.
  */
 import { systemClock } from '../../../lib/clock.ts';
 import { ignoring, TributaryError } from '../../../lib/errors.ts';
@@ -13,14 +13,14 @@ export { generateKey, publicKeyOf, type KeyPair } from './keys.ts';
 
 /** A program may have so many files open, and a command line so many arguments; far below both. */
 const PEERS_AT_ONCE = 64;
-/** Of the first secret, as runTool hands them over. */
+/** File descriptor of the first secret, as runTool hands secrets over. */
 const FIRST_SECRET = 3;
 
-/** By link. Only a hint: without it, learnt endpoints are known by a young handshake. */
+/** Endpoints that peers were given last, by link. Only a hint: without it, a recent handshake shows that an endpoint was learnt. */
 const givenEndpoints = new Map<string, GivenEndpoints>();
 
 /**
- * Resolves to the number of changed settings; 0: nothing was written.
+ * Resolves to the number of changed settings. 0: nothing was written.
  *
  * @throws Invalid when the config cannot be for wg, NotFound where the link is not there or is no WireGuard link,
  *   Forbidden without CAP_NET_ADMIN, Unavailable otherwise.
@@ -84,7 +84,7 @@ async function findState(link: string): Promise<WireGuardState | undefined> {
   }
 }
 
-/** Empty where the link is not there. */
+/** What WireGuard knows of its peers. Empty where the link is not there. */
 export async function wireguardPeers(link: string): Promise<WireGuardPeerState[]> {
   const state = await findState(link);
   return [...(state?.peers ?? [])].map(([publicKey, peer]) => ({
