@@ -14,8 +14,8 @@ type Side = Record<IpFamily, Map<number, Bases>>;
 
 /**
  * Translates addresses between two spellings of the same prefixes: the longest matching prefix counts, the host part
- * stays. A view that is no pair of prefixes of one family and length is left out; of two with the same prefix the
- * first counts. A lookup costs one step for each length that occurs, however many views there are.
+ * stays. A view that is no pair of prefixes of one family and length is left out. Of two with the same prefix the
+ * first one counts. A lookup costs one step for each length that occurs, however many views there are.
  */
 export class ViewTable {
   readonly #there: Side;

@@ -16,9 +16,9 @@ import { isPrivate, SPECIAL_RANGES, whySpecial } from './special-ranges.ts';
 import { checkWanted, refusal, type RefusedPrefix, type WantedPrefix } from './wanted-prefixes.ts';
 
 interface IpamOptions {
-  /** Ranges from which views are taken where a peer's own prefix cannot be used; of either family. */
+  /** Ranges of either family from which views are taken where a peer's own prefix cannot be used. */
   pools: readonly string[];
-  /** What no peer is ever seen as; see reservedRanges. */
+  /** Ranges as which no peer is ever seen; see reservedRanges. */
   reserved: readonly string[];
   /** Whether a peer's prefix may be seen as itself; default true. */
   identity?: boolean;
@@ -38,15 +38,16 @@ interface Allotment {
 type Allotments = Map<string, Allotment>;
 
 /**
- * Chooses as what we see the prefixes of our peers. No two views overlap, whosever they are; none overlaps a reserved
- * range; and who has a view keeps it. Nothing is read or written here: views are persisted in Tunnel.status.views, and
- * come back by `restore` before the first `assign`. When pools or reserved ranges change, make a new one and restore.
+ * Chooses as which prefixes we see the prefixes of our peers: their views. No two views overlap, also of different peers; no view
+ * overlaps a reserved range; and a peer that has a view keeps it. Nothing is read or written here: views are stored in
+ * Tunnel.status.views and come back by `restore` before the first `assign`. When pools or reserved ranges change, make a new Ipam
+ * and restore.
  *
  * What a prefix of a peer becomes:
  * - Refused (PrefixRefused), however it would be seen: no CIDR; wider than /8 (IPv6: /16); with unspecified, loopback,
  *   link-local, multicast, broadcast or class E addresses; overlapping an earlier one of the same peer; one too many.
- * - Itself, unless that is turned off (views of before stay), if nothing overlaps: no reserved range, no pool, no other view. And only if it is private (RFC 1918 and
- *   the like): a peer that calls a public range its own must not draw our traffic for it into its tunnel.
+ * - Itself, if no reserved range, pool or other view overlaps it, and if it is private (RFC 1918 and the like): a peer that calls a
+ *   public range its own must not draw our traffic for it into its tunnel. `identity` turns this off; views of before stay.
  * - Else a range of a pool, of the same length. Our own pods, Services or nodes under the peer's name are such a case,
  *   and a normal one: clusters look alike, and the peer's own spelling never appears here. What is refused is to
  *   *use* a reserved range as a view.
@@ -57,7 +58,7 @@ type Allotments = Map<string, Allotment>;
  * An operation on one prefix costs at most some steps per bit of an address, whatever is allotted; see RangeTree.
  */
 export class Ipam {
-  /** Everything that is not a pool; pools and reserved ranges are taken from the start. */
+  /** All addresses outside the pools. Pools and reserved ranges are taken in it from the start. */
   readonly #spaces = wholeSpaces();
   readonly #pools: readonly RangeTree[];
   readonly #owners = new Map<string, Allotments>();
@@ -72,13 +73,13 @@ export class Ipam {
     this.#pools = ranges.map((range) => poolWithout(range, own));
   }
 
-  /** Nodes of trees visited so far: what the cost is measured by. */
+  /** Tree nodes visited so far, by which tests measure the cost. */
   get steps(): number {
     return [this.#spaces[4], this.#spaces[6], ...this.#pools].reduce((sum, { steps }) => sum + steps, 0);
   }
 
   /**
-   * Takes up what an owner had. What overlaps a reserved range by now, or a view of an owner that was restored before
+   * Takes up the views that an owner had. A view that now overlaps a reserved range, or a view of an owner that was restored earlier
    * (restore in a fixed order), is returned and forgotten: the next `assign` chooses anew.
    */
   restore(owner: string, views: readonly PeerView[]): RefusedPrefix[] {
@@ -92,7 +93,7 @@ export class Ipam {
     return refused;
   }
 
-  /** Why not. */
+  /** Returns why the view cannot be restored; undefined when it is. */
   #restoreOne(allotments: Allotments, view: PeerView): string | undefined {
     const prefix = tryPrefix(view.prefix);
     const as = tryPrefix(view.as);
@@ -109,8 +110,8 @@ export class Ipam {
   }
 
   /**
-   * Exactly these prefixes, from now on: those that the owner has stay as they are, what is not wanted any more is
-   * free, the rest is chosen.
+   * Gives the owner views of exactly these prefixes: those that it has stay as they are, those that it does not want any more become
+   * free, and the others are chosen.
    */
   assign(owner: string, wanted: readonly WantedPrefix[]): Assignment {
     const { sound, refused } = checkWanted(wanted);
@@ -130,7 +131,7 @@ export class Ipam {
     return { views: viewsOf(after), refused };
   }
 
-  /** Takes it, or says why there is nothing to take. */
+  /** Takes a view for the prefix, or says why there is none. */
   #choose(prefix: Prefix, share: Share): Prefix | string {
     if (this.#identity && isPrivate(prefix) && this.#spaces[prefix.family].take(prefix)) return prefix;
     const text = formatPrefix(prefix);
@@ -155,7 +156,7 @@ export class Ipam {
     this.#owners.delete(owner);
   }
 
-  /** By owner; copies. */
+  /** Copies of all views, by owner. */
   allocations(): Map<string, PeerView[]> {
     return new Map(Array.from(this.#owners, ([owner, allotments]) => [owner, viewsOf(allotments)]));
   }
@@ -181,13 +182,12 @@ function poolWithout(range: Prefix, own: readonly Prefix[]): RangeTree {
   return pool;
 }
 
-/** Addresses of a /16, and of a /48. */
+/** How many addresses a /16 has, and a /48. */
 const SINGLE: Readonly<Record<IpFamily, bigint>> = { 4: 1n << 16n, 6: 1n << 80n };
 
 /**
- * How much of the pools one peer has: a peer that names ever more prefixes must not take the last address from the
- * others. Out of pools that are no larger than the pods of one cluster its first range is given in any case: they may be
- * made for a single peer.
+ * How much of the pools one peer has. A peer that names more and more prefixes must not take the last address from the others. From
+ * pools that are no larger than the pods of one cluster, a peer gets its first range in any case: they may be meant for one peer.
  */
 class Share {
   readonly #pools: readonly RangeTree[];
@@ -197,12 +197,12 @@ class Share {
     this.#pools = pools;
   }
 
-  /** A view of the peer; counts where it is out of a pool. */
+  /** Counts a view of the peer, where it is taken from a pool. */
   add(as: Prefix): void {
     if (this.#pools.some(({ range }) => contains(range, as))) this.#has[as.family] += sizeOf(as);
   }
 
-  /** Whether it would still have at most three quarters of the pools of that family. */
+  /** Whether the peer would then still have at most three quarters of the pools of that family. */
   allows(prefix: Prefix): boolean {
     const has = this.#has[prefix.family];
     const all = this.#pools

@@ -29,15 +29,15 @@ export interface OwnRanges {
 }
 
 /**
- * A view that covers the underlay would swallow the tunnel's own packets, and those to the router and the name servers
- * beside the nodes. Kubernetes does not tell how long the prefix of that network is, so a usual one is taken: a range
- * too many only costs that a peer's prefix is translated. A wider underlay belongs into `extra`.
+ * A view that covers the underlay would swallow the tunnel's own packets, and those to the router and the name servers beside the
+ * nodes. Kubernetes does not tell the prefix length of that network, so a usual one is taken. A range that is reserved needlessly
+ * only means that a peer's prefix is translated. A wider underlay belongs into `extra`.
  */
 const UNDERLAY: Readonly<Record<IpFamily, number>> = { 4: 24, 6: 64 };
 
 /**
- * What no peer may be seen as: for `new Ipam({ reserved })`. In order, without overlaps. Throws Invalid for what is no
- * CIDR; a node's address that is none is passed over, since one odd Node must not stop the rest.
+ * Ranges as which no peer may be seen, for `new Ipam({ reserved })`, in order and without overlaps. Throws Invalid for a text that is
+ * no CIDR. A node's address that is none is passed over, since one odd Node must not stop the rest.
  */
 export function reservedRanges({ pods, services, external, nodeAddresses, extra }: OwnRanges): string[] {
   const underlay = nodeAddresses.flatMap((text) => {
@@ -48,7 +48,7 @@ export function reservedRanges({ pods, services, external, nodeAddresses, extra 
   return mergePrefixes([...given, ...underlay]).map(formatPrefix);
 }
 
-/** The active gateway's: the first address after that of the network. Throws Invalid where the range is too small. */
+/** The address of the active gateway: the first one after that of the network. Throws Invalid where the range is too small. */
 export const gatewayAddressOf = (external: string): string => nthAddress(externalRange(external), 1);
 
 function externalRange(external: string): Prefix {
@@ -61,9 +61,9 @@ function externalRange(external: string): Prefix {
 }
 
 /**
- * One address of the external range for each node: who has one keeps it, others get the lowest free one, in the order
- * of their names. Never used: the network's address (of IPv6 that of all routers, RFC 4291 section 2.6.1), the
- * gateway's, the broadcast address. Nodes for which there is none left are missing in the result.
+ * One address of the external range for each node. A node that has one keeps it; the others get the lowest free one, in the order of
+ * their names. Never used: the network's address (of IPv6 that of all routers, RFC 4291 section 2.6.1), the
+ * gateway's, the broadcast address. Nodes for which no address is left are missing in the result.
  */
 export function assignNodeAddresses(
   external: string,

@@ -1,7 +1,7 @@
 import { contains, type IpFamily, type Prefix, sizeOf, WIDTHS } from '../../lib/prefix.ts';
 
 const TAKEN = 'taken';
-/** Undefined: all of it is free. A branch has something taken below. */
+/** Undefined: all of it is free. Below a branch something is taken. */
 type Node = Branch | typeof TAKEN | undefined;
 
 interface Branch {
@@ -25,24 +25,24 @@ export class RangeTree {
     this.range = range;
   }
 
-  /** Nodes visited so far: what the cost is measured by. */
+  /** Nodes visited so far, by which tests measure the cost. */
   get steps(): number {
     return this.#steps;
   }
 
-  /** Whether it lies in the range and nothing of it is taken. */
+  /** Whether the prefix lies in the range and nothing of it is taken. */
   isFree(prefix: Prefix): boolean {
     return contains(this.range, prefix) && this.#reach(prefix).node === undefined;
   }
 
-  /** False, and nothing changes, where it is not free. */
+  /** Takes the prefix. Returns false, and changes nothing, where it is not free. */
   take(prefix: Prefix): boolean {
     if (!this.isFree(prefix)) return false;
     this.#root = this.#replaced(this.#root, prefix, this.range.length, TAKEN);
     return true;
   }
 
-  /** Gives back exactly what was taken; false, and nothing changes, for anything else. */
+  /** Gives back exactly what was taken. Returns false, and changes nothing, for anything else. */
   release(prefix: Prefix): boolean {
     if (!contains(this.range, prefix)) return false;
     const { node, depth } = this.#reach(prefix);
@@ -62,7 +62,7 @@ export class RangeTree {
     return prefix;
   }
 
-  /** Base of the lowest free block of exactly that length; there is one. */
+  /** Base of the lowest free block of exactly that length. There must be one. */
   #lowest(length: number): bigint {
     let { base } = this.range;
     let node = this.#root;
@@ -78,7 +78,7 @@ export class RangeTree {
     return base;
   }
 
-  /** What is at its place, or the leaf above it, and how many bits lead there. */
+  /** What is at the place of the prefix, or the leaf above that place, and how many bits lead there. */
   #reach(prefix: Prefix): { node: Node; depth: number } {
     let node = this.#root;
     let depth = this.range.length;

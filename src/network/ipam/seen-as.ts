@@ -5,19 +5,19 @@ import { whySpecial } from './special-ranges.ts';
 import { refusal, type RefusedPrefix } from './wanted-prefixes.ts';
 
 export interface SeenAs {
-  /** For Tunnel.spec.seenAs: in the order of `exported`, so that a peer that shuffles its list changes nothing. */
+  /** For Tunnel.spec.seenAs, in the order of `exported`: a peer that shuffles its list changes nothing. */
   seenAs: PrefixView[];
   refused: RefusedPrefix[];
 }
 
 /**
- * What a peer says of how it sees our prefixes. Believed only for prefixes that we export, each once, under another of
- * the same family and length, without special addresses, and without overlaps among them.
+ * Checks what a peer says about how it sees our prefixes. It is believed only for prefixes that we export, once for each, and only if
+ * the prefix that it names has the same family and length, has no special addresses, and overlaps no other one that it names.
  *
- * `as` may well overlap ranges of ours, even our Services: these are the peer's addresses, chosen by its own IPAM,
- * which knows nothing of ours. That is harmless because such an address is never routed here: it is only written into
- * packets that go into the peer's tunnel, and read from packets that come out of it, where the filter lets nothing
- * else pass, and where it becomes an exported address before anything looks up a route or a Service.
+ * `as` may overlap ranges of ours, even our Services: it is an address of the peer, chosen by its own IPAM, which knows nothing of
+ * ours. That is harmless, because such an address is never routed here. It is only written into packets that go into the peer's
+ * tunnel, and read from packets that come out of it. There the filter lets nothing else pass, and the address becomes an exported
+ * one before anything looks up a route or a Service.
  */
 export function checkSeenAs(views: readonly PrefixView[], exported: readonly string[]): SeenAs {
   const refused: RefusedPrefix[] = [];

@@ -7,7 +7,7 @@ import {
   type Prefix,
 } from '../../lib/prefix.ts';
 
-/** No pod ever has such an address; who routes or rewrites one turns a host against itself (RFC 6890). */
+/** No pod ever has such an address. To route or rewrite one would turn a host against itself (RFC 6890). */
 const SPECIAL: readonly (readonly [Prefix, string])[] = (
   [
     ['0.0.0.0/8', 'unspecified'],
@@ -37,12 +37,12 @@ const PRIVATE: readonly Prefix[] = [
   '3fff::/20',
 ].map(parsePrefix);
 
-/** Nobody's pods fill more. */
+/** No cluster's pods fill a wider prefix. */
 const WIDEST: Readonly<Record<IpFamily, number>> = { 4: 8, 6: 16 };
 
 export const SPECIAL_RANGES: readonly Prefix[] = SPECIAL.map(([range]) => range);
 
-/** Why nobody may use or be seen as this prefix; undefined where one may. */
+/** Why nobody may use or be seen as this prefix. Undefined where that is allowed. */
 export function whySpecial(prefix: Prefix): string | undefined {
   const found = SPECIAL.find(([range]) => overlaps(range, prefix));
   if (found === undefined) return undefined;
@@ -58,7 +58,7 @@ export function whyHostile(prefix: Prefix): string | undefined {
 export const isPrivate = (prefix: Prefix): boolean => PRIVATE.some((range) => contains(range, prefix));
 
 /**
- * Where no peer's gateway is: a peer that names such an endpoint could have us send to ourselves, or to everybody (RFC 6890).
+ * Ranges in which no peer's gateway is. A peer that names such an endpoint could make us send to ourselves or to everybody (RFC 6890).
  * lib/prefix.ts reads no IPv4 addresses within IPv6.
  */
 export const NEVER_DIALLED: readonly Prefix[] = [

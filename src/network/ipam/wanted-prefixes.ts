@@ -18,12 +18,12 @@ interface SoundPrefix {
 }
 
 interface CheckedPrefixes {
-  /** Disjoint, in the order given. */
+  /** They do not overlap, and are in the order given. */
   sound: SoundPrefix[];
   refused: RefusedPrefix[];
 }
 
-/** For Tunnel.status.refused. */
+/** An entry of Tunnel.status.refused. */
 export interface RefusedPrefix {
   /** As it was given, cut where it is too long. */
   prefix: string;
@@ -32,7 +32,7 @@ export interface RefusedPrefix {
   message: string;
 }
 
-/** Of two prefixes of one peer that overlap, the first counts; so do the first of too many. */
+/** Checks the prefixes that one peer names. Of two that overlap the first counts, and of too many the first ones. */
 export function checkWanted(wanted: readonly WantedPrefix[]): CheckedPrefixes {
   const sound: SoundPrefix[] = [];
   const refused: RefusedPrefix[] = [];
@@ -65,7 +65,7 @@ function whyNot(prefix: Prefix, count: number, seen: Record<IpFamily, RangeTree>
   return `${formatPrefix(prefix)} overlaps another prefix of the same peer`;
 }
 
-/** What a peer wrote is shown to people: nothing that moves the cursor or reorders text. */
+/** Texts of peers are shown to people: nothing in them may move the cursor or reorder text. */
 const printable = (text: string, max: number): string => text.slice(0, max).replaceAll(/[^\x20-\x7e]/g, '?');
 
 export const refusal = (prefix: string, reason: TunnelReason, message: string): RefusedPrefix => ({

@@ -27,7 +27,7 @@ interface NodeOptions {
 
 const RESYNC_MS = 30_000;
 const PROBLEM_MS = 1000;
-/** Problems of the host at once. */
+/** How many problems of the host are logged at once. */
 const MOST_LOGGED = 16;
 
 type Key = 'host' | 'fence';
@@ -35,7 +35,7 @@ type Key = 'host' | 'fence';
 /**
  * The network of one node: its way to the active gateway and back. Stopping leaves the host as it is.
  *
- *     host   Tunnels, addresses, holder of the Lease ── plan ── host.set; again on any change, by us or by others
+ *     host   Tunnels, addresses, holder of the Lease ── plan ── host.set; again after any change, by us or by others
  *     fence  the Lease is somebody else's ── what a gateway has left on this host is removed
  */
 export class NodeNetwork {
@@ -95,7 +95,7 @@ export class NodeNetwork {
     wake();
   }
 
-  /** A Lease changes with every renewal; only another holder is news. */
+  /** A Lease changes with every renewal. Only another holder matters. */
   #followLease(): void {
     const lease = this.#lease.get(`${this.#options.namespace}/${GATEWAY_LEASE}`);
     const holder = gatewayNodeOf(lease, this.#gateway);
@@ -125,7 +125,7 @@ export class NodeNetwork {
     log.info('nothing of a gateway is left on this host', { holder });
   }
 
-  /** What the host should be now; undefined: not known yet. */
+  /** What the host should be now. Undefined: not known yet. */
   desired(): HostConfig | undefined {
     const { namespace, nodeName, link, vxlanLink, mtu } = this.#options;
     const network = readOwnNetwork(this.#network.get(`${namespace}/${NETWORK_CONFIG_MAP}`)?.data);
@@ -166,8 +166,8 @@ export class NodeNetwork {
 /** What a node goes by. Pure. */
 
 /**
- * The node of the active gateway. An empty holder is a Lease that was given up: the gateway before goes on forwarding
- * until another has taken it.
+ * The node of the active gateway. An empty holder means that the Lease was given up: the former gateway goes on forwarding until
+ * another one has taken the Lease.
  */
 export function gatewayNodeOf(lease: Lease | undefined, before: string | undefined): string | undefined {
   const holder = lease?.spec?.holderIdentity;
@@ -179,16 +179,16 @@ interface FenceFacts {
   now: number;
   nodeName: string;
   holder: string | undefined;
-  /** Since when that one is known to hold the Lease. */
+  /** Since when that node is known to hold the Lease. */
   since: number;
-  /** Holder for which this host was cleaned last. */
+  /** The holder of the Lease when this host was last cleaned. */
   cleanedFor: string | undefined;
 }
 
-/** So long a gateway process that lives has to clean up itself. Short: until then two hosts bear one key. */
+/** How long a gateway process that still lives has to clean up itself. It is short, since until then two hosts have one key. */
 export const FENCE_MS = 300;
 
-/** In how many milliseconds the gateway's things on this host are to be removed; undefined: not at all. */
+/** In how many milliseconds what a gateway has left on this host is to be removed. Undefined: not at all. */
 export function fenceIn({ now, nodeName, holder, since, cleanedFor }: FenceFacts): number | undefined {
   if (holder === undefined || holder === nodeName || holder === cleanedFor) return undefined;
   return Math.max(0, since + FENCE_MS - now);

@@ -63,7 +63,7 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
   };
 }
 
-/** Parts whose chain is found by a view: the source of what arrives, the destination of what leaves. */
+/** Parts whose chain is found by a view: the view of the source for what arrives, of the destination for what leaves. */
 const DIRECTORIES: readonly PeerPart[] = ['from', 'dnat', 'access', 'mss', 'snat', 'sent', 'home'];
 
 function directory(part: PeerPart, peers: readonly PlannedPeer[]): SetConfig[] {
@@ -106,7 +106,7 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
       hook: HOOKS.forward,
       rules: [
         'tcp flags & (syn | rst) == syn jump segment',
-        // Before the answers: a connection that was begun before the pod was known to be a peer's goes no further.
+        // This stands before the answers: a connection that began before the pod was known to be a peer's ends here.
         `${leaves} ct direction original jump hosted`,
         others,
         answers,
@@ -138,7 +138,7 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
       hook: HOOKS.departure,
       rules: [
         `oifname != "${link}" return`,
-        // What conntrack does not follow is not translated either.
+        // A packet that conntrack does not follow is not translated either.
         `ct state invalid ${refuse(REFUSED_DEPARTURE)}`,
         ...byDestination('sent'),
         refuse(REFUSED_DEPARTURE),
@@ -149,7 +149,7 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
 
 /**
  * New packets that a peer may send to our gateway itself. Nobody listens on the TCP port: the kernel's refusal is an
- * answer, also while our program is away. `limit` in nft; each peer has its own.
+ * answer, also while our program is not running. `limit` is a statement of nft; each peer has its own.
  */
 function probes(gateway: string, limit = ''): string[] {
   const family = familyOf(gateway);
@@ -159,20 +159,20 @@ function probes(gateway: string, limit = ''): string[] {
   );
 }
 
-/** Of IP without options, and of TCP. */
+/** Bytes of the headers of IP without options and of TCP, together. */
 const HEADERS: Readonly<Record<4 | 6, number>> = { 4: 40, 6: 60 };
 const PROBE_LIMIT = ' limit rate 100/second burst 100 packets';
 
 /**
- * Connections that a peer may have open, and may begin; its pods here as many again. The numbers are reasoned in the
- * decision record.
+ * How many connections a peer may have open, and how many it may begin. Its pods here may have as many again. The decision record
+ * gives the reasons for the numbers.
  */
 const MOST_OPEN = 8192;
 const OPENINGS = '500/second burst 2000 packets';
 
 /**
- * Bounds what conntrack has to keep. Looks only at packets that begin a connection: datagrams are `new` until there is
- * an answer. The rate comes first, since the count looks at each connection that is open.
+ * Bounds how much conntrack has to keep. Matches only packets that begin a connection, for datagrams are `new` until there is an
+ * answer. The rate comes first, since the count looks at every open connection.
  */
 const bounds = (name: string): string[] =>
   [`limit rate over ${OPENINGS}`, `ct count over ${MOST_OPEN}`].map(
@@ -185,7 +185,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
   const chain = (part: PeerPart, rules: string[]): ChainConfig => ({ name: peerName(part, plan.id), rules });
   return [
     chain('from', fromRules(plan)),
-    // Also where nothing is rewritten: what is decided here is not taken by kube-proxy for a port of a node.
+    // There is a rule also where nothing is rewritten: what is decided here, kube-proxy does not take for a port of a node.
     chain(
       'dnat',
       plan.exports.map(({ family, prefix, as }) => {
@@ -199,7 +199,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
       ...accessRules(peer),
       refuse(refused),
     ]),
-    // In this order, so that nobody else uses up what the peer may open.
+    // The source is checked first, so that nobody else uses up the connections that the peer may open.
     chain('home', [
       ...familiesOf(plan).map(
         (family) =>
@@ -207,7 +207,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
       ),
       ...bounds(refused),
     ]),
-    // The kernel only ever lowers it.
+    // The kernel only lowers the segment size.
     chain(
       'mss',
       familiesOf(plan).map(
@@ -231,11 +231,11 @@ function fromRules(plan: PlanPeer): string[] {
   return [...rules, ...ours, refuse(refusedName(plan.id))];
 }
 
-/** What it has no view of cannot come through its tunnel. */
+/** Families of the peer's views. Packets of another family cannot come through its tunnel. */
 const familiesOf = ({ views }: PlanPeer): (4 | 6)[] =>
   FAMILIES.filter((family) => views.some((view) => view.family === family));
 
-/** New connections to pods; destinations are our own addresses by now. */
+/** Rules for new connections to pods. Destinations have been translated to our own addresses by now. */
 function accessRules(peer: PlannedPeer): string[] {
   const { tunnel, plan } = peer;
   const { access } = tunnel.spec;
@@ -245,7 +245,7 @@ function accessRules(peer: PlannedPeer): string[] {
   );
   const pods = familiesOf(plan).flatMap((family) => {
     const word = WORDS[family];
-    // What belongs to another peer is not ours to give.
+    // A pod that belongs to another peer is not ours to give.
     const pods = `${word} daddr @pods${family} ${word} daddr != @hosted${family} accept`;
     return [
       `${word} daddr @${peerName('hosted', plan.id, family)} accept`,
@@ -255,7 +255,7 @@ function accessRules(peer: PlannedPeer): string[] {
   return [...pods, ...services];
 }
 
-/** Endpoints of our Services that the peer is offered. With access to all pods nothing is left to say. */
+/** Sets of the endpoints of our Services that the peer is offered. There are none where it may reach all pods anyway. */
 const offeredSets = ({ tunnel: { spec }, plan, own }: PlannedPeer): PortSet[] =>
   spec.access === 'OffloadedPods'
     ? portSets(
@@ -265,7 +265,7 @@ const offeredSets = ({ tunnel: { spec }, plan, own }: PlannedPeer): PortSet[] =>
       )
     : [];
 
-/** Whoever wrote the Tunnel: only pods of ours are reached, and only pods that we see as that peer's. */
+/** Whoever has written the Tunnel, only places count that we see as that peer's. */
 const seenOf = ({ views }: PlanPeer, places: readonly AddressPort[] = []): AddressPort[] =>
   inside(
     views.map(({ prefix }) => prefix),
@@ -282,8 +282,8 @@ function inside(texts: readonly string[], places: readonly AddressPort[] = []): 
 }
 
 /**
- * Before the CNI and kube-proxy masquerade to an address of the node, which a peer could not answer. Sources that are
- * not exported, but for those of other peers, leave as the gateway.
+ * Decides before the CNI and kube-proxy masquerade to an address of the node, to which a peer could not answer. Sources that are not
+ * exported leave under the gateway's address, but for sources of other peers.
  */
 function snatRules({ exports, gateway }: PlanPeer): string[] {
   const rules = exports.map(({ family, prefix, as }) => {

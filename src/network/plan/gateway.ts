@@ -26,7 +26,7 @@ export interface GatewayPlanFacts extends GatewayTableFacts {
   peers: GatewayPeer[];
 }
 
-/** Holds a mapping in the NAT on the way (RFC 4787 section 4.3 asks for two minutes; many hold UDP for 30 s). */
+/** Keeps the mapping of a NAT on the way (RFC 4787 section 4.3 asks for two minutes; many keep UDP for 30 s only). */
 const KEEPALIVE_SECONDS = 25;
 const KEY = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
@@ -50,9 +50,9 @@ export function gatewayPlan(facts: GatewayPlanFacts): HostConfig {
     routes: [...peers.flatMap((peer) => viewRoutes(facts, peer)), ...back],
     rules: back.length === 0 ? [] : FAMILIES.map((family) => returnRule(link, family)),
     sysctls: {
-      // WireGuard and the filter know the sources; a view that is being changed must not lose packets.
+      // WireGuard and the filter check the sources, and no packet may be lost while a view changes.
       [`net/ipv4/conf/${link}/rp_filter`]: '2',
-      // Between two peers packets leave as they came.
+      // Packets between two peers leave by the link by which they came.
       [`net/ipv4/conf/${link}/send_redirects`]: '0',
     },
     nftables: gatewayTable(facts, peers),
@@ -73,7 +73,7 @@ function viewRoutes(
   const views = plan.views.map(({ prefix }) => way(prefix));
   if (through >= mtu) return views;
   const narrow = views.map((route) => ({ ...route, mtu: through }));
-  // Larger probes go there whole, so that a path that has become wider is noticed.
+  // Larger probes to the gateway must leave whole, so that a path that has become wider is noticed.
   return [...narrow, ...gatewaysOf(tunnel).map((address) => way(single(address)))];
 }
 
@@ -85,7 +85,7 @@ function gatewaysOf({ status }: Tunnel): string[] {
   });
 }
 
-/** Pods and nodes elsewhere. Pods of this host are found in `main`, and so is whatever is missing here. */
+/** Routes to pods and nodes on other hosts. Table `main` has those to pods of this host, and to whatever is missing here. */
 function returnPath({ network, nodeName, vxlanLink }: GatewayPlanFacts): RouteConfig[] {
   const to = ({ pods, external }: NetworkNode): RouteConfig[] =>
     [single(external), ...pods.filter((prefix) => familyOf(prefix) === familyOf(external))].map(
@@ -107,8 +107,8 @@ const returnRule = (incoming: string, family: 4 | 6): RuleConfig => ({
 });
 
 /**
- * A public key is public: a peer that tells another's as its own must not get into its place. The older tunnel has it,
- * since only what was there before can be copied.
+ * A public key is no secret. A peer that announces the key of another must not take its place: the older tunnel keeps the key, since
+ * only a key that was there before can be copied.
  */
 function wireguardPeers(peers: readonly PlannedPeer[]): WireGuardPeerConfig[] {
   const age = ({ tunnel: { metadata } }: PlannedPeer): string =>

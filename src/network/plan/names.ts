@@ -3,31 +3,31 @@ import { createHash } from 'node:crypto';
 import { parseAddress } from '../../lib/prefix.ts';
 import type { Owner } from '../host/host-config.ts';
 
-/** Default name of the tunnels' link; that of VXLAN is made of it. */
+/** Default name of the WireGuard link. The name of the VXLAN link is made of it. */
 export const WIREGUARD_LINK = 'tributary';
 
-/** UDP, on the gateway's external address: probes through the tunnel. */
+/** UDP port for probes through the tunnel, on the gateway's external address. */
 export const PROBE_PORT = 7481;
 
 /** Routes from the tunnel to pods and nodes of other hosts. */
 export const RETURN_TABLE = 7480;
-/** Before `main` (32766), after what CNIs put before it. */
+/** Before the rule of table `main` (32766), and after the rules of CNIs. */
 export const RETURN_PRIORITY = 7480;
 
-/** Of routes to one destination the lowest counts. */
+/** Of routes to one destination, the kernel takes the one with the lowest metric. */
 export const METRICS = {
   /** From the gateway into the tunnel. */
   tunnel: 50,
   /** From any other node to the gateway. */
   gateway: 100,
-  /** What is left when both are gone. */
+  /** The route that is left when both others are gone. */
   unreachable: 4000,
 } as const;
 
 /**
- * Where our base chains stand. The kernel translates at -100 and 100 whatever the number of a nat chain says; the
- * number only orders nat chains among themselves, and the first to decide wins. So what must see packets as they are on
- * the wire stands below -100 or above 100.
+ * Where our base chains stand. The kernel translates at -100 and 100, whatever priority a nat chain has: the priority only orders
+ * nat chains among themselves, and the first that decides wins. So a chain that must see packets as they are on the wire stands
+ * below -100 or above 100.
  */
 export const HOOKS = {
   /** Below the translation, above conntrack (-200). */
@@ -41,7 +41,7 @@ export const HOOKS = {
   departure: { type: 'filter', hook: 'postrouting', priority: 150 },
 } as const;
 
-/** What is done for each peer in a chain, a map or a set of its own. */
+/** Each peer has a chain, a map or a set of its own for each of these. */
 export type PeerPart =
   | 'from'
   | 'dnat'
@@ -55,37 +55,37 @@ export type PeerPart =
   | 'hosted'
   | `offered${Transport}`;
 
-/** As nft writes them. */
+/** Transports as nft writes them. */
 export type Transport = 'tcp' | 'udp' | 'sctp';
 export const TRANSPORTS: readonly Transport[] = ['tcp', 'udp', 'sctp'];
 
-/** Of a chain or set; a ClusterID has few letters, so that the kernel's 255 bytes are far away. */
+/** The name of a peer's chain or set. A ClusterID is short, so the name stays far below the kernel's 255 bytes. */
 export const peerName = (part: PeerPart, clusterID: string, family?: 4 | 6): string =>
   `${part}${family ?? ''}_${clusterID.replaceAll(/[^A-Za-z0-9]/g, '_')}`;
 
-/** Comment of the rules that count what was refused from this peer. */
+/** Comment of the rules that count packets which were refused from this peer. */
 export const refusedName = (clusterID: string): string =>
   `refused_${clusterID.replaceAll(/[^A-Za-z0-9]/g, '_')}`;
-/** The same for sources that no peer has, ... */
+/** Comments of the other counters. For packets with a source that no peer has: */
 export const REFUSED_SOURCE = 'refused_source';
-/** ... for addresses of the gateway's host, ... */
+/** For packets to addresses of the gateway's host: */
 export const REFUSED_INPUT = 'refused_input';
-/** ... for what one peer sent to another, ... */
+/** For packets of one peer to another: */
 export const REFUSED_TRANSIT = 'refused_transit';
-/** ... for what a peer's pod here sent to another peer, ... */
+/** For packets of a peer's pod here to another peer. The value is a label of a metric, and stays: */
 export const REFUSED_HOSTED = 'refused_tenant';
-/** ... for what would have left under an address that the peer does not know, ... */
+/** For packets that would have left under an address that the peer does not know: */
 export const REFUSED_DEPARTURE = 'refused_departure';
-/** ... for addresses of other nodes, and for VXLAN that no node has sent. */
+/** For packets to addresses of other nodes, and for VXLAN packets that no node has sent: */
 export const REFUSED_NODE = 'refused_node';
 export const REFUSED_VXLAN = 'refused_vxlan';
-/** All of them by the table that counts, but for those of one peer. */
+/** The counters that belong to no one peer, by the owner of the table that counts. */
 export const REFUSED: Readonly<Record<Owner, readonly string[]>> = {
   gateway: [REFUSED_SOURCE, REFUSED_INPUT, REFUSED_TRANSIT, REFUSED_HOSTED, REFUSED_DEPARTURE],
   node: [REFUSED_NODE, REFUSED_VXLAN],
 };
 
-/** Of a node's VXLAN interface: locally administered, the same at every node that computes it. */
+/** The MAC address of a node's VXLAN interface: locally administered, and the same on whichever node it is computed. */
 export function vxlanMac(external: string): string {
   const address = parseAddress(external);
   const bytes =

@@ -12,7 +12,7 @@ export interface NodePlanFacts {
   /** WireGuard. */
   link: string;
   vxlanLink: string;
-  /** Largest packet on WireGuard, in bytes; VXLAN takes the same, and adds 50 of its own (70 over IPv6). */
+  /** Largest packet on WireGuard, in bytes. VXLAN takes packets of the same size, and adds 50 bytes (70 over IPv6). */
   mtu: number;
   /** Holder of the Lease. */
   gatewayNode?: string;
@@ -20,7 +20,7 @@ export interface NodePlanFacts {
   tunnels: { tunnel: Tunnel; mtu?: number }[];
 }
 
-/** What every node wants of its host; that of the gateway, too. */
+/** What every node wants of its host, also the node of the gateway. */
 export function nodePlan(facts: NodePlanFacts): HostConfig {
   const { network, nodeName, vxlanLink, gatewayNode } = facts;
   const self = network.nodes.find(({ name }) => name === nodeName);
@@ -42,7 +42,7 @@ export function nodePlan(facts: NodePlanFacts): HostConfig {
       vxlan === undefined
         ? {}
         : {
-            // What pods of other nodes send comes by VXLAN, while the way to them is the CNI's.
+            // Packets of pods on other nodes come by VXLAN, while packets to them leave by the CNI's way.
             [`net/ipv4/conf/${vxlanLink}/rp_filter`]: '2',
             [`net/ipv4/conf/${vxlanLink}/send_redirects`]: '0',
           },
@@ -72,7 +72,7 @@ function vxlanOf(
   };
 }
 
-/** Only of the external range's family: an IPv6 view cannot be sent to an IPv4 neighbour, and is unreachable so far. */
+/** Only views of the external range's family: an IPv6 view cannot be sent to an IPv4 neighbour, and is unreachable so far. */
 function viewRoutes(facts: NodePlanFacts, self: NetworkNode, gateway: NetworkNode): RouteConfig[] {
   return facts.tunnels.flatMap(({ tunnel, mtu }) =>
     viewsOf(tunnel)
@@ -87,7 +87,7 @@ function viewRoutes(facts: NodePlanFacts, self: NetworkNode, gateway: NetworkNod
   );
 }
 
-/** `self`: where there is VXLAN. */
+/** `self`: this node, where there is VXLAN. */
 function nodeTable(facts: NodePlanFacts, self: NetworkNode | undefined): TableConfig {
   const peers = facts.tunnels.map(({ tunnel }) => ({ id: tunnel.metadata.name, views: viewsOf(tunnel) }));
   return {
@@ -122,15 +122,15 @@ function nodeTable(facts: NodePlanFacts, self: NetworkNode | undefined): TableCo
 }
 
 /**
- * The source stays as it is, and nobody after us changes it: a decision of nat is final, while an `accept` in one chain
- * leaves the next one free to masquerade.
+ * The source stays as it is, and no later chain changes it. A decision of nat is final, while after an `accept` the next chain may
+ * still masquerade.
  */
 const keep = (family: 4 | 6, prefix: string): string =>
   `${WORDS[family]} saddr ${prefix} snat ${WORDS[family]} prefix to ${prefix}`;
 
 function sourceRules({ network, link, vxlanLink }: NodePlanFacts, self: NetworkNode | undefined): string[] {
   const views = FAMILIES.map((family) => `${WORDS[family]} saddr vmap @keep${family}`);
-  // What leaves by WireGuard is the gateway's to translate.
+  // The gateway translates what leaves by WireGuard.
   const rules = [`oifname "${link}" return`, ...views];
   if (self === undefined) return rules;
   const pods = prefixesOf(network.pods);
@@ -143,7 +143,7 @@ function sourceRules({ network, link, vxlanLink }: NodePlanFacts, self: NetworkN
   ];
 }
 
-/** VXLAN believes whoever knows its port, and what comes out of it may be a peer's. */
+/** VXLAN believes everybody who knows its port, and packets that come out of it may be a peer's. */
 function guards({ network, vxlanLink }: NodePlanFacts): ChainConfig[] {
   const vxlan = `udp dport ${network.vxlan.port}`;
   const sides = (side: 'saddr' | 'daddr', is: '' | '!= '): string[] =>
@@ -154,19 +154,19 @@ function guards({ network, vxlanLink }: NodePlanFacts): ChainConfig[] {
     {
       name: 'arrival',
       hook: HOOKS.arrival,
-      // Before kube-proxy: an address of the node with the port of a service is a service.
+      // This stands before kube-proxy, for which an address of the node with the port of a Service is that Service.
       rules: [`iifname "${vxlanLink}" ct state new fib daddr type local ${refuse(REFUSED_NODE)}`],
     },
     { name: 'input', hook: HOOKS.input, rules: sides('saddr', '!= ') },
-    // Nodes speak for themselves; a pod that does may be masqueraded to its node's address on the way.
+    // Only nodes send VXLAN. The address of a pod that sends it may be masqueraded to its node's on the way, so it ends here.
     { name: 'forward', hook: HOOKS.forward, rules: sides('daddr', '') },
   ];
 }
 
 /**
- * What is left for views and for the pools they are taken from when no other route is there: an answer at once, and
- * nothing in clear on the way to some router. What is in use here stays out of it even where a pool covers it: services
- * and the underlay may have no route of their own, and an address without one goes by the default route.
+ * The routes that are left for views and for their pools when there is no other route: senders get an answer at once, and nothing
+ * goes in clear to some router. What is in use here is left out, even where a pool covers it: Services and the underlay may have no
+ * route of their own, and are reached by the default route.
  */
 function fallbacks(network: OwnNetwork, views: readonly string[]): RouteConfig[] {
   const own = prefixesOf([

@@ -16,9 +16,9 @@ export interface GatewayPeer {
   tunnel: Tunnel;
   /** Base64. */
   presharedKey?: string;
-  /** Literal `host:port` to begin with. */
+  /** Where WireGuard first sends to: literal `host:port`. */
   endpoint?: string;
-  /** Largest packet that goes through the tunnel, in bytes, as probed; at most `GatewayPlanFacts.mtu`. */
+  /** Largest packet that goes through the tunnel, in bytes, as probed. At most `GatewayPlanFacts.mtu`. */
   mtu?: number;
   /** Addresses, as we see them, of our pods that run at that peer. */
   abroad: string[];
@@ -42,7 +42,7 @@ export interface View {
   prefix: string;
 }
 
-/** A prefix of ours, and as the peer sees it; both as the kernel prints them. */
+/** A prefix of ours, and the prefix as which the peer sees it; both as the kernel prints them. */
 export interface Export {
   family: IpFamily;
   use: PrefixUse;
@@ -50,12 +50,12 @@ export interface Export {
   as: string;
 }
 
-/** What rules about one peer are made of; every text in it was parsed, so that none can be more than an address. */
+/** What the rules for one peer are made of. Every text in it was parsed, so that none can be more than an address. */
 export interface PlanPeer {
   id: string;
   tunnel: Tunnel;
   views: readonly View[];
-  /** Pods first, then transit, then the external range: where a peer's answers overlap, all chains agree. */
+  /** Pods come first, then transit, then the external range, so that all chains agree where these prefixes overlap. */
   exports: readonly Export[];
   /** Our gateway as the peer sees it. */
   gateway?: string;
@@ -67,8 +67,8 @@ export const FAMILIES: readonly IpFamily[] = [4, 6];
 export const WORDS: Readonly<Record<IpFamily, 'ip' | 'ip6'>> = { 4: 'ip', 6: 'ip6' };
 
 /**
- * `transit`: our views of third clusters that may be exported to this peer. What the peer says it sees as something
- * that we do not export is passed over.
+ * `transit`: our views of third clusters that may be exported to this peer. Prefixes that we do not export are passed over, though the
+ * peer says as what it sees them.
  */
 export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlySet<string>): PlanPeer {
   const uses = new Map<string, PrefixUse>([
@@ -100,7 +100,7 @@ export function viewsOf(tunnel: Tunnel): View[] {
   return prefixes.map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }));
 }
 
-/** Our views of the peers that may be reached through us, for peers that may reach others through us. */
+/** Our views of all peers with open transit: these may reach each other through us. */
 export function transitViews(tunnels: readonly Tunnel[]): Set<string> {
   const open = tunnels.filter(({ spec }) => spec.transit === 'OffloadedPods');
   return new Set(open.flatMap(viewsOf).map(({ prefix }) => prefix));

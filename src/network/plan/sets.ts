@@ -4,10 +4,10 @@ import type { SetConfig } from '../host/host-config.ts';
 import { type Transport, TRANSPORTS } from './names.ts';
 import { FAMILIES, WORDS } from './peer.ts';
 
-/** Counted under this name (`listCounters`), without an answer. */
+/** Drops the packet without an answer, and counts it under this name (see `listCounters`). */
 export const refuse = (name: string): string => `counter drop comment "${name}"`;
 
-/** The prefixes must not overlap. Neighbours are not joined, so that one more changes no other element. */
+/** The prefixes must not overlap. Adjacent ones are not joined, so that a new prefix changes no other element. */
 export function prefixSet(name: string, family: IpFamily, prefixes: readonly string[]): SetConfig {
   const known = prefixesOf(prefixes).filter((prefix) => prefix.family === family);
   const keys = new Set(known.map(formatPrefix));
@@ -19,7 +19,7 @@ export function prefixSet(name: string, family: IpFamily, prefixes: readonly str
   };
 }
 
-/** One set for each family; what is no address is passed over. */
+/** One set for each family. Texts that are no addresses are passed over. */
 export function addressSets(
   name: (family: IpFamily) => string,
   addresses: readonly string[],
@@ -34,8 +34,8 @@ export function addressSets(
 }
 
 /**
- * Addresses with ports, in one set for each family and transport of which there are any: the name of a transport in a key
- * would be written and read by a table of the host's that need not be there. What is no address is passed over.
+ * Addresses with ports, in one set for each family and transport that occur. The transport is not part of the key, since nft writes
+ * and reads its name by a table of the host (/etc/protocols) that need not be there. Texts that are no addresses are passed over.
  */
 export function portSets(
   name: (transport: Transport, family: IpFamily) => string,
@@ -67,6 +67,6 @@ export interface PortSet {
   set: SetConfig;
 }
 
-/** Whether the packet goes to one of them. */
+/** Matches packets to one of the places in the set. */
 export const toOneOf = ({ family, transport, set: { name } }: PortSet): string =>
   `${WORDS[family]} daddr . ${transport} dport @${name}`;
