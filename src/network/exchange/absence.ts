@@ -18,16 +18,16 @@ export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 
   metrics?: ControllerMetrics;
 }
 
-/** So long after its Lease has lapsed or went, no gateway runs; a rollout or another node takes over sooner. */
+/** When the Lease has been lapsed or gone for so long, no gateway runs. A rollout or another node takes over sooner. */
 export const ABSENT_MS = 60_000;
 const KEY = 'gateway';
 
-/** Where no gateway runs any more, nobody else would take back what it last said of the Tunnels. */
+/** Takes back what the gateway last said of the Tunnels when no gateway runs any more: nobody else would. */
 export class GatewayAbsence {
   readonly #options: AbsenceOptions;
   readonly #lease: Cache<Lease>;
   readonly #controller: Controller;
-  /** When the Lease last changed, by our own clock: those of nodes differ. Monotonic. */
+  /** When the Lease last changed, by our own monotonic clock: the clocks of nodes differ. */
   #heardAt: number;
 
   constructor(options: AbsenceOptions) {
@@ -82,7 +82,7 @@ export class GatewayAbsence {
     if (leftMs > 0) return { requeueAfterMs: leftMs };
     const untrue = [...this.#options.tunnels.list()].filter((tunnel) => absent(tunnel, 0) !== undefined);
     if (untrue.length === 0) return;
-    // A watch that stood still would look just like it.
+    // A watch that stands still would look the same, so the Lease is read once more.
     const { items } = await client.list(leases, { ...this.#list(), signal });
     if (items[0]?.metadata.resourceVersion !== known?.metadata.resourceVersion) {
       this.#heardAt = clock.monotonic();
@@ -92,7 +92,7 @@ export class GatewayAbsence {
     for (const tunnel of untrue) await this.#tell(tunnel, signal);
   }
 
-  /** By the version seen: a gateway that has come back meanwhile knows better. */
+  /** Writes by the version seen: a gateway that has come back meanwhile knows better. */
   async #tell({ metadata, ...rest }: Tunnel, signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
     const { name, uid, resourceVersion } = metadata;
@@ -109,7 +109,7 @@ export class GatewayAbsence {
   }
 }
 
-/** Its conditions where no gateway runs; undefined: so they are, or none has been there yet. */
+/** The Tunnel's conditions where no gateway runs. Undefined: they are so already, or no gateway has written any yet. */
 function absent({ status }: Tunnel, now: number): readonly Condition[] | undefined {
   const before = status?.conditions;
   if (before === undefined) return undefined;

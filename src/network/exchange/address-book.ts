@@ -9,9 +9,9 @@ export interface AddressBookOptions {
   pools: readonly string[];
   /** Whether a peer's prefix may be seen as itself; see IpamOptions. */
   identity: boolean;
-  /** What no peer may be seen as, now. */
+  /** Ranges as which no peer may be seen now. */
   reserved: () => readonly string[];
-  /** What no peer becomes seen as from now on, while a view that lies there stays. */
+  /** Ranges in which no peer gets a new view, while a view that lies there already stays. */
   avoided: () => readonly string[];
   log: Logger;
 }
@@ -23,14 +23,14 @@ interface Ranges {
 type Views = readonly (readonly [owner: string, views: readonly PeerView[]])[];
 
 /**
- * The addresses of all peers: filled from what is stored before anything is assigned, and made anew with the same
- * assignments when what is reserved or avoided changes.
+ * The views of all peers. It is filled from what is stored before anything is assigned, and made anew with the same views when the
+ * reserved ranges or those to avoid change.
  */
 export class AddressBook {
   readonly #options: AddressBookOptions;
   #ipam: Ipam | undefined;
   #ranges: Ranges = { reserved: [], avoided: [] };
-  /** Owners of views in ranges to avoid. What one of them gives back is to be avoided then. */
+  /** Owners of views in ranges to avoid. A view that one of them gives back is to be avoided from then on. */
   #within: ReadonlySet<string> = new Set();
   #isStale = false;
 
@@ -38,9 +38,9 @@ export class AddressBook {
     this.#options = options;
   }
 
-  /** Before anything else: whatever is assigned earlier could be somebody else's. */
+  /** Must come before anything else: what is assigned earlier could belong to somebody else. */
   restore(stored: Iterable<Tunnel>): void {
-    // The oldest first: should two be stored with the same addresses, it keeps them.
+    // The oldest comes first: if two are stored with the same addresses, it keeps them.
     const byAge = [...stored].toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
     const views = byAge.map(({ metadata, status }) => [metadata.name, status?.views ?? []] as const);
     const { ipam, refused } = this.#make(views, this.#now());

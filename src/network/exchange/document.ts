@@ -12,13 +12,13 @@ const MAX_ENDPOINTS = 8;
 export interface DocumentFacts {
   facts: GatewayFacts;
   own: Pick<OwnNetwork, 'pods' | 'external'>;
-  /** Absent until it is made. */
+  /** Absent until the Tunnel is made. */
   tunnel?: Tunnel;
   transit: readonly string[];
   presharedHalf?: string;
 }
 
-/** What a peer is told of, and may see: as much as a Tunnel holds. More would have the whole document refused. */
+/** The prefixes that a peer is told: as many as a Tunnel holds. With more, the peer would refuse the whole document. */
 function exported(
   own: Pick<OwnNetwork, 'pods' | 'external'>,
   transit: readonly string[],
@@ -27,13 +27,13 @@ function exported(
   return { pods, external: [own.external], transit: transit.slice(0, TUNNEL_LIMITS.views - pods.length - 1) };
 }
 
-/** The same in one list. */
+/** The same prefixes in one list. */
 export const exportedTo = (
   own: Pick<OwnNetwork, 'pods' | 'external'>,
   transit: readonly string[],
 ): string[] => Object.values(exported(own, transit)).flat();
 
-/** What we say to one peer; its views are those that are stored, since only these outlive us. */
+/** What we say to one peer. It names the views that are stored, since only these outlive this process. */
 export function composeDocument({
   facts,
   own,
@@ -53,13 +53,13 @@ export function composeDocument({
 
 export interface CheckedDocument {
   document: NetworkDocument;
-  /** What was left out, and why; one line each. */
+  /** What was left out, and why, in one line each. */
   problems: string[];
 }
 
 /**
- * Leaves what has a sense: real prefixes in one spelling, each once, and endpoints that can be somebody else's. Whether
- * a prefix may be used is for IPAM to say. The form has been checked before.
+ * Keeps what makes sense: real prefixes in one spelling, each once, and endpoints that can belong to somebody else. IPAM decides
+ * whether a prefix may be used. The form has been checked before.
  */
 export function checkDocument(given: NetworkDocument): CheckedDocument {
   const problems: string[] = [];

@@ -26,13 +26,13 @@ import { type ExchangeMetrics, TunnelReconciler } from './tunnels.ts';
 export interface ExchangeOptions extends Omit<OwnNetworkOptions, 'metrics'> {
   /** Our ClusterID. */
   own: string;
-  /** Whether a peer's prefix may be seen as itself where nothing overlaps. */
+  /** Whether a peer's prefix may be seen as itself where nothing overlaps it. */
   identityViews: boolean;
-  /** Whether tunnels get a preshared key besides. */
+  /** Whether tunnels get a preshared key as well. */
   presharedKeys: boolean;
   /** Whether there is a peering link to that cluster now. */
   isLinked: (clusterID: string) => boolean;
-  /** Services between the two, for the gateways; `onChange` as of this class. */
+  /** Services between the two clusters, for the gateways. `onChange` is as that of this class. */
   services?: {
     of(clusterID: string): TunnelServices;
     onChange(listener: (clusterID: string) => void): () => void;
@@ -45,8 +45,8 @@ const CONCURRENCY = 4;
 const MAX_TOLD = 5;
 
 /**
- * The network between this cluster and its peers, as far as it is agreed on by words: what each is told, what each has
- * said, and the Tunnel that comes of it. Without a gateway nothing is said and nothing is made.
+ * The network between this cluster and its peers, as they agree on it by documents: what each peer is told, what each has said, and
+ * the Tunnel that follows. Without a gateway nothing is said and nothing is made.
  *
  *     ForeignCluster, Nodes, tributary-gateway ──▶ documents ──▶ peers
  *     peers ──▶ received ──▶ Tunnel.spec ──▶ IPAM ──▶ Tunnel.status.views ──▶ documents
@@ -103,7 +103,7 @@ export class Exchange {
     });
   }
 
-  /** In the order in which they are to be started; before links. */
+  /** In the order in which they are started, before the peering links. */
   components(): Component[] {
     return [
       this.#tunnels,
@@ -118,7 +118,7 @@ export class Exchange {
     ];
   }
 
-  /** What we say to that cluster now. Throws Unavailable before all is known. */
+  /** What we say to that cluster now. Throws Unavailable while not all of it is known. */
   documents(clusterID: string): { network?: NetworkDocument } {
     if (!this.#isReady)
       throw new TributaryError('Unavailable', 'it is not known yet what of the network to tell');
@@ -145,7 +145,7 @@ export class Exchange {
     return peer === undefined || peer.access === 'None' ? [] : own.pods;
   }
 
-  /** Checked in form; who said it is proved. Throws what the peer is to be told. */
+  /** Takes a document whose form was checked, from a peer whose identity is proved. Throws what the peer is to be told. */
   async received(
     { clusterID }: { clusterID: string },
     { network }: { network?: NetworkDocument | null },
@@ -196,7 +196,7 @@ export class Exchange {
     return transitFor(peer, this.#tunnels.list(), this.#peers);
   }
 
-  /** Starts when all caches are filled: stored addresses are known before the first one is assigned. */
+  /** Starts when all caches are filled, so that all stored views are known before the first one is assigned. */
   #wiring(): Component {
     const subscriptions = new Subscriptions();
     return {
@@ -216,7 +216,7 @@ export class Exchange {
             for (const clusterID of this.#preshared.peers()) this.#controller.add(clusterID);
           }),
         );
-        // Also those of whom only something is left.
+        // Also clusters that are no peers any more, but of which something is left.
         for (const { metadata } of this.#tunnels.list()) this.#controller.add(metadata.name);
         for (const clusterID of this.#preshared.peers()) this.#controller.add(clusterID);
         this.#isReady = true;
@@ -241,7 +241,7 @@ export class Exchange {
     ) {
       this.#look(key);
     }
-    // What one runs of ours is forwarded to the others.
+    // Our pods at one peer are reached through us by those at the others.
     if (!deepEqual(forwardedOf(current), forwardedOf(previous))) this.#lookAtAll();
   }
 

@@ -3,16 +3,16 @@ import type { Heard } from './tunnel-spec.ts';
 
 export interface InboxOptions {
   isPeered: (clusterID: string) => boolean;
-  /** Who has no link says everything again on the next one. */
+  /** A peer without a link says everything again on the next link. */
   isLinked: (clusterID: string) => boolean;
 }
 
-/** A peer is peered for us a moment later than we are for it; for so many at once its words are kept until then. */
+/** A peer may be peered with us a moment before we are with it. The documents of so many such clusters are kept until then. */
 const MAX_EARLY = 32;
 
 /**
- * The last word of each peer. Lost at a restart without harm: it is said again on every new link. Of those with whom we
- * do not peer few are kept, and only while they are there.
+ * The last document of each peer. A restart loses it without harm, since it is said again on every new link. Of clusters that are not
+ * peered with us only a few are kept, and only while they have a link.
  */
 export class Inbox {
   readonly #options: InboxOptions;
@@ -30,7 +30,7 @@ export class Inbox {
     return this.#heard.size;
   }
 
-  /** Whether it is kept. */
+  /** Returns whether the document is kept. */
   hear(clusterID: string, document: NetworkDocument | null): boolean {
     const { isPeered } = this.#options;
     if (!isPeered(clusterID)) {
@@ -44,7 +44,7 @@ export class Inbox {
     return true;
   }
 
-  /** After a peering has ended: what it says while it is still linked may be for the next one. */
+  /** Called after a peering has ended. What a peer that still has a link has said may be meant for the next peering, and stays. */
   forget(clusterID: string): void {
     const { isLinked } = this.#options;
     if (this.#heard.get(clusterID) === null || !isLinked(clusterID)) this.#heard.delete(clusterID);

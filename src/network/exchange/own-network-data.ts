@@ -6,20 +6,20 @@ import { contains, formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix 
 import { assignNodeAddresses, gatewayAddressOf, mergePodCidrs, reservedRanges } from '../ipam/own-ranges.ts';
 
 export interface OwnOptions {
-  /** CIDRs of all pods, where people say so; else those of the nodes. */
+  /** CIDRs of all pods, where people name them. Otherwise those of the nodes count. */
   podCidrs: readonly string[];
   externalCidr: string;
   viewPools: readonly string[];
-  /** What no peer may be seen as besides. */
+  /** Further ranges as which no peer may be seen. */
   reservedCidrs: readonly string[];
 }
 
 /**
- * Of the VXLAN between the nodes, both our own: not the 8472 and 4789 of the usual CNIs, whose ports cannot be shared.
+ * VNI and port of the VXLAN between the nodes. The port is not 8472 or 4789 as with the usual CNIs, since ports cannot be shared.
  */
 export const VXLAN = { vni: 7_443, port: 4_799 } as const;
 
-/** What we need to know of a node; nothing of a virtual one, whose pods are behind a tunnel. */
+/** What we need to know of a node that is not virtual. The pods of a virtual node are behind a tunnel. */
 export interface RealNode {
   name: string;
   address: string;
@@ -40,14 +40,14 @@ export function realNode({ metadata, spec, status }: Node): RealNode | undefined
   return { name: metadata.name, address, pods };
 }
 
-/** What was published before, as far as it has a sense: people can write there, too. */
+/** What was published before, as far as it makes sense: people can write there, too. */
 export function soundOwn(own: OwnNetwork | undefined): OwnNetwork | undefined {
   const { nodes, pods } = (own ?? {}) as Partial<OwnNetwork>;
   if (own === undefined || !Array.isArray(nodes) || !Array.isArray(pods)) return undefined;
   return { ...own, pods: pods.filter((text) => tryPrefix(text) !== undefined) };
 }
 
-/** As many as a gateway tells, see gateway/local-routes.ts; people can write there, too. */
+/** As many as a gateway tells; see gateway/local-routes.ts. People can write there, too. */
 const MOST_ROUTES = 256;
 
 export function soundRoutes(routes: unknown): string[] {
@@ -58,7 +58,7 @@ export function soundRoutes(routes: unknown): string[] {
   });
 }
 
-/** Nodes in the order of their names; one for which the external range has no address left is missing. */
+/** The own network. Nodes are in the order of their names; one for which the external range has no address left is missing. */
 export function composeOwn(
   nodes: readonly RealNode[],
   { podCidrs, externalCidr, viewPools }: OwnOptions,
@@ -83,13 +83,13 @@ export function composeOwn(
   };
 }
 
-/** Without those that lie within others: neither the kernel's sets nor peers take overlaps. The rest as people write it. */
+/** Leaves out CIDRs that lie within others: neither the kernel's sets nor peers take overlaps. The others stay as people wrote them. */
 function widest(cidrs: readonly string[]): string[] {
   const all = [...new Set(cidrs.map(parsePrefix).map(formatPrefix))].map(parsePrefix);
   return all.filter((one) => !all.some((other) => other !== one && contains(other, one))).map(formatPrefix);
 }
 
-/** What of our own network peers will not reach; one line each. */
+/** Which parts of our own network peers will not reach, in one line each. */
 export function shortcomings({ pods, nodes, external }: OwnNetwork, real: readonly RealNode[]): string[] {
   const told = TUNNEL_LIMITS.pods;
   const named = new Set(nodes.map(({ name }) => name));
@@ -106,7 +106,7 @@ export function shortcomings({ pods, nodes, external }: OwnNetwork, real: readon
   ];
 }
 
-/** Why the external range cannot be ours; undefined where it can. */
+/** Why the external range cannot be ours. Undefined where it can. */
 export function externalConflict(own: OwnNetwork, services: readonly string[]): string | undefined {
   const external = parsePrefix(own.external);
   const other = [...own.pods, ...services].find((text) => overlaps(parsePrefix(text), external));

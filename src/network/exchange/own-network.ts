@@ -38,7 +38,7 @@ export interface OwnNetworkOptions
   extends OwnOptions, Pick<InformerOptions<Node>, 'client' | 'clock' | 'log' | 'random'> {
   caches: Caches;
   namespace: string;
-  /** CIDRs of Services, where people say so. */
+  /** CIDRs of Services, where people name them. */
   serviceCidrs: readonly string[];
   metrics?: ControllerMetrics;
 }
@@ -47,7 +47,7 @@ const KEY = 'own network';
 /** base64 of 32 bytes. */
 const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
 
-/** What this cluster says of its own end, kept in a ConfigMap; and what the gateway says. */
+/** Publishes this cluster's end of the network in a ConfigMap, and reads there what the gateway says. */
 export class OwnNetworkPublisher {
   readonly #options: OwnNetworkOptions;
   readonly #nodes: Cache<Node>;
@@ -120,20 +120,20 @@ export class OwnNetworkPublisher {
     return [wiring, this.#controller];
   }
 
-  /** What is published; undefined while it is not, or no gateway has told its key. */
+  /** What is published. Undefined while nothing is, or while no gateway has told its key. */
   get current(): { network: OwnNetwork; facts: GatewayFacts } | undefined {
     const facts = this.#facts();
     const network = this.#stored();
     return facts && network && { network, facts };
   }
 
-  /** What no peer may be seen as. */
+  /** Ranges as which no peer may be seen. */
   reserved(): readonly string[] {
     this.#reserved ??= reservedOf(this.#compose(), this.#services.cidrs, this.#options);
     return this.#reserved;
   }
 
-  /** Networks beside ours, as the gateway tells them: in which no peer becomes seen from now on. */
+  /** Networks beside ours, as the gateway tells them. No peer gets a new view in them. */
   localRoutes(): readonly string[] {
     this.#localRoutes ??= soundRoutes(this.#facts()?.localRoutes);
     return this.#localRoutes;

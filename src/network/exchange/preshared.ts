@@ -13,7 +13,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 
 const PURPOSE = 'tributary preshared v1';
 
-/** The same for both; each half is base64 of 32 bytes. */
+/** Both sides compute the same key. Each half is base64 of 32 bytes. */
 export function presharedKey(one: { id: string; half: string }, other: { id: string; half: string }): string {
   const [lower, higher] = one.id < other.id ? [one, other] : [other, one];
   const key = Buffer.concat([lower, higher].map(({ half }) => Buffer.from(half, 'base64')));
@@ -29,17 +29,17 @@ export interface PresharedOptions {
   enabled: boolean;
 }
 
-/** What is to be for one peer. */
+/** What is wanted for one peer. */
 export interface PresharedWish {
   /** Whether there is a tunnel. */
   wanted: boolean;
-  /** The peer's half; null: it gives none; undefined: not heard since we started, so that the key stays. */
+  /** The peer's half. null: it gives none. undefined: not heard since we started, so the key stays. */
   theirs: string | null | undefined;
-  /** A text of people's; whenever it is another one, our half is made anew. */
+  /** A text that people write. Whenever it changes, our half is made anew. */
   renew?: string;
 }
 
-/** By name of the entry; null removes it. */
+/** Values by the name of their entry. null removes the entry. */
 export type Entries = Record<string, string | null>;
 
 export interface PresharedState {
@@ -48,7 +48,7 @@ export interface PresharedState {
   key?: string;
 }
 
-/** What is to be written where, if anything: our half before the key that is made of it. */
+/** What is to be written next, if anything: our half before the key that is made of it. */
 export function decidePreshared(
   ids: { own: string; peer: string },
   { half, renewed, key }: PresharedState,
@@ -71,12 +71,12 @@ export function decidePreshared(
 
 const renewedEntry = (peer: string): string => `${peer}.renewed`;
 
-/** Our halves and the keys made of them, in two Secrets: the gateway reads the keys alone. */
+/** Keeps our halves and the keys made of them, in two Secrets: the gateway reads only the keys. */
 export class PresharedKeys {
   readonly #options: PresharedOptions;
   readonly #halves: Cache<Secret>;
   readonly #keys: Cache<Secret>;
-  /** Made and not yet seen in the cache, so that one wish makes one half. */
+  /** Halves that were made and are not yet in the cache, so that one wish makes one half. */
   readonly #minted = new Map<string, { renew: string | undefined; half: string }>();
 
   constructor(options: PresharedOptions) {
@@ -94,7 +94,7 @@ export class PresharedKeys {
     return () => ends.forEach((end) => end());
   }
 
-  /** Of whom something is stored. */
+  /** Peers for which something is stored. */
   peers(): string[] {
     const { namespace } = this.#options;
     const names = [
@@ -104,12 +104,12 @@ export class PresharedKeys {
     return [...new Set(names.filter((name) => isClusterID(name)))];
   }
 
-  /** Ours for that peer, as it is stored. */
+  /** Our half for that peer, as it is stored. */
   half(peer: string): string | undefined {
     return this.#options.enabled ? this.#read(this.#halves, PRESHARED_HALVES_SECRET, peer) : undefined;
   }
 
-  /** At most one write: the next change of the cache brings the next step. */
+  /** Makes at most one write. The next change of the cache brings the next step. */
   async reconcile(peer: string, wish: PresharedWish, signal: AbortSignal): Promise<void> {
     const { own, enabled } = this.#options;
     const halves = (name: string): string | undefined =>

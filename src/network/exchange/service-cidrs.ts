@@ -10,13 +10,13 @@ export interface ServiceRangesOptions extends Pick<
   InformerOptions<ServiceCidr>,
   'client' | 'clock' | 'log' | 'random'
 > {
-  /** Where people say so, nothing is looked for. */
+  /** CIDRs that people name. Where there are any, the API server is not asked. */
   given: readonly string[];
 }
 
 const RETRY_MS = { baseMs: 500, capMs: 30_000 };
 
-/** The ranges of Services. Servers before Kubernetes 1.33 have no object that says them. */
+/** The CIDRs of Services. API servers before Kubernetes 1.33 have no object that tells them. */
 export class ServiceRanges implements Component {
   readonly name = 'service ranges';
   readonly #options: ServiceRangesOptions;

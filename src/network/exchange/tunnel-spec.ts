@@ -31,7 +31,7 @@ export type NetworkPeers = ReadonlyMap<string, NetworkPeer>;
 const isPeered = (state: PeeringState | undefined): boolean =>
   state?.phase === 'Accepted' || state?.phase === 'Established';
 
-/** By ClusterID. A lost link changes nothing here: the phase lasts as long as what was agreed on. */
+/** Our peers by ClusterID. A lost link changes nothing here: the phase lasts as long as the agreement. */
 export function networkPeers(clusters: Iterable<ForeignCluster>): NetworkPeers {
   const peers = new Map<string, NetworkPeer>();
   for (const cluster of clusters) {
@@ -51,21 +51,21 @@ function networkPeer({ spec, status = {} }: ForeignCluster): NetworkPeer | undef
 }
 
 /**
- * What a peer said last; null: that it has nothing to say (any more); undefined: nothing yet since we started, so that
- * what is stored stands.
+ * The last document of a peer. null: the peer has said that it has none (any more). undefined: it has said nothing since we started,
+ * so what is stored stays.
  */
 export type Heard = NetworkDocument | null | undefined;
 
 interface SpecFacts {
   peer: NetworkPeer;
   heard: Heard;
-  /** All prefixes that we have told it. */
+  /** All prefixes that we have told the peer. */
   exported: readonly string[];
   current?: TunnelSpec;
   services?: TunnelServices;
 }
 
-/** Endpoints of Services between the two; of what is undefined nothing is known yet, and what is stored stands. */
+/** Endpoints of Services between the two clusters. Undefined: not known yet, and what is stored stays. */
 export interface TunnelServices {
   offered: readonly AddressPort[] | undefined;
   used: readonly AddressPort[] | undefined;
@@ -73,15 +73,15 @@ export interface TunnelServices {
 
 interface Decided {
   spec: TunnelSpec;
-  /** Views of the peer that cannot be. */
+  /** How the peer sees our prefixes, as far as that cannot be believed. */
   refused: RefusedPrefix[];
 }
 
-/** The Tunnel's spec as it is to be. */
+/** The Tunnel's spec as it should be. */
 export function decideSpec({ peer, heard, exported, current, services }: SpecFacts): Decided {
   const { clusterID, clusterName, access, transit } = peer;
   const end = endOf(peer, heard === undefined ? current?.peer : (heard ?? undefined));
-  // What is stored may name what we export no more, and what may be another peer's by now.
+  // What is stored may name prefixes that we no longer export, and that may belong to another peer now.
   const views = heard === undefined ? current?.seenAs : heard?.views;
   const { seenAs, refused } = checkSeenAs(views ?? [], exported);
   const spec: TunnelSpec = {
@@ -112,12 +112,12 @@ const bounded = (places: readonly AddressPort[] = []): AddressPort[] =>
 function endOf({ incoming }: NetworkPeer, said: TunnelPeer | undefined): TunnelPeer | undefined {
   if (said === undefined) return undefined;
   const { publicKey, endpoints, pods, external, transit = [] } = said;
-  // Only a home forwards for its pods; anybody else has no third cluster to speak for.
+  // Only a home forwards for its pods. No other peer speaks for third clusters.
   const forwarded = incoming && transit.length > 0 && { transit };
   return { publicKey, endpoints, pods, external, ...forwarded };
 }
 
-/** What is to be seen of a peer. Undefined: it has said nothing, and what is assigned stays. */
+/** Prefixes of a peer that need a view. Undefined: the peer has said nothing, and the views that it has stay. */
 export function wantedPrefixes(peer: TunnelPeer | undefined): WantedPrefix[] | undefined {
   if (peer === undefined) return undefined;
   const { pods, external, transit = [] } = peer;
@@ -131,8 +131,8 @@ export function wantedPrefixes(peer: TunnelPeer | undefined): WantedPrefix[] | u
 }
 
 /**
- * Prefixes of other clusters that we forward for a peer: as we see those pods that run ours, for one that runs ours as
- * well. So our pods over there reach our pods over here, through us.
+ * Prefixes of third clusters that we forward for a peer that runs our pods: our views of the pods of the other peers that run ours as
+ * well. So our pods at one peer reach our pods at another one, through us.
  */
 export function transitFor(peer: NetworkPeer, tunnels: Iterable<Tunnel>, peers: NetworkPeers): string[] {
   if (!forwards(peer)) return [];

@@ -24,12 +24,12 @@ interface TunnelReconcilerOptions {
   log: Logger;
   tunnel: (clusterID: string) => Tunnel | undefined;
   peer: (clusterID: string) => NetworkPeer | undefined;
-  /** The same, asked of the API server: before what cannot be undone. */
+  /** Whether there is such a peer, asked of the API server: before anything that cannot be undone. */
   isStillPeered: (clusterID: string, signal: AbortSignal) => Promise<boolean>;
   heard: (clusterID: string) => Heard;
-  /** That nothing more is due to this cluster. */
+  /** Called when nothing more has to be done for this cluster. */
   forgotten: (clusterID: string) => void;
-  /** As published; undefined while there is no gateway. */
+  /** Our network as published. Undefined while there is no gateway. */
   own: () => { network: OwnNetwork; publicKey: string } | undefined;
   transit: (peer: NetworkPeer) => string[];
   services?: (clusterID: string) => TunnelServices;
@@ -38,13 +38,13 @@ interface TunnelReconcilerOptions {
   metrics?: ExchangeMetrics;
 }
 
-/** Where the exchange counts; an adapter to a metrics library lives elsewhere. */
+/** Where the exchange counts; see metrics.ts. */
 export interface ExchangeMetrics {
-  /** Of one peer's prefixes; undefined when it is gone. */
+  /** Counts of one peer's prefixes. Undefined when the peer is gone. */
   prefixes(clusterID: string, counts: { seen: number; refused: number } | undefined): void;
 }
 
-/** Makes the Tunnel of one peer as it is to be: its spec, then its addresses, then its preshared key. */
+/** Makes the Tunnel of one peer as it should be: its spec, then its views, then its preshared key. */
 export class TunnelReconciler {
   readonly #options: TunnelReconcilerOptions;
   readonly #claims = new KeyClaims();
@@ -54,7 +54,7 @@ export class TunnelReconciler {
     this.#options = options;
   }
 
-  /** Before the first reconcile. */
+  /** Must come before the first reconcile. */
   restore(stored: Iterable<Tunnel>): void {
     for (const { metadata, spec } of stored) {
       if (spec.peer !== undefined) this.#claims.claim(metadata.name, spec.peer.publicKey);
@@ -69,7 +69,7 @@ export class TunnelReconciler {
     if (own === undefined) return;
     const spec = this.#decide(peer, tunnel, own);
     if (tunnel === undefined) return this.#create(clusterID, spec, signal);
-    // Somebody has deleted it, and it waits for a finalizer of theirs; it is made again when it is gone.
+    // Somebody has deleted the Tunnel, and it waits for a finalizer of theirs. It is made again when it is gone.
     if (tunnel.metadata.deletionTimestamp !== undefined) return;
     await this.#patchSpec(tunnel, spec, signal);
     await this.#assign(tunnel, spec, signal);
@@ -117,7 +117,7 @@ export class TunnelReconciler {
       return;
     }
     this.#complaints.set(clusterID, text);
-    // For a moment after each change of what we export a peer still sees what was before.
+    // For a moment after each change of what we export, the peer still names the prefixes of before.
     const level = isTaken ? 'warn' : 'info';
     this.#options.log[level]('a peer says of the network what cannot be', { peer: clusterID, problem: text });
   }
@@ -126,7 +126,7 @@ export class TunnelReconciler {
     const { client, log } = this.#options;
     const metadata = { name: clusterID, labels: { [LABEL_APP_NAME]: APP_NAME } };
     const body = { apiVersion: 'tributary.dev/v1alpha1', kind: 'Tunnel', metadata, spec };
-    // AlreadyExists: the cache will tell.
+    // AlreadyExists: the cache will show it.
     await client.create(tunnels, body, { signal }).catch(ignoring('AlreadyExists'));
     log.info('made a tunnel', { peer: clusterID });
   }
@@ -139,7 +139,7 @@ export class TunnelReconciler {
     await this.#options.client.patch(tunnels, { name }, { type: 'merge', body }, { signal });
   }
 
-  /** Views are told to the peer only when they are stored: what is assigned here and lost with us was never used. */
+  /** The peer is told of views only when they are stored. So a view that is assigned here and lost with this process was never used. */
   async #assign(tunnel: Tunnel, spec: TunnelSpec, signal: AbortSignal): Promise<void> {
     const { client, book, metrics } = this.#options;
     const { name, uid } = tunnel.metadata;
@@ -156,7 +156,7 @@ export class TunnelReconciler {
     await client.patch(tunnels, { name }, { type: 'merge', body }, options);
   }
 
-  /** Addresses are free again once the Tunnel is gone, so that no two ever have the same. */
+  /** Views become free only when the Tunnel is gone, so that no two peers ever have the same. */
   async #end(clusterID: string, tunnel: Tunnel | undefined, signal: AbortSignal): Promise<void> {
     const { client, log, book, preshared, metrics, isStillPeered, forgotten } = this.#options;
     if (tunnel !== undefined) {
@@ -168,7 +168,7 @@ export class TunnelReconciler {
       return;
     }
     await preshared.reconcile(clusterID, { wanted: false, theirs: undefined }, signal);
-    // It may have come back while we waited.
+    // The peer may have come back while we waited.
     if (this.#options.peer(clusterID) !== undefined || this.#options.tunnel(clusterID) !== undefined) return;
     book.release(clusterID);
     this.#claims.release(clusterID);
@@ -179,14 +179,14 @@ export class TunnelReconciler {
 }
 
 /**
- * Who has which WireGuard key. WireGuard knows peers by their keys alone: with the key of another, or with ours, one
- * peer would take the other's addresses away. Who comes first has it.
+ * Which cluster has which WireGuard key. WireGuard knows peers by their keys alone: a peer that announces the key of another, or ours,
+ * would take its addresses away. The cluster that announced a key first has it.
  */
 export class KeyClaims {
   readonly #owners = new Map<string, string>();
   readonly #keys = new Map<string, string>();
 
-  /** Whether the key is, or has become, that cluster's; what it had before is free again. */
+  /** Returns whether the key belongs to that cluster now. The key that it had before becomes free. */
   claim(clusterID: string, publicKey: string): boolean {
     const owner = this.#owners.get(publicKey);
     if (owner !== undefined && owner !== clusterID) return false;

@@ -1,6 +1,6 @@
 /**
- * What goes over the wire, big-endian. A request is padded to any size; an answer is a header only, so that nobody can
- * have us send more than came:
+ * A probe as it is sent, big-endian. A request is padded to any size. An answer is a header only, so that nobody can make us send
+ * more than has come:
  *
  *     0 magic "TBP1"   4 type   5 zero   6 size of the request   8 token (8)   16 sequence   20 padding
  */
@@ -8,7 +8,7 @@ export interface ProbeMessage {
   type: 'request' | 'answer';
   /** Bytes of UDP payload of the request, padding included. */
   size: number;
-  /** Of the sender of the request; 16 hexadecimal digits. */
+  /** Chosen by the sender of the request: 16 hexadecimal digits. */
   token: string;
   sequence: number;
 }
@@ -28,7 +28,7 @@ export function encodeProbe({ type, size, token, sequence }: ProbeMessage): Uint
   return bytes;
 }
 
-/** Undefined for anything that is not whole and of its form. */
+/** Undefined for anything that is no whole probe. */
 export function decodeProbe(datagram: Uint8Array): ProbeMessage | undefined {
   if (datagram.length < PROBE_HEADER || datagram.length > LARGEST) return undefined;
   const bytes = Buffer.from(datagram.buffer, datagram.byteOffset, datagram.length);

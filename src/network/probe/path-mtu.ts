@@ -1,7 +1,7 @@
 /** Which sizes of packets are worth trying. Sizes are those of inner IP packets, in bytes. */
 import { isIPv6 } from 'node:net';
 
-/** Below this nothing is looked for: every path carries it (RFC 791 asks hosts for 576). */
+/** Every path carries packets of this size (RFC 791 asks hosts for 576), so smaller ones are not tried. */
 export const SMALLEST_MTU = 576;
 /** WireGuard fills packets up to a multiple of this, or to the MTU of its link. */
 const PADDING = 16;
@@ -22,13 +22,13 @@ export const payloadOf = (size: number, address: string): number => size - 8 - (
 
 /** What is known while sizes are tried. */
 export interface SearchState {
-  /** Goes through. */
+  /** The largest size that is known to go through. */
   fits: number;
-  /** Does not. */
+  /** The smallest size that is known not to. */
   over: number;
 }
 
-/** The sizes to try next, all in between; empty: found. Others are filled up to these by WireGuard. */
+/** The sizes in between to try next. Empty: the search has ended. WireGuard fills packets of other sizes up to these. */
 export function nextSizes({ fits, over }: SearchState): number[] {
   const first = fits - (fits % PADDING) + PADDING;
   const sizes = Array.from(
@@ -36,7 +36,7 @@ export function nextSizes({ fits, over }: SearchState): number[] {
     (_, i) => first + i * PADDING,
   );
   if (sizes.length <= AT_ONCE) return sizes;
-  // Evenly, the largest among them.
+  // They are spread evenly, and the largest is among them.
   return sizes.filter(
     (_, i) => Math.floor(((i + 1) * AT_ONCE) / sizes.length) > Math.floor((i * AT_ONCE) / sizes.length),
   );

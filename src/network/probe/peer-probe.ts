@@ -7,23 +7,23 @@ import type { ProbeClient, Question } from './probe-client.ts';
 /** A peer's gateway. */
 export interface ProbeTarget {
   clusterID: string;
-  /** Of that gateway, as we see it. */
+  /** Address of that gateway, as we see it. */
   address: string;
-  /** Of our own gateway, on the WireGuard link. */
+  /** Address of our own gateway, on the WireGuard link. */
   source: string;
-  /** Of the tunnel, outside: literal `host:port`. */
+  /** Where the tunnel's packets go: literal `host:port`. */
   endpoint?: string;
 }
 
 export interface ProbeResult {
   alive: boolean;
-  /** Since when it is so; milliseconds since 1970. */
+  /** Since when `alive` has this value, in milliseconds since 1970. */
   since: number;
   /** Median of the last ten answers. */
   rttMs?: number;
-  /** Of the last 30 probes; of a peer that is alive, since the answer that said so. */
+  /** Of the last 30 probes. For a peer that is alive, of those since the answer that showed it. */
   lossPercent: number;
-  /** The largest packet that went through the tunnel, in bytes; absent: not measured yet. */
+  /** The largest packet that went through the tunnel, in bytes. Absent: not measured yet. */
   mtu?: number;
   /** Milliseconds since 1970. */
   lastAnswerMs?: number;
@@ -40,17 +40,17 @@ interface PeerProbeOptions {
   /** Between two looks at what the kernel knows of the path. */
   lookMs: () => number;
   random: Random;
-  /** `alive` or `mtu` is another. */
+  /** Called when `alive` or `mtu` has changed. */
   changed: () => void;
 }
 
-/** So many beats in a row without any answer, and the peer is dead. */
+/** After so many beats in a row without any answer, the peer is dead. */
 const DEAD_AFTER = 5;
 /** Copies of a probe whose loss means that the size in use is wrong. */
 const COPIES = 3;
-/** After the answer to what was sent last, those to packets before it are waited for so long. */
+/** How long we wait, after the answer to the packet that was sent last, for the answers to those before it. */
 const GRACE = { leastMs: 50, ofRoundTrip: 0.5 };
-/** A path that has become narrower is tried again so soon, and then ever more rarely. */
+/** When a path that has become narrower is tried again: soon at first, then more and more rarely. */
 const WIDER = { firstMs: 10_000, lastMs: 5 * 60_000 };
 
 /** One peer: beats, and the search for the largest packet that goes through. */
@@ -59,11 +59,11 @@ export class PeerProbe {
   #target: ProbeTarget;
   readonly #stop = new AbortController();
   readonly #samples = new Samples();
-  /** Undefined: neither an answer nor enough silence yet. */
+  /** Undefined: there was neither an answer nor enough silence yet. */
   #alive: boolean | undefined;
   #since: number;
   #lastAnswerMs: number | undefined;
-  /** Beats in a row without an answer from the responder; and without one from its kernel either. */
+  /** Beats in a row without an answer from the responder, and those without one from its kernel either. */
   #unanswered = 0;
   #silent = 0;
   #mtu: number | undefined;
@@ -84,7 +84,7 @@ export class PeerProbe {
     return this.#target;
   }
 
-  /** Undefined before the first verdict. */
+  /** Undefined while it is not known whether the peer is alive. */
   result(): ProbeResult | undefined {
     if (this.#alive === undefined) return undefined;
     const rttMs = this.#samples.rttMs;
@@ -98,7 +98,7 @@ export class PeerProbe {
     };
   }
 
-  /** The same gateway, at another endpoint outside. */
+  /** The same gateway has another endpoint. */
   moved(target: ProbeTarget): void {
     this.#target = target;
     this.#widenAt = this.#options.clock.monotonic();
@@ -115,7 +115,7 @@ export class PeerProbe {
     this.#stop.abort();
   }
 
-  /** Measured from start to start, but never two at a time. */
+  /** Repeats a step, measured from start to start, but never runs two at a time. */
   async #repeat(firstMs: number, everyMs: () => number, step: () => Promise<void>): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stop;
@@ -132,8 +132,8 @@ export class PeerProbe {
   }
 
   /**
-   * A small probe; where the one before was not answered, also a knock at the peer's kernel, which answers while its
-   * agent is being restarted; and one of full size, since a path may swallow large packets only.
+   * Sends a small probe, and one of full size, since a path may swallow only large packets. Where the small probe before was not
+   * answered, it also knocks at the peer's kernel, which answers while the agent there is being restarted.
    */
   readonly #beat = async (): Promise<void> => {
     const knock = this.#unanswered > 0 ? this.#options.asker.knock(this.#question()) : Promise.resolve(false);
@@ -146,14 +146,14 @@ export class PeerProbe {
       return;
     }
     this.#unanswered += 1;
-    // Nothing can be said of loss while the responder is away.
+    // Loss cannot be measured while the responder is away.
     if (await knock) return this.#answered();
     this.#samples.missed();
     this.#silent += 1;
     if (this.#silent >= DEAD_AFTER && this.#alive !== false) this.#turn(false);
   };
 
-  /** By the responder after so many milliseconds; undefined: by the kernel of its host. */
+  /** The responder has answered after so many milliseconds. Undefined: the kernel of its host has answered. */
   #answered(rttMs?: number): void {
     if (this.#alive !== true) this.#samples.forgetLoss();
     if (rttMs !== undefined) this.#samples.answered(rttMs);
@@ -179,7 +179,7 @@ export class PeerProbe {
     if (mtu < this.#room && this.#options.clock.monotonic() >= this.#widenAt) return this.#search();
   }
 
-  /** The kernel of this host hears from routers which packets of the tunnel are too large; wireguard-go does not care. */
+  /** Routers tell the kernel of this host which packets of the tunnel are too large. wireguard-go does not use that. */
   readonly #look = async (): Promise<void> => {
     const before = this.#room;
     await this.#readRoom();
@@ -198,7 +198,7 @@ export class PeerProbe {
   async #search(): Promise<void> {
     const top = this.#room;
     const first = await this.#send([top], COPIES);
-    // Mostly it is as large as it can be.
+    // Most paths carry the largest packet.
     let state: SearchState = first.passing.has(top)
       ? { fits: top, over: top + 1 }
       : { fits: SMALLEST_MTU, over: top };
@@ -281,7 +281,7 @@ export class Samples {
     this.#outcome(true);
   }
 
-  /** What was lost until now is no loss of the path: there was none. */
+  /** Probes that were lost until now do not count: there was no path to lose them. */
   forgetLoss(): void {
     this.#lost.length = 0;
   }

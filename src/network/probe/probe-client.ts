@@ -9,7 +9,7 @@ import type { ProbeSocket, ProbeSockets } from './sockets.ts';
 export interface Question {
   source: string;
   address: string;
-  /** Of the inner IP packet, in bytes; absent: as small as can be. */
+  /** Size of the inner IP packet, in bytes. Absent: as small as possible. */
   size?: number;
   timeoutMs: number;
 }
@@ -21,13 +21,13 @@ interface Pending {
   answered: (rttMs: number) => void;
 }
 
-/** Asks responders, over one UDP socket for each address of our own, and finds the answer that belongs to a question. */
+/** Asks responders over one UDP socket for each address of our own, and finds the answer to each question. */
 export class ProbeClient {
   readonly #clock: Clock;
   readonly #sockets: ProbeSockets;
   readonly #open = new Map<string, Promise<ProbeSocket>>();
   readonly #pending = new Map<number, Pending>();
-  /** Answers to a predecessor of this process are not ours. */
+  /** Tells our answers from those to an earlier process. */
   readonly #token = randomBytes(8).toString('hex');
   #sequence = 0;
 
@@ -36,7 +36,7 @@ export class ProbeClient {
     this.#sockets = sockets;
   }
 
-  /** Milliseconds until the answer; undefined: none, or it could not be sent. */
+  /** Resolves to the milliseconds until the answer. Undefined: there was none, or the question could not be sent. */
   async ask({ source, address, size, timeoutMs }: Question): Promise<number | undefined> {
     const sequence = (this.#sequence = (this.#sequence + 1) % 2 ** 32);
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
@@ -60,12 +60,12 @@ export class ProbeClient {
     }
   }
 
-  /** Whether the kernel of that host answers, where our program there may not. */
+  /** Whether the kernel of that host answers, also where our program there does not run. */
   async knock({ source, address, timeoutMs }: Question): Promise<boolean> {
     return this.#sockets.knock({ source, address, port: PROBE_PORT, timeoutMs }).catch(() => false);
   }
 
-  /** Closes what is not needed for these own addresses. */
+  /** Closes the sockets of all other addresses of our own. */
   keep(sources: ReadonlySet<string>): void {
     for (const [source, socket] of this.#open) {
       if (sources.has(source)) continue;

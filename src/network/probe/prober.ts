@@ -11,15 +11,15 @@ export interface ProberOptions {
   sockets: ProbeSockets;
   /** Largest packet of the WireGuard link, in bytes. */
   mtu: number;
-  /** What the kernel knows of the path to an address outside; `HostNetwork.pathMtu`. */
+  /** What the kernel knows of the path to an endpoint; see `HostNetwork.pathMtu`. */
   pathMtu: (address: string) => Promise<number | undefined>;
-  /** Between two probes of a peer; default 1000. */
+  /** Between two probes of a peer. Default 1000. */
   intervalMs?: number;
   random?: Random;
 }
 
 const INTERVAL_MS = 1000;
-/** A flow that has lost a batch must not wait long: its own timers grow, and so would the gap. */
+/** How often the kernel's path MTU is read. A flow that has lost a batch must not wait long: its own timers grow, and so would the gap. */
 const LOOK = { leastMs: 250, perPeerMs: 8 };
 
 /** Measures the way through the tunnels: whether a peer's gateway answers, how fast, and packets of which size. */
@@ -50,7 +50,7 @@ export class Prober implements Component {
     return Promise.resolve();
   }
 
-  /** The whole truth: who is not in it any more is forgotten. */
+  /** Takes all targets. A peer that is not among them any more is forgotten. */
   setTargets(targets: readonly ProbeTarget[]): void {
     const wanted = new Map(targets.map((target) => [target.clusterID, target]));
     for (const [clusterID, probe] of this.#probes) {
@@ -62,7 +62,7 @@ export class Prober implements Component {
     this.#asker.keep(new Set(targets.map(({ source }) => source)));
   }
 
-  /** Of those of whom it can be said whether they answer: after a start not before the first probes have had their time. */
+  /** Results of the peers of which it is known whether they answer. After a start that takes the time of the first probes. */
   results(): ReadonlyMap<string, ProbeResult> {
     const results = new Map<string, ProbeResult>();
     for (const [clusterID, probe] of this.#probes) {

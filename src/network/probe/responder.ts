@@ -15,12 +15,12 @@ export interface ResponderOptions {
 
 /** The address comes and goes with the WireGuard link. */
 const RETRY_MS = 500;
-/** Of one address: a search for the path MTU at once, and beats. */
+/** For one address: a whole search for the path MTU at once, and beats. */
 const PEER_RATE = { burst: 128, perSecond: 40, maxKeys: 4096 };
-/** Of all together: a peer has many addresses. */
+/** For all together, since a peer has many addresses. */
 const WHOLE_RATE = { burst: 2000, perSecond: 2000 };
 
-/** Answers probes of peers, on the gateway's external address, UDP port PROBE_PORT; never with more than came. */
+/** Answers probes of peers on the gateway's external address, UDP port PROBE_PORT. An answer is never larger than its probe. */
 export class Responder implements Component {
   readonly name = 'probe responder';
   readonly #options: ResponderOptions;
@@ -30,7 +30,7 @@ export class Responder implements Component {
   #address: string | undefined;
   #socket: ProbeSocket | undefined;
   #cancelRetry: () => void = () => undefined;
-  /** Counts changes of address, so that a bind that comes too late is dropped. */
+  /** Counts changes of the address, so that a socket that is bound too late is dropped. */
   #generation = 0;
 
   constructor(options: ResponderOptions) {
@@ -51,7 +51,7 @@ export class Responder implements Component {
     return Promise.resolve();
   }
 
-  /** Where to listen, without a prefix length; undefined: nowhere. */
+  /** The address on which to listen, without a prefix length. Undefined: do not listen. */
   setAddress(address: string | undefined): void {
     if (address === this.#address) return;
     this.#address = address;
@@ -82,7 +82,7 @@ export class Responder implements Component {
   #answer(bytes: Uint8Array, from: { address: string; port: number }): void {
     const message = decodeProbe(bytes);
     if (message?.type !== 'request' || !this.#isWithinRates(from.address)) return;
-    // Not answered, it is a probe that was lost.
+    // An answer that cannot be sent looks like a probe that was lost.
     this.#socket
       ?.send(encodeProbe({ ...message, type: 'answer' }), from.address, from.port)
       .catch(() => undefined);

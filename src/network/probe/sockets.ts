@@ -3,9 +3,9 @@ import { connect, isIPv6 } from 'node:net';
 
 import type { Clock } from '../../lib/clock.ts';
 
-/** What probes are sent with; the one place here that touches the network. */
+/** What probes are sent with: the one place here that touches the network. */
 export interface ProbeSockets {
-  /** A UDP socket on that own address; rejects as long as the host does not have it. Port 0: a free one. */
+  /** Binds a UDP socket to that address of our own. Rejects while the host does not have the address. Port 0: any free one. */
   bind(address: string, port: number, listener: ProbeListener): Promise<ProbeSocket>;
   /** Whether that host's kernel answers for a TCP port, open or not. */
   knock(knock: Knock): Promise<boolean>;
@@ -23,12 +23,12 @@ export interface Knock {
 export type ProbeListener = (bytes: Uint8Array, from: { address: string; port: number }) => void;
 
 export interface ProbeSocket {
-  /** Rejects where the kernel refuses it, as for a packet that is larger than the link allows. */
+  /** Rejects where the kernel refuses the packet, for example one that is larger than the link allows. */
   send(bytes: Uint8Array, address: string, port: number): Promise<void>;
   close(): void;
 }
 
-/** Those of the machine. */
+/** The sockets of this machine. */
 export function systemSockets(clock: Clock): ProbeSockets {
   return { bind, knock: async (what) => knock(clock, what) };
 }
@@ -45,7 +45,7 @@ async function bind(address: string, port: number, listener: ProbeListener): Pro
     throw error;
   }
   socket.off('error', reject);
-  // Errors of single packets come back by send; what ICMP reports later says no more than a missing answer.
+  // `send` returns errors of single packets. What ICMP reports later says no more than a missing answer.
   socket.on('error', () => undefined);
   socket.on('message', (bytes, from) => listener(bytes, from));
   socket.unref();
@@ -63,7 +63,7 @@ async function knock(clock: Clock, { source, address, port, timeoutMs }: Knock):
   const socket = connect({ host: address, port, localAddress: source });
   const cancel = clock.after(timeoutMs, () => resolve(false));
   socket.once('connect', () => resolve(true));
-  // A reset is an answer: packets go through, both ways.
+  // A reset is an answer: packets go through in both directions.
   socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
   try {
     return await promise;
