@@ -20,8 +20,8 @@ export interface AbroadPodsOptions extends Pick<InformerOptions<Pod>, 'client' |
 }
 
 /**
- * Our pods that run at peers, by a cache for each virtual node: the API server has pods indexed by their node, and in a
- * large cluster all pods would be many times as much.
+ * Our pods that run at peers, in one cache for each virtual node. The API server indexes pods by their node, and in a large cluster
+ * all pods would be many times as many.
  */
 export class AbroadPods implements Component {
   readonly name = 'offloaded pods';
@@ -29,7 +29,7 @@ export class AbroadPods implements Component {
   readonly #watched = new Map<string, Watched>();
   readonly #abort = new AbortController();
   #unsubscribe: () => void = () => undefined;
-  /** Caches that end. */
+  /** Caches that are being stopped. */
   readonly #ending = new Set<Promise<void>>();
 
   constructor(options: AbroadPodsOptions) {
@@ -93,7 +93,7 @@ export class AbroadPods implements Component {
     try {
       await cache.start(this.#abort.signal);
     } catch (error) {
-      // Stopped before it was filled.
+      // It was stopped before it was filled.
       this.#options.log.debug('cache not filled', { cache: cache.name, error: errorMessage(error) });
     }
   }

@@ -13,7 +13,7 @@ import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 
-/** Of thousands of pods only what says which addresses are whose. */
+/** Keeps of thousands of pods only what tells whose each address is. */
 export function slimPod({ metadata, spec, status }: Pod): Pod {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   const slim = {
@@ -30,7 +30,7 @@ export function slimPod({ metadata, spec, status }: Pod): Pod {
   return slim as Pod;
 }
 
-/** What the active gateway goes by. */
+/** What the active gateway reads. */
 export class GatewayCaches {
   readonly tunnels: Cache<Tunnel>;
   readonly network: Cache<ConfigMap>;
@@ -44,7 +44,7 @@ export class GatewayCaches {
   readonly #namespace: string;
 
   constructor(caches: Caches, namespace: string) {
-    /** By its name: a right to that name is enough for it. */
+    /** A cache of one object by its name, for which a right to that name is enough. */
     const one = <T extends KubeObject>(type: ResourceType<T>, name: string): Cache<T> =>
       caches.of(type, {
         list: { namespace, fieldSelector: `metadata.name=${name}` },
@@ -75,12 +75,12 @@ export class GatewayCaches {
     ];
   }
 
-  /** The single object of one of the caches by name. */
+  /** The one object of such a cache. */
   one<T extends KubeObject>(cache: Cache<T>, name: string): T | undefined {
     return cache.get(`${this.#namespace}/${name}`);
   }
 
-  /** Those that are to last, in the order of their names. */
+  /** Tunnels that nobody has deleted, in the order of their names. */
   liveTunnels(): Tunnel[] {
     return [...this.tunnels.list()]
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)

@@ -1,4 +1,3 @@
-/** What is said of a tunnel, and why. Pure. */
 import type { WantedCondition } from '../../api/conditions.ts';
 import { type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, type TunnelReason } from '../../api/tunnel.ts';
 import type { HostReport } from '../host/host-config.ts';
@@ -9,11 +8,11 @@ export interface TunnelObservation {
   now: number;
   /** Prefixes that the peer should see. */
   exported: readonly string[];
-  /** How the host was left, as far as it concerns this tunnel; absent: nothing is known of it yet. */
+  /** The report of the host, as far as it concerns this tunnel. Absent: nothing is known yet. */
   host?: HostReport;
-  /** Absent: never, or WireGuard does not know the peer. */
+  /** Absent: there was no handshake, or WireGuard does not know the peer. */
   handshakeMs?: number;
-  /** When bytes were last seen to have come from the peer, milliseconds since 1970; absent: not since this process began. */
+  /** When bytes from the peer were last seen, in milliseconds since 1970. Absent: not since this process began. */
   receivedMs?: number;
   /** Where the peer is dialled. */
   endpoint?: string;
@@ -21,7 +20,7 @@ export interface TunnelObservation {
   dialable: boolean;
   /** Absent: not measured yet, as after a start. */
   probe?: ProbeResult;
-  /** Why the gateway leaves this peer out; see facts.ts. */
+  /** Why the gateway leaves this peer out; see peers.ts. */
   refused?: string;
 }
 
@@ -35,13 +34,16 @@ const { noWireGuard, hostRefused, noEndpoint, noHandshake, noAnswer, lossy } = T
 const SESSION_MS = 180_000;
 /** Whoever receives our probes sends a keepalive every 10 s at least (WireGuard's KEEPALIVE_TIMEOUT), answered or not. */
 const QUIET_MS = 25_000;
-/** WireGuard is asked once a second, so that bytes are seen later than the answer that they were. */
+/** WireGuard is asked once a second, so bytes are seen later than the answer that they belong to. */
 const SEEN_LATE_MS = 3000;
-/** In percent. The second is lower, so that a loss near the first does not make the condition flap. */
+/** In percent. CALM is lower, so that a loss near LOSSY does not make the condition change again and again. */
 const LOSSY = 10;
 const CALM = 5;
 
-/** In this order in the status. Of what this process does not know yet, what was said before stays: the host goes on without it. */
+/**
+ * The conditions of a tunnel, in the order of the status. What this process does not know yet stays as it was said before: the host
+ * goes on without this process.
+ */
 export function tunnelConditions(
   tunnel: Tunnel,
   seen: TunnelObservation,
@@ -65,7 +67,7 @@ export function tunnelConditions(
   }));
 }
 
-/** The first that is not in order gives the cause. */
+/** The first part that is not in order gives the cause. */
 function readyOf(parts: readonly Finding[]): Finding {
   const cause =
     parts.find(({ status }) => status === 'False') ?? parts.find(({ status }) => status !== 'True');
@@ -126,7 +128,10 @@ function connectedOf({ spec, status }: Tunnel, seen: TunnelObservation): Finding
   return silentOf(endpoint !== undefined, dialable);
 }
 
-/** Long before WireGuard forgets the session: nothing has come since the last answer, or not for longer than a keepalive takes. */
+/**
+ * Whether nothing comes from the peer any more: nothing since its last answer, or nothing for longer than a keepalive takes. This shows
+ * long before WireGuard forgets the session.
+ */
 function isQuiet({ now, receivedMs, probe }: TunnelObservation): boolean {
   if (receivedMs === undefined) return true;
   if (receivedMs <= (probe?.lastAnswerMs ?? -Infinity) + SEEN_LATE_MS) return true;

@@ -50,27 +50,27 @@ export interface GatewayOptions {
   /** Where our Secrets and ConfigMaps are. */
   namespace: string;
   nodeName: string;
-  /** Of the node, for peers; default: as the ConfigMap tributary-network has it. */
+  /** Address of the node, for peers. Used where the ConfigMap tributary-network does not have it. */
   nodeAddress?: string;
   link: string;
   vxlanLink: string;
   mtu: number;
   /** UDP. */
   port: number;
-  /** `host:port` at which peers dial us; empty: they cannot; absent: the node's address. */
+  /** `host:port` at which peers dial us. Empty: they cannot. Absent: the node's address. */
   endpoints?: readonly string[];
   probeSeconds: number;
-  /** By the clock, not by a timer: a process that was stopped for a while must not touch the host. */
+  /** Told by the clock and not by a timer: a process that was stopped for a while must not touch the host. */
   leading: () => boolean;
 }
 
-/** What was removed by hand and went unheard is put back so often. */
+/** How often the host is set without any news, to put back what was removed unnoticed. */
 const RESYNC_MS = 30_000;
 const OBSERVE_MS = 1000;
-/** While WireGuard is not running or the kernel says no. */
+/** How soon the host is set again while WireGuard is not running or the kernel refuses something. */
 const PROBLEM_MS = 1000;
 
-/** Problems of the host at once. */
+/** How many problems of the host are logged at once. */
 const MOST_LOGGED = 16;
 /** Reading all rules costs more than reading WireGuard. */
 const COUNT_MS = 10_000;
@@ -78,11 +78,11 @@ const COUNT_MS = 10_000;
 type Key = 'key' | 'host' | 'observe' | 'count' | 'routes';
 
 /**
- * The active gateway. Level-triggered: each step reads the whole truth from the caches and from the host.
+ * The active gateway. It is level-triggered: each step reads all it needs from the caches and from the host.
  *
- *     key      Secret, then what peers are told, then use it
- *     routes   of others on this host, for peers' addresses to keep away from; beside `key`, which is not to wait for them
- *     host     caches ── plan ── host.set; again on any change, by us or by others
+ *     key      make the Secret, tell peers the public half, then use the key
+ *     routes   routes of others on this host, which views of peers avoid; apart from `key`, which does not wait for them
+ *     host     caches ── plan ── host.set; again after any change, by us or by others
  *     observe  WireGuard and probes ── where each peer is dialled, status, metrics; every second
  *
  * It is started by the holder of the Lease only. Stopping leaves the host as it is.
@@ -100,7 +100,7 @@ export class Gateway {
   #report: HostReport | undefined;
   readonly #settled = new LastingReport();
   #observed = false;
-  /** As WireGuard told them last, and why it does not any more. */
+  /** The peers as WireGuard last told them, and why it does not tell them any more. */
   #states: readonly WireGuardPeerState[] = [];
   #untold = '';
   /** Public keys. */
@@ -146,12 +146,12 @@ export class Gateway {
     });
   }
 
-  /** What a standby has at hand, so that it need not ask when it takes over. In the order of their start. */
+  /** Caches that a standby keeps filled, so that it need not ask when it takes over. In the order of their start. */
   caches(): Component[] {
     return [...this.#caches.components(), this.#abroad];
   }
 
-  /** The acting part; after the caches, for the holder of the Lease. In the order of their start. */
+  /** The part that acts, started after the caches by the holder of the Lease. In the order of their start. */
   components(): Component[] {
     const entry: Component = {
       name: 'gateway wiring',
@@ -180,7 +180,7 @@ export class Gateway {
       namespaces.onChange(wake('host')),
       hostedPods.onChange(wake('host')),
       host.onChange(wake('host')),
-      // A changed path MTU is a part of the plan.
+      // The path MTU is part of the plan.
       prober.onChange(wake('observe', 'host')),
     );
     wake('key', 'host', 'observe', 'count', 'routes')();
@@ -203,7 +203,7 @@ export class Gateway {
 
   async #setHost(signal: AbortSignal): Promise<ReconcileResult> {
     const desired = this.desired();
-    // Without our own ranges nothing is decided, above all no removal; and not before it is known where peers are.
+    // Without our own ranges nothing is decided, above all no removal, and neither before it is known where peers are.
     if (desired === undefined || !this.#observed || !this.#options.leading())
       return { requeueAfterMs: RESYNC_MS };
     const { host, log, responder, clock } = this.#options;
@@ -223,7 +223,7 @@ export class Gateway {
     return { requeueAfterMs: problems.length > 0 ? PROBLEM_MS : RESYNC_MS };
   }
 
-  /** What the host should be now; undefined: not known yet. */
+  /** What the host should be now. Undefined: not known yet. */
   desired(): HostConfig | undefined {
     const { nodeName, link, vxlanLink, mtu, port, prober } = this.#options;
     const network = this.#network();
@@ -301,7 +301,7 @@ export class Gateway {
     return { requeueAfterMs: OBSERVE_MS };
   }
 
-  /** Once for each: it may do so with every packet. */
+  /** Warns once of each peer, which may do so with every packet. */
   #warnOfAstray(tunnels: readonly Tunnel[]): void {
     for (const tunnel of tunnels) {
       const { publicKey, endpoint } = this.#watch.stateOf(tunnel) ?? {};
@@ -315,7 +315,7 @@ export class Gateway {
     }
   }
 
-  /** Without WireGuard's word all else is reported all the same, above all that it does not run. */
+  /** When WireGuard does not answer, all else is reported nevertheless, above all that it does not run. */
   async #wireguardPeers(): Promise<readonly WireGuardPeerState[]> {
     const { host, link, log } = this.#options;
     let untold = '';

@@ -2,11 +2,9 @@ import type { Tunnel } from '../../api/tunnel.ts';
 import { contains, formatPrefix, type Prefix, tryPrefix } from '../../lib/prefix.ts';
 import type { HostProblem, HostReport } from '../host/host-config.ts';
 
-/** Whose tunnels a problem of the host concerns. Pure. */
-
 /**
- * What each tunnel is to be told of the host: a problem with a route to one peer is that peer's alone, whatever else is
- * wrong is everybody's.
+ * The report of the host for each tunnel. A problem with a route to one peer concerns that peer alone; every other problem concerns
+ * all of them.
  */
 export function reportPerTunnel(
   host: HostReport,
@@ -25,7 +23,7 @@ export function reportPerTunnel(
   };
 }
 
-/** Finds whose view a destination is, or lies in. */
+/** Finds the tunnel whose view a destination is or lies in. */
 function owners(tunnels: readonly Tunnel[]): (destination: string) => string | undefined {
   const views = tunnels.flatMap(({ metadata, status }) =>
     (status?.views ?? []).flatMap(({ as }): { view: Prefix; name: string }[] => {
@@ -42,12 +40,12 @@ function owners(tunnels: readonly Tunnel[]): (destination: string) => string | u
 }
 
 /**
- * A tunnel's program that is started again is back within this time, milliseconds. A network that goes on meanwhile, or
- * is back before anybody could act, is not to be called broken: every offloaded pod would be written twice.
+ * In milliseconds. A tunnel's program that is started again is back within this time. A network that goes on meanwhile, or is back
+ * before anybody could act, must not be called broken: every offloaded pod would be written twice.
  */
 const PATIENCE_MS = 3000;
 
-/** What is to be said of the host: that all is well at once, what is wrong when it lasts. */
+/** The report of the host that may be told: at once when all is well, and only when it lasts when something is wrong. */
 export class LastingReport {
   #settled: HostReport | undefined;
   #last: HostReport | undefined;
@@ -60,7 +58,7 @@ export class LastingReport {
     else this.#wrongSince = undefined;
   }
 
-  /** Undefined: nothing can be said yet. */
+  /** Undefined: nothing can be told yet. */
   at(now: number): HostReport | undefined {
     if (now - (this.#wrongSince ?? -Infinity) >= PATIENCE_MS) this.#settled = this.#last;
     return this.#settled;

@@ -13,7 +13,7 @@ import { deepEqual } from '../../lib/equality.ts';
 import type { Logger } from '../../lib/log.ts';
 import { generateKey, type KeyPair, publicKeyOf } from '../host/wireguard/wireguard.ts';
 
-/** Key of the Secret: base64 as `wg genkey` prints it. */
+/** Entry of the Secret: the key in base64, as `wg genkey` prints it. */
 const PRIVATE_KEY = 'privateKey';
 
 export type KeyStep =
@@ -22,9 +22,9 @@ export type KeyStep =
   | { do: 'use'; key: KeyPair };
 
 /**
- * One step from what is stored: a key there is, the one asked for; then the public half is told; only then it is used.
- * The Secret bears the text of the wish that it was made for, so that a program that is killed between any two of these
- * makes no second one.
+ * The next step from what is stored: a key is made where there is none or a new one is asked for, then its public half is told, and only
+ * then it is used. The Secret bears the text of the wish that it was made for, so that a program that is killed between two of these
+ * steps makes no second key.
  */
 export function keyStep(
   secret: Secret | undefined,
@@ -44,7 +44,7 @@ export function keyStep(
   return { do: 'use', key };
 }
 
-/** Undefined where somebody has put something else there. */
+/** The key in the Secret. Undefined where somebody has put something else there. */
 function keyOf(secret: Secret): KeyPair | undefined {
   try {
     const privateKey = Buffer.from(secret.data?.[PRIVATE_KEY] ?? '', 'base64')
@@ -62,14 +62,14 @@ export interface KeyKeeperOptions {
   namespace: string;
   secret: () => Secret | undefined;
   published: () => ConfigMap | undefined;
-  /** Where peers dial us; undefined: not known yet. */
+  /** Where peers dial us. Undefined: not known yet. */
   endpoints: () => readonly string[] | undefined;
-  /** Networks beside ours; undefined: not known yet. */
+  /** Networks beside ours. Undefined: not known yet. */
   localRoutes: () => readonly string[] | undefined;
   newKey?: () => KeyPair;
 }
 
-/** Keeps the private key and tells the public one. */
+/** The gateway's key pair: makes and keeps the private key, and tells peers the public one. */
 export class TunnelKey {
   readonly #options: KeyKeeperOptions;
   #key: KeyPair | undefined;
@@ -78,12 +78,12 @@ export class TunnelKey {
     this.#options = options;
   }
 
-  /** What WireGuard is to use; after a change not before peers can learn of it. */
+  /** The key that WireGuard uses. A new key is used only when peers can learn of it. */
   get key(): KeyPair | undefined {
     return this.#key;
   }
 
-  /** One step; what is written comes back by the caches. Resolves to whether `key` has changed. */
+  /** Makes one step. What is written comes back by the caches. Resolves to whether `key` has changed. */
   async step(signal: AbortSignal): Promise<boolean> {
     const { secret, published, endpoints, localRoutes } = this.#options;
     const where = endpoints();
@@ -98,13 +98,13 @@ export class TunnelKey {
       return changed;
     }
     if (step.do === 'publish') {
-      // Else a peer could get an address that they would keep from it.
+      // Without the routes, a peer could get a view that the routes forbid.
       if (routes !== undefined) await this.#publish(step, signal);
     } else await this.#store(stored, step.handled, signal);
     return false;
   }
 
-  /** By the version that was read: of two that make a key at once, one gets a Conflict or AlreadyExists. */
+  /** Writes by the version that was read: of two that make a key at the same time, one gets a Conflict or AlreadyExists. */
   async #store(stored: Secret | undefined, handled: string | undefined, signal: AbortSignal): Promise<void> {
     const { client, log, namespace, newKey = generateKey } = this.#options;
     const data = { [PRIVATE_KEY]: Buffer.from(newKey().privateKey).toString('base64') };

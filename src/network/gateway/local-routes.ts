@@ -14,14 +14,14 @@ import {
 import type { HostNetwork } from '../host/host-config.ts';
 import { whySpecial } from '../ipam/special-ranges.ts';
 
-/** Of an object that every cluster role reads. */
+/** How many routes are told, in an object that every role `cluster` reads. */
 const MOST_ROUTES = 256;
-/** What is wider is a default route in parts (0.0.0.0/1 and 128.0.0.0/1, 2000::/3), which says nothing of a network. */
+/** A wider prefix is part of a default route (0.0.0.0/1 and 128.0.0.0/1, 2000::/3), which says nothing about a network. */
 const WIDEST: Readonly<Record<IpFamily, number>> = { 4: 8, 6: 7 };
 
 /**
- * The networks beside our own that a host has routes to, in the fewest prefixes, in order. Of too many the widest: the
- * rest are single hosts more often than networks.
+ * The networks beside our own to which a host has routes, in the fewest prefixes, in order. Of too many, the widest are taken: the
+ * others are more often single hosts than networks.
  */
 export function localRoutes(
   destinations: readonly string[],
@@ -41,7 +41,7 @@ export function localRoutes(
     .map(formatPrefix);
 }
 
-/** Views that lie where a route of the host leads, each with that route. */
+/** Views that overlap a route of the host, each with that route. */
 export function collisions(
   views: readonly PeerView[],
   routes: readonly string[],
@@ -54,7 +54,7 @@ export function collisions(
   });
 }
 
-/** Routes come and go with a CNI's pods; networks do not. */
+/** Routes change with a CNI's pods. Networks do not, so the routes are read rarely. */
 export const ROUTES_MS = 30_000;
 
 export interface LocalRoutesOptions {
@@ -62,18 +62,18 @@ export interface LocalRoutesOptions {
   events: EventRecorder;
 }
 
-/** What the host has routes to, and whom that concerns. */
+/** The routes of the host, and a warning for each view that overlaps one. */
 export class LocalRoutes {
   readonly #options: LocalRoutesOptions;
   #destinations: readonly string[] | undefined;
-  /** Of which an event was made. */
+  /** Overlaps for which an event was made. */
   #told = new Set<string>();
 
   constructor(options: LocalRoutesOptions) {
     this.#options = options;
   }
 
-  /** Undefined: not known yet. */
+  /** Undefined while they are not known yet. */
   get destinations(): readonly string[] | undefined {
     return this.#destinations;
   }
@@ -82,7 +82,7 @@ export class LocalRoutes {
     this.#destinations = await this.#options.host.localRoutes();
   }
 
-  /** Views that were given before there was such a route stay; people are told, once for each. */
+  /** A view that was given before there was such a route stays. People are told once of each. */
   warn(tunnels: readonly Tunnel[], routes: readonly string[]): void {
     const told = new Set<string>();
     for (const tunnel of tunnels) {

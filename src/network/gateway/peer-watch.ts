@@ -10,7 +10,7 @@ import type { EndpointResolver } from './resolver.ts';
 interface PeerWatchOptions {
   clock: Clock;
   resolver: Pick<EndpointResolver, 'literal'>;
-  /** Without a probe that came back for so long, a peer does not answer. */
+  /** A peer from which no probe came back for so long does not answer. */
   silenceMs: number;
 }
 
@@ -24,11 +24,11 @@ interface Observed {
 
 interface Received {
   bytes: number;
-  /** When they were last seen to be more, milliseconds since 1970; absent: not yet. */
+  /** When the count was last seen to grow, in milliseconds since 1970. Absent: not yet. */
   atMs?: number;
 }
 
-/** What WireGuard says of the peers, and where each is to be dialled. Forgets all with the process; a restart is harmless. */
+/** What WireGuard says of the peers, and where each is to be dialled. All is lost at a restart, which does no harm. */
 export class PeerWatch {
   readonly #options: PeerWatchOptions;
   #choices = new Map<string, EndpointChoice>();
@@ -46,9 +46,9 @@ export class PeerWatch {
   }
 
   /**
-   * Public keys of peers whose endpoint, as WireGuard has it, lies behind a tunnel: it would put packets into packets without
-   * end. WireGuard takes the source of any packet that proves the peer's key for the peer's endpoint. It forgets an endpoint
-   * only when the peer is removed.
+   * Public keys of peers whose endpoint, as WireGuard has it, lies behind a tunnel: WireGuard would put packets into packets without
+   * end. It takes the source of any packet that proves the peer's key for the peer's endpoint, and forgets an endpoint only when the
+   * peer is removed.
    */
   get astray(): ReadonlySet<string> {
     return this.#astray;
@@ -58,12 +58,12 @@ export class PeerWatch {
     return this.#states.get(tunnel.spec.peer?.publicKey ?? '');
   }
 
-  /** When bytes were last seen to have come from the peer, milliseconds since 1970; undefined: not since this process began. */
+  /** When bytes from the peer were last seen, in milliseconds since 1970. Undefined: not since this process began. */
   receivedMs(tunnel: Tunnel): number | undefined {
     return this.#received.get(tunnel.spec.peer?.publicKey ?? '')?.atMs;
   }
 
-  /** Returns whether somebody is to be dialled elsewhere than WireGuard does now. */
+  /** Returns whether a peer is to be dialled elsewhere than WireGuard dials it now. */
   observe({ tunnels, states, probes, own }: Observed): boolean {
     this.#states = new Map(states.map((state) => [state.publicKey, state]));
     const nowMs = this.#options.clock.now();
@@ -121,7 +121,7 @@ function isWithin(prefixes: readonly Prefix[], endpoint: string | undefined): bo
   return address !== undefined && prefixes.some((prefix) => contains(prefix, address));
 }
 
-/** Where it was heard may have become a view since. */
+/** Leaves out where the peer was heard, when that has become a view since. */
 function withoutHeard(
   choice: EndpointChoice | undefined,
   outside: (endpoint?: string) => string | undefined,
@@ -131,7 +131,7 @@ function withoutHeard(
   return rest;
 }
 
-/** A count that has become smaller was begun anew, as with a new link. */
+/** A count that has become smaller has begun anew, as it does with a new link. */
 function received(
   { receivedBytes: bytes }: WireGuardPeerState,
   before: Received | undefined,
@@ -142,28 +142,26 @@ function received(
   return bytes === 0 ? { ...before, bytes } : { bytes, atMs: nowMs };
 }
 
-/** Where a peer is dialled. Pure: what was observed goes in, the choice comes out. */
-
 export interface EndpointFacts {
   /** Milliseconds, monotonic. */
   now: number;
-  /** What the peer has announced, resolved: literal `host:port`, the first is preferred. */
+  /** What the peer has announced, resolved to literal `host:port`. The first is preferred. */
   announced: readonly string[];
-  /** Where WireGuard sends to now. Learnt from the peer's packets, unless it is what was chosen. */
+  /** Where WireGuard sends now. It was learnt from the peer's packets unless it is what was chosen. */
   current?: string;
-  /** Whether the peer has been heard lately through the tunnel; absent: not measured yet. */
+  /** Whether the peer was heard lately through the tunnel. Absent: not measured yet. */
   answering?: boolean;
-  /** The choice before; absent: none yet in this process. */
+  /** The choice before. Absent: there was none yet in this process. */
   before?: EndpointChoice;
-  /** Where it was heard last by whichever gateway of ours was active. */
+  /** Where the gateway that was active then, on whichever node, last heard the peer. */
   lastKnown?: string;
 }
 
 export interface EndpointChoice {
   endpoint: string;
-  /** Since when; for one that answers, when it did last. Monotonic. */
+  /** Since when it is chosen; for a peer that answers, when it last did. Monotonic. */
   since: number;
-  /** Which try it is since the peer was heard last, from 1; 0: it answers. */
+  /** Which try it is since the peer was last heard, from 1. 0: the peer answers. */
   attempt: number;
   /** Where the peer was heard last. */
   heard?: string;
@@ -171,13 +169,13 @@ export interface EndpointChoice {
   announced: readonly string[];
 }
 
-/** WireGuard repeats a handshake after 5 s (REKEY_TIMEOUT): below that, an endpoint is not given its chance. */
+/** WireGuard repeats a handshake after 5 s (REKEY_TIMEOUT). In a shorter time an endpoint would have no chance. */
 const TRY_MS = 5000;
 const LONGEST_TRY_MS = 30_000;
 
 /**
- * A peer that answers is left where it is: WireGuard follows it when it moves. One that does not is looked for at its
- * endpoints in turn, longer from try to try; at one that it has announced since, at once.
+ * Chooses where a peer is dialled. Pure. A peer that answers is left where it is: WireGuard follows it when it moves. A peer that does
+ * not answer is tried at its endpoints in turn, each time for longer. An endpoint that it announces meanwhile is tried at once.
  */
 export function chooseEndpoint(facts: EndpointFacts): EndpointChoice | undefined {
   const { now, announced, current, answering, before } = facts;
@@ -185,13 +183,13 @@ export function chooseEndpoint(facts: EndpointFacts): EndpointChoice | undefined
     return { endpoint: current, since: now, attempt: 0, heard: current, announced };
   }
   if (before === undefined) return firstChoice(facts);
-  // A program that has just started must not move a peer that goes on all the while.
+  // A program that has just started must not move a peer to which the tunnel works all the time.
   const isEarly = answering === undefined && before.endpoint === current;
   if (isEarly && now - before.since < TRY_MS) return before;
   return nextChoice(before, facts);
 }
 
-/** WireGuard may know better than what is announced: it outlives this program. */
+/** WireGuard outlives this program, and may know better than what is announced. */
 function firstChoice({ now, announced, current, lastKnown }: EndpointFacts): EndpointChoice | undefined {
   const heard = current ?? lastKnown;
   const endpoint = current ?? announced[0] ?? lastKnown;
@@ -212,12 +210,12 @@ function nextChoice(before: EndpointChoice, { now, announced }: EndpointFacts): 
   return endpoint === undefined ? undefined : { endpoint, attempt: before.attempt + 1, ...rest };
 }
 
-/** What the peer has announced since it was heard, or since we began with the endpoint that does not answer. */
+/** An endpoint that the peer has announced since it was heard, or since we chose the one that does not answer. */
 function newsOf(before: EndpointChoice, announced: readonly string[]): string | undefined {
   const [first] = announced;
   if (before.attempt === 0) return announced.includes(before.endpoint) ? undefined : first;
   return announced.find((endpoint) => !before.announced.includes(endpoint));
 }
 
-/** Behind NAT nobody reaches us but through the mapping that our own packets keep open. */
+/** Behind NAT, peers reach us only through the mapping that our own packets keep open. */
 export const keepaliveSeconds = (dialable: boolean): number => (dialable ? 25 : 5);

@@ -1,4 +1,3 @@
-/** What the gateway's plan is made of, from the caches. Pure. */
 import { LABEL_PEER } from '../../api/names.ts';
 import type { OwnNetwork } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
@@ -11,7 +10,7 @@ import type { ProbeResult, ProbeTarget } from '../probe/peer-probe.ts';
 /** Addresses of pods, in order, by the ClusterID of a peer. */
 export type AddressesByPeer = ReadonlyMap<string, readonly string[]>;
 
-/** Whether its addresses are in use: it has some of its own, and has not ended. */
+/** Whether the pod's addresses are in use: it has addresses of its own, and has not ended. */
 export const isOnNetwork = ({ spec, status }: Pick<Pod, 'spec' | 'status'>): boolean =>
   spec?.hostNetwork !== true && (status?.phase === 'Running' || status?.phase === 'Pending');
 
@@ -19,8 +18,8 @@ export const addressesOf = ({ status }: Pick<Pod, 'status'>): string[] =>
   (status?.podIPs ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
 
 /**
- * Pods of peers that run here. The label on the pod is its maker's claim; which peer the namespace belongs to is said by
- * the label that lending has put on it.
+ * Addresses of the pods of peers that run here. A label on the pod is only a claim of whoever made it. To which peer the namespace
+ * belongs is told by the label that lending has put on it.
  */
 export function hostedByPeer(
   pods: Iterable<Pod>,
@@ -51,7 +50,7 @@ export interface PeersInput {
   mtu: number;
 }
 
-/** In the order of their names, so that the plan does not depend on that of events. */
+/** Peers for the plan, in the order of their names, so that the plan does not depend on the order of events. */
 export function gatewayPeers(input: PeersInput): GatewayPeer[] {
   const refused = refusedPeers(input.tunnels, input.publicKey);
   return input.tunnels
@@ -89,13 +88,13 @@ function presharedKeyOf(secret: Secret | undefined, id: string): string | undefi
   const value = Object.hasOwn(data, id) ? data[id] : undefined;
   if (value === undefined) return undefined;
   const key = Buffer.from(value, 'base64').toString('latin1').trim();
-  // By the same check as that of the whole link, which one bad key must not refuse.
+  // The whole link is checked in the same way, and one bad key must not have it refused.
   return isKey(key) ? key : undefined;
 }
 
 /**
- * WireGuard tells peers apart by their keys, so of two with the same the later one would take over the earlier one's
- * packets. A peer can only say such a thing on purpose: the older tunnel stays.
+ * Peers that get no tunnel, and why. WireGuard tells peers apart by their keys: of two with the same key, the later one would get the
+ * packets of the earlier one. A peer announces such a key only on purpose, so the older tunnel stays.
  */
 export function refusedPeers(tunnels: readonly Tunnel[], ownKey: string): Map<string, string> {
   const refused = new Map<string, string>();
@@ -117,8 +116,8 @@ function byAge({ metadata: one }: Tunnel, { metadata: other }: Tunnel): number {
 }
 
 /**
- * Where no peer's gateway is: what is ours, and what leads into a tunnel, which would then run through itself, packet in
- * packet without end. Beside our nodes there may well be one.
+ * Ranges in which no peer's gateway is: what is ours, and what leads into a tunnel, which would then run through itself, packet in
+ * packet without end. There may be a gateway beside our nodes.
  */
 export function neverDialled(
   { pods, external, pools, services = [], nodes }: OwnNetwork,
@@ -128,11 +127,11 @@ export function neverDialled(
   return [...pods, external, ...pools, ...services, ...hosts, ...viewsOf(tunnels)];
 }
 
-/** What leads into a tunnel. */
+/** Prefixes that lead into a tunnel. */
 export const viewsOf = (tunnels: readonly Tunnel[]): string[] =>
   tunnels.flatMap(({ status }) => (status?.views ?? []).map(({ as }) => as));
 
-/** Its gateway has the first address of its external range, which we see as one of the views. */
+/** The peer's gateway has the first address of its external range, which we see as one of the views. */
 export function probeTarget(tunnel: Tunnel, source: string, endpoint?: string): ProbeTarget | undefined {
   const family = source.includes(':');
   const views = tunnel.status?.views ?? [];

@@ -22,7 +22,7 @@ interface ReportsOptions {
   metrics?: ControllerMetrics;
 }
 
-/** All that is known of all tunnels at one time. */
+/** All that is known of all tunnels at one moment. */
 interface Round {
   /** Milliseconds since 1970. */
   now: number;
@@ -43,7 +43,7 @@ interface Report {
   connection: ConnectionFacts;
 }
 
-/** Writes what is observed into the status of the tunnels, where it is news. */
+/** Writes what is observed into the status of the tunnels, where it has changed. */
 export class Reports {
   readonly controller: Controller;
   readonly #options: ReportsOptions;
@@ -98,7 +98,7 @@ export class Reports {
     if (news === undefined) return;
     const { client, clock } = this.#options;
     const { tunnel, patch, conditions } = news;
-    // By its UID: a tunnel of that name that was made anew is another one.
+    // The UID makes sure that a tunnel of that name that was made anew is not written.
     const body = { metadata: { uid: tunnel.metadata.uid }, status: patch };
     try {
       await client.patch(tunnelType, { name }, { type: 'merge', body }, { subresource: 'status', signal });
@@ -160,7 +160,7 @@ function sampleOf({ connection: { wireguard, probe } }: Report, refused?: number
   };
 }
 
-/** One peer, as it is measured; what is absent is not known. */
+/** Measurements of one peer. What is absent is not known. */
 export interface TunnelSample {
   up: boolean;
   receivedBytes?: number;
@@ -176,8 +176,8 @@ export interface TunnelSample {
   refusedPackets?: number;
 }
 
-/** Where measurements are shown; an adapter to a metrics library lives elsewhere. */
+/** Where measurements are shown; see metrics.ts. */
 export interface TunnelMetrics {
-  /** By ClusterID; who is not in it any more is forgotten. */
+  /** By ClusterID. A peer that is not among them any more is forgotten. */
   show(samples: ReadonlyMap<string, TunnelSample>): void;
 }

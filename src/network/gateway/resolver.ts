@@ -8,14 +8,14 @@ import type { Logger } from '../../lib/log.ts';
 import { contains, formatAddress, parseAddress, type Prefix } from '../../lib/prefix.ts';
 import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
 
-/** Addresses of a name. Must end by itself, and must not hold a thread meanwhile. */
+/** Finds the addresses of a name. It must end by itself, and must not hold a thread meanwhile. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
 
 interface EndpointResolverOptions {
   clock: Clock;
   log: Logger;
   lookUp: LookUp;
-  /** Called when a name has become other addresses. */
+  /** Called when the addresses of a name have changed. */
   onChange: () => void;
 }
 
@@ -31,7 +31,7 @@ const FRESH_MS = 30_000;
 const AGAIN_MS = 5000;
 const ANSWER_MS = 3000;
 const FORGET_MS = 10 * 60_000;
-/** What one peer may cost us; it chooses its endpoints. */
+/** Bounds on what a peer may cost us, since it chooses its endpoints. */
 const MAX_ENDPOINTS = 8;
 const MAX_ADDRESSES = 4;
 const MAX_QUESTIONS = 8;
@@ -49,7 +49,7 @@ export class EndpointResolver {
     this.#options = options;
   }
 
-  /** In the order given; without those that no tunnel may be sent to. */
+  /** Literal endpoints in the order given, without those to which no tunnel may lead. */
   literal(endpoints: readonly string[], forbidden: readonly Prefix[]): string[] {
     const now = this.#options.clock.monotonic();
     this.#forget(now);
@@ -99,17 +99,17 @@ export class EndpointResolver {
   }
 }
 
-/** As WireGuard writes it; empty where it must not be dialled. */
+/** The endpoint as WireGuard writes it. Empty where it must not be dialled. */
 function dialable(text: string, port: number, forbidden: readonly Prefix[]): string[] {
   const address = parseAddress(text);
   if (address === undefined) return [];
-  // Inside our own pods or views, the tunnel would run through itself; at our Services and nodes, a peer would have us
-  // send to what it could not reach.
+  // An endpoint inside our own pods or views would lead the tunnel through itself. One at our Services or nodes would make us send to
+  // places that the peer itself could not reach.
   if ([...NEVER_DIALLED, ...forbidden].some((prefix) => contains(prefix, address))) return [];
   return [joinEndpoint(formatAddress(address), port)];
 }
 
-/** Together about as long as EndpointResolver waits. */
+/** Both tries together take about as long as EndpointResolver waits. */
 const ANSWER = { timeout: 1000, tries: 2 };
 
 /**

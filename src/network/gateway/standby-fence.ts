@@ -18,7 +18,7 @@ export const RETRY_MS = { baseMs: 500, capMs: 30_000 };
 export class StandbyFence implements Component {
   readonly name = 'gateway fence';
   readonly #options: StandbyFenceOptions;
-  /** Ends the tries, not what is under way. */
+  /** Ends further tries, but not the one that is under way. */
   #giveUp = new AbortController();
   #cleaning: Promise<void> = Promise.resolve();
   #leading = false;
@@ -28,7 +28,7 @@ export class StandbyFence implements Component {
     this.#options = options;
   }
 
-  /** For `LeaderElectionOptions.onTaken`. A leader first stops what would set the host again: then `stop` cleans. */
+  /** For `LeaderElectionOptions.onTaken`. A leader first stops what would set the host again; then `stop` cleans the host. */
   taken(holder: string): void {
     this.#holder = holder;
     if (!this.#leading) this.#cleanUp(holder);
@@ -44,7 +44,7 @@ export class StandbyFence implements Component {
 
   async stop(): Promise<void> {
     if (this.#leading && this.#holder !== undefined) this.#cleanUp(this.#holder);
-    // What is left then, role node on this host removes, and the next process here.
+    // Role `node` on this host, or the next process here, removes what is left then.
     this.#giveUp.abort();
     await this.#cleaning;
   }
@@ -56,7 +56,7 @@ export class StandbyFence implements Component {
     this.#cleaning = this.#cleaning.then(async () => this.#untilClean(holder, signal));
   }
 
-  /** Tries once at least. */
+  /** Tries at least once. */
   async #untilClean(node: string, signal: AbortSignal): Promise<void> {
     const { host, log, clock, random } = this.#options;
     const backoff = new Backoff({ ...RETRY_MS, random });

@@ -1,4 +1,3 @@
-/** When a tunnel's status is written, and with what. Pure. */
 import { timestamp, type WantedCondition, withCondition } from '../../api/conditions.ts';
 import type { Tunnel, TunnelConnection } from '../../api/tunnel.ts';
 import type { Condition } from '../../api/wire.ts';
@@ -7,9 +6,9 @@ import type { ProbeResult } from '../probe/peer-probe.ts';
 
 /** Numbers alone are written no more often. */
 export const NUMBERS_MS = 10_000;
-/** Every node hears of each write, and a peer that roams moves with every packet. */
+/** Every node hears of each write, and a peer that roams may have another endpoint with every packet. */
 export const ENDPOINT_MS = 5000;
-/** Numbers only when one of them has changed by so much of itself. */
+/** Numbers are written only when one of them has changed by this share of itself. */
 const NOTICEABLE = 0.2;
 /** In points of percent. */
 const NOTICEABLE_LOSS = 3;
@@ -52,14 +51,14 @@ export interface StatusPatch {
   conditions?: Condition[];
 }
 
-/** A merge patch of our own keys; undefined: nothing worth a write has changed. */
+/** A merge patch of our own keys. Undefined: nothing has changed that is worth a write. */
 export function statusPatch(facts: StatusFacts): StatusPatch | undefined {
   const { tunnel, now, sinceWriteMs } = facts;
   const before = tunnel.status?.conditions ?? [];
   let conditions: readonly Condition[] = before;
   for (const wanted of facts.conditions) conditions = withCondition(conditions, wanted, now);
   const known = tunnel.status?.connection ?? {};
-  // What was probed by the gateway before us is true until we have probed ourselves.
+  // The MTU that the gateway before us has measured holds until we have measured it ourselves.
   const connection = { ...(known.mtu !== undefined && { mtu: known.mtu }), ...facts.connection };
   const urgent = conditions !== before || isDue(known, connection, sinceWriteMs);
   if (!urgent && (sinceWriteMs < NUMBERS_MS || !hasChanged(known, connection))) return undefined;
@@ -86,7 +85,7 @@ function differsMuch(known: number | undefined, now: number | undefined): boolea
   return Math.abs(now - known) > NOTICEABLE * Math.max(Math.abs(known), Math.abs(now));
 }
 
-/** What is not there any more becomes null (RFC 7396). */
+/** A key that is gone becomes null (RFC 7396). */
 function differences(known: object, now: object): Record<string, unknown> {
   const before = Object.entries(known) as [string, unknown][];
   const gone = before.filter(([key]) => !Object.hasOwn(now, key)).map(([key]) => [key, null] as const);
