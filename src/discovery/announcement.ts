@@ -19,7 +19,7 @@ import type { Announcement, Candidate } from './candidates.ts';
 /** A DNS label (RFC 1035, 2.3.4). */
 const MAX_LABEL_BYTES = 63;
 const SHORT_ID_LENGTH = 8;
-/** RFC 6763, 6.2: what fits a single Ethernet packet beside the rest. */
+/** RFC 6763, 6.2: what fits into one Ethernet packet together with the other records. */
 const MAX_TXT_BYTES = 1300;
 const MAX_TXT_STRINGS = 32;
 const MAX_ENDPOINTS = 8;
@@ -35,7 +35,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/u;
 export interface AnnouncedRecords {
   /** The strings of its TXT record. */
   txt: readonly (Uint8Array | string)[];
-  /** One for each SRV record, the most promising first, with the addresses of its target. */
+  /** One host for each SRV record, the most promising first, with the addresses of its target. */
   hosts: readonly AnnouncedHost[];
 }
 
@@ -46,13 +46,13 @@ export interface AnnouncedHost {
 
 interface ParseOptions {
   /**
-   * Interface that the records came in through. Link-local addresses mean something only there, for a program on that
-   * host: IPv6 ones get it as scope, and they are taken only where there is no other. Without it they are left out.
+   * Interface by which the records came in. Link-local addresses mean something only there, for a program on that host: IPv6 ones get
+   * it as scope, and they are taken only where there are no others. Without an interface they are left out.
    */
   scope?: string;
 }
 
-/** Throws Invalid with one line that says what is wrong. */
+/** Reads the records of strangers. Throws Invalid with one line that says what is wrong. */
 export function parseAnnouncement(
   { txt, hosts }: AnnouncedRecords,
   options: ParseOptions = {},
@@ -95,7 +95,7 @@ export function instanceLabel(
   return plain === '' ? `cluster-${tail}` : `${plain}-${tail}`;
 }
 
-/** RFC 6763, 6.4 and 6.5: keys regardless of case, the first one counts, a string without `=` has no value. */
+/** RFC 6763, 6.4 and 6.5: keys are compared regardless of case, the first of each counts, and a string without `=` has no value. */
 function readTxt(strings: readonly (Uint8Array | string)[]): Map<string, string> {
   const pairs = new Map<string, string>();
   let bytes = 0;
@@ -121,7 +121,7 @@ function decode(string: Uint8Array | string): string {
   }
 }
 
-/** A name is for people and may be missing; one that cannot be shown is as good as missing. */
+/** A name is for people and may be missing. One that cannot be shown is taken for missing. */
 function readName(name: string | undefined): string | undefined {
   if (name === undefined || name.trim() === '' || UNPRINTABLE.test(name)) return undefined;
   return Buffer.byteLength(name) > MAX_LABEL_BYTES ? undefined : name;
@@ -160,7 +160,7 @@ const scoped = (address: string, scope: string): string =>
 const invalid = (why: string): TributaryError =>
   new TributaryError('Invalid', `announcement refused: ${why}`);
 
-/** Addresses that no announcement may send us to. */
+/** Addresses to which no announcement may send us. */
 const REFUSED = new BlockList();
 REFUSED.addSubnet('0.0.0.0', 8, 'ipv4');
 REFUSED.addSubnet('127.0.0.0', 8, 'ipv4');
@@ -180,14 +180,14 @@ const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 4 ? 'i
 export const isLinkLocal = (address: string): boolean => LINK_LOCAL.check(address, familyOf(address));
 
 /**
- * The address in its one spelling, without a scope; undefined where it is none that a cluster can be dialled at:
- * loopback, unspecified, multicast, broadcast, reserved, IPv4 inside IPv6, or not an address.
+ * The address in its one spelling, without a scope. Undefined where a cluster cannot be dialled at it: loopback, unspecified,
+ * multicast, broadcast, reserved, IPv4 inside IPv6, or not an address.
  */
 export function dialableAddress(text: string): string | undefined {
   if (text.length > 45 || text.includes('%') || isIP(text) === 0) return undefined;
   const family = familyOf(text);
   const { address } = new SocketAddress({ address: text, family });
-  // An IPv4 address in the clothes of IPv6 (RFC 4291, 2.5.5). Not a rule of the list, where it would mean all of IPv4.
+  // An IPv4-mapped address (RFC 4291, 2.5.5). As a rule of the list it would match all of IPv4.
   if (address.startsWith('::ffff:')) return undefined;
   return REFUSED.check(address, family) ? undefined : address;
 }

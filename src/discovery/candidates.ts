@@ -6,8 +6,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
 
 /**
- * What an announcement says of a cluster, whichever way it came. It is a hint and nothing more: the ID is proved by
- * TLS when the endpoint is dialled.
+ * What an announcement says of a cluster, by whichever way it came. It is only a hint: TLS proves the ID when the endpoint is dialled.
  */
 export interface Candidate {
   clusterID: string;
@@ -16,7 +15,7 @@ export interface Candidate {
   endpoints: readonly string[];
   /** Protocol versions of the peering link. */
   protocols: readonly number[];
-  /** Milliseconds on the monotonic clock at which it counts no more. */
+  /** When the candidate no longer counts, in milliseconds of the monotonic clock. */
   expiresAt: number;
   /** WAN: the domain that listed it. */
   searchDomain?: string;
@@ -24,16 +23,16 @@ export interface Candidate {
   outgoing?: PeeringWish;
 }
 
-/** One way of finding clusters. Announcing ourselves is part of it where the way has that (LAN). */
+/** One way of finding clusters. On the LAN it also announces this cluster. */
 export interface CandidateSource extends Component {
   readonly source: DiscoverySource;
-  /** What is seen now: expired and withdrawn ones are not in it, nor is the cluster we are. */
+  /** What is seen now, without candidates that have expired or were withdrawn, and without this cluster. */
   candidates(): Iterable<Candidate>;
   /** Calls back with the ID of each candidate that came, changed or went. */
   onChange(listener: (clusterID: string) => void): () => void;
 }
 
-/** What we say of ourselves; nothing that is secret, and no more than is needed to dial. */
+/** What we say of this cluster: nothing secret, and no more than is needed to dial it. */
 export interface Announcement {
   clusterID: string;
   clusterName: string;
@@ -45,7 +44,7 @@ export interface Announcement {
 /** DNS-SD service type (RFC 6763, section 7). */
 export const SERVICE_TYPE = '_tributary._tcp';
 
-/** Candidates by ClusterID, and who is told when one comes, changes or goes. */
+/** Candidates by ClusterID. Tells listeners when one comes, changes or goes. */
 export class CandidateSet {
   readonly #clock: Clock;
   readonly #listeners = new Listeners<[clusterID: string]>();
@@ -56,13 +55,13 @@ export class CandidateSet {
     this.#clock = clock;
   }
 
-  /** Those that have not expired. */
+  /** Candidates that have not expired. */
   values(): Candidate[] {
     const now = this.#clock.monotonic();
     return [...this.#candidates.values()].filter(({ expiresAt }) => expiresAt > now);
   }
 
-  /** These and no others. A candidate that merely lives longer than it would have is no news. */
+  /** Keeps these candidates and no others. Listeners do not hear of one that only expires later than before. */
   replace(candidates: ReadonlyMap<string, Candidate>): void {
     const before = this.#candidates;
     this.#candidates = new Map(candidates);

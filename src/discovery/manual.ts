@@ -11,8 +11,8 @@ export interface ManualSourceOptions {
 }
 
 /**
- * Clusters that people have named by their endpoint: ForeignClusters with `spec.endpoint`, once their ClusterID is
- * known (given by a person, or proved by whoever answered there). A person's word does not expire.
+ * Clusters that people have named by their endpoint: ForeignClusters with `spec.endpoint` whose ClusterID is known, either from a
+ * person or proved by whoever answered there. What a person says does not expire.
  */
 export class ManualSource implements CandidateSource {
   readonly name = 'manual-discovery';
@@ -52,7 +52,7 @@ export class ManualSource implements CandidateSource {
       const candidate = candidateOf(object);
       if (candidate === undefined || candidate.clusterID === this.#options.ownClusterID) continue;
       const known = candidates.get(candidate.clusterID);
-      // Two objects for one cluster: both endpoints are of use.
+      // Of two objects for one cluster, both endpoints are useful.
       const endpoints = [...(known?.endpoints ?? []), ...candidate.endpoints].toSorted((a, b) =>
         a < b ? -1 : 1,
       );
@@ -62,7 +62,7 @@ export class ManualSource implements CandidateSource {
   }
 }
 
-/** Neither name nor protocols: those are for the cluster itself to tell. */
+/** Names neither the cluster's name nor its protocols, which only the cluster itself can tell. */
 function candidateOf({ metadata, spec, status }: ForeignCluster): Candidate | undefined {
   const clusterID = spec?.clusterID ?? status?.clusterID;
   if (spec?.endpoint === undefined || clusterID === undefined) return undefined;

@@ -30,7 +30,7 @@ interface AnnouncementOptions {
 }
 
 const RETRY_MS = { baseMs: 1000, capMs: 30_000 };
-/** Between two writes. The API server takes no notice of one that changes nothing. */
+/** The time between two writes. A write that changes nothing costs the API server little. */
 const REFRESH_MS = 60_000;
 
 /** Writes down who we are and where we listen, for the role that announces it and for people; again if it is lost. */
@@ -44,7 +44,7 @@ export class AnnouncementWriter implements Component {
     this.#options = options;
   }
 
-  /** Does not wait: nothing here depends on it. */
+  /** Does not wait for the write, since nothing here depends on it. */
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#running = this.#write(this.#abort.signal);

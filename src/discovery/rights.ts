@@ -13,7 +13,7 @@ export const SIGHTING_RIGHTS: readonly Right[] = [
   { group, resource: 'foreignclusters/status', verbs: ['patch'], why: 'where and until when it was seen' },
 ];
 
-/** Besides, of the role that looks in DNS zones. */
+/** Further rights of the role that looks in DNS zones. */
 export const WAN_RIGHTS: readonly Right[] = [
   { group, resource: 'searchdomains', verbs: ['list', 'watch'], why: 'which zones to browse' },
   { group, resource: 'searchdomains/status', verbs: ['patch'], why: 'what a look at them brought' },

@@ -12,7 +12,7 @@ import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Candidate, CandidateSource } from './candidates.ts';
 import { clusterIDsOf, inOrder, isDiscovered, nextSighting, sightingPatch } from './sighting.ts';
 
-/** Give this to the informer of ForeignClusters, under this name. */
+/** Name of the index in `foreignClusterIndexes`. */
 export const CLUSTER_ID_INDEX = 'clusterID';
 export const foreignClusterIndexes: Record<string, (object: ForeignCluster) => string[]> = {
   [CLUSTER_ID_INDEX]: clusterIDsOf,
@@ -21,7 +21,7 @@ export const foreignClusterIndexes: Record<string, (object: ForeignCluster) => s
 export interface SightingWriterOptions {
   client: KubeClient;
   source: CandidateSource;
-  /** With `foreignClusterIndexes`; started before this one. */
+  /** A cache with `foreignClusterIndexes`, started before this component. */
   clusters: Pick<Cache<ForeignCluster>, 'byIndex' | 'list' | 'onChange'>;
   clock: Clock;
   log: Logger;
@@ -30,11 +30,11 @@ export interface SightingWriterOptions {
 }
 
 export interface SightingLimits {
-  /** How long a sighting counts after its writer died. */
+  /** How long a sighting counts after its writer has died. */
   validityMs: number;
-  /** Candidates written for this source, and ForeignClusters that discovery may have made. */
+  /** The most candidates that are written for this source, and the most ForeignClusters that discovery may have made. */
   maxCandidates: number;
-  /** New ForeignClusters: so many at once, then at this rate. */
+  /** So many ForeignClusters are made at once, and further ones at the rate below. */
   creationBurst: number;
   creationsPerSecond: number;
 }
@@ -46,15 +46,15 @@ const LIMITS: SightingLimits = {
   creationsPerSecond: 10,
 };
 const CONCURRENCY = 4;
-/** Until a candidate for which there is no room is looked at again. */
+/** When a candidate for which there is no room is looked at again. */
 const NO_ROOM_MS = 30_000;
 
 /**
- * Writes what one source sees into `status.sightings.<source>` of ForeignClusters, and makes one for a cluster that
- * has none. It touches nothing else: not the other sources' sightings, not what people wrote.
+ * Writes what one source sees into `status.sightings.<source>` of ForeignClusters, and makes a ForeignCluster for a cluster that has
+ * none. It touches nothing else: neither the sightings of other sources nor what people wrote.
  *
- * The ClusterID in an announcement is a hint, and so is all of a sighting: anybody can announce another's ID with
- * endpoints of its own. Nothing is believed until TLS has proved the ID to whoever dials (src/peering/link).
+ * The ClusterID in an announcement is only a hint, and so is the whole sighting: anybody can announce another cluster's ID with
+ * endpoints of their own. Nothing is believed until TLS has proved the ID to whoever dials (src/peering/link).
  */
 export class SightingWriter implements Component {
   readonly name: string;
@@ -62,10 +62,10 @@ export class SightingWriter implements Component {
   readonly #limits: SightingLimits;
   readonly #controller: Controller;
   readonly #bucket: TokenBucket;
-  /** Candidates that this process has seen and has room for: their end is known, and not only that of a predecessor. */
+  /** Candidates that this process has seen and has room for. When one of them goes, it has really left. */
   readonly #admitted = new Set<string>();
   readonly #subscriptions = new Subscriptions();
-  /** Told once in the life of this process. */
+  /** Whether it was logged that there is no room. It is logged once in the life of this process. */
   #isFull = false;
 
   constructor(options: SightingWriterOptions) {
@@ -99,7 +99,7 @@ export class SightingWriter implements Component {
     await this.#controller.start(signal);
   }
 
-  /** Sightings are left as they are: whoever takes over goes on with them, and else they expire. */
+  /** Leaves sightings as they are: whoever takes over goes on with them, and otherwise they expire. */
   async stop(): Promise<void> {
     this.#subscriptions.end();
     await this.#controller.stop();
@@ -124,8 +124,8 @@ export class SightingWriter implements Component {
   }
 
   /**
-   * Not seen now. If we saw it, it has left. If not, a predecessor of ours saw it, and we may have looked for too
-   * short a time: its word holds until it expires.
+   * The cluster is not seen now. If this process has seen it, it has left. If not, an earlier process saw it, and we may not have
+   * looked for long enough: its sighting holds until it expires.
    */
   async #gone(
     clusterID: string,
@@ -146,7 +146,7 @@ export class SightingWriter implements Component {
     return Number.isFinite(requeueAfterMs) ? { requeueAfterMs } : {};
   }
 
-  /** Whether there is room for it; whoever came first stays. */
+  /** Whether there is room for the cluster. Those that came first stay. */
   #admit(clusterID: string): boolean {
     if (this.#admitted.has(clusterID)) return true;
     if (this.#admitted.size >= this.#limits.maxCandidates) return this.#full();
@@ -174,7 +174,7 @@ export class SightingWriter implements Component {
     try {
       await client.create(foreignClusters, { metadata, spec }, { signal });
     } catch (error) {
-      // Made just now, or its name is in use for another cluster. The cache will tell.
+      // It was made just now, or its name is in use for another cluster. The cache will show which.
       if (hasCode(error, 'AlreadyExists')) return { requeueAfterMs: NO_ROOM_MS };
       throw error;
     }
@@ -189,7 +189,7 @@ export class SightingWriter implements Component {
     if (sighting === null && status?.sightings?.[source.source] === undefined) return;
     const patch = { type: 'merge', body: sightingPatch(source.source, sighting) } as const;
     const how = { subresource: 'status', signal } as const;
-    // The end of the object comes by watch.
+    // NotFound: the watch will tell that the object is gone.
     await client.patch(foreignClusters, { name: metadata.name }, patch, how).catch(ignoring('NotFound'));
   }
 

@@ -1,4 +1,4 @@
-/** Decisions of the SightingWriter, pure. */
+/** Decisions of the SightingWriter. Pure. */
 import { timestamp } from '../api/conditions.ts';
 import type { ForeignCluster, Sighting } from '../api/foreign-cluster.ts';
 import { isClusterName, isEndpoint } from '../api/forms.ts';
@@ -8,12 +8,12 @@ import type { DiscoverySource } from '../api/peer-selector.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Candidate } from './candidates.ts';
 
-/** What is said of a candidate, apart from its times. */
+/** A sighting without its times. */
 type Said = Omit<Sighting, 'firstSeen' | 'expires'>;
 
 /**
- * ForeignClusters that speak of a cluster, the one that bears its sightings first. The order is that in which peering
- * takes them (src/peering/clusters/foreign-cluster.ts): rather one that stays, rather a person's, then the oldest.
+ * ForeignClusters that are about a cluster. The first one bears its sightings. The order is the one in which peering takes them
+ * (src/peering/clusters/foreign-cluster.ts): rather one that stays, rather a person's, then the oldest.
  */
 export function inOrder(clusterID: string, objects: readonly ForeignCluster[]): ForeignCluster[] {
   return objects
@@ -22,8 +22,8 @@ export function inOrder(clusterID: string, objects: readonly ForeignCluster[]): 
 }
 
 /**
- * Made by discovery, as far as can be told: clusters that have only come in by themselves bear the label, too, but
- * those who make identities at will must not take the room of clusters that are announced.
+ * Whether discovery made the object, as far as can be told. Clusters that have only come in by themselves bear the label, too, but
+ * strangers who make identities at will must not take the room of clusters that are announced.
  */
 export function isDiscovered({ metadata, status }: ForeignCluster): boolean {
   const sources = Object.keys(status?.sightings ?? {});
@@ -40,14 +40,14 @@ const agedName = ({ metadata: { creationTimestamp, name } }: ForeignCluster): st
   `${creationTimestamp} ${name}`;
 const compareText = (a: string, b: string): number => (a < b ? -1 : 1);
 
-/** For an informer: the ClusterID that an object is bound to, else its name, which may be one. */
+/** For the index of an informer: the ClusterID to which an object is bound, or else its name, which may be one. */
 export const clusterIDsOf = ({ metadata: { name }, spec }: ForeignCluster): string[] => [
   spec?.clusterID ?? name,
 ];
 
 /**
- * The sighting to write, or undefined where the known one will do: it says the same and lives for more than half of
- * `validityMs`. So a living source writes seldom, and what a dead one wrote ends by itself.
+ * The sighting to write. Undefined where the known one says the same and still lives for more than half of `validityMs`. So a
+ * living source writes seldom, and what a dead one wrote expires by itself.
  */
 export function nextSighting(
   candidate: Candidate,
@@ -65,7 +65,7 @@ export function nextSighting(
   return { ...said, firstSeen, expires: timestamp(now + validityMs) };
 }
 
-/** Only what the API server takes: one odd name must not cost us the sighting. */
+/** Keeps only what the API server accepts: one odd name must not cost us the sighting. */
 function saidOf({ endpoints, clusterName, protocols, searchDomain }: Candidate): Said {
   const isNameTaken = clusterName !== undefined && isClusterName(clusterName);
   return {
@@ -76,7 +76,7 @@ function saidOf({ endpoints, clusterName, protocols, searchDomain }: Candidate):
   };
 }
 
-/** A merge patch of one source's key and of nothing else; what the new sighting lacks is taken away. */
+/** A merge patch of one source's key and nothing else. It removes fields that the new sighting lacks. */
 export function sightingPatch(source: DiscoverySource, sighting: Sighting | null): object {
   const gone = { clusterName: null, searchDomain: null };
   return { status: { sightings: { [source]: sighting === null ? null : { ...gone, ...sighting } } } };

@@ -9,11 +9,11 @@ import { type LanQuestion, type LanRecord, queryPackets } from './wire.ts';
 const FIRST_DELAY_MS = 20;
 const FIRST_SPREAD_MS = 100;
 const FIRST_INTERVAL_MS = 1000;
-/** A flood of names must not make us a flood of questions. */
+/** A flood of names must not make us send a flood of questions. */
 const MAX_QUESTIONS = 60;
 const QUESTIONS_PER_PACKET = 15;
 const MAX_KNOWN_ANSWERS = 200;
-/** Sweeps nearer together are done as one. */
+/** Sweeps that are due nearer together become one. */
 const MIN_SWEEP_MS = 25;
 
 export interface BrowserOptions {
@@ -25,7 +25,7 @@ export interface BrowserOptions {
   maxIntervalMs: number;
 }
 
-/** Asks, on all links of one interface, for instances, for what is missing of them and for what is about to expire. */
+/** Asks on all links of one interface for instances, for what is missing of them, and for what is about to expire. */
 export class Browser {
   readonly #options: BrowserOptions;
   #cancelQuery = (): void => undefined;
@@ -36,7 +36,7 @@ export class Browser {
     this.#options = options;
   }
 
-  /** Begins to ask, and begins anew where it had: for a link that is new. */
+  /** Begins to ask, also anew when a link was added. */
   start(): void {
     const { clock, random } = this.#options;
     this.#cancelQuery();

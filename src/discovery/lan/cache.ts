@@ -29,17 +29,17 @@ const MAX_ADDRESSES = 16;
 export type Sighting = Candidate & Pick<Instance, 'firstSeen' | 'source'>;
 
 export interface CacheOptions {
-  /** Of the interface; scope of link-local addresses. */
+  /** Name of the interface, which is the scope of link-local addresses. */
   name: string;
   quota: Quota;
   random: Random;
   now: () => number;
-  /** What is said of a cluster came, changed, was renewed or went. */
+  /** Called when what is said of a cluster came, changed, was renewed or went. */
   onChange: (clusterID: string) => void;
   onRefused: (why: string, source: string) => void;
 }
 
-/** What an interface has told of instances of our service: PTR, SRV, TXT and addresses, each with its own life. */
+/** What came in on one interface about instances of our service: PTR, SRV, TXT and addresses, each with its own life. */
 export class ServiceCache {
   readonly #options: CacheOptions;
   readonly #instances = new Map<string, Instance>();
@@ -50,19 +50,19 @@ export class ServiceCache {
     this.#options = options;
   }
 
-  /** Instances kept, those that are not understood among them. */
+  /** The number of instances that are kept, also of those that are not understood. */
   get size(): number {
     return this.#instances.size;
   }
 
-  /** Everyone who is seen now. */
+  /** All clusters that are seen now. */
   clusterIDs(): Iterable<string> {
     return this.#byID.keys();
   }
 
   /**
-   * What is said of a cluster; several instances may, and any of them may lie. What is over is not taken out here but
-   * by the sweep, so that nothing goes without being told.
+   * What is said of a cluster. Several instances may speak of it, and any of them may lie. The sweep removes what has expired, and not
+   * this method, so that nothing goes without a call of `onChange`.
    */
   sightings(clusterID: string): Sighting[] {
     return [...(this.#byID.get(clusterID) ?? [])].flatMap(({ parsed, expiresAt, firstSeen, source }) =>
@@ -71,8 +71,8 @@ export class ServiceCache {
   }
 
   /**
-   * Takes in a response: PTRs first, then what they lead to, since within a packet the order says nothing. Returns
-   * when the next sweep is due for what has changed.
+   * Takes in a response: PTRs first, then what they lead to, since the order within a packet means nothing. Returns when the next
+   * sweep is due for what has changed.
    */
   receive(records: readonly LanRecord[], source: string): number {
     const touched = new Set<string>();
@@ -109,7 +109,7 @@ export class ServiceCache {
     return known;
   }
 
-  /** Drops what is over, says what is to be asked now and when to come again. */
+  /** Drops what has expired. Returns what is to be asked now, and when the next sweep is due. */
   sweep(): { questions: LanQuestion[]; nextAt: number } {
     const now = this.#options.now();
     const questions = new Map<string, LanQuestion>();
@@ -186,7 +186,7 @@ export class ServiceCache {
     }
   }
 
-  /** The instance is on that host now. */
+  /** Notes on which host the instance is. */
   #aim(key: string, instance: Instance, target: string): void {
     const host = nameKey(target);
     if (instance.srv !== undefined && nameKey(instance.srv.target) !== host) this.#leaveHost(key, instance);
@@ -215,7 +215,7 @@ export class ServiceCache {
     host.addresses.set(record.data, { ...life, type: record.type, address: record.data });
   }
 
-  /** Reads the instance again after something of it has changed, and tells. */
+  /** Reads the instance again after something of it has changed, and calls `onChange`. */
   #settle(key: string, source: string): void {
     const instance = this.#instances.get(key);
     if (instance === undefined) return;
@@ -243,7 +243,7 @@ export class ServiceCache {
     noteMissing(instance, true, now());
     const reachableUntil = Math.max(...addresses.map(({ expiresAt }) => expiresAt));
     instance.expiresAt = Math.min(ptr.expiresAt, srv.expiresAt, txt.expiresAt, reachableUntil);
-    // In one order, whichever came first: IPv4, then IPv6.
+    // Always in the same order, whichever came first: IPv4, then IPv6.
     const sorted = addresses.map(({ type, address }) => `${type} ${address}`).toSorted();
     const hosts = [{ port: srv.port, addresses: sorted.map((text) => text.slice(text.indexOf(' ') + 1)) }];
     try {
@@ -319,7 +319,7 @@ export class ServiceCache {
   }
 }
 
-/** Goodbye is said of a record with its data: one that has been replaced in the meantime is another. */
+/** A goodbye names the data of its record. It does not end a record whose data has been replaced meanwhile. */
 function endDescription(
   { srv, txt }: Instance,
   record: LanRecord & { type: 'SRV' | 'TXT' },

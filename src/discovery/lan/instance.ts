@@ -5,7 +5,7 @@ import { type LanQuestion, nameKey } from './wire.ts';
 
 export const SERVICE_NAME: string = `${SERVICE_TYPE}.local`;
 
-/** When what is missing of an instance is asked for: after 0.1, 1.1, 3.1 and 7.1 s, then it is given up. */
+/** What is missing of an instance is asked for after 0.1, 1.1, 3.1 and 7.1 s. Then the instance is given up. */
 const FIRST_ASK_MS = 100;
 const FIRST_RETRY_MS = 1000;
 const RETRY_LIMIT_MS = 10_000;
@@ -23,9 +23,9 @@ const GRACE_MS = 1000;
 export interface Timed {
   receivedAt: number;
   expiresAt: number;
-  /** Milliseconds; that of the record, also where its end was brought forward. */
+  /** TTL of the record in milliseconds, also where its end was brought forward. */
   ttlMs: number;
-  /** When it is asked for next, to keep it; Infinity when no more. */
+  /** When it is asked for next, to keep it. Infinity: never. */
   askAt: number;
   asked: number;
 }
@@ -34,7 +34,7 @@ export interface Timed {
 export interface Instance {
   name: string;
   place: Place;
-  /** Address of the host that was heard first with it. */
+  /** Address of the host from which it was first heard. */
   source: string;
   firstSeen: number;
   /** Infinity while nothing is missing. */
@@ -43,7 +43,7 @@ export interface Instance {
   ptr: Timed;
   srv?: Timed & { target: string; port: number };
   txt?: Timed & { strings: readonly Uint8Array[] };
-  /** What it says, once everything is there and in order. */
+  /** What the instance says, once all records are there and in order. */
   parsed?: Omit<Candidate, 'expiresAt'>;
   expiresAt: number;
 }
@@ -74,7 +74,7 @@ export const newInstance = (
   expiresAt: -Infinity,
 });
 
-/** Sets when what is missing is to be asked for. */
+/** Notes when to ask for what is missing. */
 export function noteMissing(instance: Instance, complete: boolean, now: number): void {
   if (complete) {
     instance.resolveAt = Infinity;
@@ -84,12 +84,12 @@ export function noteMissing(instance: Instance, complete: boolean, now: number):
   }
 }
 
-/** Its pointer is over, or the rest of it never came. */
+/** Whether its pointer has expired, or its other records never came. */
 export function isOver({ ptr, parsed, retryMs }: Instance, now: number): boolean {
   return ptr.expiresAt <= now || (parsed === undefined && retryMs > RETRY_LIMIT_MS);
 }
 
-/** Questions for what it lacks, when it is time for them. */
+/** Questions for what the instance lacks. Empty when it is not yet time for them. */
 export function missing(instance: Instance, addresses: number, now: number): LanQuestion[] {
   if (instance.resolveAt > now) return [];
   instance.resolveAt = now + instance.retryMs;
@@ -104,14 +104,14 @@ export function missing(instance: Instance, addresses: number, now: number): Lan
   return questions;
 }
 
-/** All that has a life of its own. */
+/** All its records that have a life of their own. */
 export const livesOf = ({ ptr, srv, txt }: Instance, addresses: readonly Address[]): Timed[] =>
   [ptr, srv, txt, ...addresses].filter((life) => life !== undefined);
 
 export const isInstanceName = (name: string): boolean =>
   nameKey(name).endsWith(`.${SERVICE_NAME}`) && isAskable(name);
 
-/** A name that can be put into a question: what cannot be written in DNS came from bytes that are no text. */
+/** Whether a question can carry the name. A name that DNS cannot write came from bytes that are no text. */
 export function isAskable(name: string): boolean {
   if (name.includes('\u{FFFD}') || Buffer.byteLength(name) > MAX_NAME_BYTES) return false;
   return nameKey(name)
@@ -126,7 +126,7 @@ export function timed(ttlSeconds: number, now: number, random: Random): Timed {
   return life;
 }
 
-/** It was asked for once more. */
+/** Notes that the record was asked for once more. */
 export function wasAsked(life: Timed, random: Random): void {
   life.asked++;
   life.askAt = nextAsk(life, random);
@@ -137,11 +137,11 @@ function nextAsk({ receivedAt, ttlMs, asked }: Timed, random: Random): number {
   return at === undefined ? Infinity : receivedAt + (at + random() * REFRESH_SPREAD) * ttlMs;
 }
 
-/** Brings the end forward: goodbye, or replaced by others. */
+/** Brings the end forward, after a goodbye or when other records replace it. */
 export function endSoon(life: Timed, now: number): void {
   life.expiresAt = Math.min(life.expiresAt, now + GRACE_MS);
   life.askAt = Infinity;
 }
 
-/** Replaced by a record that was received now; what came in the same second belongs to the same answer. */
+/** Whether a record that was received now replaces it. What came in the same second belongs to the same answer. */
 export const isFlushed = (life: Timed, now: number): boolean => life.receivedAt < now - GRACE_MS;

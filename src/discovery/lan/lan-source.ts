@@ -22,15 +22,15 @@ export interface LanSourceOptions {
   random?: Random;
   /** Interfaces by name; default: all that look like a LAN. */
   interfaces?: readonly string[];
-  /** Of our records; default 120. After a crash we are gone after so long. */
+  /** TTL of our records. Default 120. After a crash, others forget us after this time. */
   ttlSeconds?: number;
-  /** Longest time between two browse queries; default and at most an hour (RFC 6762, 5.2). */
+  /** Longest time between two browse queries. Default, and at most, an hour (RFC 6762, 5.2). */
   maxQueryIntervalMs?: number;
-  /** Announcements kept at once, those that are not to be believed among them; default 1000. */
+  /** How many announcements are kept at once, also those that cannot be believed. Default 1000. */
   maxCandidates?: number;
   openLink?: OpenLink;
   listInterfaces?: () => LanInterface[];
-  /** All interfaces of this host, those that are not spoken on among them. */
+  /** All interfaces of this host, also those on which we do not speak. */
   listAllInterfaces?: () => LanInterface[];
 }
 
@@ -40,12 +40,12 @@ const MAX_CANDIDATES = 1000;
 
 const MAX_ENDPOINTS = 8;
 
-/** How soon a cable that was plugged in is noticed. */
+/** How often interfaces are read: how soon a cable that was plugged in is noticed. */
 const FOLLOW_MS = 2000;
-/** RFC 6762, 8.1: after so many conflicts in so long a time, slowly. */
+/** RFC 6762, 8.1: after so many conflicts in this time, we wait before each further claim. */
 const CONFLICTS = { count: 15, withinMs: 10_000, waitMs: 5000 };
 
-/** Clusters on the same network segments, by mDNS and DNS-SD; and us for them, once `announce` has said who we are. */
+/** Finds clusters on the same network segments by mDNS and DNS-SD, and announces this one once `announce` has said who we are. */
 export class LanSource implements CandidateSource {
   readonly name = 'LAN discovery';
   readonly source = 'LAN' as const;
@@ -73,12 +73,12 @@ export class LanSource implements CandidateSource {
     this.#refusals = new Refusals(options.clock, options.log);
   }
 
-  /** Packets and announcements refused, by cause, since the start. */
+  /** How many packets and announcements were refused since the start, by cause. */
   get refused(): ReadonlyMap<string, number> {
     return this.#refusals.counts;
   }
 
-  /** Our name on the network: another one after a conflict. */
+  /** Our name on the network. It changes after a conflict. */
   get label(): string | undefined {
     return this.#service && labelOf(this.#service);
   }
@@ -99,9 +99,9 @@ export class LanSource implements CandidateSource {
   }
 
   /**
-   * Who we are, and where we can be dialled: at `hosts` (IP addresses, of a load balancer say), or at this host's
-   * addresses on each link. Until it is known nothing is announced and no candidate is shown, since one of them may
-   * be us. Undefined takes it back.
+   * Says who we are and where we can be dialled: at `hosts` (IP addresses, for example of a load balancer), or at this host's
+   * addresses on each link. Until this is known, nothing is announced and no candidate is shown, since one of them may be this
+   * cluster. Undefined takes the announcement back.
    */
   async announce(announcement: Announcement | undefined, hosts: readonly string[] = []): Promise<void> {
     const before = this.#service;
@@ -123,7 +123,7 @@ export class LanSource implements CandidateSource {
     }
     const { ttlSeconds = DEFAULT_TTL_SECONDS } = this.#options;
     const before = this.#service;
-    // Another name begins without the conflicts of the one before.
+    // A new name begins without the conflicts of the one before.
     const same = before !== undefined && instanceLabel(before.announcement) === instanceLabel(announcement);
     return {
       announcement,
@@ -142,7 +142,7 @@ export class LanSource implements CandidateSource {
   }
 
   candidate(clusterID: string): Candidate | undefined {
-    // An address that we share with somebody says nothing: only the ID tells who we are.
+    // Only the ID tells that a candidate is us: others may share our address.
     if (this.#service === undefined || this.#service.announcement.clusterID === clusterID) return undefined;
     return mergeSightings([...this.#segments.values()].flatMap(({ cache }) => cache.sightings(clusterID)));
   }
@@ -190,7 +190,7 @@ export class LanSource implements CandidateSource {
     return segment;
   }
 
-  /** Linux hands a socket of one interface what came in through another, too: nothing to speak of. */
+  /** Linux also hands a socket what came in by another interface. Such packets are not counted. */
   #refused(why: string, source: string): void {
     if (why === 'OffLink' && this.#onLinkTests.some((onLink) => onLink(source))) return;
     this.#refusals.add(why, source);
@@ -237,9 +237,9 @@ export class LanSource implements CandidateSource {
 const labelOf = ({ announcement, attempt }: OwnService): string => instanceLabel(announcement, attempt);
 
 /**
- * One candidate from all that is said of a cluster, on all interfaces. Anyone may announce anybody's ID, so the
- * endpoints are taken from each sender in turn, the one known the longest first: an impostor adds endpoints, where TLS
- * will refuse it, but cannot crowd out those of the cluster itself.
+ * One candidate from all that is said of a cluster on all interfaces. Anybody can announce the ID of another cluster. So endpoints
+ * are taken from each sender in turn, beginning with the one that is known the longest: an impostor adds endpoints, at which TLS will
+ * refuse it, but cannot crowd out those of the cluster itself.
  */
 function mergeSightings(sightings: readonly Sighting[]): Candidate | undefined {
   const sorted = sightings.toSorted((a, b) => a.firstSeen - b.firstSeen);
@@ -267,7 +267,7 @@ function mergeSightings(sightings: readonly Sighting[]): Candidate | undefined {
   };
 }
 
-/** Whether a listener needs to hear of it. That it lives longer than it would have is no news. */
+/** Whether listeners need to hear of the change. They do not when the candidate only expires later than before. */
 function differs(before: Candidate | undefined, after: Candidate | undefined): boolean {
   const said = (candidate: Candidate | undefined): string =>
     candidate === undefined

@@ -12,10 +12,10 @@ export const MDNS_PORT = 5353;
 
 export type Refusal = 'OffLink' | 'TooLarge' | 'TooShort' | 'TooManyRecords' | 'TooFast' | 'WrongPort';
 
-/** One interface and one address family: a multicast group that is joined there. */
+/** The multicast group of one address family, joined on one interface. */
 export interface LanLink {
   readonly family: 4 | 6;
-  /** To the group, or to one host of the link. What cannot be sent is lost, as datagrams are. */
+  /** Sends to the group, or to one host of the link. What cannot be sent is lost, as datagrams are. */
   send(packet: Packet, to?: PacketSource): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,9 +23,9 @@ export interface LanLink {
 export interface LinkEvents {
   packet(message: LanQuery | LanResponse, from: PacketSource): void;
   refused(why: Refusal | 'Malformed', from: PacketSource): void;
-  /** Sending or joining failed; the link goes on. */
+  /** Sending or joining failed. The link goes on. */
   trouble(error: Error): void;
 }
 
-/** Opens the sockets; tests put a wire in memory here. */
+/** Opens a link. Tests use a wire in memory instead of sockets. */
 export type OpenLink = (iface: LanInterface, family: 4 | 6, events: LinkEvents) => Promise<LanLink>;

@@ -3,10 +3,10 @@ import type { Clock } from '../../lib/clock.ts';
 import type { LanLink } from './link.ts';
 import { type LanRecord, recordKey, responsePacket } from './wire.ts';
 
-/** RFC 6762, section 6: records that others may have too wait, so that not all hosts answer at once. */
+/** RFC 6762, section 6: records that others may have as well wait, so that not all hosts answer at once. */
 const SHARED_DELAY_MS = 20;
 const SHARED_SPREAD_MS = 100;
-/** The same record is multicast once a second at most, four times when it is defended. */
+/** A record is multicast at most once a second, and at most four times a second when it is defended. */
 const SAME_RECORD_MS = 1000;
 const DEFENCE_MS = 250;
 
@@ -16,10 +16,10 @@ export interface OutboxOptions {
   link: LanLink;
 }
 
-/** Multicast answers of one link: gathered, delayed and never too often. */
+/** Sends the multicast answers of one link: it gathers and delays them, and sends none too often. */
 export class Outbox {
   readonly #options: OutboxOptions;
-  /** By record: when it was multicast last. Holds our own few records only. */
+  /** When each of our own few records was last multicast. */
   readonly #sentAt = new Map<string, number>();
   readonly #answers = new Map<string, LanRecord>();
   readonly #additionals = new Map<string, LanRecord>();
@@ -30,7 +30,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** Answers to a question; those sent less than a second ago wait until that is over. */
+  /** Takes answers to a question. Records that were sent less than a second ago wait until the second is over. */
   add(answers: readonly LanRecord[], additionals: readonly LanRecord[]): void {
     const { clock, random } = this.#options;
     const now = clock.monotonic();

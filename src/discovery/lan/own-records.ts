@@ -6,17 +6,17 @@ import { SERVICE_NAME } from './instance.ts';
 import type { LanInterface } from './interfaces.ts';
 import { type LanQuestion, type LanRecord, nameKey, recordKey, sameName } from './wire.ts';
 
-/** RFC 6763, section 9: by it people find out which service types there are. */
+/** RFC 6763, section 9: by this name people find out which service types there are. */
 const ENUMERATION = '_services._dns-sd._udp.local';
-/** An endpoint is one of eight at most for those who read it. */
+/** Whoever reads an announcement takes at most eight endpoints. */
 const MAX_ADDRESSES = 8;
 
 export interface OwnService {
   announcement: Announcement;
-  /** Counts conflicts: part of the name from 2 on. */
+  /** Counts conflicts. From 2 on it is part of the name. */
   attempt: number;
   ttlSeconds: number;
-  /** IP addresses that are dialled instead of this host's own: a load balancer's, say. None: this host's own. */
+  /** IP addresses to dial instead of this host's own, for example those of a load balancer. Empty: this host's own. */
   hosts: readonly string[];
 }
 
@@ -24,11 +24,11 @@ export interface OwnRecords {
   /** The two names that are ours alone. */
   instance: string;
   host: string;
-  /** Others may say the same: pointers. */
+  /** Pointers, which others may announce as well. */
   shared: LanRecord[];
   /** Claimed by probing: SRV, TXT, A, AAAA. */
   unique: LanRecord[];
-  /** What says that there is nothing else of our names. */
+  /** NSEC records, which say that our names have no other records. */
   negative: LanRecord[];
 }
 
@@ -68,7 +68,7 @@ export function ownRecords(service: OwnService, iface: LanInterface): OwnRecords
   };
 }
 
-/** Global addresses first; both families on every link, since a host with one of them may want the other. */
+/** Global addresses come first. Both families are told on every link, since a host that asks by one may want the other. */
 function addressesOf({ hosts }: OwnService, { addresses }: LanInterface): string[] {
   if (hosts.length > 0) return hosts.slice(0, MAX_ADDRESSES);
   const near = addresses.filter(({ address }) => address.startsWith('fe80:'));
@@ -82,8 +82,8 @@ interface Reply {
 }
 
 /**
- * What we answer: our records that are asked for and that the asker does not know (RFC 6762, 7.1), with what leads on
- * from there (RFC 6763, section 12). A type that one of our names does not have is answered with NSEC.
+ * Our answer: those of our records that are asked for and that the asker does not know (RFC 6762, 7.1), and the records to which they
+ * lead (RFC 6763, section 12). A type that one of our names does not have is answered with NSEC.
  */
 export function replyTo(
   own: OwnRecords,
@@ -118,12 +118,12 @@ function additionalsOf(own: OwnRecords, answers: ReadonlySet<LanRecord>): LanRec
   );
 }
 
-/** Numbers of record types (RFC 1035, 3596, 2782), in whose order a tie is broken. */
+/** Numbers of record types (RFC 1035, 3596, 2782). Their order decides a tie. */
 const TYPE_NUMBER = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33, NSEC: 47 } as const;
 
 /**
- * Records of others about a name that is ours alone. What equals a record of ours is our own packet that comes back,
- * or a second responder that speaks for us; so is an address of this host on another of its interfaces.
+ * Records of others about a name that is ours alone. A record that equals ours comes from our own packet, or from a second responder
+ * that speaks for us, and so does an address of this host on another of its interfaces.
  */
 export function foreignClaims(
   own: OwnRecords,
@@ -140,8 +140,8 @@ export function foreignClaims(
 }
 
 /**
- * Two hosts probe for one name at once: the one whose records come later in order has it (RFC 6762, 8.2.1). Says
- * whether we lose.
+ * Whether we lose when two hosts probe for one name at the same time. The host whose records come later in the order has it (RFC 6762,
+ * 8.2.1).
  */
 export function losesTie(own: OwnRecords, proposed: readonly LanRecord[]): boolean {
   for (const name of [nameKey(own.instance), nameKey(own.host)]) {
@@ -208,7 +208,7 @@ const nameBytes = (name: string): Buffer =>
 
 function addressBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
-  // The one spelling expands `::` nowhere, so fill the gap by hand; the address itself was checked by the library.
+  // The one spelling keeps `::`, so the gap is filled here. The library has checked the address itself.
   const { address: text } = new SocketAddress({ address, family: 'ipv6' });
   const [head = '', tail = ''] = text.split('::');
   const left = head.split(':').filter((group) => group !== '');

@@ -1,6 +1,6 @@
-/** A place among those that are kept. */
+/** A place for one thing that is kept. */
 export interface Place {
-  /** It was confirmed: it is the youngest of its source again. */
+  /** What has the place was confirmed: it is the youngest of its source again. */
   touch(): void;
   release(): void;
 }
@@ -11,9 +11,9 @@ interface Entry {
 }
 
 /**
- * At most so many places, shared fairly by the sources of what is kept: when all are taken, the source that holds the
- * most loses the one that was confirmed the longest ago. So a flood displaces itself and nobody else. Where every
- * source holds one, a newcomer is refused: those that were there first, and are confirmed again and again, stay.
+ * A limited number of places, shared fairly by the sources of what is kept. When all are taken, the source that holds the most loses
+ * the place that was confirmed the longest ago. So a flood displaces itself and nobody else. Where every source holds one place, a
+ * newcomer is refused: those that were there first, and are confirmed again and again, stay.
  */
 export class Quota {
   readonly #limit: number;

@@ -1,11 +1,11 @@
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 
-/** One line for each cause in so long, with how many more there were. */
+/** At most one line for each cause in this time, with the number of refusals so far. */
 const QUIET_MS = 60_000;
 const MAX_CAUSES = 64;
 
-/** Says once why packets of strangers are refused; a flood of them must not become a flood of lines. */
+/** Logs why packets of strangers are refused. A flood of packets must not become a flood of lines. */
 export class Refusals {
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -17,7 +17,7 @@ export class Refusals {
     this.#log = log;
   }
 
-  /** By cause, since the start. */
+  /** How many were refused since the start, by cause. */
   get counts(): ReadonlyMap<string, number> {
     return this.#counts;
   }

@@ -33,13 +33,13 @@ interface ResponderOptions {
   random: Random;
   link: LanLink;
   isOwnAddress: (address: string) => boolean;
-  /** Somebody else has our name: another is to be taken, on all links. */
+  /** Called when somebody else has our name: another one must be taken, on all links. */
   onConflict: () => void;
 }
 
 type State = 'idle' | 'probing' | 'owner';
 
-/** Claims our names on one link, announces them, answers for them and takes them back (RFC 6762, 6 to 10). */
+/** Claims our names on one link, announces them, answers questions about them, and takes them back (RFC 6762, 6 to 10). */
 export class Responder {
   readonly #options: ResponderOptions;
   readonly #outbox: Outbox;
@@ -59,7 +59,7 @@ export class Responder {
     return this.#state;
   }
 
-  /** Claims the names after `waitMs`; what was said before under other names must have been withdrawn. */
+  /** Claims the names after `waitMs`. What was said under other names must have been withdrawn before. */
   claim(own: OwnRecords, waitMs = 0): void {
     this.#own = own;
     this.#state = 'probing';
@@ -67,7 +67,7 @@ export class Responder {
     this.#later(waitMs + this.#options.random() * PROBE_START_MS, () => this.#probe(own, 1));
   }
 
-  /** The data of names that are ours has changed (RFC 6762, 8.4). */
+  /** Announces new data of names that are ours (RFC 6762, 8.4). */
   update(own: OwnRecords): void {
     const before = this.#own?.unique ?? [];
     this.#own = own;
@@ -78,7 +78,7 @@ export class Responder {
     this.#announce(own, 0);
   }
 
-  /** Says goodbye where something had been said; resolves when it is on its way. */
+  /** Says goodbye where something was announced. Resolves when the goodbye is on its way. */
   async withdraw(): Promise<void> {
     const own = this.#own;
     const said = this.#state === 'owner';
@@ -142,7 +142,7 @@ export class Responder {
     if (next !== undefined) this.#later(next, () => this.#announce(own, count + 1));
   }
 
-  /** A prober is told at once, before it believes the name to be free (RFC 6762, section 6). */
+  /** Answers a host that probes at once, before it believes that the name is free (RFC 6762, section 6). */
   #defend(own: OwnRecords, query: LanQuery): void {
     const { answers, additionals } = replyTo(own, query.questions, []);
     if (answers.length > 0) this.#outbox.defend(answers, additionals);
@@ -158,7 +158,7 @@ export class Responder {
     else this.#outbox.add(answers, additionals);
   }
 
-  /** An ordinary resolver that asked the group: it gets an ordinary answer. */
+  /** Gives an ordinary resolver that asked the group an ordinary answer. */
   #answerLegacy(
     { query, from }: { query: LanQuery; from: PacketSource },
     answers: LanRecord[],

@@ -29,7 +29,7 @@ interface Open {
   responder: Responder;
 }
 
-/** What happens on one interface: a link for each address family, one cache for both. */
+/** Everything on one interface: a link for each address family, and one cache for both. */
 export class Segment {
   readonly cache: ServiceCache;
   readonly #options: SegmentOptions;
@@ -65,7 +65,7 @@ export class Segment {
     return this.#iface;
   }
 
-  /** Opens what is not open; where its addresses have changed, everything anew. What was seen stays until it expires. */
+  /** Opens links that are not open, and opens all anew where addresses have changed. What was seen stays until it expires. */
   async follow(iface: LanInterface): Promise<void> {
     if (interfaceKey(iface) !== interfaceKey(this.#iface)) {
       await this.#closeLinks();
@@ -79,18 +79,18 @@ export class Segment {
     if (opened && !this.#closed) this.#browser.start();
   }
 
-  /** Claims the names of the service on all links; undefined: takes back what was said. */
+  /** Claims the names of the service on all links. Undefined: takes back what was announced. */
   async claim(service: OwnService | undefined, waitMs = 0): Promise<void> {
     this.#service = service;
     const responders = [...this.#open.values()].map(({ responder }) => responder);
     await Promise.all(responders.map(async (responder) => responder.withdraw()));
-    // While the goodbye went out, it may have been told something else again.
+    // Another call may have changed the service while the goodbye went out.
     const current = this.#service;
     if (current === undefined || this.#closed) return;
     for (const responder of responders) responder.claim(ownRecords(current, this.#iface), waitMs);
   }
 
-  /** The service has kept its name. */
+  /** Announces other data of the service under the same name. */
   update(service: OwnService): void {
     this.#service = service;
     for (const { responder } of this.#open.values()) responder.update(ownRecords(service, this.#iface));
@@ -116,7 +116,7 @@ export class Segment {
       const responder = new Responder({ clock, random, link, isOwnAddress, onConflict });
       open = { link, responder };
     } catch (error) {
-      // Tried again and again, said once.
+      // It is tried again and again, but logged once.
       const problem = errorMessage(error);
       if (this.#problems.get(family) !== problem) {
         log.warn('cannot speak mDNS on an interface', { ...fields, error: problem });

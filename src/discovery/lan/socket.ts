@@ -17,7 +17,7 @@ import {
 import { readPacket } from './wire.ts';
 
 const GROUP = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
-/** For the socket to be bound. */
+/** How long the socket has to be bound. */
 const OPEN_DEADLINE_MS = 5000;
 
 /** RFC 6762, section 17. */
@@ -25,18 +25,18 @@ const MAX_PACKET_BYTES = 9000;
 const HEADER_BYTES = 12;
 /** Records and questions together. Compressed names make many of them expensive to read. */
 const MAX_RECORDS = 512;
-/** From one address: an announcement, a goodbye and answers of a busy host fit well. */
+/** Packets from one address: enough for the announcement, the goodbye and the answers of a busy host. */
 const PER_SOURCE = { burst: 100, perSecond: 20, maxKeys: 1024 };
-/** From all together; a thousand clusters may answer the first query at once. */
+/** Packets from all addresses together: a thousand clusters may answer the first query at once. */
 const PER_LINK = { burst: 2000, perSecond: 500 };
 
 /**
- * One socket for each interface and family, run by multicast-dns: it joins, rejoins, encodes and decodes.
+ * Opens one socket for each interface and family. The library multicast-dns joins and rejoins the group, encodes and decodes.
  *
- * Bound to the group, not to the wildcard: then only datagrams sent to the group arrive, and those cross no router.
- * A host elsewhere that sends unicast DNS to port 5353 is not even heard. Linux hands multicast of *every* interface
- * to every IPv4 socket of the group; the guard keeps what comes from the link of this interface. IPv6 sockets are
- * bound with the scope and hear their interface only.
+ * The socket is bound to the group and not to the wildcard address: then only datagrams to the group arrive, and those cross no
+ * router. A host elsewhere that sends unicast DNS to port 5353 is not heard. Linux hands multicast of *every* interface
+ * to every IPv4 socket of the group; the guard lets through what comes from the link of this interface. IPv6 sockets are
+ * bound with the scope and hear only their interface.
  */
 export function linkOpener(clock: Clock): OpenLink {
   return async (iface, family, events) => openLink(iface, family, events, clock);
@@ -49,7 +49,7 @@ async function openLink(
   events: LinkEvents,
   clock: Clock,
 ): Promise<LanLink> {
-  // Loaded by the gateway alone: other roles do not pay for it.
+  // Only the gateway loads it, so that other roles do not pay for it.
   const { default: multicastDns } = await import('multicast-dns');
   const own = iface.addresses.find((address) => address.family === family)?.address ?? '';
   const group = family === 4 ? GROUP[4] : `${GROUP[6]}%${iface.name}`;
@@ -77,7 +77,7 @@ async function openLink(
     else events.refused('Malformed', heard.from);
   });
   await ready(mdns, clock, iface.name);
-  // Unicast replies; multicast ones have it from the library (RFC 6762, section 11).
+  // For unicast replies. The library sets it for multicast ones (RFC 6762, section 11).
   socket.setTTL(255);
   mdns.on('error', (error: Error) => events.trouble(error));
   return {
@@ -94,7 +94,7 @@ async function openLink(
   };
 }
 
-/** The library decodes whatever its socket emits: what is refused must not be emitted. */
+/** The library decodes whatever its socket emits, so what is refused must not be emitted. */
 function guardSocket(socket: Socket, guard: Guard, events: LinkEvents): { from: PacketSource } {
   const heard: { from: PacketSource } = { from: { address: '', port: 0 } };
   const emit = socket.emit.bind(socket) as (event: string, ...args: unknown[]) => boolean;

@@ -19,16 +19,16 @@ export interface Pace {
 }
 export const DEFAULT_PACE: Pace = { minTtlMs: 10_000, intervalMs: 300_000 };
 
-/** Looked again when so much of a TTL is over, so that what stays listed never expires meanwhile. */
+/** The share of a TTL after which we look again, so that what stays listed never expires meanwhile. */
 const TTL_SHARE = 0.8;
-/** A cluster lives for so many of the shortest TTLs at least: a zone with TTL 0 must not have it blink. */
+/** A cluster lives for at least so many of the shortest TTLs: with TTL 0 in the zone it must not come and go. */
 const SHORTEST_LIFE = 3;
 
-/** `lastLook` alone is worth no write more often than this. */
+/** `lastLook` alone is written no more often than this. */
 const LAST_LOOK_MS = 60_000;
 const SHOWN = 3;
 
-/** What is known from one SearchDomain: pure memory, told of each look. */
+/** What is known from one SearchDomain. It does no I/O, and is told of each look. */
 export class BrowsedDomain {
   readonly #name: string;
   readonly #pace: Pace;
@@ -41,7 +41,7 @@ export class BrowsedDomain {
     this.#pace = pace;
   }
 
-  /** Where the spec is another one, a look is due; with another domain or other servers nothing known holds. */
+  /** A look is due when the spec has changed. With another domain or other servers, all that was known is dropped. */
   asked(spec: SearchDomain['spec']): void {
     if (deepEqual(spec, this.#spec)) return;
     const { domain, servers } = this.#spec ?? {};
@@ -55,7 +55,7 @@ export class BrowsedDomain {
     return Math.max(0, this.#dueAt - now);
   }
 
-  /** Takes what a look at `now` found: what is no longer listed is gone, what was not answered stays till its TTL. */
+  /** Takes what a look at `now` found. What is no longer listed is gone; what was not answered stays until its TTL has passed. */
   looked(
     look: DomainLook,
     { now, intervalMs = this.#pace.intervalMs }: { now: number; intervalMs?: number },
@@ -78,7 +78,7 @@ export class BrowsedDomain {
     this.#dueAt = now + Math.min(intervalMs, ttlMs * TTL_SHARE);
   }
 
-  /** By ClusterID, those that have not expired; of two instances for one cluster the first in the order of names. */
+  /** Candidates that have not expired, by ClusterID. Of two instances for one cluster, the first by name counts. */
   candidates(now: number): Map<string, Candidate> {
     const byCluster = new Map<string, Candidate>();
     for (const [, candidate] of [...this.#instances].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -88,7 +88,7 @@ export class BrowsedDomain {
     return byCluster;
   }
 
-  /** When the next of them expires; Infinity where there is none. */
+  /** When the next candidate expires. Infinity where there is none. */
   nextExpiry(now: number): number {
     return Math.min(...[...this.candidates(now).values()].map(({ expiresAt }) => expiresAt));
   }
@@ -97,10 +97,10 @@ export class BrowsedDomain {
 /** The domain as a resolver takes it. */
 export const domainName = ({ domain }: SearchDomain['spec']): string => nameKey(domain.trim());
 
-/** What came of a look at a domain, and when (wall clock): a list, or why there is none. */
+/** The result of a look at a domain and its time (wall clock): a list, or why there is none. */
 export type LookResult = { at: number } & ({ look: DomainLook } | { failure: string; isInvalid: boolean });
 
-/** The status to write; the one that is there where nothing worth a write differs. */
+/** The status to write. It is the status that is there, where no difference is worth a write. */
 export function domainStatus(
   { status = {}, metadata: { generation } }: SearchDomain,
   result: LookResult,
@@ -121,7 +121,7 @@ export function domainStatus(
   return { ...next, lastLook: timestamp(result.at) };
 }
 
-/** True: all that the zone lists was taken. */
+/** The condition is True when all that the zone lists was taken. */
 function browsed(result: LookResult): Pick<WantedCondition, 'status' | 'reason' | 'message'> {
   if ('failure' in result) {
     const { invalid, noServer } = SEARCH_DOMAIN_REASONS;

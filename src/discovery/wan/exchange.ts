@@ -12,7 +12,7 @@ export interface ServerAddress {
 }
 
 const DNS_PORT = 53;
-/** More are not asked: a look must end. */
+/** No more servers are asked, since a look must end. */
 const MAX_SERVERS = 8;
 
 /** `address`, `address:port` or `[v6]:port`, as in SearchDomain and in `dns.getServers()`. Throws Invalid. */
@@ -39,7 +39,7 @@ export const serverText = ({ address, port }: ServerAddress): string =>
 interface ExchangeRequest {
   server: ServerAddress;
   message: Buffer;
-  /** What a message says; undefined where it is not the answer. Throws where nothing better will come. */
+  /** Reads a message. Undefined where it is not the answer. Throws where nothing better will come. */
   read: (bytes: Buffer) => Reply | undefined;
   signal: AbortSignal;
 }
@@ -48,9 +48,9 @@ interface ExchangeRequest {
 export type Exchange = (request: ExchangeRequest) => Promise<Reply>;
 
 /**
- * A fresh socket for each query, so that its port is one more number that a forger must guess (RFC 5452). It is
- * connected: the kernel drops what comes from another address, and tells at once that nobody listens. A message that
- * is not the answer is passed over, and the real one still waited for.
+ * Uses a new socket for each query, so that its port is one more number that a forger must guess (RFC 5452). The socket is connected:
+ * the kernel drops what comes from another address, and tells at once when nobody listens. A message that is not the answer is passed
+ * over, and we still wait for the real one.
  */
 export const exchangeUdp: Exchange = async ({ server, message, read, signal }) => {
   signal.throwIfAborted();
@@ -60,7 +60,7 @@ export const exchangeUdp: Exchange = async ({ server, message, read, signal }) =
   signal.addEventListener('abort', onAbort, { once: true });
   socket.on('error', (error) => reject(unreachable(server, error)));
   socket.on('message', (bytes) => settle(() => read(bytes), { resolve, reject }));
-  // Not a callback: that would be given the error, and the listener above would never hear of it.
+  // Not by a callback: the callback would get the error, and the listener above would never hear of it.
   socket.on('connect', () => socket.send(message));
   socket.connect(server.port, server.address);
   try {
@@ -115,7 +115,7 @@ class Framed {
     }
   }
 
-  /** Bytes of the first message with its length; what says the length may come one byte at a time. */
+  /** Bytes of the first message with its length. The bytes that say the length may come one at a time. */
   #wanted(): number {
     if (this.#size < 2) return 2;
     const [first = Buffer.alloc(0)] = this.#chunks;

@@ -9,7 +9,7 @@ import type { Resolver } from './resolver.ts';
 /** A cluster as a zone lists it. */
 export type ListedCluster = Omit<Candidate, 'expiresAt' | 'searchDomain'>;
 
-/** What was learnt of one service instance. `unanswered`: nothing; what was known of it still holds. */
+/** What a look found of one service instance. `unanswered`: nothing, so what was known still holds. */
 export type InstanceLook =
   | { kind: 'found'; cluster: ListedCluster; ttlSeconds: number }
   | { kind: 'refused'; why: string }
@@ -17,26 +17,26 @@ export type InstanceLook =
 
 /** One look at a domain. */
 export interface DomainLook {
-  /** By instance name, in lower case; all that are listed and within the limit. */
+  /** By instance name in lower case: all that are listed, up to the limit. */
   instances: ReadonlyMap<string, InstanceLook>;
-  /** Listed beyond the limit, and passed over. */
+  /** How many are listed beyond the limit, and are passed over. */
   surplus: number;
-  /** For how long the list itself holds; undefined where the zone does not say. */
+  /** How long the list itself holds. Undefined where the zone does not say. */
   ttlSeconds: number | undefined;
 }
 
-/** Of one domain. A company has a handful of clusters; whoever needs more uses more domains. */
+/** The most instances of one domain. A company has a handful of clusters; whoever needs more uses more domains. */
 export const MAX_INSTANCES = 100;
 /** SRV records of one instance: addresses of one cluster. */
 const MAX_HOSTS = 4;
 const MAX_TTL_SECONDS = 86_400;
 const CONCURRENCY = 8;
-/** Of a whole look: what has not been answered by then is looked for the next time. */
+/** How long a whole look may take. What has not been answered by then is asked for at the next look. */
 const LOOK_MS = 30_000;
 
 /**
- * PTR, then SRV and TXT, then A and AAAA (RFC 6763, sections 4 and 5). Throws Unavailable when the list cannot be
- * had; a single instance that cannot be had does not hurt the others.
+ * Asks for PTR, then SRV and TXT, then A and AAAA (RFC 6763, sections 4 and 5). Throws Unavailable when there is no answer for the
+ * list. A single instance without an answer does not hurt the others.
  */
 export async function lookAt(
   domain: string,
@@ -59,7 +59,7 @@ async function lookInTime(
 ): Promise<DomainLook> {
   const list = await resolver.resolve(`${SERVICE_TYPE}.${domain}`, 'PTR', signal);
   const names = new Map(list.records.map((name) => [nameKey(name), name]));
-  // In one order, so that with too many it is not others each time.
+  // Always in the same order, so that the same ones are taken when there are too many.
   const keys = [...names.keys()].toSorted();
   const instances = new Map<string, InstanceLook>();
   const waiting = keys.slice(0, MAX_INSTANCES);
@@ -93,7 +93,7 @@ async function lookAtInstance(
       // RFC 2782: a target of "." says that the service is decidedly not there.
       if (target === '') continue;
       const [v4, v6] = await Promise.all([resolve(target, 'A'), resolve(target, 'AAAA')]);
-      // Servers rotate addresses; in one order, so that nothing seems to change.
+      // Servers rotate addresses. In a fixed order nothing seems to change.
       hosts.push({ port, addresses: [...inText(v4), ...inText(v6)] });
     }
     const [txt] = texts;
@@ -106,7 +106,7 @@ async function lookAtInstance(
   }
 }
 
-/** RFC 2782, but without the dice: every look shall give the same order. */
+/** As in RFC 2782, but without chance: every look gives the same order. */
 const inOrder = <Service extends { priority: number; weight: number; target: string }>(
   services: readonly Service[],
 ): Service[] =>

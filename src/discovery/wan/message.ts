@@ -1,4 +1,4 @@
-/** One DNS message out, one in (RFC 1035, RFC 6891). What comes in was sent by whoever could. */
+/** Writes queries and reads replies of DNS (RFC 1035, RFC 6891). Anybody may have sent what is read here. */
 import {
   type Answer,
   decode,
@@ -36,12 +36,12 @@ export const RCODE = { noError: 0, formErr: 1, nxDomain: 3, notImp: 4 } as const
 
 export interface Reply {
   rcode: number;
-  /** It did not fit; ask again over TCP. */
+  /** The answer did not fit; ask again over TCP. */
   isTruncated: boolean;
-  /** Neither authoritative nor from a resolver: a referral, that is: no answer. */
+  /** Neither authoritative nor from a resolver: a referral, which is no answer. */
   isReferral: boolean;
   records: DnsRecord[];
-  /** For how long "there is none" holds (RFC 2308, section 5), where the answer says so. */
+  /** How long "there are no such records" holds (RFC 2308, section 5), where the answer says it. */
   negativeTtlSeconds?: number;
 }
 
@@ -80,8 +80,8 @@ const optRecord = (): Answer => ({
 });
 
 /**
- * The reply in these bytes; undefined where it answers something else, as a stray or a forged one does. Throws
- * Invalid where it answers our question but makes no sense.
+ * The reply in these bytes. Undefined where it answers something else, as a late or a forged one does. Throws Invalid where it answers
+ * our question but makes no sense.
  */
 export function decodeReply(bytes: Buffer, query: Query): Reply | undefined {
   if (bytes.length < HEADER_BYTES || bytes.readUInt16BE(0) !== query.id) return undefined;
@@ -107,7 +107,7 @@ export function decodeReply(bytes: Buffer, query: Query): Reply | undefined {
 
 const isCut = (bytes: Buffer): boolean => (bytes.readUInt16BE(2) & TRUNCATED_RESPONSE) !== 0;
 
-/** The same without records: of a message that was cut, the last one may be there in part only. */
+/** The message without its records: where it was cut, only a part of the last record may be there. */
 function headOf(bytes: Buffer): Buffer {
   const head = Buffer.from(bytes);
   return head.fill(0, COUNTS_AT, HEADER_BYTES);
@@ -116,7 +116,7 @@ function headOf(bytes: Buffer): Buffer {
 function parse(bytes: Buffer): DecodedPacket {
   try {
     const packet = decode(bytes);
-    // The parser takes a TXT record for whole that ends beyond the message.
+    // The parser accepts a TXT record that ends beyond the message.
     if (!(decode.bytes <= bytes.length)) throw new Error('a record ends beyond the message');
     return packet;
   } catch (cause) {
@@ -160,7 +160,7 @@ function negativeTtl(authorities: readonly Answer[]): number | undefined {
 /** Empty for the root. */
 export const withoutDot = (name: string): string => name.replace(/\.$/, '');
 
-/** DNS knows no case, but of ASCII only (RFC 4343). */
+/** DNS compares names regardless of the case of ASCII letters (RFC 4343). */
 export const nameKey = (name: string): string =>
   withoutDot(name).replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
 

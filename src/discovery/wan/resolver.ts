@@ -16,19 +16,19 @@ import {
 } from './message.ts';
 
 export interface ResolverOptions {
-  /** Asked in this order, but first the one that answered last. */
+  /** Asked in this order, beginning with the server that answered last. */
   servers: readonly ServerAddress[];
   clock: Clock;
   /** How messages travel; sockets by default. */
   exchange?: { udp: Exchange; tcp: Exchange };
-  /** Of a server in the first round; doubled in the next. Default 1 s. */
+  /** How long a server has to answer in the first round. Doubled in the next one. Default 1 s. */
   timeoutMs?: number;
 }
 
-/** What the zone says of a name. No records: it says that there are none. */
+/** What the zone says of a name. Without records it says that there are none. */
 export interface Answer<Type extends QueryType> {
   records: Extract<DnsRecord, { type: Type }>['data'][];
-  /** For how long that holds, aliases on the way included; undefined where nothing was said of it. */
+  /** How long that holds, aliases on the way included. Undefined where the answers do not say it. */
   ttlSeconds: number | undefined;
 }
 
@@ -37,8 +37,8 @@ const ROUNDS = 2;
 const MAX_ALIASES = 8;
 
 /**
- * Asks DNS servers, over UDP and where an answer does not fit over TCP. Node's own resolver would do, had it the TTLs
- * of PTR and SRV records.
+ * Asks DNS servers over UDP, and over TCP where an answer does not fit. Node's own resolver does not tell the TTLs of PTR and SRV
+ * records.
  */
 export class Resolver {
   readonly #options: ResolverOptions;
@@ -71,7 +71,7 @@ export class Resolver {
       if (isEnd && found.length === 0)
         ttlSeconds = Math.min(ttlSeconds, reply.negativeTtlSeconds ?? Infinity);
       if (isEnd) return { records: data, ttlSeconds: Number.isFinite(ttlSeconds) ? ttlSeconds : undefined };
-      // The server knows the alias only; its target may be in another zone.
+      // The server knows only the alias. Its target may be in another zone.
       current = path.end;
     }
     throw new TributaryError('Unavailable', `${type} ${name}: more than ${MAX_ALIASES} aliases`);
@@ -107,7 +107,7 @@ export class Resolver {
     );
   }
 
-  /** NOERROR or NXDOMAIN, or it throws. */
+  /** Resolves to a reply with NOERROR or NXDOMAIN. Throws for everything else. */
   async #askServer(
     server: ServerAddress,
     question: { name: string; type: QueryType },
@@ -140,7 +140,7 @@ export class Resolver {
   }
 }
 
-/** Throws for what is no answer, though it looks like one: another server may know more. */
+/** Throws for a reply that only looks like an answer: another server may know more. */
 function checked(reply: Reply): Reply {
   const { rcode, isReferral, records, isTruncated } = reply;
   if (rcode !== RCODE.noError && rcode !== RCODE.nxDomain) {

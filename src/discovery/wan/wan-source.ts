@@ -25,7 +25,7 @@ export interface WanSourceOptions {
   client: KubeClient;
   /** Started before this one. */
   domains: Pick<Cache<SearchDomain>, 'get' | 'list' | 'onChange'>;
-  /** The cluster we are; it is listed too, and no candidate. */
+  /** This cluster. It is listed, too, but is no candidate. */
   ownClusterID: string;
   clock: Clock;
   log: Logger;
@@ -37,7 +37,7 @@ export interface WanSourceOptions {
 
 const CONCURRENCY = 2;
 
-/** Finds clusters that are listed in DNS zones, one for each SearchDomain, and says in its status what came of it. */
+/** Finds clusters that are listed in DNS zones, one zone for each SearchDomain, and writes the result into its status. */
 export class WanSource implements CandidateSource {
   readonly name = 'wan-discovery';
   readonly source = 'WAN';
@@ -46,7 +46,7 @@ export class WanSource implements CandidateSource {
   readonly #controller: Controller;
   readonly #set: CandidateSet;
   readonly #domains = new Map<string, BrowsedDomain>();
-  /** Of the last look at each, for its status. */
+  /** Results of the last look at each domain, for its status. */
   readonly #results = new Map<string, LookResult>();
   #unsubscribe: () => void = () => undefined;
   #cancelExpiry: () => void = () => undefined;
@@ -109,7 +109,7 @@ export class WanSource implements CandidateSource {
     const failure = domain.dueInMs(now) > 0 ? undefined : await this.#look(object, domain, signal);
     this.#publish();
     await this.#writeStatus(name, signal);
-    // Asked again ever more rarely; what was known stays till its TTL.
+    // It is asked again more and more rarely. What was known stays until its TTL has passed.
     if (failure !== undefined) throw failure;
     return { requeueAfterMs: domain.dueInMs(clock.monotonic()) };
   }
@@ -146,7 +146,7 @@ export class WanSource implements CandidateSource {
     return resolver?.(addresses) ?? new Resolver({ servers: addresses, clock });
   }
 
-  /** Without the version: nobody else writes this status, and what we hold of the object may be older. */
+  /** Writes without the version: nobody else writes this status, and our copy of the object may be older. */
   async #writeStatus(name: string, signal: AbortSignal): Promise<void> {
     const { client, clock, domains } = this.#options;
     const object = domains.get(name);
@@ -160,7 +160,7 @@ export class WanSource implements CandidateSource {
     await client.patch(searchDomains, { name }, patch, { subresource: 'status', signal });
   }
 
-  /** Joins what all domains list; where two list a cluster, the first of them by name counts. */
+  /** Joins what all domains list. Where two list a cluster, the first domain by name counts. */
   #publish(): void {
     const { clock, domains, ownClusterID } = this.#options;
     const now = clock.monotonic();
