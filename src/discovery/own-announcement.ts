@@ -17,7 +17,7 @@ import { splitEndpoint } from '../lib/endpoint.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
-import { LanSource } from './lan/lan-source.ts';
+import type { LanSource } from './lan/lan-source.ts';
 import type { Announcement } from './candidates.ts';
 
 interface AnnouncementOptions {
