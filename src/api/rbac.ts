@@ -23,9 +23,7 @@ export type Verb =
 
 /** One line of a table: what may be done to one resource, and why each verb is there. */
 export interface Right {
-  /** Empty for the core group. */
-  readonly group: string;
-  /** Plural, with its subresource: `pods`, `pods/log`. */
+  /** As kubectl names it, plural, with group and subresource: `pods`, `pods/log`, `tunnels.tributary.dev/status`. */
   readonly resource: string;
   readonly verbs: readonly Verb[];
   /**
@@ -37,17 +35,30 @@ export interface Right {
   readonly why: string;
 }
 
+/** Right to tell events; `patch`: one that is told again counts on. */
+export const eventRight = (why: string): Right => ({ resource: 'events', verbs: ['create', 'patch'], why });
+
 /** The rights as rules of a Role; placeholders such as `<node>` in names are filled in. */
 export function rulesOf(
   rights: readonly Right[],
   names: Readonly<Record<string, string>> = {},
 ): PolicyRule[] {
-  return rights.map(checkedRight).map((right) => ({
-    apiGroups: [right.group],
-    resources: [right.resource],
-    ...(right.names && { resourceNames: right.names.map((name) => filled(name, names)) }),
-    verbs: [...right.verbs],
-  }));
+  return rights.map(checkedRight).map((right) => {
+    const { group, resource } = groupAndResource(right);
+    return {
+      apiGroups: [group],
+      resources: [resource],
+      ...(right.names && { resourceNames: right.names.map((name) => filled(name, names)) }),
+      verbs: [...right.verbs],
+    };
+  });
+}
+
+/** As the API has them; the core group is empty. */
+export function groupAndResource({ resource }: Pick<Right, 'resource'>): { group: string; resource: string } {
+  const [, plural = '', group = '', subresource = ''] =
+    /^([^./]+)(?:\.([^/]+))?(\/.+)?$/.exec(resource) ?? [];
+  return { group, resource: plural + subresource };
 }
 
 function checkedRight(right: Right): Right {

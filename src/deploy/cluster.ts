@@ -20,7 +20,7 @@ import {
   type ManifestOf,
   SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
-import { type AccountRef, forgeGrant, rulesOf } from '../api/rbac.ts';
+import { type AccountRef, forgeGrant, groupAndResource, rulesOf } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { forgeHostingBase } from '../hosting/base-objects.ts';
 import { forgeGuardianFence } from '../hosting/fences.ts';
@@ -196,7 +196,7 @@ function forgeSystemNamespace(): Manifest {
  */
 function forgeKindsFence(account: AccountRef, places: readonly PlaceRights[]): Manifest[] {
   const rights = places.flatMap(({ parts }) => parts.flatMap((part) => part.rights));
-  const groups = [...new Set(rights.map(({ group }) => group))].toSorted();
+  const groups = [...new Set(rights.map((right) => groupAndResource(right).group))].toSorted();
   return forgeFence({
     name: 'tributary-kinds',
     user: isAccount(account),

@@ -1,5 +1,5 @@
 import { HOME_LEASE } from '../api/names.ts';
-import type { Right } from '../api/rbac.ts';
+import { eventRight, type Right } from '../api/rbac.ts';
 import { TENANT_KINDS_ROLE, TENANT_ROLE } from './tenants/contract-tenant.ts';
 
 /**
@@ -8,88 +8,74 @@ import { TENANT_KINDS_ROLE, TENANT_ROLE } from './tenants/contract-tenant.ts';
  */
 export const TENANT_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'namespaces',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'tenant namespaces of peers; list, watch: whose a name is; create comes with patch, since server-side apply asks for both. Writes are fenced to tenants',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['list', 'delete'],
     why: 'ends by force what is left in a tenant namespace a minute after its deletion, whatever grace a peer has asked for',
   },
   {
-    group: '',
     resource: 'resourcequotas',
     verbs: ['list', 'watch', 'create', 'patch'],
     why: 'the contract, as a quota; fenced to tenants',
   },
   {
-    group: '',
     resource: 'limitranges',
     verbs: ['list', 'watch', 'create', 'patch'],
     why: 'requests of containers that name none; fenced to tenants',
   },
   {
-    group: '',
     resource: 'serviceaccounts',
     verbs: ['list', 'watch', 'create', 'patch'],
     why: "takes the token from a tenant's default account, and makes the account of a peer; fenced to tenants and tributary-peers",
   },
   {
-    group: 'networking.k8s.io',
-    resource: 'networkpolicies',
+    resource: 'networkpolicies.networking.k8s.io',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'keeps the pods of a tenant apart from ours and those of other peers; delete: where the policy wants none; fenced to tenants and to that one name',
   },
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'rolebindings',
+    resource: 'rolebindings.rbac.authorization.k8s.io',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'lets a peer into its tenant namespaces, and out; fenced to tenants and to the peer of the namespace',
   },
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'clusterroles',
+    resource: 'clusterroles.rbac.authorization.k8s.io',
     names: [TENANT_ROLE],
     verbs: ['bind'],
     why: 'this one role and no other may be given away',
   },
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'roles',
+    resource: 'roles.rbac.authorization.k8s.io',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'further kinds that a SharingPolicy lets a peer bring; fenced to tenants and to what no cluster is governed by. The API server itself refuses rights that this role does not hold',
   },
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'roles',
+    resource: 'roles.rbac.authorization.k8s.io',
     names: [TENANT_KINDS_ROLE],
     verbs: ['bind'],
     why: 'gives a peer that Role of its tenant',
   },
   {
-    group: 'authorization.k8s.io',
-    resource: 'selfsubjectrulesreviews',
+    resource: 'selfsubjectrulesreviews.authorization.k8s.io',
     verbs: ['create'],
     why: 'which rights to further kinds people have given it to pass on',
   },
   {
-    group: 'tributary.dev',
-    resource: 'tunnels',
+    resource: 'tunnels.tributary.dev',
     verbs: ['list', 'watch'],
     why: "as what we see a peer's addresses, and whether packets get through to it",
   },
   {
-    group: 'discovery.k8s.io',
-    resource: 'endpointslices',
+    resource: 'endpointslices.discovery.k8s.io',
     verbs: ['list', 'watch', 'update'],
     why: "withholds a peer's endpoints while its tunnel is down; writes are fenced to those that peers have made, in tenants",
   },
   {
-    group: 'flowcontrol.apiserver.k8s.io',
-    resource: 'flowschemas',
+    resource: 'flowschemas.flowcontrol.apiserver.k8s.io',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'bounds what a peer may ask of the API server; fenced to those of peers',
   },
@@ -98,7 +84,6 @@ export const TENANT_RIGHTS: readonly Right[] = [
 /** What peers use over all their namespaces. Pods are watched for the offer anyway. */
 export const GUESTS_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'persistentvolumeclaims',
     verbs: ['list', 'watch'],
     why: 'how much storage each peer has claimed over all its namespaces; no more than names and sizes are kept',
@@ -108,51 +93,43 @@ export const GUESTS_RIGHTS: readonly Right[] = [
 /** What the guardian may do. Writes to pods and Leases are fenced (fences.ts), because RBAC knows nothing of labels. */
 export const GUARDIAN_RIGHTS: readonly Right[] = [
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     verbs: ['create'],
     why: 'the Lease in each tenant namespace by which a home shows that it is there; fenced to that name and to tenants',
   },
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     names: [HOME_LEASE],
     verbs: ['list', 'watch'],
     why: 'whether the homes of our peers are there',
   },
   {
-    group: '',
     resource: 'namespaces',
     verbs: ['list', 'watch'],
     why: 'which are tenants, whose, and how long their pods outlive a home that does not come back',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['get', 'list', 'watch', 'create', 'delete'],
     why: 'of a peer whose home is away, and of no other: list, watch: what becomes of its pods; get: a pod is believed lost only after a read; create, delete: makes a lost one anew. Writes in tenants are fenced to pods of peers',
   },
   {
-    group: '',
     resource: 'pods/status',
     verbs: ['patch'],
     why: 'puts the result of a finished pod back that was removed while its home was away; fenced to pods that never run',
   },
   {
-    group: '',
     resource: 'nodes',
     verbs: ['get'],
     why: 'whether the node of a pod that does not end is gone or fenced',
   },
   {
-    group: 'tributary.dev',
-    resource: 'peeringrequests',
+    resource: 'peeringrequests.tributary.dev',
     verbs: ['get'],
     why: 'where it is said that a home is away',
   },
   {
-    group: 'tributary.dev',
-    resource: 'peeringrequests/status',
+    resource: 'peeringrequests.tributary.dev/status',
     verbs: ['patch'],
     why: 'that a home is away, since when, and what was done for its pods: the condition HomePresent',
   },
@@ -161,7 +138,6 @@ export const GUARDIAN_RIGHTS: readonly Right[] = [
 /** In tributary-peers, where no peer reads or writes. */
 export const GUARDIAN_PEERS_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
     why: 'the journal of the pods of a peer whose home is away; a Secret, as their environment may hold secrets. Nothing else is in this namespace but accounts',
@@ -170,10 +146,5 @@ export const GUARDIAN_PEERS_RIGHTS: readonly Right[] = [
 
 /** In the namespace `default`, where events of cluster-scoped objects are. */
 export const GUARDIAN_EVENT_RIGHTS: readonly Right[] = [
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'tells on a tenant namespace what its guardian does and what it cannot do',
-  },
+  eventRight('tells on a tenant namespace what its guardian does and what it cannot do'),
 ];

@@ -1,39 +1,33 @@
-import type { Right } from '../api/rbac.ts';
+import { eventRight, type Right } from '../api/rbac.ts';
 
 /** What the cluster role needs, cluster-wide, to offload namespaces. */
 export const OFFLOAD_RIGHTS: readonly Right[] = [
   {
-    group: 'tributary.dev',
-    resource: 'namespaceoffloadings',
+    resource: 'namespaceoffloadings.tributary.dev',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'which namespaces are offloaded, and how; create and delete: those that a label of the namespace, or --offload-namespaces, stands for; patch: the finalizer, and the strategy of those',
   },
   {
-    group: 'tributary.dev',
-    resource: 'namespaceoffloadings/status',
+    resource: 'namespaceoffloadings.tributary.dev/status',
     verbs: ['patch'],
     why: 'where each of them stands in each cluster',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'which clusters are selected, and what they have been given',
   },
   {
-    group: '',
     resource: 'namespaces',
     verbs: ['list', 'watch'],
     why: 'labels of the short form, and what must never leave the cluster; metadata only',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['list', 'delete'],
     why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does',
   },
   {
-    group: '',
     resource: 'pods/eviction',
     verbs: ['create'],
     why: 'as PodDisruptionBudgets allow, as long as --drain-seconds says',
@@ -42,43 +36,35 @@ export const OFFLOAD_RIGHTS: readonly Right[] = [
 
 /** Cluster-wide: news of NamespaceOffloadings, and of pods, is told in their own namespaces. */
 export const OFFLOAD_EVENT_RIGHTS: readonly Right[] = [
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'tells in an offloaded namespace, on the object that it is about, what became of it and of its pods',
-  },
+  eventRight(
+    'tells in an offloaded namespace, on the object that it is about, what became of it and of its pods',
+  ),
 ];
 
 /** What the cluster role needs, cluster-wide, to release pods that a foreign cluster cannot place. */
 export const RELEASE_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'pods',
     verbs: ['get', 'list', 'watch', 'create', 'delete'],
     why: 'list, watch: pods on virtual nodes, one watch for each, by node name; delete: those that cannot be placed there, by UID; get, create: one without an owner is made anew, in namespaces with a NamespaceOffloading only',
   },
   {
-    group: '',
     resource: 'pods/eviction',
     verbs: ['create'],
     why: 'a pod without an owner leaves a cluster as its PodDisruptionBudget allows before it is made anew',
   },
   {
-    group: '',
     resource: 'pods/status',
     verbs: ['patch'],
     why: 'says that a pod is disrupted (DisruptionTarget) before it is released, so that a Job does not take it for a failure of its own',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'on which Nodes pods may have to be released',
   },
   {
-    group: 'tributary.dev',
-    resource: 'namespaceoffloadings/status',
+    resource: 'namespaceoffloadings.tributary.dev/status',
     verbs: ['patch'],
     why: 'which owners are held off which virtual nodes, and until when',
   },
@@ -87,7 +73,6 @@ export const RELEASE_RIGHTS: readonly Right[] = [
 /** In our own namespace. */
 export const RELEASE_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     verbs: ['list', 'watch', 'create', 'delete'],
     why: 'the manifest of a pod without an owner, `tributary-remake-<uid>`, from before it is deleted until it is made anew; a Secret, as its environment may hold secrets',
@@ -96,10 +81,5 @@ export const RELEASE_SYSTEM_RIGHTS: readonly Right[] = [
 
 /** Cluster-wide: in the namespaces of the pods. */
 export const RELEASE_EVENT_RIGHTS: readonly Right[] = [
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'tells on the pod why it was released and where it may go',
-  },
+  eventRight('tells on the pod why it was released and where it may go'),
 ];

@@ -29,8 +29,7 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 const TIMEOUT_MS = 120_000;
 const OFFLOADINGS: Right = {
-  group: 'tributary.dev',
-  resource: 'namespaceoffloadings',
+  resource: 'namespaceoffloadings.tributary.dev',
   verbs: ['list', 'watch'],
   why: 'which namespaces are offloaded',
 };

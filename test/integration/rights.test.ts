@@ -6,7 +6,7 @@ import {
   NODE_ROLE_RIGHTS,
   rightsAt,
 } from '../../src/deploy/rights/cluster.ts';
-import { rulesOf, type Right } from '../../src/api/rbac.ts';
+import { groupAndResource, rulesOf, type Right } from '../../src/api/rbac.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
@@ -37,20 +37,17 @@ import { RightsCluster, printed, type AccountRef, type Caller } from '../support
 /** What Kubernetes itself gives to every service account, by ClusterRoles it keeps up to date. */
 const EVERYBODYS: readonly Right[] = [
   {
-    group: 'authorization.k8s.io',
-    resource: 'selfsubjectaccessreviews',
+    resource: 'selfsubjectaccessreviews.authorization.k8s.io',
     verbs: ['create'],
     why: 'system:basic-user',
   },
   {
-    group: 'authorization.k8s.io',
-    resource: 'selfsubjectrulesreviews',
+    resource: 'selfsubjectrulesreviews.authorization.k8s.io',
     verbs: ['create'],
     why: 'system:basic-user',
   },
   {
-    group: 'authentication.k8s.io',
-    resource: 'selfsubjectreviews',
+    resource: 'selfsubjectreviews.authentication.k8s.io',
     verbs: ['create'],
     why: 'system:basic-user',
   },
@@ -87,11 +84,16 @@ const NODE = serviceAccount('tributary-network', 'tributary-node');
 const PLACEHOLDERS = { node: 'milan', 'virtual-node': 'milan', secret: 'milan-kubeconfig' };
 const NAMES = Object.fromEntries(Object.entries(PLACEHOLDERS).map(([key, name]) => [`<${key}>`, name]));
 
+const keyOf = (right: Pick<Right, 'resource'>): string => {
+  const { group, resource } = groupAndResource(right);
+  return `${group}/${resource}`;
+};
+
 /** `group/resource` of rights to named objects, and their names. */
 function namedIn(tables: readonly (readonly Right[])[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
-  for (const { group, resource, names = [] } of tables.flat()) {
-    const key = `${group}/${resource}`;
+  for (const { names = [], ...right } of tables.flat()) {
+    const key = keyOf(right);
     const own = names.map((name) => NAMES[name] ?? name);
     if (own.length > 0) found.set(key, (found.get(key) ?? new Set()).union(new Set(own)));
   }
@@ -108,7 +110,7 @@ async function expectNamed(
   tables: readonly (readonly Right[])[],
 ): Promise<void> {
   for (const [key, names] of namedIn(tables)) {
-    const own = tables.flat().filter(({ group, resource }) => `${group}/${resource}` === key);
+    const own = tables.flat().filter((right) => keyOf(right) === key);
     for (const name of [...names, 'another']) {
       const may = await allowed(api, account, [key], { namespace, name });
       expect({ name, may }).toEqual({ name, may: expected([own], name, NAMES) });

@@ -1,5 +1,5 @@
 /** docs/rights.md: the tables of rights as people read them. */
-import type { Right } from '../../src/api/rbac.ts';
+import { groupAndResource, type Right } from '../../src/api/rbac.ts';
 import {
   CLUSTER_RIGHTS,
   GATEWAY_RIGHTS,
@@ -24,7 +24,8 @@ import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 
 const code = (text: string): string => `\`${text}\``;
 
-function row({ group, resource, names, verbs, why }: Right): string {
+function row({ names, verbs, why, ...right }: Right): string {
+  const { group, resource } = groupAndResource(right);
   const of = names === undefined ? '' : ` ${names.map(code).join(', ')}`;
   const where = group === '' ? 'core' : group;
   return `| ${where} | ${code(resource)}${of} | ${verbs.join(', ')} | ${why} |`;

@@ -1,4 +1,4 @@
-import type { Right } from '../../api/rbac.ts';
+import { eventRight, type Right } from '../../api/rbac.ts';
 
 /**
  * Everything that the agent of one virtual node may do in its own cluster, by where it holds. `<node>`,
@@ -14,90 +14,76 @@ import type { Right } from '../../api/rbac.ts';
  */
 export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'nodes',
     verbs: ['create'],
     why: 'makes its Node; a create cannot be narrowed by name here, the fence narrows it to `<node>`',
   },
   {
-    group: '',
     resource: 'nodes',
     names: ['<node>'],
     verbs: ['get', 'list', 'watch', 'update', 'delete'],
     why: 'keeps labels and taints of its Node, makes it again when somebody deletes it, removes it at the end',
   },
   {
-    group: '',
     resource: 'nodes/status',
     names: ['<node>'],
     verbs: ['update'],
     why: 'conditions, capacity and addresses of its Node',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['get', 'list', 'watch'],
     why: 'follows the pods bound to its node, whatever their namespace; get: a pod is believed gone only after a read',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['delete'],
     why: 'completes a deletion once the remote pod is gone, as a kubelet does; fenced to pods on `<node>`',
   },
   {
-    group: '',
     resource: 'pods/status',
     verbs: ['update'],
     why: 'says how a pod fares over there, or why it does not run; fenced to pods on `<node>`',
   },
   {
-    group: 'storage.k8s.io',
-    resource: 'storageclasses',
+    resource: 'storageclasses.storage.k8s.io',
     verbs: ['list', 'watch'],
     why: 'classes of provisioner tributary.dev/storage, and what they are over there; they hold no secret',
   },
   {
-    group: '',
     resource: 'persistentvolumes',
     verbs: ['get', 'list', 'watch'],
     why: 'its volumes, found by their label; get: one is believed gone only after a read',
   },
   {
-    group: '',
     resource: 'persistentvolumes',
     verbs: ['create', 'update', 'delete'],
     why: 'one for each claim that has its data over there; fenced to volumes of tributary.dev/storage whose only place is `<node>`',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     names: ['<virtual-node>'],
     verbs: ['get', 'list', 'watch'],
     why: 'its own configuration, followed without a restart',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes/status',
+    resource: 'virtualnodes.tributary.dev/status',
     names: ['<virtual-node>'],
     verbs: ['update'],
     why: 'conditions, with their cause',
   },
   {
-    group: 'certificates.k8s.io',
-    resource: 'certificatesigningrequests',
+    resource: 'certificatesigningrequests.certificates.k8s.io',
     verbs: ['create', 'get'],
     why: 'a serving certificate for the kubelet API, asked after until it is issued; names are generated, so get cannot be narrowed',
   },
   {
-    group: 'authentication.k8s.io',
-    resource: 'tokenreviews',
+    resource: 'tokenreviews.authentication.k8s.io',
     verbs: ['create'],
     why: 'who calls its kubelet API with a bearer token, as a kubelet asks',
   },
   {
-    group: 'authorization.k8s.io',
-    resource: 'subjectaccessreviews',
+    resource: 'subjectaccessreviews.authorization.k8s.io',
     verbs: ['create'],
     why: 'whether that caller may, as a kubelet asks',
   },
@@ -106,14 +92,12 @@ export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
 /** In kube-node-lease. */
 export const AGENT_LEASE_RIGHTS: readonly Right[] = [
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     verbs: ['create'],
     why: 'makes the heartbeat of its Node; fenced to the name `<node>`',
   },
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     names: ['<node>'],
     verbs: ['get', 'update'],
     why: 'renews it',
@@ -123,7 +107,6 @@ export const AGENT_LEASE_RIGHTS: readonly Right[] = [
 /** In the namespace of the kubeconfig Secret. */
 export const AGENT_KUBECONFIG_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     names: ['<secret>'],
     verbs: ['get', 'list', 'watch'],
@@ -134,75 +117,56 @@ export const AGENT_KUBECONFIG_RIGHTS: readonly Right[] = [
 /** In each offloaded namespace. */
 export const AGENT_NAMESPACE_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'configmaps',
     verbs: ['get', 'list', 'watch'],
     why: 'what pods mount, and what the rules of the namespace take along, is copied across and kept up to date',
   },
   {
-    group: '',
     resource: 'secrets',
     verbs: ['get', 'list', 'watch'],
     why: 'likewise; the foreign cluster can read what is copied, so offload no namespace whose Secrets it must not see',
   },
   {
-    group: '',
     resource: 'services',
     verbs: ['get', 'list', 'watch'],
     why: 'every Service is reflected while a network joins the clusters; get: one is believed gone only after a read',
   },
   {
-    group: 'discovery.k8s.io',
-    resource: 'endpointslices',
+    resource: 'endpointslices.discovery.k8s.io',
     verbs: ['get', 'list', 'watch'],
     why: 'likewise, with addresses as the foreign cluster sees them',
   },
   {
-    group: 'networking.k8s.io',
-    resource: 'ingresses',
+    resource: 'ingresses.networking.k8s.io',
     verbs: ['get', 'list', 'watch'],
     why: 'those of a class that is mapped are reflected, unless a rule says otherwise; get: one is believed gone only after a read',
   },
   {
-    group: '',
     resource: 'persistentvolumeclaims',
     verbs: ['get', 'list', 'watch'],
     why: 'claims for which the scheduler has chosen its node; get: one is believed gone only after a read',
   },
   {
-    group: '',
     resource: 'persistentvolumeclaims',
     verbs: ['update'],
     why: 'gives a claim back to the scheduler when no volume can be made for it; fenced to that annotation',
   },
   {
-    group: '',
     resource: 'serviceaccounts/token',
     verbs: ['create'],
     why: 'tokens that pods ask for, made here and carried across; for any account of the namespace',
   },
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'why a pod does not run, and what happens to it over there, where `kubectl describe pod` shows it; patch: it counts on',
-  },
+  eventRight(
+    'why a pod does not run, and what happens to it over there, where `kubectl describe pod` shows it; patch: it counts on',
+  ),
 ];
 
 /** In the namespace `default`, where events of Nodes live. */
-export const AGENT_NODE_EVENT_RIGHTS: readonly Right[] = [
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'events of its Node',
-  },
-];
+export const AGENT_NODE_EVENT_RIGHTS: readonly Right[] = [eventRight('events of its Node')];
 
 /** In kube-system, by the Role extension-apiserver-authentication-reader that Kubernetes ships. */
 export const AGENT_AUTHENTICATION_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'configmaps',
     names: ['extension-apiserver-authentication'],
     verbs: ['get', 'list', 'watch'],
@@ -231,8 +195,7 @@ const unnamed = (rights: readonly Right[]): Right[] =>
 export const LAUNCHED_CLUSTER_RIGHTS: readonly Right[] = [
   ...unnamed(AGENT_CLUSTER_RIGHTS),
   {
-    group: 'tributary.dev',
-    resource: 'tunnels',
+    resource: 'tunnels.tributary.dev',
     verbs: ['get', 'list', 'watch'],
     why: 'how addresses translate between the two clusters, and whether packets get through; they hold no secret',
   },
@@ -251,15 +214,13 @@ export const LAUNCHED_NAMESPACE_RIGHTS: readonly Right[] = AGENT_NAMESPACE_RIGHT
 export const LAUNCHED_OWN_RIGHTS: readonly Right[] = [
   ...AGENT_KUBECONFIG_RIGHTS,
   {
-    group: 'tributary.dev',
-    resource: 'nodes',
+    resource: 'nodes.tributary.dev',
     names: ['<node>'],
     verbs: ['serve'],
     why: 'may make and write this Node, its Lease, and pods on it',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     names: ['<virtual-node>'],
     verbs: ['serve'],
     why: 'may write the status of this VirtualNode',

@@ -66,27 +66,23 @@ export interface PlaceRights {
 
 const APPROVER_RIGHTS: readonly Right[] = [
   {
-    group: 'certificates.k8s.io',
-    resource: 'certificatesigningrequests',
+    resource: 'certificatesigningrequests.certificates.k8s.io',
     verbs: ['list', 'watch'],
     why: 'finds requests of agents for serving certificates',
   },
   {
-    group: 'certificates.k8s.io',
-    resource: 'certificatesigningrequests/approval',
+    resource: 'certificatesigningrequests.certificates.k8s.io/approval',
     verbs: ['update'],
     why: 'approves one after it was checked against the agent that asks',
   },
   {
-    group: 'certificates.k8s.io',
-    resource: 'signers',
+    resource: 'signers.certificates.k8s.io',
     names: ['kubernetes.io/kubelet-serving'],
     verbs: ['approve'],
     why: 'for this signer only: no client certificate can be approved',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'which node belongs to which agent',
   },
@@ -94,7 +90,6 @@ const APPROVER_RIGHTS: readonly Right[] = [
 
 const APPROVER_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'pods',
     verbs: ['list', 'watch'],
     why: 'whether the address in a request is that of the agent that asks',
@@ -104,14 +99,12 @@ const APPROVER_SYSTEM_RIGHTS: readonly Right[] = [
 /** By which one of several replicas leads. */
 const leaderRights = (name: string): Right[] => [
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     verbs: ['create'],
     why: 'makes the Lease by which one of several replicas leads',
   },
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     names: [name],
     verbs: ['get', 'update'],
     why: 'takes and renews it',
@@ -120,13 +113,11 @@ const leaderRights = (name: string): Right[] => [
 
 const ANNOUNCEMENT_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'configmaps',
     verbs: ['create'],
     why: 'what this cluster says of itself, for the gateway',
   },
   {
-    group: '',
     resource: 'configmaps',
     names: [ANNOUNCEMENT_CONFIG_MAP],
     verbs: ['patch'],
@@ -135,7 +126,7 @@ const ANNOUNCEMENT_RIGHTS: readonly Right[] = [
 ];
 
 /** Events of cluster-scoped objects are in `default`; only what speaks of pods and their namespaces writes them elsewhere. */
-const isEvent = ({ group, resource }: Right): boolean => group === '' && resource === 'events';
+const isEvent = ({ resource }: Right): boolean => resource === 'events';
 const withoutEvents = (rights: readonly Right[]): Right[] => rights.filter((right) => !isEvent(right));
 
 export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
@@ -206,7 +197,6 @@ export const LAN_GATEWAY_RIGHTS: readonly PlaceRights[] = [
         part: 'announcement',
         rights: [
           {
-            group: '',
             resource: 'configmaps',
             names: [ANNOUNCEMENT_CONFIG_MAP],
             verbs: ['list', 'watch'],
@@ -236,7 +226,7 @@ export function rightsAt(places: readonly PlaceRights[], namespace?: string): Ri
   const parts = places.filter((place) => place.namespace === namespace).flatMap((place) => place.parts);
   const merged = new Map<string, Right>();
   for (const right of parts.flatMap(({ rights }) => rights)) {
-    const key = `${right.group}/${right.resource} ${right.names?.toSorted().join() ?? ''}`;
+    const key = `${right.resource} ${right.names?.toSorted().join() ?? ''}`;
     const before = merged.get(key);
     merged.set(key, before === undefined ? right : joined(before, right));
   }

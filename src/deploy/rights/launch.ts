@@ -7,15 +7,13 @@ import { AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from '../agents.ts';
  */
 export const LAUNCH_CLUSTER_RIGHTS: readonly Right[] = [
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'clusterroles',
+    resource: 'clusterroles.rbac.authorization.k8s.io',
     names: [AGENT_NAMESPACE_ROLE, AGENT_KINDS_ROLE],
     verbs: ['bind'],
     why: 'gives an agent its rights in offloaded namespaces; these roles and no other, see lending for tenants',
   },
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'rolebindings',
+    resource: 'rolebindings.rbac.authorization.k8s.io',
     verbs: ['list', 'create', 'patch', 'delete'],
     why: 'likewise, and takes them back; fenced',
   },
@@ -24,26 +22,22 @@ export const LAUNCH_CLUSTER_RIGHTS: readonly Right[] = [
 /** In tributary-system. */
 export const LAUNCH_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'roles',
+    resource: 'roles.rbac.authorization.k8s.io',
     verbs: ['create', 'patch', 'delete'],
     why: 'the Role of one agent: its kubeconfig Secret and what it serves, by name; fenced to that',
   },
   {
-    group: '',
     resource: 'secrets',
     verbs: ['get', 'list', 'watch'],
     why: 'only who may read a kubeconfig Secret can let an agent read it; which one is named after its provider',
   },
   {
-    group: 'tributary.dev',
-    resource: 'nodes',
+    resource: 'nodes.tributary.dev',
     verbs: ['serve'],
     why: 'only who has it can give it: which Nodes an agent serves. Alone it permits nothing',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     verbs: ['serve'],
     why: 'likewise, which VirtualNodes',
   },
@@ -52,19 +46,16 @@ export const LAUNCH_SYSTEM_RIGHTS: readonly Right[] = [
 /** In tributary-agents. */
 export const LAUNCH_AGENTS_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'serviceaccounts',
     verbs: ['create', 'patch', 'delete'],
     why: 'an account for each agent; one that is gone ends its tokens',
   },
   {
-    group: 'apps',
-    resource: 'deployments',
+    resource: 'deployments.apps',
     verbs: ['create', 'patch', 'delete'],
     why: 'a Deployment for each agent',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['list', 'watch'],
     why: 'whether an agent still runs, and which address a request for a certificate may name',

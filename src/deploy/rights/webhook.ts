@@ -4,21 +4,18 @@ import type { Right } from '../../api/rbac.ts';
 /** For the whole cluster. */
 export const webhookRights = (systemNamespace: string): readonly Right[] => [
   {
-    group: 'admissionregistration.k8s.io',
-    resource: 'mutatingwebhookconfigurations',
+    resource: 'mutatingwebhookconfigurations.admissionregistration.k8s.io',
     names: [WEBHOOK_CONFIGURATION, GUESTS_CONFIGURATION],
     verbs: ['list', 'watch', 'update', 'create', 'patch'],
     why: 'says of which namespaces pods come to our webhook; puts it back when somebody changes or deletes it (create holds for these names only, with server-side apply)',
   },
   {
-    group: 'admissionregistration.k8s.io',
-    resource: 'validatingwebhookconfigurations',
+    resource: 'validatingwebhookconfigurations.admissionregistration.k8s.io',
     names: [GUESTS_CONFIGURATION],
     verbs: ['list', 'watch', 'update', 'create', 'patch'],
     why: 'likewise, for what a peer may use over all its namespaces',
   },
   {
-    group: '',
     resource: 'namespaces',
     names: [systemNamespace],
     verbs: ['get'],
@@ -29,11 +26,10 @@ export const webhookRights = (systemNamespace: string): readonly Right[] => [
 /** In the project's own namespace. */
 export const WEBHOOK_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     names: [WEBHOOK_SERVICE],
     verbs: ['get', 'update'],
     why: 'the certificates of the webhook and of those who sign them, renewed by the program',
   },
-  { group: '', resource: 'secrets', verbs: ['create'], why: 'they are made at the first start' },
+  { resource: 'secrets', verbs: ['create'], why: 'they are made at the first start' },
 ];

@@ -17,7 +17,6 @@ import type { Right } from '../../api/rbac.ts';
  */
 export const PEER_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'pods',
     verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
     why:
@@ -25,43 +24,36 @@ export const PEER_RIGHTS: readonly Right[] = [
       'follow their status; get: a pod is believed lost only after a read of its own',
   },
   {
-    group: '',
     resource: 'pods/log',
     verbs: ['get'],
     why: '`kubectl logs` at home reads them here',
   },
   {
-    group: '',
     resource: 'pods/exec',
     verbs: ['get', 'create'],
     why: '`kubectl exec` and `cp`; get opens the WebSocket, and since 1.35 create is asked for as well',
   },
   {
-    group: '',
     resource: 'pods/attach',
     verbs: ['get', 'create'],
     why: '`kubectl attach` and `run -it`; both verbs as for exec',
   },
   {
-    group: '',
     resource: 'pods/portforward',
     verbs: ['get', 'create'],
     why: '`kubectl port-forward`; both verbs as for exec',
   },
   {
-    group: '',
     resource: 'pods/ephemeralcontainers',
     verbs: ['patch'],
     why: '`kubectl debug` adds a container to a running pod (KEP-277); only through this subresource',
   },
   {
-    group: '',
     resource: 'pods/resize',
     verbs: ['patch'],
     why: 'CPU and memory of a running pod (KEP-1287); only through this subresource, and within the quota',
   },
   {
-    group: '',
     resource: 'configmaps',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
@@ -69,7 +61,6 @@ export const PEER_RIGHTS: readonly Right[] = [
       'replaced only if nobody wrote in between; list, watch: whose a name is, by metadata alone',
   },
   {
-    group: '',
     resource: 'secrets',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
@@ -77,7 +68,6 @@ export const PEER_RIGHTS: readonly Right[] = [
       'a tenant namespace',
   },
   {
-    group: '',
     resource: 'services',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
@@ -85,23 +75,20 @@ export const PEER_RIGHTS: readonly Right[] = [
       'ClusterIP and ExternalName, without addresses of their own choice',
   },
   {
-    group: 'discovery.k8s.io',
-    resource: 'endpointslices',
+    resource: 'endpointslices.discovery.k8s.io',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
       'endpoints of its Services outside this cluster; the tenant policy holds them to the prefixes under which this ' +
       'cluster sees the peer, so that none can name an address of ours',
   },
   {
-    group: 'networking.k8s.io',
-    resource: 'ingresses',
+    resource: 'ingresses.networking.k8s.io',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why:
       'its Ingresses, of the classes that the SharingPolicy offers; the tenant policy holds them to the hosts of that ' +
       'policy and to annotations that steer nothing but themselves',
   },
   {
-    group: '',
     resource: 'persistentvolumeclaims',
     verbs: ['get', 'list', 'watch', 'create', 'delete'],
     why:
@@ -109,14 +96,12 @@ export const PEER_RIGHTS: readonly Right[] = [
       'that; none can be changed once made; get: a claim is believed gone only after a read',
   },
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     names: ['tributary-home'],
     verbs: ['get', 'update'],
     why: 'shows that the home is there, by one Lease that we make; while it is not renewed, our guardian keeps its pods',
   },
   {
-    group: '',
     resource: 'events',
     verbs: ['list', 'watch'],
     why:
@@ -124,8 +109,7 @@ export const PEER_RIGHTS: readonly Right[] = [
       'only, and none can be made',
   },
   {
-    group: 'metrics.k8s.io',
-    resource: 'pods',
+    resource: 'pods.metrics.k8s.io',
     verbs: ['list'],
     why: 'usage of its pods, for `kubectl top` and autoscalers at home; where no metrics server runs, this line grants nothing',
   },

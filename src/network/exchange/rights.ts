@@ -10,32 +10,27 @@ import type { Right } from '../../api/rbac.ts';
 /** Of the role `cluster`, cluster-wide. */
 export const EXCHANGE_RIGHTS: readonly Right[] = [
   {
-    group: 'tributary.dev',
-    resource: 'tunnels',
+    resource: 'tunnels.tributary.dev',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'one for each peer: what it says of its end; addresses are read back at the start',
   },
   {
-    group: 'tributary.dev',
-    resource: 'tunnels/status',
+    resource: 'tunnels.tributary.dev/status',
     verbs: ['patch'],
     why: 'as what the prefixes of each peer are seen here',
   },
   {
-    group: 'tributary.dev',
-    resource: 'foreignclusters',
+    resource: 'foreignclusters.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'with whom there is to be a network',
   },
   {
-    group: '',
     resource: 'nodes',
     verbs: ['list', 'watch'],
     why: 'addresses of the nodes, and of the pods on each',
   },
   {
-    group: 'networking.k8s.io',
-    resource: 'servicecidrs',
+    resource: 'servicecidrs.networking.k8s.io',
     verbs: ['list', 'watch'],
     why: 'ranges of Services, which no peer may be seen as',
   },
@@ -44,38 +39,33 @@ export const EXCHANGE_RIGHTS: readonly Right[] = [
 /** In the system namespace. */
 export const EXCHANGE_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'configmaps',
     verbs: ['create'],
     why: 'addresses of this cluster and its nodes, for the gateway and the nodes',
   },
   {
-    group: '',
     resource: 'configmaps',
     names: [NETWORK_CONFIG_MAP],
     verbs: ['list', 'watch', 'patch'],
     why: 'keeps them as they are; each node keeps its address',
   },
   {
-    group: '',
     resource: 'configmaps',
     names: [GATEWAY_CONFIG_MAP],
     verbs: ['list', 'watch'],
     why: 'the public half of the tunnel key and where the gateway can be dialled, for peers',
   },
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     names: [GATEWAY_LEASE],
     verbs: ['list', 'watch'],
     why: 'whether a gateway runs: without one, what Tunnels say is not known to be true',
   },
   {
-    group: '',
     resource: 'secrets',
     names: [PRESHARED_SECRET, PRESHARED_HALVES_SECRET],
     verbs: ['list', 'watch', 'patch'],
     why: 'preshared keys of the tunnels, and our halves of them',
   },
-  { group: '', resource: 'secrets', verbs: ['create'], why: 'those Secrets are made with the first key' },
+  { resource: 'secrets', verbs: ['create'], why: 'those Secrets are made with the first key' },
 ];

@@ -4,36 +4,31 @@ import {
   PRESHARED_SECRET,
   WIREGUARD_SECRET,
 } from '../../api/own-network.ts';
-import type { Right } from '../../api/rbac.ts';
+import { eventRight, type Right } from '../../api/rbac.ts';
 
 /** Of the active gateway, cluster-wide. */
 export const GATEWAY_NETWORK_RIGHTS: readonly Right[] = [
   {
-    group: 'tributary.dev',
-    resource: 'tunnels',
+    resource: 'tunnels.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'which networks are to be joined, and as what each is seen',
   },
   {
-    group: 'tributary.dev',
-    resource: 'tunnels/status',
+    resource: 'tunnels.tributary.dev/status',
     verbs: ['patch'],
     why: 'what was measured through each tunnel, and what is wrong with it',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'which nodes stand for which peer',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['list', 'watch'],
     why: 'addresses of offloaded pods and of peers’ pods here: what may pass between them',
   },
   {
-    group: '',
     resource: 'namespaces',
     verbs: ['list', 'watch'],
     why: 'which namespaces are those of which peer',
@@ -43,35 +38,30 @@ export const GATEWAY_NETWORK_RIGHTS: readonly Right[] = [
 /** Of the active gateway, in the system namespace. */
 export const GATEWAY_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'configmaps',
     names: [NETWORK_CONFIG_MAP],
     verbs: ['list', 'watch'],
     why: 'addresses of this cluster and of its nodes',
   },
   {
-    group: '',
     resource: 'configmaps',
     verbs: ['create'],
     why: 'the public half of the tunnel key and where it can be dialled, for the cluster role',
   },
   {
-    group: '',
     resource: 'configmaps',
     names: [GATEWAY_CONFIG_MAP],
     verbs: ['list', 'watch', 'patch'],
     why: 'keeps it as it is; finds a wish for a new key there',
   },
-  { group: '', resource: 'secrets', verbs: ['create'], why: 'keeps the private key of the tunnels' },
+  { resource: 'secrets', verbs: ['create'], why: 'keeps the private key of the tunnels' },
   {
-    group: '',
     resource: 'secrets',
     names: [WIREGUARD_SECRET],
     verbs: ['list', 'watch', 'update'],
     why: 'reads it, and replaces it on request',
   },
   {
-    group: '',
     resource: 'secrets',
     names: [PRESHARED_SECRET],
     verbs: ['list', 'watch'],
@@ -81,10 +71,5 @@ export const GATEWAY_SYSTEM_RIGHTS: readonly Right[] = [
 
 /** Of the active gateway, in `default`, where the events of cluster-scoped objects are. */
 export const GATEWAY_EVENT_RIGHTS: readonly Right[] = [
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'tells when a tunnel works and when it does not',
-  },
+  eventRight('tells when a tunnel works and when it does not'),
 ];

@@ -4,8 +4,7 @@ import type { Right } from '../../api/rbac.ts';
 /** Of role `node`, cluster-wide. */
 export const NODE_RIGHTS: readonly Right[] = [
   {
-    group: 'tributary.dev',
-    resource: 'tunnels',
+    resource: 'tunnels.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'which addresses are reached through the gateway',
   },
@@ -14,15 +13,13 @@ export const NODE_RIGHTS: readonly Right[] = [
 /** Of role `node`, in the system namespace. */
 export const NODE_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'configmaps',
     names: [NETWORK_CONFIG_MAP],
     verbs: ['list', 'watch'],
     why: 'addresses of this cluster and of its nodes',
   },
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     names: [GATEWAY_LEASE],
     verbs: ['list', 'watch'],
     why: 'on which node the gateway is active',

@@ -1,45 +1,38 @@
-import type { Right } from '../../api/rbac.ts';
+import { eventRight, type Right } from '../../api/rbac.ts';
 
 /** What the cluster role needs, cluster-wide, to use other clusters. */
 export const BORROWING_CLUSTER_RIGHTS: readonly Right[] = [
   {
-    group: 'tributary.dev',
-    resource: 'advertisements',
+    resource: 'advertisements.tributary.dev',
     verbs: ['list', 'watch', 'create', 'update', 'patch', 'delete'],
     why: 'offers received; patch: its own finalizer, and the annotation with the name of the virtual node',
   },
   {
-    group: 'tributary.dev',
-    resource: 'advertisements/status',
+    resource: 'advertisements.tributary.dev/status',
     verbs: ['update'],
     why: 'what was decided, the contract, and what became of it',
   },
   {
-    group: 'tributary.dev',
-    resource: 'virtualnodes',
+    resource: 'virtualnodes.tributary.dev',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why: 'one or more for each provider that we use; those that people made are never written',
   },
   {
-    group: '',
     resource: 'namespaces',
     verbs: ['list', 'watch'],
     why: 'only namespaces that exist are offloaded',
   },
   {
-    group: '',
     resource: 'nodes',
     verbs: ['get', 'delete'],
     why: 'a virtual node is never given the name of another Node; the Node of a peering that has ended is removed where its agent did not',
   },
   {
-    group: '',
     resource: 'pods',
     verbs: ['list', 'delete'],
     why: 'ends the pods on the Nodes of a peering that ends, whatever their namespace (RBAC cannot say "pods on these nodes"); asked for by node name only',
   },
   {
-    group: '',
     resource: 'pods/eviction',
     verbs: ['create'],
     why: 'asks PodDisruptionBudgets before a pod on such a Node is ended; less than the deletion above',
@@ -49,7 +42,6 @@ export const BORROWING_CLUSTER_RIGHTS: readonly Right[] = [
 /** In the namespace that the agents run in. */
 export const BORROWING_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     verbs: ['list', 'watch', 'create', 'update', 'delete'],
     why: 'the credential for each provider, `tributary-kubeconfig-<id>`, renewed and removed',
@@ -59,8 +51,7 @@ export const BORROWING_SYSTEM_RIGHTS: readonly Right[] = [
 /** In kube-node-lease. */
 export const BORROWING_LEASE_RIGHTS: readonly Right[] = [
   {
-    group: 'coordination.k8s.io',
-    resource: 'leases',
+    resource: 'leases.coordination.k8s.io',
     verbs: ['delete'],
     why: 'the heartbeat of a Node that is gone goes too',
   },
@@ -68,10 +59,5 @@ export const BORROWING_LEASE_RIGHTS: readonly Right[] = [
 
 /** In `default`, where events of cluster-scoped objects live. */
 export const BORROWING_EVENT_RIGHTS: readonly Right[] = [
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'what was decided about an Advertisement, and why',
-  },
+  eventRight('what was decided about an Advertisement, and why'),
 ];

@@ -4,19 +4,17 @@ import { IDENTITY_NAME } from './store.ts';
 /** In the project's own namespace, for the role `cluster`. */
 export const IDENTITY_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     verbs: ['get'],
     names: [IDENTITY_NAME],
     why: 'the key that this cluster is known by',
   },
-  { group: '', resource: 'secrets', verbs: ['create'], why: 'that key is made at the first start' },
+  { resource: 'secrets', verbs: ['create'], why: 'that key is made at the first start' },
   {
-    group: '',
     resource: 'configmaps',
     verbs: ['get'],
     names: [IDENTITY_NAME],
     why: 'the ClusterID as it was recorded, so that a lost key is noticed',
   },
-  { group: '', resource: 'configmaps', verbs: ['create'], why: 'that record is made at the first start' },
+  { resource: 'configmaps', verbs: ['create'], why: 'that record is made at the first start' },
 ];

@@ -1,34 +1,29 @@
-import type { Right } from '../../api/rbac.ts';
+import { eventRight, type Right } from '../../api/rbac.ts';
 
 /** What lending may do in its own cluster, beside what the offer needs to know of nodes and pods, and hosting of tenants. */
 export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
   {
-    group: 'tributary.dev',
-    resource: 'peeringrequests',
+    resource: 'peeringrequests.tributary.dev',
     verbs: ['list', 'watch', 'create', 'patch', 'delete'],
     why: 'writes down who asks for what, keeps the finalizer, deletes what is no longer asked for',
   },
   {
-    group: 'tributary.dev',
-    resource: 'peeringrequests/status',
+    resource: 'peeringrequests.tributary.dev/status',
     verbs: ['update'],
     why: 'decision, offer, contract and use, with their cause',
   },
   {
-    group: 'tributary.dev',
-    resource: 'sharingpolicies',
+    resource: 'sharingpolicies.tributary.dev',
     verbs: ['list', 'watch'],
     why: 'what is lent, how much and to whom',
   },
   {
-    group: 'tributary.dev',
-    resource: 'sharingpolicies/status',
+    resource: 'sharingpolicies.tributary.dev/status',
     verbs: ['update'],
     why: 'about whom a policy decides, and what is free',
   },
   {
-    group: 'node.k8s.io',
-    resource: 'runtimeclasses',
+    resource: 'runtimeclasses.node.k8s.io',
     verbs: ['list', 'watch'],
     why: 'says on a SharingPolicy that the runtime class it forces on pods is not there',
   },
@@ -37,13 +32,11 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
 /** In tributary-peers. */
 export const LENDING_PEERS_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'serviceaccounts',
     verbs: ['delete'],
     why: 'revokes a peer: its tokens die with its account',
   },
   {
-    group: '',
     resource: 'serviceaccounts/token',
     verbs: ['create'],
     why: 'short-lived tokens for the accounts of peers, which are all that is in this namespace',
@@ -53,13 +46,11 @@ export const LENDING_PEERS_RIGHTS: readonly Right[] = [
 /** In the namespace that Tributary runs in. */
 export const LENDING_SYSTEM_RIGHTS: readonly Right[] = [
   {
-    group: '',
     resource: 'secrets',
     verbs: ['get', 'list', 'create', 'update', 'delete'],
     why: 'join tokens: checked by name, marked as used, listed and swept; names are chosen by people, so these verbs cannot be narrowed',
   },
   {
-    group: '',
     resource: 'configmaps',
     names: ['kube-root-ca.crt'],
     verbs: ['get'],
@@ -70,16 +61,10 @@ export const LENDING_SYSTEM_RIGHTS: readonly Right[] = [
 /** In the namespace `default`. */
 export const LENDING_DEFAULT_RIGHTS: readonly Right[] = [
   {
-    group: 'discovery.k8s.io',
-    resource: 'endpointslices',
+    resource: 'endpointslices.discovery.k8s.io',
     names: ['kubernetes'],
     verbs: ['get'],
     why: 'where our API server is, told to peers that may use it',
   },
-  {
-    group: '',
-    resource: 'events',
-    verbs: ['create', 'patch'],
-    why: 'says on the PeeringRequest what happened; events of cluster-wide objects are here',
-  },
+  eventRight('says on the PeeringRequest what happened; events of cluster-wide objects are here'),
 ];

@@ -1,5 +1,5 @@
 /** What an API server really allows an account: every resource it serves, every verb, asked one by one. */
-import type { Right } from '../../../src/api/rbac.ts';
+import { groupAndResource, type Right } from '../../../src/api/rbac.ts';
 import type { KubeApi } from '../../../lab/kube-api.ts';
 
 /** More verbs than the API server has handlers for: it includes verbs that only authorisation knows. */
@@ -137,7 +137,8 @@ export function expected(
   const lines = tables.flat().flatMap((right) => {
     const own = right.names?.map((placeholder) => names[placeholder] ?? placeholder);
     if (own !== undefined && !own.includes(name)) return [];
-    return right.verbs.map((verb) => line(verb, `${right.group}/${right.resource}`, name));
+    const { group, resource } = groupAndResource(right);
+    return right.verbs.map((verb) => line(verb, `${group}/${resource}`, name));
   });
   return [...new Set(lines)].toSorted();
 }

@@ -4,7 +4,7 @@ import { forgeBinding, forgeGrant, rulesOf } from '../../../src/api/rbac.ts';
 const account = { namespace: 'tributary-system', name: 'agent' };
 
 test('names with placeholders are filled in; a forgotten one is an error, not a rule that matches nothing', () => {
-  const right = { group: '', resource: 'nodes', names: ['<node>'], verbs: ['get'], why: '' } as const;
+  const right = { resource: 'nodes', names: ['<node>'], verbs: ['get'], why: '' } as const;
   expect(rulesOf([right], { node: 'milan' })).toEqual([
     { apiGroups: [''], resources: ['nodes'], resourceNames: ['milan'], verbs: ['get'] },
   ]);
@@ -36,8 +36,7 @@ test('a binding to a role that Kubernetes ships makes no role', () => {
 
 test('bind is for named roles only: without names it would be a way to every right', () => {
   const right = {
-    group: 'rbac.authorization.k8s.io',
-    resource: 'clusterroles',
+    resource: 'clusterroles.rbac.authorization.k8s.io',
     verbs: ['bind'],
     why: '',
   } as const;

@@ -161,7 +161,7 @@ test('rights: no right twice, each with its reason, no Secret cluster-wide, two 
   expect(tables).toHaveLength(4);
   const cluster = [...rights.LENDING_CLUSTER_RIGHTS, ...TENANT_RIGHTS];
   for (const table of [...tables, cluster]) {
-    const lines = table.map(({ group, resource, names }) => `${group}/${resource} ${names?.join() ?? ''}`);
+    const lines = table.map(({ resource, names }) => `${resource} ${names?.join() ?? ''}`);
     expect(new Set(lines).size).toBe(lines.length);
     expect(table.filter(({ why }) => why.length < 15)).toEqual([]);
   }
@@ -170,8 +170,8 @@ test('rights: no right twice, each with its reason, no Secret cluster-wide, two 
   const onPods = cluster.filter(({ resource }) => resource === 'pods').flatMap(({ verbs }) => verbs);
   expect(onPods.filter((verb) => verb !== 'list' && verb !== 'delete')).toEqual([]);
   expect(cluster.filter(({ verbs }) => verbs.includes('bind'))).toMatchObject([
-    { resource: 'clusterroles', names: ['tributary-tenant'] },
-    { resource: 'roles', names: ['tributary-peer-kinds'] },
+    { resource: 'clusterroles.rbac.authorization.k8s.io', names: ['tributary-tenant'] },
+    { resource: 'roles.rbac.authorization.k8s.io', names: ['tributary-peer-kinds'] },
   ]);
 });
 
