@@ -306,9 +306,9 @@ test('kubectl explains every field in our words', async () => {
   expect(explained).toBeGreaterThan(150);
   const { kubectl } = await binaries(undefined, ['kubectl']);
   for (const [path, words] of [
-    ['foreignclusters.spec.clusterID', 'The only identity that is believed'],
+    ['foreignclusters.spec.clusterID', 'The only identity that is accepted'],
     ['sharingpolicies.spec.peers.anyone', 'Every cluster that proves a ClusterID'],
-    ['advertisements.spec.offer.shapes.resources', 'a pod that asks for more fits on none'],
+    ['advertisements.spec.offer.shapes.resources', 'a pod that requests more fits on none of them'],
   ] as const) {
     const { stdout } = spawnSync(kubectl, ['--kubeconfig', lab.cluster.kubeconfig, 'explain', path], {
       encoding: 'utf8',
