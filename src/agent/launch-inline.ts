@@ -38,11 +38,6 @@ export class InlineLauncher implements AgentLauncher, Component {
     this.#options = options;
   }
 
-  async start(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    return Promise.resolve();
-  }
-
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#end([...this.#running.values()]);

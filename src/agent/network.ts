@@ -76,8 +76,7 @@ const vxlanLinkOf = ({ wireguardInterface }: AgentConfig): string => `${wireguar
 /** Closes the host network after all others, since components stop in reverse order. */
 export const hostComponent = (host: HostNetwork): Component => ({
   name: 'host network',
-  start: async () => Promise.resolve(),
-  stop: async () => Promise.resolve(host.close()),
+  stop: () => host.close(),
 });
 
 /** The caches of every gateway, and the parts that only the holder of the Lease runs; each in the order of its start. */

@@ -342,7 +342,7 @@ export class Peering {
     const subscriptions = new Subscriptions();
     return {
       name: 'peering wiring',
-      start: async () => {
+      start: () => {
         subscriptions.add(
           this.#lending.onChange((clusterID) => {
             if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
@@ -353,9 +353,8 @@ export class Peering {
           this.#services.onOffer((clusterID) => this.#links.publish(clusterID)),
           this.#clusters.onNetworkKeys(() => this.#links.describe()),
         );
-        await Promise.resolve();
       },
-      stop: async () => Promise.resolve(subscriptions.end()),
+      stop: () => subscriptions.end(),
     };
   }
 

@@ -199,7 +199,7 @@ export class VirtualNodeAgent implements Component {
 /** The last component: the Node becomes Ready only when all others have started. */
 const readiness = (provider: Provider): Component => ({
   name: 'ready',
-  start: async () => Promise.resolve(provider.setListening(true)),
+  start: () => provider.setListening(true),
   stop: async () => provider.markStopped(),
 });
 

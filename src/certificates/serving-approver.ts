@@ -49,10 +49,9 @@ export class ServingApprover implements Component {
     this.#options = options;
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     signal.throwIfAborted();
     this.#running = this.#run(this.#abort.signal);
-    await Promise.resolve();
   }
 
   async stop(): Promise<void> {

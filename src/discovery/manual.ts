@@ -26,16 +26,14 @@ export class ManualSource implements CandidateSource {
     this.#set = new CandidateSet(options.clock);
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     signal.throwIfAborted();
     this.#unsubscribe = this.#options.clusters.onChange(() => this.#read());
     this.#read();
-    await Promise.resolve();
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.#unsubscribe();
-    await Promise.resolve();
   }
 
   candidates(): Iterable<Candidate> {

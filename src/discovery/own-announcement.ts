@@ -45,10 +45,9 @@ export class AnnouncementWriter implements Component {
   }
 
   /** Does not wait for the write, since nothing here depends on it. */
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     signal.throwIfAborted();
     this.#running = this.#write(this.#abort.signal);
-    await Promise.resolve();
   }
 
   async stop(): Promise<void> {
@@ -107,7 +106,7 @@ export function announcer({ announcements, key, source, log }: AnnouncerParts): 
       unsubscribe = announcements.onChange(() => void announce());
       await announce();
     },
-    stop: async () => Promise.resolve(unsubscribe()),
+    stop: () => unsubscribe(),
   };
 }
 

@@ -78,10 +78,9 @@ export class Controller implements Component {
     this.#queue.addAfter(key, delayMs);
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     signal.throwIfAborted();
     this.#workers = Array.from({ length: this.#options.concurrency }, () => this.#work());
-    await Promise.resolve();
   }
 
   /** Takes no new key and waits for those that run; their signal fires only when `abandon` is called. */

@@ -72,10 +72,6 @@ export class ClientEventRecorder implements EventRecorder, Component {
     this.#options = options;
   }
 
-  async start(): Promise<void> {
-    await Promise.resolve();
-  }
-
   /** Lets the writes under way end. */
   async stop(): Promise<void> {
     await Promise.allSettled(this.#writes);

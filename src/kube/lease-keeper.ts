@@ -37,10 +37,9 @@ export class LeaseKeeper implements Component {
     return this.#renewedAt;
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     signal.throwIfAborted();
     this.#running = this.#run(this.#abort.signal);
-    await Promise.resolve();
   }
 
   /** Leaves the lease to lapse: the node is not gone because its agent restarts. */

@@ -5,6 +5,7 @@ import type { KubeObject, OwnerReference } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
+import { subscribing } from '../lib/listeners.ts';
 import type { Logger } from '../lib/log.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { FIELD_MANAGER } from './apply.ts';
@@ -72,20 +73,11 @@ export class WebhookConfigurationController {
 
   /** In the order of their start. */
   components(): Component[] {
-    const ends: (() => void)[] = [];
     const wake = (): void => this.#controller.add(this.#options.configuration.name);
-    const wiring: Component = {
-      name: 'webhook wiring',
-      start: async () => {
-        ends.push(this.#cache.onChange(wake), this.#options.onChange(wake));
-        wake();
-        await Promise.resolve();
-      },
-      stop: async () => {
-        for (const end of ends) end();
-        await Promise.resolve();
-      },
-    };
+    const wiring = subscribing('webhook wiring', () => {
+      wake();
+      return [this.#cache.onChange(wake), this.#options.onChange(wake)];
+    });
     return [this.#cache, this.#controller, wiring];
   }
 

@@ -5,10 +5,10 @@ import type { Logger } from './log.ts';
 /** Something with a life: constructed without side effects, started once, stopped once. */
 export interface Component {
   readonly name: string;
-  /** Resolves when the component is ready to be relied on. */
-  start(signal: AbortSignal): Promise<void>;
-  /** Resolves when everything it started is gone. Called at most once, also after a failed start. */
-  stop?(): Promise<void>;
+  /** Returns, or resolves, when the component is ready to be relied on. */
+  start?(signal: AbortSignal): void | Promise<void>;
+  /** Returns, or resolves, when everything it started is gone. Called at most once, also after a failed start. */
+  stop?(): void | Promise<void>;
 }
 
 export interface LifecycleOptions {
@@ -52,7 +52,7 @@ export class Lifecycle {
       this.#current = component.name;
       this.#started.push(component);
       const began = clock.monotonic();
-      await component.start(this.#abort.signal);
+      await component.start?.(this.#abort.signal);
       log.debug('component started', {
         component: component.name,
         ms: Math.round(clock.monotonic() - began),
@@ -67,7 +67,7 @@ export class Lifecycle {
     for (const component of this.#started.toReversed()) {
       const left = Math.max(0, deadline - clock.monotonic());
       try {
-        await withDeadline(clock, left, component.stop?.() ?? Promise.resolve());
+        await withDeadline(clock, left, component.stop?.());
       } catch (error) {
         log.warn('component did not stop cleanly', {
           component: component.name,
@@ -80,7 +80,7 @@ export class Lifecycle {
   }
 }
 
-async function withDeadline(clock: Clock, ms: number, work: Promise<void>): Promise<void> {
+async function withDeadline(clock: Clock, ms: number, work: void | Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>();
   const cancel = clock.after(ms, () => reject(new Error(`not stopped within ${Math.round(ms)} ms`)));
   try {

@@ -43,7 +43,7 @@ export function subscribing(name: string, subscribe: () => readonly (() => void)
   const subscriptions = new Subscriptions();
   return {
     name,
-    start: async () => Promise.resolve(subscriptions.add(...subscribe())),
-    stop: async () => Promise.resolve(subscriptions.end()),
+    start: () => subscriptions.add(...subscribe()),
+    stop: () => subscriptions.end(),
   };
 }

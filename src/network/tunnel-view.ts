@@ -216,10 +216,6 @@ export class TunnelViews implements Component {
     if (entry !== undefined) this.#follow(entry.view.stop());
   }
 
-  async start(): Promise<void> {
-    await Promise.resolve();
-  }
-
   async stop(): Promise<void> {
     this.#abort.abort(new Error('stopped'));
     for (const clusterID of this.#entries.keys()) this.forget(clusterID);

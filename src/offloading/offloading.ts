@@ -219,14 +219,12 @@ export class Offloading {
     let end: (() => void) | undefined;
     return {
       name: 'offloading: answers of providers',
-      start: async () => {
+      start: () => {
         end = this.#options.peerNamespaces.onChange(() => this.#addAll());
         this.#addAll();
-        await Promise.resolve();
       },
-      stop: async () => {
+      stop: () => {
         end?.();
-        await Promise.resolve();
       },
     };
   }

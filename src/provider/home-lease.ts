@@ -61,9 +61,8 @@ export class HomeLease implements Component {
   }
 
   /** Returns at once; the foreign cluster may be away for long. */
-  async start(): Promise<void> {
+  start(): void {
     this.#running = this.#run(this.#abort.signal);
-    await Promise.resolve();
   }
 
   /** Lets the Lease expire by itself: an update of the agent is no absence. */

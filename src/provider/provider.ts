@@ -197,10 +197,9 @@ export class Provider {
     const { node, reflect, tokens, mirror, events, storage, pods: podController } = this.controllers;
     const open: Component = {
       name: 'tenants',
-      start: async () => {
+      start: () => {
         this.tenants.open();
         this.tenants.set(this.namespaces.watched);
-        await Promise.resolve();
       },
       stop: async () => this.tenants.stop(),
     };

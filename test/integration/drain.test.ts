@@ -269,7 +269,7 @@ test(
         return wait === undefined ? {} : { requeueAfterMs: wait.waitMs };
       },
     });
-    await controller.start(new AbortController().signal);
+    controller.start(new AbortController().signal);
     controller.add('stuck');
     controller.add('free');
     await eventually('evicted', async () => {

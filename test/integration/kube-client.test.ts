@@ -138,7 +138,7 @@ test('a lease is renewed, and an event recorded', async () => {
     durationMs: 40_000,
     intervalMs: 50,
   });
-  await keeper.start(new AbortController().signal);
+  keeper.start(new AbortController().signal);
   const ref = { namespace: NAMESPACE, name: 'kept' };
   await eventually('the lease', () => keeper.renewedAt > 0);
   const first = await client.get(leases, ref);

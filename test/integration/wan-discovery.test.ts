@@ -65,7 +65,7 @@ beforeEach(async () => {
     clusters,
   });
   running = [domains, clusters, source, writer];
-  for (const component of running) await component.start(new AbortController().signal);
+  for (const component of running) await component.start?.(new AbortController().signal);
 }, TIMEOUT_MS);
 afterEach(async () => {
   for (const component of running.toReversed()) await component.stop?.();

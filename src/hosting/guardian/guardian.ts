@@ -101,7 +101,6 @@ export class Guardian {
   #watching(): Component {
     return {
       name: 'guardian watches',
-      start: async () => Promise.resolve(),
       stop: async () => {
         await Promise.all([...this.#watches.values()].map(async ({ watch }) => watch.stop()));
       },

@@ -67,7 +67,7 @@ export class Ledger implements Component {
   }
 
   /** To be called when the pods are known. */
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     signal.throwIfAborted();
     const { pods } = this.#options;
     for (const pod of pods.list()) this.#count(keyOf(pod), pod, undefined);
@@ -75,13 +75,11 @@ export class Ledger implements Component {
       this.#count(...change);
       this.#reservations.seen(...change);
     });
-    await Promise.resolve();
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
-    await Promise.resolve();
   }
 
   /**

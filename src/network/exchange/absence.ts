@@ -54,7 +54,7 @@ export class GatewayAbsence {
     const subscriptions = new Subscriptions();
     const wiring: Component = {
       name: 'absence wiring',
-      start: async () => {
+      start: () => {
         this.#heardAt = this.#options.clock.monotonic();
         subscriptions.add(
           this.#lease.onChange(() => {
@@ -64,11 +64,9 @@ export class GatewayAbsence {
           this.#options.tunnels.onChange(() => this.#controller.add(KEY)),
         );
         this.#controller.add(KEY);
-        await Promise.resolve();
       },
-      stop: async () => {
+      stop: () => {
         subscriptions.end();
-        await Promise.resolve();
       },
     };
     return [wiring, this.#controller];

@@ -201,7 +201,7 @@ export class Exchange {
     const subscriptions = new Subscriptions();
     return {
       name: 'exchange wiring',
-      start: async () => {
+      start: () => {
         this.#peers = networkPeers(this.#clusters.list());
         this.#book.restore(this.#tunnels.list());
         this.#reconciler.restore(this.#tunnels.list());
@@ -221,11 +221,9 @@ export class Exchange {
         for (const clusterID of this.#preshared.peers()) this.#controller.add(clusterID);
         this.#isReady = true;
         this.#lookAtAll();
-        await Promise.resolve();
       },
-      stop: async () => {
+      stop: () => {
         subscriptions.end();
-        await Promise.resolve();
       },
     };
   }

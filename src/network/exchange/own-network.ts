@@ -92,7 +92,7 @@ export class OwnNetworkPublisher {
     };
     const wiring: Component = {
       name: 'own network wiring',
-      start: async () => {
+      start: () => {
         subscriptions.add(
           this.#nodes.onChange((_key, current, previous) => {
             if (deepEqual(current && realNode(current), previous && realNode(previous))) return;
@@ -110,11 +110,9 @@ export class OwnNetworkPublisher {
           this.#services.onChange(changed),
         );
         this.#controller.add(KEY);
-        await Promise.resolve();
       },
-      stop: async () => {
+      stop: () => {
         subscriptions.end();
-        await Promise.resolve();
       },
     };
     return [wiring, this.#controller];

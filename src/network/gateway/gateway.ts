@@ -155,8 +155,8 @@ export class Gateway {
   components(): Component[] {
     const entry: Component = {
       name: 'gateway wiring',
-      start: async () => Promise.resolve(this.#wire()),
-      stop: async () => Promise.resolve(this.#subscriptions.end()),
+      start: () => this.#wire(),
+      stop: () => this.#subscriptions.end(),
     };
     return [this.#reports.controller, this.#controller, entry];
   }

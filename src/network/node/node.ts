@@ -73,8 +73,8 @@ export class NodeNetwork {
   components(): Component[] {
     const entry: Component = {
       name: 'node wiring',
-      start: async () => Promise.resolve(this.#wire()),
-      stop: async () => Promise.resolve(this.#subscriptions.end()),
+      start: () => this.#wire(),
+      stop: () => this.#subscriptions.end(),
     };
     return [this.#tunnels, this.#network, this.#lease, this.#controller, entry];
   }

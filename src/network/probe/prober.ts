@@ -38,16 +38,14 @@ export class Prober implements Component {
     this.#asker = new ProbeClient(options.clock, options.sockets);
   }
 
-  async start(_signal: AbortSignal): Promise<void> {
+  start(_signal: AbortSignal): void {
     this.#running = true;
     for (const probe of this.#probes.values()) probe.start();
-    return Promise.resolve();
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.#running = false;
     this.setTargets([]);
-    return Promise.resolve();
   }
 
   /** Takes all targets. A peer that is not among them any more is forgotten. */

@@ -39,16 +39,14 @@ export class Responder implements Component {
     this.#whole = new TokenBucket({ clock: options.clock, ...WHOLE_RATE });
   }
 
-  async start(_signal: AbortSignal): Promise<void> {
+  start(_signal: AbortSignal): void {
     this.#running = true;
     this.#reopen();
-    return Promise.resolve();
   }
 
-  async stop(): Promise<void> {
+  stop(): void {
     this.#running = false;
     this.#reopen();
-    return Promise.resolve();
   }
 
   /** The address on which to listen, without a prefix length. Undefined: do not listen. */

@@ -182,9 +182,8 @@ export class JoinTokens {
     };
     return {
       name: 'join token janitor',
-      start: async () => {
+      start: () => {
         running = rounds(abort.signal);
-        await Promise.resolve();
       },
       stop: async () => {
         abort.abort(new TributaryError('Aborted', 'the join token janitor was stopped'));

@@ -51,9 +51,8 @@ export class ApiAccessFinder implements Component {
   }
 
   /** Does not wait: whoever needs the address hears of it. */
-  async start(): Promise<void> {
+  start(): void {
     if (this.#options.given === undefined) this.#running = this.#keepLooking(this.#abort.signal);
-    await Promise.resolve();
   }
 
   async stop(): Promise<void> {

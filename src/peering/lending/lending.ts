@@ -182,7 +182,7 @@ export class Lending implements LendingSide {
     const ends: (() => void)[] = [];
     return {
       name: 'lending triggers',
-      start: async () => {
+      start: () => {
         ends.push(
           this.#requests.onChange((key, current, previous) => this.#onRequest(key, current, previous)),
           this.#policies.onChange((_key, current, previous) => {
@@ -205,11 +205,9 @@ export class Lending implements LendingSide {
         this.#addAll();
         // Also those of whom only something is left.
         for (const peer of this.#tenants.peers()) this.#add(peer);
-        await Promise.resolve();
       },
-      stop: async () => {
+      stop: () => {
         for (const end of ends) end();
-        await Promise.resolve();
       },
     };
   }

@@ -70,11 +70,6 @@ export class Reach implements ApiReach, Component {
     return this.#dialler.last(clusterID);
   }
 
-  async start(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    return Promise.resolve();
-  }
-
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#listeners.keys()].map(async (clusterID) => this.close(clusterID)));

@@ -96,7 +96,7 @@ export class Storage implements Component {
   }
 
   /** Does not wait: an agent that an earlier version set up lacks the rights, and then everything but volumes works. */
-  async start(): Promise<void> {
+  start(): void {
     const { signal } = this.#abort;
     const caches = [this.classes.start(signal), this.volumes.start(signal)];
     this.#running = Promise.all(caches).then(
@@ -104,7 +104,6 @@ export class Storage implements Component {
       // Stopped before that.
       () => undefined,
     );
-    await Promise.resolve();
   }
 
   /** Called when classes and volumes have been read completely for the first time. */

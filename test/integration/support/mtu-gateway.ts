@@ -50,6 +50,6 @@ prober.onChange((clusterID) => {
 });
 responder.setAddress(own);
 prober.setTargets([{ clusterID: 'peer', address: peer, source: own, endpoint }]);
-await responder.start(signal);
-await prober.start(signal);
+responder.start(signal);
+prober.start(signal);
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -210,7 +210,7 @@ test('the approver lets the agent have its certificate, and another not', async 
   });
   store.put({ ...csr, spec: { ...csr.spec, username: USERNAME, extra } });
   stops.push(async () => approver.stop());
-  await approver.start(new AbortController().signal);
+  approver.start(new AbortController().signal);
   const verdict = async (name: string): Promise<string | undefined> =>
     store.until(({ objects }) => objects.get(name)?.status?.conditions?.[0]?.type);
   expect(await verdict(csr.metadata.name)).toBe('Approved');

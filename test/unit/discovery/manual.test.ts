@@ -21,7 +21,7 @@ const objectOf = (
 async function makeWorld(): Promise<CandidateSourceWorld & { clusters: FakeCollection<ForeignCluster> }> {
   const clusters = new FakeCollection<ForeignCluster>();
   const source = new ManualSource({ clusters, ownClusterID: OWN, clock: systemClock });
-  await source.start(new AbortController().signal);
+  source.start(new AbortController().signal);
   return {
     source,
     clusters,

@@ -41,7 +41,7 @@ async function world(
     reconcile: (key) => reconcile(key, runs.push(key)),
   });
   controllers.push(controller);
-  await controller.start(new AbortController().signal);
+  controller.start(new AbortController().signal);
   return { controller, clock, runs, lines, outcomes };
 }
 
@@ -176,7 +176,7 @@ test('abandon fires the signal of what runs', async () => {
       await clock.sleep(1e6, signal).catch((error: unknown) => (reason = error));
     },
   });
-  await controller.start(new AbortController().signal);
+  controller.start(new AbortController().signal);
   controller.add('a');
   await settle();
   controller.abandon(new Error('lost'));

@@ -340,7 +340,7 @@ test('a kept lease is renewed in its interval, re-created when deleted, and left
     healthy: () => healthy,
     random: () => 0.5,
   });
-  await keeper.start(new AbortController().signal);
+  keeper.start(new AbortController().signal);
   const renewTime = (): unknown =>
     server.storage.get('leases.coordination.k8s.io', 'kube-node-lease/node')?.spec?.['renewTime'];
   await pass(35_000);

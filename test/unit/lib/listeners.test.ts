@@ -34,7 +34,7 @@ test('a component subscribes when it starts, and ends that when it stops', async
   const component = subscribing('triggers', () => [listeners.add((name) => heard.push(name))]);
   expect(component.name).toBe('triggers');
   listeners.tell('before');
-  await component.start(new AbortController().signal);
+  await component.start?.(new AbortController().signal);
   listeners.tell('between');
   await component.stop?.();
   listeners.tell('after');

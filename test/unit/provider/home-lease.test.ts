@@ -72,7 +72,7 @@ async function start(parts: Partial<HomeLeaseOptions> = {}): Promise<HomeLease> 
     ...parts,
   });
   running.push(lease);
-  await lease.start();
+  lease.start();
   await clock.advance(0);
   return lease;
 }

@@ -60,7 +60,7 @@ beforeEach(async () => {
       grantOf: (peer) => (peer === 'nobody' ? undefined : grant),
     },
   });
-  await ledger.start(new AbortController().signal);
+  ledger.start(new AbortController().signal);
 });
 
 const ask = (key: string, cpu: string, more: Partial<Charge> = {}): string | undefined => {
@@ -206,10 +206,10 @@ test('nobody is let in while it is not known what is used', async () => {
 });
 
 test('pods from before the start count, whatever becomes of them', async () => {
-  await ledger.stop();
+  ledger.stop();
   pods.set('a/one', '3');
   const next = new Ledger({ clock, pods, tenants: { namespacesOf: () => ['a'], grantOf: () => grant } });
-  await next.start(new AbortController().signal);
+  next.start(new AbortController().signal);
   expect(formatAmounts(next.used('rome'))).toEqual({ cpu: '3', pods: '1' });
   pods.set('a/one', '1');
   expect(formatAmounts(next.used('rome'))).toEqual({ cpu: '1', pods: '1' });

@@ -35,13 +35,13 @@ beforeEach(async () => {
   responder = new Responder({ clock, log: silentLogger, sockets: network });
   responder.setAddress(THERE);
   const { signal } = new AbortController();
-  await responder.start(signal);
-  await prober.start(signal);
+  responder.start(signal);
+  prober.start(signal);
 });
 
 afterEach(async () => {
-  await prober.stop();
-  await responder.stop();
+  prober.stop();
+  responder.stop();
   expect(network.open).toEqual([]);
   // What is under way ends by its own time.
   await clock.advance(2000);

@@ -26,7 +26,7 @@ afterEach(async () => {
 async function find(options: Partial<ApiAccessOptions> = {}): Promise<ApiAccessFinder> {
   const systemNamespace = 'tributary-system';
   finder = new ApiAccessFinder({ client, clock, log: silentLogger, systemNamespace, ...options });
-  await finder.start();
+  finder.start();
   return finder;
 }
 
