@@ -6,7 +6,9 @@ import { Variable } from '../../../../src/lib/source.ts';
 import { issueLeaf } from '../../../../src/peering/identity/certificate.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { Dialer } from '../../../../src/peering/link/dialer.ts';
+import { DEFAULT_TIMES } from '../../../../src/peering/link/link.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
 import type { PeeringNodeOptions } from '../../../support/peering/peering-node.ts';
 import { startTcpProxy } from '../../../support/network/tcp-proxy.ts';
@@ -33,11 +35,15 @@ const HELLO = {
 };
 
 /** A peer that says what a test wants. */
-async function stranger(node: PeeringNode, identity: Identity = Identity.generate()): Promise<WebSocket> {
+async function stranger(
+  node: PeeringNode,
+  identity: Identity = Identity.generate(),
+  endpoint: string = node.address,
+): Promise<WebSocket> {
   const pair = await issueLeaf(identity, { nowMs: Date.now(), lifeMs: 1e7 });
   const dialer = new Dialer({ certificate: new Variable(pair), clock: systemClock });
   const { signal } = new AbortController();
-  const request = { clusterID: node.id, endpoint: node.address, path: '/v1/link', signal };
+  const request = { clusterID: node.id, endpoint, path: '/v1/link', signal };
   return dialer.open(request, (socket) => socket.on('error', () => undefined));
 }
 const say = (socket: WebSocket, ...messages: object[]): void => {
@@ -84,6 +90,22 @@ describe('a network that falls silent', () => {
     expect([...two.registry.views()]).toHaveLength(1);
     await expect(second.registry.call(two.id, 'credential', {})).resolves.toMatchObject({ token: 'token' });
   }, 20_000);
+
+  test('before the hello leaves a connection, which ends when the hello and the answer to our close are overdue', async () => {
+    const clock = new FakeClock();
+    const node = await start({ registry: { clock } });
+    const proxy = await proxyTo(node);
+    const socket = await stranger(node, Identity.generate(), `127.0.0.1:${proxy.port}`);
+    proxy.silence();
+    // Nobody is told of that.
+    socket.terminate();
+    await clock.advance(DEFAULT_TIMES.helloMs + 1_999);
+    expect(node.endpoint.connections).toBe(1);
+    expect(node.warnings()).toEqual([]);
+    await clock.advance(1);
+    await eventually('the connection ended', () => node.endpoint.connections === 0);
+    expect(node.warnings()).toMatchObject([{ error: 'no hello within 10000 ms' }]);
+  });
 
   test('a second link beside a good one is turned away, and the first one is not disturbed', async () => {
     const identity = Identity.generate();
