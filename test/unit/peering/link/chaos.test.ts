@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
-import { systemClock } from '../../../../src/lib/clock.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { patientClock } from '../../../support/patient-clock.ts';
 import { PeeringNode } from '../../../support/peering/peering-node.ts';
 import { seeded, type Chance } from '../../../support/seed.ts';
 import { startTcpProxy } from '../../../support/network/tcp-proxy.ts';
@@ -38,8 +38,8 @@ class Life {
   #next(port = 0): PeeringNode {
     return new PeeringNode({
       identity: this.identity,
-      registry: { times },
-      endpoint: { port, handshakeMs: 500 },
+      registry: { times, clock: patientClock },
+      endpoint: { port, handshakeMs: 500, clock: patientClock },
     });
   }
 
@@ -67,6 +67,17 @@ class Life {
   }
 }
 
+/** Waits for 10 s of the clock that the clusters go by. */
+async function patiently(what: string, condition: () => boolean): Promise<void> {
+  let isLate = false;
+  const cancel = patientClock.after(10_000, () => (isLate = true));
+  const isThere = (): boolean => {
+    if (isLate) throw new Error(`not within 10000 ms: ${what}`);
+    return condition();
+  };
+  await eventually(what, isThere, Infinity).finally(cancel);
+}
+
 async function liveThrough(chance: Chance): Promise<void> {
   const [one, two] = await Promise.all([new Life().start(), new Life().start()]);
   const both = [one, two] as const;
@@ -84,7 +95,7 @@ async function liveThrough(chance: Chance): Promise<void> {
     'wants a link': (a, b) => a.wants(b),
     'says something': (a, b) => a.says(b, `word-${chance.below(1e9)}`),
     'renews its certificate': async (a) => a.node.renew(),
-    waits: async () => systemClock.sleep(chance.below(150)),
+    waits: async () => patientClock.sleep(chance.below(150)),
   };
   const names = Object.keys(events);
   try {
@@ -101,7 +112,7 @@ async function liveThrough(chance: Chance): Promise<void> {
         a.says(b, `last-${round}`);
       }
       story.push(`--- round ${round}`);
-      await eventually('both have heard the last word', () => {
+      await patiently('both have heard the last word', () => {
         const heard = both.every(
           (life, index) =>
             life.node.lastHeard(both[1 - index]?.node as PeeringNode).request?.clusterName ===
@@ -110,7 +121,7 @@ async function liveThrough(chance: Chance): Promise<void> {
         const [a, b] = [one.node.registry.view(two.node.id), two.node.registry.view(one.node.id)];
         return heard && a !== undefined && b !== undefined && a.dialledBy !== b.dialledBy;
       });
-      await eventually(
+      await patiently(
         'one connection is left',
         () => one.node.endpoint.connections + two.node.endpoint.connections === 1,
       );
@@ -126,4 +137,4 @@ async function liveThrough(chance: Chance): Promise<void> {
 
 test('whatever happens to two clusters and their network, they end with one link and the last words', async () => {
   await seeded(liveThrough);
-}, 120_000);
+}, 300_000);
