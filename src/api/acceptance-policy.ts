@@ -1,6 +1,6 @@
 import type { Price } from './offer.ts';
 import type { PeerSelector } from './peer-selector.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList } from './wire.ts';
 
@@ -65,9 +65,7 @@ export interface AcceptancePolicy extends KubeObject {
   status?: AcceptancePolicyStatus;
 }
 
-export const acceptancePolicies: ResourceType<AcceptancePolicy> = defineResource(
+export const acceptancePolicies: ResourceType<AcceptancePolicy> = clusterScoped(
   'tributary.dev/v1alpha1',
   'AcceptancePolicy',
-  'acceptancepolicies',
-  'Cluster',
 );

@@ -1,26 +1,22 @@
 import type * as models from '@kubernetes/client-node';
 
-import { defineResource, type persistentVolumeClaims, type ResourceType } from './resources.ts';
+import { clusterScoped, type persistentVolumeClaims, type ResourceType } from './resources.ts';
 import type { Pod, Stored, Wire } from './wire.ts';
 
 export type MutatingWebhookConfiguration = Stored<models.V1MutatingWebhookConfiguration>;
 export type MutatingWebhook = Wire<models.V1MutatingWebhook>;
 
-export const mutatingWebhookConfigurations: ResourceType<MutatingWebhookConfiguration> = defineResource(
+export const mutatingWebhookConfigurations: ResourceType<MutatingWebhookConfiguration> = clusterScoped(
   'admissionregistration.k8s.io/v1',
   'MutatingWebhookConfiguration',
-  'mutatingwebhookconfigurations',
-  'Cluster',
 );
 
 type ValidatingWebhookConfiguration = Stored<models.V1ValidatingWebhookConfiguration>;
 export type ValidatingWebhook = Wire<models.V1ValidatingWebhook>;
 
-export const validatingWebhookConfigurations: ResourceType<ValidatingWebhookConfiguration> = defineResource(
+export const validatingWebhookConfigurations: ResourceType<ValidatingWebhookConfiguration> = clusterScoped(
   'admissionregistration.k8s.io/v1',
   'ValidatingWebhookConfiguration',
-  'validatingwebhookconfigurations',
-  'Cluster',
 );
 
 /** Name of the MutatingWebhookConfiguration for the home side: pods of offloaded namespaces. */

@@ -1,5 +1,5 @@
 import type { Offer, SignedContract } from './offer.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { TransportProtocol } from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
@@ -78,11 +78,9 @@ export interface Advertisement extends KubeObject {
   status?: AdvertisementStatus;
 }
 
-export const advertisements: ResourceType<Advertisement> = defineResource(
+export const advertisements: ResourceType<Advertisement> = clusterScoped(
   'tributary.dev/v1alpha1',
   'Advertisement',
-  'advertisements',
-  'Cluster',
 );
 
 export const ADVERTISEMENT_CONDITIONS = {

@@ -1,5 +1,5 @@
 import type { DiscoverySource, SecretKeyRef } from './peer-selector.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { NetworkAccess, NetworkTransit } from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
@@ -105,11 +105,9 @@ export interface ForeignCluster extends KubeObject {
   status?: ForeignClusterStatus;
 }
 
-export const foreignClusters: ResourceType<ForeignCluster> = defineResource(
+export const foreignClusters: ResourceType<ForeignCluster> = clusterScoped(
   'tributary.dev/v1alpha1',
   'ForeignCluster',
-  'foreignclusters',
-  'Cluster',
 );
 
 /** Condition types of a ForeignCluster; a closed list. */

@@ -1,7 +1,7 @@
 import type { LabelSelector } from './label-selector.ts';
 import type { WithheldNamespace } from './offer.ts';
 import type { ReflectionRule } from './reflection.ts';
-import { defineResource, type ResourceType } from './resources.ts';
+import { namespaced, type ResourceType } from './resources.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /** The only name that a NamespaceOffloading may have: there is one for each namespace. */
@@ -91,11 +91,9 @@ export interface NamespaceOffloading extends KubeObject {
   status?: NamespaceOffloadingStatus;
 }
 
-export const namespaceOffloadings: ResourceType<NamespaceOffloading> = defineResource(
+export const namespaceOffloadings: ResourceType<NamespaceOffloading> = namespaced(
   'tributary.dev/v1alpha1',
   'NamespaceOffloading',
-  'namespaceoffloadings',
-  'Namespaced',
 );
 
 export const NAMESPACE_OFFLOADING_CONDITIONS = {

@@ -1,6 +1,6 @@
 import type { PeeringPhase } from './foreign-cluster.ts';
 import type { NamespaceOffer, Offer, SignedContract, WithheldNamespace } from './offer.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList } from './wire.ts';
 
@@ -51,11 +51,9 @@ export interface PeeringRequest extends KubeObject {
   status?: PeeringRequestStatus;
 }
 
-export const peeringRequests: ResourceType<PeeringRequest> = defineResource(
+export const peeringRequests: ResourceType<PeeringRequest> = clusterScoped(
   'tributary.dev/v1alpha1',
   'PeeringRequest',
-  'peeringrequests',
-  'Cluster',
 );
 
 export const PEERING_REQUEST_CONDITIONS = {

@@ -1,4 +1,4 @@
-import { defineResource, type ResourceType } from './resources.ts';
+import { namespaced, type ResourceType } from './resources.ts';
 import type { KubeObject } from './wire.ts';
 
 /** Usage of one pod as metrics.k8s.io reports it, under the names and UID of home. */
@@ -30,9 +30,8 @@ export interface PodMetrics extends KubeObject {
   containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
 }
 
-export const podMetrics: ResourceType<PodMetrics> = defineResource(
+export const podMetrics: ResourceType<PodMetrics> = namespaced(
   'metrics.k8s.io/v1beta1',
   'PodMetrics',
   'pods',
-  'Namespaced',
 );

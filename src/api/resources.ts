@@ -31,186 +31,112 @@ export interface ResourceType<T extends KubeObject> {
   readonly __object?: T;
 }
 
-function resource<T extends KubeObject>(
-  gvk: `${string}/${string}`,
+/** A kind of Kubernetes itself. */
+type BuiltIn<T extends models.KubernetesObject> = ResourceType<Stored<T>>;
+
+type Define = <T extends KubeObject>(
+  groupVersion: `${string}/${string}`,
   kind: string,
-  plural: string,
-  scope: 'Namespaced' | 'Cluster',
-): ResourceType<T> {
-  const [group, version] = gvk.split('/') as [string, string];
-  return { group, version, kind, plural, namespaced: scope === 'Namespaced' };
+  plural?: string,
+) => ResourceType<T>;
+
+const defined =
+  (isNamespaced: boolean): Define =>
+  (groupVersion, kind, plural = pluralOf(kind)) => {
+    const [group, version] = groupVersion.split('/') as [string, string];
+    return { group, version, kind, plural, namespaced: isNamespaced };
+  };
+
+/** As the API server itself derives it. */
+function pluralOf(kind: string): string {
+  const singular = kind.toLowerCase();
+  if (singular.endsWith('s')) return `${singular}es`;
+  return singular.endsWith('y') ? `${singular.slice(0, -1)}ies` : `${singular}s`;
 }
 
-export { resource as defineResource };
+export const namespaced: Define = defined(true);
+export const clusterScoped: Define = defined(false);
 
-export const pods: ResourceType<Pod> = resource('/v1', 'Pod', 'pods', 'Namespaced');
-export const nodes: ResourceType<Node> = resource('/v1', 'Node', 'nodes', 'Cluster');
-export const configMaps: ResourceType<ConfigMap> = resource('/v1', 'ConfigMap', 'configmaps', 'Namespaced');
-export const secrets: ResourceType<Secret> = resource('/v1', 'Secret', 'secrets', 'Namespaced');
-export const namespaces: ResourceType<Namespace> = resource('/v1', 'Namespace', 'namespaces', 'Cluster');
-export const events: ResourceType<KubeEvent> = resource('/v1', 'Event', 'events', 'Namespaced');
-export const leases: ResourceType<Lease> = resource(
-  'coordination.k8s.io/v1',
-  'Lease',
-  'leases',
-  'Namespaced',
-);
-export const serviceAccountTokens: ResourceType<TokenRequest> = resource(
+export const pods: ResourceType<Pod> = namespaced('/v1', 'Pod');
+export const nodes: ResourceType<Node> = clusterScoped('/v1', 'Node');
+export const configMaps: ResourceType<ConfigMap> = namespaced('/v1', 'ConfigMap');
+export const secrets: ResourceType<Secret> = namespaced('/v1', 'Secret');
+export const namespaces: ResourceType<Namespace> = clusterScoped('/v1', 'Namespace');
+export const events: ResourceType<KubeEvent> = namespaced('/v1', 'Event');
+export const leases: ResourceType<Lease> = namespaced('coordination.k8s.io/v1', 'Lease');
+export const serviceAccountTokens: ResourceType<TokenRequest> = namespaced(
   '/v1',
   'TokenRequest',
   'serviceaccounts',
-  'Namespaced',
 );
-export const certificateSigningRequests: ResourceType<CertificateSigningRequest> = resource(
+export const certificateSigningRequests: ResourceType<CertificateSigningRequest> = clusterScoped(
   'certificates.k8s.io/v1',
   'CertificateSigningRequest',
-  'certificatesigningrequests',
-  'Cluster',
 );
-export const tokenReviews: ResourceType<TokenReview> = resource(
+export const tokenReviews: ResourceType<TokenReview> = clusterScoped(
   'authentication.k8s.io/v1',
   'TokenReview',
-  'tokenreviews',
-  'Cluster',
 );
-export const subjectAccessReviews: ResourceType<SubjectAccessReview> = resource(
+export const subjectAccessReviews: ResourceType<SubjectAccessReview> = clusterScoped(
   'authorization.k8s.io/v1',
   'SubjectAccessReview',
-  'subjectaccessreviews',
-  'Cluster',
 );
-export const selfSubjectRulesReviews: ResourceType<Stored<models.V1SelfSubjectRulesReview>> = resource(
+export const selfSubjectRulesReviews: BuiltIn<models.V1SelfSubjectRulesReview> = clusterScoped(
   'authorization.k8s.io/v1',
   'SelfSubjectRulesReview',
-  'selfsubjectrulesreviews',
-  'Cluster',
 );
-export const serviceAccounts: ResourceType<Stored<models.V1ServiceAccount>> = resource(
-  '/v1',
-  'ServiceAccount',
-  'serviceaccounts',
-  'Namespaced',
-);
-export const services: ResourceType<Service> = resource('/v1', 'Service', 'services', 'Namespaced');
-export const resourceQuotas: ResourceType<Stored<models.V1ResourceQuota>> = resource(
-  '/v1',
-  'ResourceQuota',
-  'resourcequotas',
-  'Namespaced',
-);
-export const limitRanges: ResourceType<Stored<models.V1LimitRange>> = resource(
-  '/v1',
-  'LimitRange',
-  'limitranges',
-  'Namespaced',
-);
-export const deployments: ResourceType<Stored<models.V1Deployment>> = resource(
-  'apps/v1',
-  'Deployment',
-  'deployments',
-  'Namespaced',
-);
-export const roles: ResourceType<Stored<models.V1Role>> = resource(
-  'rbac.authorization.k8s.io/v1',
-  'Role',
-  'roles',
-  'Namespaced',
-);
-export const roleBindings: ResourceType<Stored<models.V1RoleBinding>> = resource(
+export const serviceAccounts: BuiltIn<models.V1ServiceAccount> = namespaced('/v1', 'ServiceAccount');
+export const services: ResourceType<Service> = namespaced('/v1', 'Service');
+export const resourceQuotas: BuiltIn<models.V1ResourceQuota> = namespaced('/v1', 'ResourceQuota');
+export const limitRanges: BuiltIn<models.V1LimitRange> = namespaced('/v1', 'LimitRange');
+export const deployments: BuiltIn<models.V1Deployment> = namespaced('apps/v1', 'Deployment');
+export const roles: BuiltIn<models.V1Role> = namespaced('rbac.authorization.k8s.io/v1', 'Role');
+export const roleBindings: BuiltIn<models.V1RoleBinding> = namespaced(
   'rbac.authorization.k8s.io/v1',
   'RoleBinding',
-  'rolebindings',
-  'Namespaced',
 );
-export const clusterRoles: ResourceType<Stored<models.V1ClusterRole>> = resource(
+export const clusterRoles: BuiltIn<models.V1ClusterRole> = clusterScoped(
   'rbac.authorization.k8s.io/v1',
   'ClusterRole',
-  'clusterroles',
-  'Cluster',
 );
-export const clusterRoleBindings: ResourceType<Stored<models.V1ClusterRoleBinding>> = resource(
+export const clusterRoleBindings: BuiltIn<models.V1ClusterRoleBinding> = clusterScoped(
   'rbac.authorization.k8s.io/v1',
   'ClusterRoleBinding',
-  'clusterrolebindings',
-  'Cluster',
 );
-export const admissionPolicies: ResourceType<Stored<models.V1ValidatingAdmissionPolicy>> = resource(
+export const admissionPolicies: BuiltIn<models.V1ValidatingAdmissionPolicy> = clusterScoped(
   'admissionregistration.k8s.io/v1',
   'ValidatingAdmissionPolicy',
-  'validatingadmissionpolicies',
-  'Cluster',
 );
-export const admissionPolicyBindings: ResourceType<Stored<models.V1ValidatingAdmissionPolicyBinding>> =
-  resource(
-    'admissionregistration.k8s.io/v1',
-    'ValidatingAdmissionPolicyBinding',
-    'validatingadmissionpolicybindings',
-    'Cluster',
-  );
-export const flowSchemas: ResourceType<Stored<models.V1FlowSchema>> = resource(
+export const admissionPolicyBindings: BuiltIn<models.V1ValidatingAdmissionPolicyBinding> = clusterScoped(
+  'admissionregistration.k8s.io/v1',
+  'ValidatingAdmissionPolicyBinding',
+);
+export const flowSchemas: BuiltIn<models.V1FlowSchema> = clusterScoped(
   'flowcontrol.apiserver.k8s.io/v1',
   'FlowSchema',
-  'flowschemas',
-  'Cluster',
 );
-export const priorityLevelConfigurations: ResourceType<Stored<models.V1PriorityLevelConfiguration>> =
-  resource(
-    'flowcontrol.apiserver.k8s.io/v1',
-    'PriorityLevelConfiguration',
-    'prioritylevelconfigurations',
-    'Cluster',
-  );
-export const storageClasses: ResourceType<Stored<models.V1StorageClass>> = resource(
+export const priorityLevelConfigurations: BuiltIn<models.V1PriorityLevelConfiguration> = clusterScoped(
+  'flowcontrol.apiserver.k8s.io/v1',
+  'PriorityLevelConfiguration',
+);
+export const storageClasses: BuiltIn<models.V1StorageClass> = clusterScoped(
   'storage.k8s.io/v1',
   'StorageClass',
-  'storageclasses',
-  'Cluster',
 );
-export const persistentVolumeClaims: ResourceType<Stored<models.V1PersistentVolumeClaim>> = resource(
+export const persistentVolumeClaims: BuiltIn<models.V1PersistentVolumeClaim> = namespaced(
   '/v1',
   'PersistentVolumeClaim',
-  'persistentvolumeclaims',
-  'Namespaced',
 );
-export const persistentVolumes: ResourceType<Stored<models.V1PersistentVolume>> = resource(
-  '/v1',
-  'PersistentVolume',
-  'persistentvolumes',
-  'Cluster',
-);
-export const networkPolicies: ResourceType<Stored<models.V1NetworkPolicy>> = resource(
+export const persistentVolumes: BuiltIn<models.V1PersistentVolume> = clusterScoped('/v1', 'PersistentVolume');
+export const networkPolicies: BuiltIn<models.V1NetworkPolicy> = namespaced(
   'networking.k8s.io/v1',
   'NetworkPolicy',
-  'networkpolicies',
-  'Namespaced',
 );
-export const runtimeClasses: ResourceType<Stored<models.V1RuntimeClass>> = resource(
-  'node.k8s.io/v1',
-  'RuntimeClass',
-  'runtimeclasses',
-  'Cluster',
-);
-export const ingressClasses: ResourceType<Stored<models.V1IngressClass>> = resource(
+export const runtimeClasses: BuiltIn<models.V1RuntimeClass> = clusterScoped('node.k8s.io/v1', 'RuntimeClass');
+export const ingressClasses: BuiltIn<models.V1IngressClass> = clusterScoped(
   'networking.k8s.io/v1',
   'IngressClass',
-  'ingressclasses',
-  'Cluster',
 );
-export const endpointSlices: ResourceType<EndpointSlice> = resource(
-  'discovery.k8s.io/v1',
-  'EndpointSlice',
-  'endpointslices',
-  'Namespaced',
-);
-export const ingresses: ResourceType<Ingress> = resource(
-  'networking.k8s.io/v1',
-  'Ingress',
-  'ingresses',
-  'Namespaced',
-);
-export const serviceCidrs: ResourceType<ServiceCidr> = resource(
-  'networking.k8s.io/v1',
-  'ServiceCIDR',
-  'servicecidrs',
-  'Cluster',
-);
+export const endpointSlices: ResourceType<EndpointSlice> = namespaced('discovery.k8s.io/v1', 'EndpointSlice');
+export const ingresses: ResourceType<Ingress> = namespaced('networking.k8s.io/v1', 'Ingress');
+export const serviceCidrs: ResourceType<ServiceCidr> = clusterScoped('networking.k8s.io/v1', 'ServiceCIDR');

@@ -1,5 +1,5 @@
 import type { PeeringWish } from './foreign-cluster.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
@@ -27,11 +27,9 @@ export interface SearchDomain extends KubeObject {
   status?: SearchDomainStatus;
 }
 
-export const searchDomains: ResourceType<SearchDomain> = defineResource(
+export const searchDomains: ResourceType<SearchDomain> = clusterScoped(
   'tributary.dev/v1alpha1',
   'SearchDomain',
-  'searchdomains',
-  'Cluster',
 );
 
 export const SEARCH_DOMAIN_CONDITIONS = { browsed: 'Browsed' } as const;

@@ -2,7 +2,7 @@ import type { LabelSelector } from './label-selector.ts';
 import type { ReflectableKind } from './reflection.ts';
 import type { PodSecurityLevel, Price } from './offer.ts';
 import type { PeerSelector } from './peer-selector.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList, Toleration } from './wire.ts';
 
@@ -105,9 +105,7 @@ export interface SharingPolicy extends KubeObject {
   status?: SharingPolicyStatus;
 }
 
-export const sharingPolicies: ResourceType<SharingPolicy> = defineResource(
+export const sharingPolicies: ResourceType<SharingPolicy> = clusterScoped(
   'tributary.dev/v1alpha1',
   'SharingPolicy',
-  'sharingpolicies',
-  'Cluster',
 );

@@ -1,4 +1,4 @@
-import { defineResource, type ResourceType } from './resources.ts';
+import { clusterScoped, type ResourceType } from './resources.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /**
@@ -100,12 +100,7 @@ export interface Tunnel extends KubeObject {
   status?: TunnelStatus;
 }
 
-export const tunnels: ResourceType<Tunnel> = defineResource(
-  'tributary.dev/v1alpha1',
-  'Tunnel',
-  'tunnels',
-  'Cluster',
-);
+export const tunnels: ResourceType<Tunnel> = clusterScoped('tributary.dev/v1alpha1', 'Tunnel');
 
 /** Condition types of a Tunnel, written by the gateway while one runs; a closed list. */
 export const TUNNEL_CONDITIONS = {

@@ -1,5 +1,5 @@
 import type { ReflectionRule } from './reflection.ts';
-import { defineResource } from './resources.ts';
+import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
 import type { Condition, KubeObject, ResourceList, Taint } from './wire.ts';
 
@@ -69,12 +69,7 @@ export interface VirtualNode extends KubeObject {
   status?: VirtualNodeStatus;
 }
 
-export const virtualNodes: ResourceType<VirtualNode> = defineResource(
-  'tributary.dev/v1alpha1',
-  'VirtualNode',
-  'virtualnodes',
-  'Cluster',
-);
+export const virtualNodes: ResourceType<VirtualNode> = clusterScoped('tributary.dev/v1alpha1', 'VirtualNode');
 
 /** Condition types of a VirtualNode's status; a closed list. */
 export const VIRTUAL_NODE_CONDITIONS = {

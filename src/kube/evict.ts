@@ -1,11 +1,11 @@
 /** The Eviction API (KEP-85): a deletion that asks the PodDisruptionBudgets first. */
-import { type ResourceType, defineResource } from '../api/resources.ts';
+import { type ResourceType, namespaced } from '../api/resources.ts';
 import type { KubeObject, Pod } from '../api/wire.ts';
 import { type TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
 import type { KubeClient } from './client.ts';
 
 /** Only ever created, as the subresource `eviction` of a pod. */
-const evictions: ResourceType<KubeObject> = defineResource('/v1', 'Eviction', 'pods', 'Namespaced');
+const evictions: ResourceType<KubeObject> = namespaced('/v1', 'Eviction', 'pods');
 
 export type EvictionAnswer =
   /** The pod ends now, with its own grace period; with `dryRun`: it could. */

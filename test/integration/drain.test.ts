@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { advertisements } from '../../src/api/advertisement.ts';
 import { LABEL_PEER } from '../../src/api/names.ts';
-import { defineResource, namespaces, nodes, pods } from '../../src/api/resources.ts';
+import { namespaced, namespaces, nodes, pods } from '../../src/api/resources.ts';
 import type { ResourceType } from '../../src/api/resources.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import type { KubeObject, Pod } from '../../src/api/wire.ts';
@@ -37,12 +37,7 @@ interface Budget extends KubeObject {
   spec?: object;
   status?: { observedGeneration?: number; disruptionsAllowed?: number; currentHealthy?: number };
 }
-const budgets: ResourceType<Budget> = defineResource(
-  'policy/v1',
-  'PodDisruptionBudget',
-  'poddisruptionbudgets',
-  'Namespaced',
-);
+const budgets: ResourceType<Budget> = namespaced('policy/v1', 'PodDisruptionBudget');
 
 let lab: RightsCluster;
 let admin: KubeClient;

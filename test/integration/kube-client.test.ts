@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { configMaps, defineResource, leases, namespaces } from '../../src/api/resources.ts';
+import { configMaps, namespaced, leases, namespaces } from '../../src/api/resources.ts';
 import type { ConfigMap, KubeObject } from '../../src/api/wire.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
 import { Informer } from '../../src/kube/informer.ts';
@@ -18,7 +18,7 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 const TIMEOUT_MS = 120_000;
 const NAMESPACE = 'contract';
-const serviceAccounts = defineResource<KubeObject>('/v1', 'ServiceAccount', 'serviceaccounts', 'Namespaced');
+const serviceAccounts = namespaced<KubeObject>('/v1', 'ServiceAccount');
 
 let lab: RightsCluster;
 let cluster: Cluster;
@@ -158,7 +158,7 @@ test('a lease is renewed, and an event recorded', async () => {
     'it works',
   );
   await recorder.stop();
-  const events = defineResource<KubeObject & { count?: number }>('/v1', 'Event', 'events', 'Namespaced');
+  const events = namespaced<KubeObject & { count?: number }>('/v1', 'Event');
   const { items } = await client.list(events, { namespace: NAMESPACE, fieldSelector: 'reason=Tested' });
   expect(items).toMatchObject([{ count: 1, message: 'it works' }]);
 });

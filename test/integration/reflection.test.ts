@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ReflectionRule } from '../../src/api/reflection.ts';
-import { defineResource, events, ingresses, secrets, type ResourceType } from '../../src/api/resources.ts';
+import { namespaced, events, ingresses, secrets, type ResourceType } from '../../src/api/resources.ts';
 import { virtualNodes, type VirtualNodeSpec } from '../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../src/api/wire.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
@@ -21,12 +21,7 @@ const GROUP = 'times.example.com';
 interface Timetable extends KubeObject {
   spec: { opens?: string; notice?: string; replicas?: number; secret?: string };
 }
-const timetables: ResourceType<Timetable> = defineResource(
-  `${GROUP}/v1`,
-  'Timetable',
-  'timetables',
-  'Namespaced',
-);
+const timetables: ResourceType<Timetable> = namespaced(`${GROUP}/v1`, 'Timetable');
 const DEFINITION = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',

@@ -6,7 +6,7 @@ import { isConditionTrue } from '../../src/api/conditions.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
 import {
   clusterRoles,
-  defineResource,
+  namespaced,
   namespaces,
   resourceQuotas,
   roles,
@@ -45,7 +45,7 @@ const ACCOUNT = { namespace: 'tributary-system', name: 'tributary-cluster' };
 const WIDGET = { group: 'shop.example', resource: 'widgets' };
 const GADGET = { group: 'shop.example', resource: 'gadgets' };
 
-const INGRESSES = defineResource<KubeObject>('networking.k8s.io/v1', 'Ingress', 'ingresses', 'Namespaced');
+const INGRESSES = namespaced<KubeObject>('networking.k8s.io/v1', 'Ingress');
 
 let lab: RightsCluster;
 let admin: KubeClient;

@@ -13,7 +13,7 @@ import { isAccount, isAccountOf } from '../../api/fence.ts';
 import { LABEL_PEER } from '../../api/names.ts';
 import type { CountedPod } from '../../api/pod-requests.ts';
 import type { AccountRef } from '../../api/rbac.ts';
-import { defineResource, type ResourceType } from '../../api/resources.ts';
+import { namespaced, type ResourceType } from '../../api/resources.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import { RESULT_GATE } from '../guardian/result.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -36,12 +36,7 @@ interface GuestAdmissionOptions {
   tenants: TenantDirectory;
 }
 
-const claims: ResourceType<CountedPod> = defineResource(
-  '/v1',
-  'PersistentVolumeClaim',
-  'persistentvolumeclaims',
-  'Namespaced',
-);
+const claims: ResourceType<CountedPod> = namespaced('/v1', 'PersistentVolumeClaim');
 
 /**
  * CEL: whose pods are charged. Those of peers, and of our guardian, which makes pods of peers anew: else a peer could have its pods

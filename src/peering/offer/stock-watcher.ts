@@ -3,7 +3,7 @@ import type { StorageClassOffer } from '../../api/offer.ts';
 import { type CountedPod, podRequests } from '../../api/pod-requests.ts';
 import { isFinished } from '../../api/pod.ts';
 import {
-  defineResource,
+  namespaced,
   ingressClasses,
   namespaces,
   nodes,
@@ -161,7 +161,7 @@ function withoutVersion(object: KubeObject): object {
 /** Not ended, by the API server's choice. */
 const LIVE_PODS = 'status.phase!=Succeeded,status.phase!=Failed';
 
-const livePods: ResourceType<CountedPod> = defineResource('/v1', 'Pod', 'pods', 'Namespaced');
+const livePods: ResourceType<CountedPod> = namespaced('/v1', 'Pod');
 
 /** Reads the pod that the wire brought; undefined for one that has ended. */
 export function keepPod(object: CountedPod): CountedPod | undefined {

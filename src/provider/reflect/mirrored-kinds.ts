@@ -1,6 +1,6 @@
 import { ANNOTATION_APPLIED } from '../../api/names.ts';
 import type { ReflectionRule } from '../../api/reflection.ts';
-import { defineResource, type ResourceType } from '../../api/resources.ts';
+import { namespaced, type ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { Fields } from '../../lib/fields.ts';
 import { type FieldPath, parsePath } from './field-paths.ts';
@@ -144,7 +144,7 @@ export function customKind(rule: KindRule): MirroredKind {
 
 /** The `kind` is not known: objects of custom resources bear it, and for others the API server fills it in. */
 function typeOf({ group, version = 'v1', resource }: KindRule): ResourceType<KubeObject> {
-  return defineResource(`${group}/${version}`, resource, resource, 'Namespaced');
+  return namespaced(`${group}/${version}`, resource, resource);
 }
 
 function forge(

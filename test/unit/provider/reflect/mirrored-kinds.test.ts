@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ReflectionRule } from '../../../../src/api/reflection.ts';
-import {
-  defineResource,
-  endpointSlices,
-  ingresses,
-  secrets,
-  services,
-} from '../../../../src/api/resources.ts';
+import { namespaced, endpointSlices, ingresses, secrets, services } from '../../../../src/api/resources.ts';
 import type { VirtualNodeSpec } from '../../../../src/api/virtual-node.ts';
 import type { AnyObject } from '../../../support/fake-api/storage.ts';
 import { FakeNetwork } from '../support/network.ts';
@@ -14,7 +8,7 @@ import { World } from '../support/world.ts';
 
 const TIMEOUT_MS = 30_000;
 const GROUP = 'stable.example.com';
-const crontabs = defineResource(`${GROUP}/v1`, 'CronTab', 'crontabs', 'Namespaced');
+const crontabs = namespaced(`${GROUP}/v1`, 'CronTab');
 const CRONTABS = 'crontabs.stable.example.com';
 const INGRESSES = 'ingresses.networking.k8s.io';
 const ALL: ReflectionRule = { group: GROUP, resource: 'crontabs', policy: 'All' };
