@@ -25,7 +25,7 @@ export async function dial(options: DialOptions): Promise<TLSSocket> {
   const { clock, target, protocols, timeoutMs, allowHalfOpen = false, signal } = options;
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
   const where = `${target.host}:${target.port}`;
-  const deadline = startDeadline(clock, timeoutMs, `connecting to ${where}`, signal);
+  using deadline = startDeadline(clock, timeoutMs, `connecting to ${where}`, signal);
   if (deadline.signal.aborted) throw abortError(deadline.signal);
   // A variable, since Node's types do not know that `connect` takes allowHalfOpen.
   const how = { ...target, ALPNProtocols: [...protocols], allowHalfOpen };
@@ -46,7 +46,6 @@ export async function dial(options: DialOptions): Promise<TLSSocket> {
     socket.destroy();
     throw error;
   } finally {
-    deadline.dispose();
     deadline.signal.removeEventListener('abort', onAbort);
     socket.off('close', onClose);
   }

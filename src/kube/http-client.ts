@@ -214,18 +214,13 @@ class JsonClient implements HttpClient {
     const more: Record<string, string> = { watch: 'true', allowWatchBookmarks: 'true' };
     if (options.timeoutSeconds !== undefined) more['timeoutSeconds'] = String(options.timeoutSeconds);
     const path = collectionPath(type, options.namespace) + listQuery(options, more);
-    const head = startDeadline(this.#clock, this.#timeoutMs, what, options.signal);
-    let response: RawResponse;
-    try {
-      const headers = { accept: acceptHeader(options, 'object') };
-      response = await this.#transport.request({ method: 'GET', path, headers, signal: head.signal });
-      head.stopTimer();
-      if (response.status !== 200) throw await this.#failure(response, what);
-      options.onOpen?.();
-      yield* watchEvents(type, response.body, what);
-    } finally {
-      head.dispose();
-    }
+    using head = startDeadline(this.#clock, this.#timeoutMs, what, options.signal);
+    const headers = { accept: acceptHeader(options, 'object') };
+    const response = await this.#transport.request({ method: 'GET', path, headers, signal: head.signal });
+    head.stopTimer();
+    if (response.status !== 200) throw await this.#failure(response, what);
+    options.onOpen?.();
+    yield* watchEvents(type, response.body, what);
   }
 
   async raw(request: RawRequest): Promise<RawResponse> {
@@ -259,24 +254,20 @@ class JsonClient implements HttpClient {
   }
 
   async #once({ method, path, what, headers, body, signal }: UnaryRequest): Promise<Buffer> {
-    const deadline = startDeadline(this.#clock, this.#timeoutMs, what, signal);
-    try {
-      const response = await this.#transport.request({
-        method,
-        path,
-        headers: {
-          accept: 'application/json',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        body: body === undefined ? undefined : JSON.stringify(body),
-        signal: deadline.signal,
-      });
-      if (response.status < 200 || response.status > 299) throw await this.#failure(response, what);
-      return await collect(response.body, { maxBytes: this.#maxAnswerBytes, excess: 'throw' });
-    } finally {
-      deadline.dispose();
-    }
+    using deadline = startDeadline(this.#clock, this.#timeoutMs, what, signal);
+    const response = await this.#transport.request({
+      method,
+      path,
+      headers: {
+        accept: 'application/json',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: deadline.signal,
+    });
+    if (response.status < 200 || response.status > 299) throw await this.#failure(response, what);
+    return await collect(response.body, { maxBytes: this.#maxAnswerBytes, excess: 'throw' });
   }
 
   async #failure(response: RawResponse, what: string): Promise<TributaryError> {

@@ -91,13 +91,11 @@ export class LeaderElection implements Component {
     this.#term.abort(new TributaryError('Aborted', 'stopped'));
     await this.#running;
     if (!led || !releaseOnStop) return;
-    const deadline = startDeadline(clock, 3000, this.name);
+    using deadline = startDeadline(clock, 3000, this.name);
     try {
       await this.#record.release(deadline.signal);
     } catch (error) {
       log.debug('lease not given up', { error: errorMessage(error) });
-    } finally {
-      deadline.dispose();
     }
   }
 
@@ -122,7 +120,7 @@ export class LeaderElection implements Component {
     const { clock, log, durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = this.#options;
     const began = clock.monotonic();
     const left = this.leading ? this.#termEndsAt - began : renewDeadlineMs;
-    const deadline = startDeadline(clock, left, this.name, signal);
+    using deadline = startDeadline(clock, left, this.name, signal);
     try {
       const known = this.#record.view();
       const view = this.leading && known.state === 'held' ? known : await this.#record.look(deadline.signal);
@@ -143,8 +141,6 @@ export class LeaderElection implements Component {
       } else {
         throw error;
       }
-    } finally {
-      deadline.dispose();
     }
   }
 

@@ -62,7 +62,7 @@ export class LeaseKeeper implements Component {
   async #renew(signal: AbortSignal, timeoutMs: number): Promise<boolean> {
     const { clock, log, healthy } = this.#options;
     if (healthy?.() === false) return true;
-    const deadline = startDeadline(clock, timeoutMs, this.name, signal);
+    using deadline = startDeadline(clock, timeoutMs, this.name, signal);
     try {
       if (this.#record.view().state !== 'held') await this.#record.look(deadline.signal);
       await this.#record.write(deadline.signal);
@@ -75,8 +75,6 @@ export class LeaseKeeper implements Component {
       if (!hasCode(error, 'Conflict'))
         log.debug('lease not renewed', { lease: this.name, error: errorMessage(error) });
       return false;
-    } finally {
-      deadline.dispose();
     }
   }
 }

@@ -46,18 +46,14 @@ export async function dialUpgrade(
   upgrade: UpgradeRequest,
 ): Promise<UpgradeResponse> {
   const { clock = systemClock, timeoutMs = 30_000 } = upgrade;
-  const deadline = startDeadline(clock, timeoutMs, `upgrade at ${credentials.server.host}`, upgrade.signal);
-  try {
-    const { signal } = deadline;
-    const token = await credentials.token?.(signal);
-    const answer = await attempt(credentials, upgrade, token, signal);
-    if (answer.status !== 401 || credentials.token === undefined) return answer;
-    const fresh = await credentials.token(signal, true);
-    if (fresh === undefined || fresh === token) return answer;
-    return await attempt(credentials, upgrade, fresh, signal);
-  } finally {
-    deadline.dispose();
-  }
+  using deadline = startDeadline(clock, timeoutMs, `upgrade at ${credentials.server.host}`, upgrade.signal);
+  const { signal } = deadline;
+  const token = await credentials.token?.(signal);
+  const answer = await attempt(credentials, upgrade, token, signal);
+  if (answer.status !== 401 || credentials.token === undefined) return answer;
+  const fresh = await credentials.token(signal, true);
+  if (fresh === undefined || fresh === token) return answer;
+  return await attempt(credentials, upgrade, fresh, signal);
 }
 
 async function attempt(

@@ -1,12 +1,11 @@
 import type { Clock } from './clock.ts';
 import { TributaryError, errorCode } from './errors.ts';
 
-/** A signal that also fires when time is up. Whoever makes it must dispose of it, whatever the outcome. */
-export interface Deadline {
+/** A signal that also fires when time is up. Declare it with `using`, so that its timer ends whatever the outcome. */
+export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
   /** No more time limit; the parent's signal still counts. */
   stopTimer(): void;
-  dispose(): void;
 }
 
 /**
@@ -25,7 +24,7 @@ export function startDeadline(clock: Clock, ms: number, what: string, parent?: A
   return {
     signal: controller.signal,
     stopTimer: cancel,
-    dispose() {
+    [Symbol.dispose]() {
       cancel();
       parent?.removeEventListener('abort', onParent);
     },

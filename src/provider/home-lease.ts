@@ -98,7 +98,7 @@ export class HomeLease implements Component {
   async #turn(signal: AbortSignal): Promise<number> {
     const { clock, log, random = systemRandom, homeAnswers } = this.#options;
     if (!homeAnswers()) return SOON_MS;
-    const deadline = startDeadline(clock, TIMEOUT_MS, this.name, signal);
+    using deadline = startDeadline(clock, TIMEOUT_MS, this.name, signal);
     try {
       const lease = await this.#renew(deadline.signal);
       this.#failures = 0;
@@ -118,8 +118,6 @@ export class HomeLease implements Component {
         );
       }
       return this.#failures++ === 0 ? SOON_MS : INTERVAL_MS;
-    } finally {
-      deadline.dispose();
     }
   }
 

@@ -42,14 +42,10 @@ export async function lookAt(
   domain: string,
   { resolver, clock, signal }: { resolver: Pick<Resolver, 'resolve'>; clock: Clock; signal: AbortSignal },
 ): Promise<DomainLook> {
-  const deadline = startDeadline(clock, LOOK_MS, `look at ${domain}`, signal);
-  try {
-    const look = await lookInTime(domain, resolver, deadline.signal);
-    signal.throwIfAborted();
-    return look;
-  } finally {
-    deadline.dispose();
-  }
+  using deadline = startDeadline(clock, LOOK_MS, `look at ${domain}`, signal);
+  const look = await lookInTime(domain, resolver, deadline.signal);
+  signal.throwIfAborted();
+  return look;
 }
 
 async function lookInTime(

@@ -116,18 +116,14 @@ export class Resolver {
     const { udp, tcp } = this.#options.exchange ?? { udp: exchangeUdp, tcp: exchangeTcp };
     const ask = async (exchange: Exchange, edns: boolean): Promise<Reply> => {
       const query = { ...question, id: randomInt(0x1_0000) };
-      const deadline = startDeadline(this.#options.clock, limits.timeoutMs, 'DNS', limits.signal);
+      using deadline = startDeadline(this.#options.clock, limits.timeoutMs, 'DNS', limits.signal);
       const read = (bytes: Buffer): Reply | undefined => decodeReply(bytes, query);
-      try {
-        return await exchange({
-          server,
-          message: encodeQuery(query, { edns }),
-          read,
-          signal: deadline.signal,
-        });
-      } finally {
-        deadline.dispose();
-      }
+      return await exchange({
+        server,
+        message: encodeQuery(query, { edns }),
+        read,
+        signal: deadline.signal,
+      });
     };
     let edns = true;
     let reply = await ask(udp, edns);

@@ -73,7 +73,7 @@ export class EndpointResolver {
 
   async #ask(name: string, known: Known): Promise<void> {
     const { clock, log, lookUp, onChange } = this.#options;
-    const deadline = startDeadline(clock, ANSWER_MS, `DNS for ${name}`);
+    using deadline = startDeadline(clock, ANSWER_MS, `DNS for ${name}`);
     known.asking = true;
     this.#asking++;
     try {
@@ -86,7 +86,6 @@ export class EndpointResolver {
       known.until = clock.monotonic() + AGAIN_MS;
       log.debug('a tunnel endpoint cannot be resolved', { name, error: errorMessage(error) });
     } finally {
-      deadline.dispose();
       known.asking = false;
       this.#asking--;
     }

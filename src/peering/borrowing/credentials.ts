@@ -146,7 +146,7 @@ export class CredentialRenewer {
     signal: AbortSignal,
   ): Promise<void> {
     const { links, clock, log, wake } = this.#options;
-    const deadline = startDeadline(clock, CALL_TIMEOUT_MS, `a token of ${clusterID}`, signal);
+    using deadline = startDeadline(clock, CALL_TIMEOUT_MS, `a token of ${clusterID}`, signal);
     try {
       const credential = await links().call(clusterID, 'credential', {}, deadline.signal);
       entry.held = {
@@ -163,8 +163,6 @@ export class CredentialRenewer {
       if (entry.problem !== message) log.warn('no token', { peer: clusterID, error: message });
       entry.problem = message;
       clock.after(delayMs, () => wake(clusterID));
-    } finally {
-      deadline.dispose();
     }
   }
 }

@@ -78,21 +78,17 @@ export async function probe(api: ApiAccess, options: ProbeOptions, signal: Abort
     ...(api.ca !== undefined && { ca: api.ca }),
     ...(api.serverName !== undefined && { tlsServerName: api.serverName }),
   });
-  const deadline = startDeadline(clock, PROBE_TIMEOUT_MS, `probing ${server.host}`, signal);
-  try {
-    const found =
-      isIP(target.host) === 0 ? await untilAborted(resolve(target.host), deadline.signal) : [target.host];
-    const own = await untilAborted(forbiddenAddresses(options.forbidden, resolve), deadline.signal);
-    const addresses = found.slice(0, MAX_ADDRESSES);
-    for (const address of addresses) refuseAddress(address, target.port, { ...options, own });
-    await firstToAnswer(addresses, async (host) => {
-      const at = { clock, protocols: ALPN, timeoutMs: PROBE_TIMEOUT_MS, signal: deadline.signal };
-      const socket = await dial({ ...at, target: { ...target, host } });
-      socket.destroy();
-    });
-  } finally {
-    deadline.dispose();
-  }
+  using deadline = startDeadline(clock, PROBE_TIMEOUT_MS, `probing ${server.host}`, signal);
+  const found =
+    isIP(target.host) === 0 ? await untilAborted(resolve(target.host), deadline.signal) : [target.host];
+  const own = await untilAborted(forbiddenAddresses(options.forbidden, resolve), deadline.signal);
+  const addresses = found.slice(0, MAX_ADDRESSES);
+  for (const address of addresses) refuseAddress(address, target.port, { ...options, own });
+  await firstToAnswer(addresses, async (host) => {
+    const at = { clock, protocols: ALPN, timeoutMs: PROBE_TIMEOUT_MS, signal: deadline.signal };
+    const socket = await dial({ ...at, target: { ...target, host } });
+    socket.destroy();
+  });
 }
 
 async function firstToAnswer(

@@ -204,17 +204,13 @@ export class AgentSetup {
     const before = this.#ensured.get(agent.clusterID);
     const isFresh = before !== undefined && clock.monotonic() - before.at < ENSURE_INTERVAL_MS;
     if (isFresh && deepEqual(before.agent, agent)) return;
-    const deadline = startDeadline(
+    using deadline = startDeadline(
       clock,
       LAUNCH_TIMEOUT_MS,
       `starting the agent of ${agent.clusterID}`,
       signal,
     );
-    try {
-      await launcher.ensure(agent, deadline.signal);
-    } finally {
-      deadline.dispose();
-    }
+    await launcher.ensure(agent, deadline.signal);
     this.#ensured.set(agent.clusterID, { agent, at: clock.monotonic() });
   }
 
@@ -222,14 +218,12 @@ export class AgentSetup {
   async remove(clusterID: string, signal: AbortSignal): Promise<void> {
     const { launcher, clock, log } = this.#options;
     this.#ensured.delete(clusterID);
-    const deadline = startDeadline(clock, LAUNCH_TIMEOUT_MS, `ending the agent of ${clusterID}`, signal);
+    using deadline = startDeadline(clock, LAUNCH_TIMEOUT_MS, `ending the agent of ${clusterID}`, signal);
     try {
       await launcher.remove(clusterID, deadline.signal);
     } catch (error) {
       if (signal.aborted || !(deadline.signal.aborted || hasCode(error, 'Aborted'))) throw error;
       log.warn('the agent did not end in time', { peer: clusterID, error: errorMessage(error) });
-    } finally {
-      deadline.dispose();
     }
   }
 }

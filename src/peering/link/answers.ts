@@ -75,14 +75,10 @@ export class Answers {
     if (!isCallMethod(method)) throw new TributaryError('Invalid', `unknown call ${problemText(method)}`);
     const { peer, handlers, clock, timeoutMs } = this.#options;
     const checked = PARAMS[method](params, `params of ${method}`);
-    const deadline = startDeadline(clock, timeoutMs, `call ${method}`, this.#abort.signal);
-    try {
-      const handle = handlers[method] as CallHandlers[CallMethod] &
-        ((peer: PeerIdentity, params: unknown, signal: AbortSignal) => Promise<unknown>);
-      return await untilAborted(handle(peer, checked as never, deadline.signal), deadline.signal);
-    } finally {
-      deadline.dispose();
-    }
+    using deadline = startDeadline(clock, timeoutMs, `call ${method}`, this.#abort.signal);
+    const handle = handlers[method] as CallHandlers[CallMethod] &
+      ((peer: PeerIdentity, params: unknown, signal: AbortSignal) => Promise<unknown>);
+    return await untilAborted(handle(peer, checked as never, deadline.signal), deadline.signal);
   }
 
   /** The link has ended; nobody waits for these answers. */

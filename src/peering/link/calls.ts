@@ -42,13 +42,12 @@ export class OutgoingCalls {
     const id = ++this.#lastID;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#waiting.set(id, { resolve, reject });
-    const deadline = startDeadline(clock, timeoutMs, `call ${method}`, signal);
+    using deadline = startDeadline(clock, timeoutMs, `call ${method}`, signal);
     try {
       send(id, method, params);
       const result = await untilAborted(promise, deadline.signal);
       return RESULTS[method](result, `result of ${method}`);
     } finally {
-      deadline.dispose();
       this.#waiting.delete(id);
     }
   }

@@ -68,7 +68,7 @@ export class Dialer {
     const { certificate, clock } = this.#options;
     const { host, port } = parseEndpoint(endpoint);
     const { certificate: cert, key } = certificate.current();
-    const deadline = startDeadline(clock, this.#connectMs, `connection to ${endpoint}`, signal);
+    using deadline = startDeadline(clock, this.#connectMs, `connection to ${endpoint}`, signal);
     // Authorities play no part: the chain is judged by what it proves, below.
     const socket = connect({
       host,
@@ -95,8 +95,6 @@ export class Dialer {
         'Unauthorized',
         `${endpoint} proves no identity: ${errorMessage(error)}; is it a peering endpoint?`,
       );
-    } finally {
-      deadline.dispose();
     }
   }
 
@@ -106,7 +104,7 @@ export class Dialer {
     adopt: (socket: WebSocket) => T,
   ): Promise<T> {
     const { WebSocket } = await import('ws');
-    const deadline = startDeadline(this.#options.clock, this.#connectMs, `${path} at ${endpoint}`, signal);
+    using deadline = startDeadline(this.#options.clock, this.#connectMs, `${path} at ${endpoint}`, signal);
     // Nobody resolves or dials this name: the connection is there.
     const webSocket = new WebSocket(`ws://${serverNameOf(peer.clusterID)}${path}`, {
       createConnection: () => socket,
@@ -135,8 +133,6 @@ export class Dialer {
       webSocket.terminate();
       socket.destroy();
       throw error;
-    } finally {
-      deadline.dispose();
     }
   }
 }

@@ -51,13 +51,9 @@ export class PeerDialler {
   /** A WebSocket that is not read yet. Throws Unreachable with what was tried. */
   async connect(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
     const { connectMs } = this.#limits;
-    const deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
+    using deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
     const { signal } = deadline;
-    try {
-      return await this.#inTurn(clusterID, signal, async () => this.#anyWay(clusterID, signal));
-    } finally {
-      deadline.dispose();
-    }
+    return await this.#inTurn(clusterID, signal, async () => this.#anyWay(clusterID, signal));
   }
 
   /** A peer takes only so many handshakes from one address, but an agent that starts may open many connections. */
@@ -174,7 +170,7 @@ export class PeerEndpoints {
     const problems: string[] = [];
     const endpoints = this.#inOrder(clusterID);
     for (const endpoint of endpoints) {
-      const limit = startDeadline(this.#clock, ms / endpoints.length, `dialling ${endpoint}`, signal);
+      using limit = startDeadline(this.#clock, ms / endpoints.length, `dialling ${endpoint}`, signal);
       try {
         const ws = hold(await this.#peers.dial({ clusterID, endpoint, path }, limit.signal));
         this.#good.set(clusterID, endpoint);
@@ -182,8 +178,6 @@ export class PeerEndpoints {
       } catch (error) {
         if (signal.aborted) throw abortError(signal);
         problems.push(errorMessage(error));
-      } finally {
-        limit.dispose();
       }
     }
     this.#good.delete(clusterID);

@@ -180,7 +180,7 @@ export class Reach implements ApiReach, Component {
     const seat = this.#lent.take(clusterID);
     if (seat === undefined) throw new TributaryError('TooManyRequests', 'too many streams');
     const either = startEither(seat.signal, parent);
-    const deadline = startDeadline(clock, this.#limits.connectMs, 'joining the API server', either.signal);
+    using deadline = startDeadline(clock, this.#limits.connectMs, 'joining the API server', either.signal);
     try {
       const tcp = connectTcp(apiServer(), deadline.signal);
       const [api, ws] = await Promise.allSettled([tcp, open(deadline.signal)]);
@@ -189,7 +189,6 @@ export class Reach implements ApiReach, Component {
       seat.leave();
       throw error;
     } finally {
-      deadline.dispose();
       either.dispose();
     }
   }

@@ -207,11 +207,7 @@ export class KubeletAuth {
 
   /** The answer serves everyone who waits for it, so only a timeout may end the question, not a client that leaves. */
   async #timed<Value>(ask: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
-    const deadline = startDeadline(this.#options.clock, REVIEW_DEADLINE_MS, 'review by the home API server');
-    try {
-      return await ask(deadline.signal);
-    } finally {
-      deadline.dispose();
-    }
+    using deadline = startDeadline(this.#options.clock, REVIEW_DEADLINE_MS, 'review by the home API server');
+    return await ask(deadline.signal);
   }
 }

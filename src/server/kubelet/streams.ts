@@ -121,7 +121,7 @@ export class Streams {
     if (socket.destroyed || socket.readableEnded) onClose();
     // A client that ends its side before it knows whether there is a stream has gone.
     socket.once('close', onClose).once('end', onClose);
-    const deadline = startDeadline(clock, DIAL_DEADLINE_MS, 'foreign API server', gone.signal);
+    using deadline = startDeadline(clock, DIAL_DEADLINE_MS, 'foreign API server', gone.signal);
     try {
       const { method = 'GET' } = request;
       const rawHeaders = upgradeHeaders(method, request.rawHeaders);
@@ -130,7 +130,6 @@ export class Streams {
       if (!gone.signal.aborted) log.warn('cannot open a stream', { error: errorMessage(error) });
       return { status: 502, text: `error dialing the foreign API server: ${errorMessage(error)}` };
     } finally {
-      deadline.dispose();
       socket.off('close', onClose).off('end', onClose);
     }
   }

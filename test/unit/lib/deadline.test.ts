@@ -19,11 +19,11 @@ test('fires with its parent, and leaves nothing behind when disposed of', async 
   const parent = new AbortController();
   const deadline = startDeadline(clock, 100, 'x', parent.signal);
   const disposed = startDeadline(clock, 100, 'y', parent.signal);
-  disposed.dispose();
+  disposed[Symbol.dispose]();
   parent.abort(new Error('stop'));
   expect(abortError(deadline.signal)).toMatchObject({ code: 'Aborted', cause: { message: 'stop' } });
   expect(disposed.signal.aborted).toBe(false);
-  deadline.dispose();
+  deadline[Symbol.dispose]();
   expect(clock.pending).toBe(0);
 });
 
