@@ -19,7 +19,7 @@ import { NamespaceCaches } from './namespace-caches.ts';
 import { type Offering, offeringOf } from './offering.ts';
 import type { Lent, OwnPods } from './ports.ts';
 
-interface OfferedServicesOptions {
+export interface OfferedServicesOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;

@@ -1,33 +1,17 @@
 import { namespaces } from '../../api/resources.ts';
 import type { Namespace } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { ControllerMetrics } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { together } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { PeerIdentity, ServicesSide } from '../ports.ts';
 import type { DocumentChanges, Documents } from '../protocol/documents.ts';
-import { OfferedServices } from './offered.ts';
-import type { Borrowed, Lent, Linked, OpenPlaces, OwnPods, ProviderNetworks } from './ports.ts';
-import { UsedServices } from './used.ts';
+import { OfferedServices, type OfferedServicesOptions } from './offered.ts';
+import type { OpenPlaces, ProviderNetworks } from './ports.ts';
+import { UsedServices, type UsedServicesOptions } from './used.ts';
 
-export interface ServicesOptions {
-  client: KubeClient;
-  caches: Caches;
-  clock: Clock;
-  log: Logger;
-  events: EventRecorder;
-  metrics?: ControllerMetrics;
-  lent: Lent;
-  borrowed: Borrowed;
-  ownPods: OwnPods;
+export interface ServicesOptions
+  extends Omit<OfferedServicesOptions, 'namespaces'>, Omit<UsedServicesOptions, 'namespaces'> {
   networks: ProviderNetworks & Component;
-  /** Called from `start` on, so that parts that need each other can be made in any order. */
-  linked: () => Linked;
 }
 
 /**

@@ -35,7 +35,7 @@ import { sortedPlaces } from './offering.ts';
 import { checkServices, homeKey, planOf } from './plan.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
 
-interface UsedServicesOptions {
+export interface UsedServicesOptions {
   client: KubeClient;
   caches: Caches;
   clock: Clock;
@@ -44,6 +44,7 @@ interface UsedServicesOptions {
   metrics?: ControllerMetrics;
   borrowed: Borrowed;
   networks: ProviderNetworks;
+  /** Called from `start` on, so that parts that need each other can be made in any order. */
   linked: () => Linked;
   /** All namespaces. */
   namespaces: Pick<Cache<KubeObject>, 'get' | 'onChange'>;
