@@ -10,7 +10,7 @@ import { CLOSE } from './streams.ts';
 /** How a stream to a peer's API server was made. */
 export type Way = 'Direct' | 'DialBack';
 
-interface WaysOptions {
+interface DiallerOptions {
   peers: Pick<ReachPeers, 'isLinked' | 'askDial'>;
   endpoints: PeerEndpoints;
   limits: ReachLimits;
@@ -20,22 +20,16 @@ interface WaysOptions {
 /** Gets a WebSocket to a peer, whichever side can dial. Dialling ourselves is tried first, since nobody has to answer. */
 export class PeerDialler {
   readonly pending: PendingStreams;
-  readonly #peers: WaysOptions['peers'];
-  readonly #endpoints: PeerEndpoints;
-  readonly #limits: ReachLimits;
-  readonly #clock: Clock;
+  readonly #options: DiallerOptions;
   /** By ClusterID: until when dialling that peer is not tried first (monotonic). */
   readonly #avoidDirect = new Map<string, number>();
   readonly #last = new Map<string, Way>();
   /** By ClusterID, while streams are being made. */
   readonly #gates = new Map<string, Gate>();
 
-  constructor({ peers, endpoints, limits, clock }: WaysOptions) {
-    this.#peers = peers;
-    this.#endpoints = endpoints;
-    this.#limits = limits;
-    this.#clock = clock;
-    this.pending = new PendingStreams(clock);
+  constructor(options: DiallerOptions) {
+    this.#options = options;
+    this.pending = new PendingStreams(options.clock);
   }
 
   /** How the last stream to that peer was made. */
@@ -50,15 +44,15 @@ export class PeerDialler {
 
   /** A WebSocket that is not read yet. Throws Unreachable with what was tried. */
   async connect(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
-    const { connectMs } = this.#limits;
-    using deadline = startDeadline(this.#clock, connectMs, `stream to cluster ${clusterID}`, parent);
+    const { clock, limits } = this.#options;
+    using deadline = startDeadline(clock, limits.connectMs, `stream to cluster ${clusterID}`, parent);
     const { signal } = deadline;
     return await this.#inTurn(clusterID, signal, async () => this.#anyWay(clusterID, signal));
   }
 
   /** A peer takes only so many handshakes from one address, but an agent that starts may open many connections. */
   async #inTurn<T>(clusterID: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const gate = this.#gates.get(clusterID) ?? new Gate(this.#limits.dialsPerPeer);
+    const gate = this.#gates.get(clusterID) ?? new Gate(this.#options.limits.dialsPerPeer);
     this.#gates.set(clusterID, gate);
     const leave = await gate.enter(signal);
     try {
@@ -89,11 +83,12 @@ export class PeerDialler {
   }
 
   #order(clusterID: string): Way[] {
-    const linked = this.#peers.isLinked(clusterID);
-    const direct = this.#endpoints.has(clusterID);
+    const { peers, endpoints, clock } = this.#options;
+    const linked = peers.isLinked(clusterID);
+    const direct = endpoints.has(clusterID);
     if (!linked) return direct ? ['Direct'] : [];
     if (!direct) return ['DialBack'];
-    const avoid = (this.#avoidDirect.get(clusterID) ?? -Infinity) > this.#clock.monotonic();
+    const avoid = (this.#avoidDirect.get(clusterID) ?? -Infinity) > clock.monotonic();
     return avoid ? ['DialBack', 'Direct'] : ['Direct', 'DialBack'];
   }
 
@@ -102,26 +97,27 @@ export class PeerDialler {
   }
 
   async #direct(clusterID: string, signal: AbortSignal): Promise<WebSocket> {
-    const { connectMs, directMs, avoidDirectMs } = this.#limits;
+    const { peers, endpoints, limits, clock } = this.#options;
     // Otherwise no time would be left for dialling back.
-    const ms = this.#peers.isLinked(clusterID) ? directMs : connectMs;
+    const ms = peers.isLinked(clusterID) ? limits.directMs : limits.connectMs;
     try {
-      const ws = await this.#endpoints.dial({ clusterID, path: '/v1/api', ms }, signal);
+      const ws = await endpoints.dial({ clusterID, path: '/v1/api', ms }, signal);
       this.#avoidDirect.delete(clusterID);
       return ws;
     } catch (error) {
-      this.#avoidDirect.set(clusterID, this.#clock.monotonic() + avoidDirectMs);
+      this.#avoidDirect.set(clusterID, clock.monotonic() + limits.avoidDirectMs);
       throw error;
     }
   }
 
   async #dialBack(clusterID: string, parent: AbortSignal): Promise<WebSocket> {
+    const { peers, limits } = this.#options;
     const given = new AbortController();
     const giveUp = (): void => given.abort(parent.reason);
     parent.addEventListener('abort', giveUp, { once: true });
-    const { id, socket } = this.pending.expect(clusterID, this.#limits.connectMs, given.signal);
+    const { id, socket } = this.pending.expect(clusterID, limits.connectMs, given.signal);
     try {
-      const asked = this.#peers.askDial(clusterID, id, given.signal).then(async () => socket);
+      const asked = peers.askDial(clusterID, id, given.signal).then(async () => socket);
       // The stream may be here before the answer to the call is.
       return hold(await Promise.race([socket, asked]));
     } catch (error) {

@@ -179,7 +179,7 @@ export class Reach implements ApiReach, Component {
     }
     const seat = this.#lent.take(clusterID);
     if (seat === undefined) throw new TributaryError('TooManyRequests', 'too many streams');
-    const either = startEither(seat.signal, parent);
+    using either = startEither(seat.signal, parent);
     using deadline = startDeadline(clock, this.#limits.connectMs, 'joining the API server', either.signal);
     try {
       const tcp = connectTcp(apiServer(), deadline.signal);
@@ -188,8 +188,6 @@ export class Reach implements ApiReach, Component {
     } catch (error) {
       seat.leave();
       throw error;
-    } finally {
-      either.dispose();
     }
   }
 
@@ -209,7 +207,7 @@ function joinBoth(seat: Seat, api: PromiseSettledResult<Socket>, ws: PromiseSett
   throw (api.status === 'rejected' ? api.reason : (ws as PromiseRejectedResult).reason) as Error;
 }
 
-function startEither(first: AbortSignal, second?: AbortSignal): { signal: AbortSignal; dispose(): void } {
+function startEither(first: AbortSignal, second?: AbortSignal): Disposable & { signal: AbortSignal } {
   const joint = new AbortController();
   const signals = second === undefined ? [first] : [first, second];
   const onAbort = (): void => joint.abort(signals.find(({ aborted }) => aborted)?.reason);
@@ -217,7 +215,7 @@ function startEither(first: AbortSignal, second?: AbortSignal): { signal: AbortS
   if (signals.some(({ aborted }) => aborted)) onAbort();
   return {
     signal: joint.signal,
-    dispose: () => signals.forEach((signal) => signal.removeEventListener('abort', onAbort)),
+    [Symbol.dispose]: () => signals.forEach((signal) => signal.removeEventListener('abort', onAbort)),
   };
 }
 

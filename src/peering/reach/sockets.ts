@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { abortError } from '../../lib/deadline.ts';
+import { abortError, untilAborted } from '../../lib/deadline.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 
 /** Idle time before TCP probes a silent peer; libuv then probes each second, ten times. Milliseconds. */
@@ -22,8 +22,6 @@ export async function connectTcp(
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEPALIVE_MS,
   });
-  const onAbort = (): void => reject(abortError(signal));
-  signal.addEventListener('abort', onAbort, { once: true });
   socket.once('connect', () => resolve(socket));
   socket.on('error', (cause) =>
     reject(
@@ -33,12 +31,10 @@ export async function connectTcp(
     ),
   );
   try {
-    return await promise;
+    return await untilAborted(promise, signal);
   } catch (error) {
     socket.destroy();
     throw error;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 
