@@ -130,7 +130,7 @@ export class CredentialRenewer {
     const abort = new AbortController();
     entry.abort = abort;
     entry.askedAt = clock.monotonic();
-    void this.#call({ clusterID, entry, renewal }, abort.signal).finally(() => {
+    void this.#call(clusterID, entry, renewal, abort.signal).finally(() => {
       delete entry.abort;
       // If it was dropped in the meantime, nobody waits for it.
       if (this.#entries.get(clusterID) === entry) wake(clusterID);
@@ -138,21 +138,17 @@ export class CredentialRenewer {
   }
 
   async #call(
-    {
-      clusterID,
-      entry,
-      renewal,
-    }: { clusterID: string; entry: ProviderCredential; renewal: string | undefined },
+    clusterID: string,
+    entry: ProviderCredential,
+    renewal: string | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const { links, clock, log, wake } = this.#options;
     using deadline = startDeadline(clock, CALL_TIMEOUT_MS, `a token of ${clusterID}`, signal);
     try {
       const credential = await links().call(clusterID, 'credential', {}, deadline.signal);
-      entry.held = {
-        ...checkedCredential(credential, clock.now()),
-        ...(renewal !== undefined && { renewal }),
-      };
+      const held = checkedCredential(credential, clock.now());
+      entry.held = { ...held, ...(renewal !== undefined && { renewal }) };
       delete entry.problem;
       entry.backoff.reset();
     } catch (error) {

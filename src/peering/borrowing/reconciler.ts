@@ -210,7 +210,7 @@ export class Reconciler {
     names: readonly string[],
     signal: AbortSignal,
   ): Promise<number | undefined> {
-    const { caches, teardown, agents, access, credentials } = this.#options;
+    const { client, caches, teardown, agents, access, credentials } = this.#options;
     const ours = caches.virtualNodesOf(clusterID);
     for (const one of ours) await teardown.removeVirtualNode(one, signal);
     await agents.remove(clusterID, signal);
@@ -220,7 +220,11 @@ export class Reconciler {
         await teardown.removeNode(name, clusterID, signal);
     }
     // The Secret goes last: as long as it exists, what is left of the rest is found.
-    await this.#deleteSecret(clusterID, signal);
+    const secret = caches.secretOf(clusterID);
+    if (secret !== undefined) {
+      const { name, namespace = '', uid } = secret.metadata;
+      await client.delete(secrets, { name, namespace }, { uid, signal }).catch(ignoring('NotFound'));
+    }
     credentials.drop(clusterID);
     await access.drop(clusterID);
     return caches.hasBelongings(clusterID) ? CACHE_LAG_MS : undefined;
@@ -235,14 +239,6 @@ export class Reconciler {
     const obstacle = { reason: ADVERTISEMENT_REASONS.ending, message };
     const nodes = { complete: false, ready: 0, message };
     return { assessment, contract, progress: { names, nodes, obstacle } };
-  }
-
-  async #deleteSecret(clusterID: string, signal: AbortSignal): Promise<void> {
-    const { client, caches } = this.#options;
-    const secret = caches.secretOf(clusterID);
-    if (secret === undefined) return;
-    const { name, namespace = '', uid } = secret.metadata;
-    await client.delete(secrets, { name, namespace }, { uid, signal }).catch(ignoring('NotFound'));
   }
 
   async #forget({ advertisement }: BorrowingFacts, signal: AbortSignal): Promise<void> {

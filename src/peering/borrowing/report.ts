@@ -3,6 +3,7 @@ import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
 import type { GrantDocument } from '../protocol/documents.ts';
 import type { BorrowingFacts, OfferAssessment, Step } from './facts.ts';
+import { conditionIn } from './status.ts';
 
 const REASONS = FOREIGN_CLUSTER_REASONS;
 const KNOWN = new Set<string>(Object.values(REASONS));
@@ -96,17 +97,15 @@ export const ending = (message: string): PeeringReport => ({
 
 /** In use, or being set up, as the Advertisement's conditions say. */
 function usedReport({ advertisement }: BorrowingFacts): PeeringReport {
-  const conditions = advertisement?.status?.conditions ?? [];
-  const node = conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode);
+  const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
   if (node?.status !== 'True') return waitReport(node?.message ?? 'agreed on by both');
   return { phase: 'Established', reason: REASONS.ok, message: node.message };
 }
 
 /** While it is taken down, the Advertisement says what is waited for. */
 function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts): PeeringReport {
-  const conditions = advertisement?.status?.conditions ?? [];
-  const { reason, message } =
-    conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode) ?? {};
+  const node = conditionIn(advertisement?.status, ADVERTISEMENT_CONDITIONS.virtualNode);
+  const { reason, message } = node ?? {};
   const isNews = reason === ADVERTISEMENT_REASONS.ending && message !== report.message;
   return isNews ? { ...report, message: `${report.message ?? 'it ends'}; ${message}` } : report;
 }

@@ -168,14 +168,10 @@ function told(
   { held, problem: noToken }: CredentialState,
 ): Partial<Progress> {
   const { noLink, unreachable } = ADVERTISEMENT_REASONS;
-  const noHold =
-    held === undefined && noToken !== undefined ? { reason: noLink, message: noToken } : undefined;
-  const noWay =
-    access === undefined && problem !== undefined ? { reason: unreachable, message: problem } : undefined;
-  const obstacle = noHold ?? noWay;
+  if (held === undefined && noToken !== undefined) return { obstacle: { reason: noLink, message: noToken } };
   return {
     ...(held && { credentialExpiresMs: held.expiresMs }),
-    ...(obstacle && { obstacle }),
+    ...(!access && problem !== undefined && { obstacle: { reason: unreachable, message: problem } }),
   };
 }
 
@@ -204,12 +200,8 @@ export class AgentSetup {
     const before = this.#ensured.get(agent.clusterID);
     const isFresh = before !== undefined && clock.monotonic() - before.at < ENSURE_INTERVAL_MS;
     if (isFresh && deepEqual(before.agent, agent)) return;
-    using deadline = startDeadline(
-      clock,
-      LAUNCH_TIMEOUT_MS,
-      `starting the agent of ${agent.clusterID}`,
-      signal,
-    );
+    const what = `starting the agent of ${agent.clusterID}`;
+    using deadline = startDeadline(clock, LAUNCH_TIMEOUT_MS, what, signal);
     await launcher.ensure(agent, deadline.signal);
     this.#ensured.set(agent.clusterID, { agent, at: clock.monotonic() });
   }

@@ -137,10 +137,7 @@ const setupOf = (inputs: StatusInputs): [string, Wanted][] => [
 ];
 
 function acceptedOf({ assessment, advertisement }: StatusInputs): Wanted {
-  if (assessment === undefined) {
-    const before = advertisement.status?.conditions?.find(({ type }) => type === CONDITIONS.accepted);
-    return before as Wanted;
-  }
+  if (assessment === undefined) return conditionIn(advertisement.status, CONDITIONS.accepted) as Wanted;
   const { decision, reason, message } = assessment;
   const status = decision === 'Accepted' ? 'True' : decision === 'Pending' ? 'Unknown' : 'False';
   return { status, reason, message };
@@ -168,49 +165,39 @@ function virtualNodeOf({ progress, advertisement }: StatusInputs): Wanted {
   if (progress === undefined) return undefined;
   const { complete, ready, message } = progress.nodes;
   const was = isConditionTrue(advertisement.status?.conditions, CONDITIONS.virtualNode);
-  return complete && (ready > 0 || was)
-    ? { status: 'True', reason: ok, message }
-    : {
-        status: 'False',
-        reason: progress.obstacle?.reason ?? settingUp,
-        message: progress.obstacle?.message ?? message,
-      };
+  if (complete && (ready > 0 || was)) return { status: 'True', reason: ok, message };
+  return { status: 'False', ...(progress.obstacle ?? { reason: settingUp, message }) };
 }
 
 type News = [type: EventType, reason: string, message: string];
 
 /** The events for a status that has just been written. Pure. */
-export function newsOf({ status: before = {} }: Advertisement, status: AdvertisementStatus): News[] {
-  return [...decided(before, status), ...moved(before, status)];
-}
+export const newsOf = ({ status: before = {} }: Advertisement, status: AdvertisementStatus): News[] => [
+  ...decided(before, status),
+  ...moved(before, status),
+];
 
 function decided(
   before: AdvertisementStatus,
   { decision, reason, message = '' }: AdvertisementStatus,
 ): News[] {
   if (decision === undefined || (decision === before.decision && reason === before.reason)) return [];
-  return [[EVENT_TYPE[decision], EVENT_REASON[decision], message]];
+  return [[...EVENT_OF[decision], message]];
 }
 
 function moved(before: AdvertisementStatus, status: AdvertisementStatus): News[] {
-  const [was, is] = [nodeConditionOf(before), nodeConditionOf(status)];
+  const [was, is] = [before, status].map((one) => conditionIn(one, CONDITIONS.virtualNode));
   if (is === undefined || (is.status === was?.status && is.reason === was.reason)) return [];
   if (is.status === 'True') return [['Normal', BORROWING_EVENTS.established, 'pods can be run over there']];
   return is.reason === ADVERTISEMENT_REASONS.ending ? [['Normal', BORROWING_EVENTS.ending, is.message]] : [];
 }
 
-const nodeConditionOf = ({ conditions = [] }: AdvertisementStatus): Condition | undefined =>
-  conditions.find(({ type }) => type === ADVERTISEMENT_CONDITIONS.virtualNode);
+export const conditionIn = (status: AdvertisementStatus | undefined, wanted: string): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === wanted);
 
-const EVENT_REASON: Record<OfferDecision, string> = {
-  Accepted: BORROWING_EVENTS.accepted,
-  Pending: BORROWING_EVENTS.pending,
-  Refused: BORROWING_EVENTS.refused,
-  Expired: BORROWING_EVENTS.expired,
-};
-const EVENT_TYPE: Record<OfferDecision, EventType> = {
-  Accepted: 'Normal',
-  Pending: 'Normal',
-  Refused: 'Warning',
-  Expired: 'Warning',
+const EVENT_OF: Record<OfferDecision, [type: EventType, reason: string]> = {
+  Accepted: ['Normal', BORROWING_EVENTS.accepted],
+  Pending: ['Normal', BORROWING_EVENTS.pending],
+  Refused: ['Warning', BORROWING_EVENTS.refused],
+  Expired: ['Warning', BORROWING_EVENTS.expired],
 };
