@@ -24,9 +24,8 @@ const isMarked = ({ metadata }: Pick<ForeignCluster, 'metadata'>): boolean =>
 export const isDeleting = ({ metadata }: ForeignCluster): boolean => metadata.deletionTimestamp !== undefined;
 
 /** The one that stands for the cluster: first one that is not being deleted, then one of a person, then the oldest. */
-export function primaryOf(clusters: readonly ForeignCluster[]): ForeignCluster | undefined {
-  return clusters.toSorted(compare)[0];
-}
+export const primaryOf = (clusters: readonly ForeignCluster[]): ForeignCluster | undefined =>
+  clusters.toSorted(compare)[0];
 
 function compare(a: ForeignCluster, b: ForeignCluster): number {
   const byRank = rank(a) - rank(b);

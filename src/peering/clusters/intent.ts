@@ -62,18 +62,9 @@ export function intentOf(inputs: IntentInputs): ClusterIntent {
   const { outgoing = 'Auto', incoming = 'Auto', namespaces = [] } = subject.spec ?? {};
   const policy = outgoing === 'Disabled' ? undefined : acceptancePolicyFor(policies.acceptance, facts);
   const asks = outgoing === 'Auto' && policy?.spec.approval === 'Automatic';
+  const intent = { ...nothing, subject, wanted: outgoing === 'Enabled' || asks, namespaces, incoming, force };
   return withSharing(
-    {
-      clusterID,
-      subject,
-      facts,
-      wanted: outgoing === 'Enabled' || asks,
-      ...(policy && { policy }),
-      namespaces,
-      ...(joinToken !== undefined && { joinToken }),
-      incoming,
-      force,
-    },
+    { ...intent, ...(policy && { policy }), ...(joinToken !== undefined && { joinToken }) },
     policies,
   );
 }

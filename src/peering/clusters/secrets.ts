@@ -84,7 +84,7 @@ export class ReferencedSecrets {
   }
 
   /** The value, without the end of line that many tools write after it; undefined: there is none. */
-  value({ name, key }: { name: string; key: string }): Buffer | undefined {
+  value({ name, key }: Required<SecretKeyRef>): Buffer | undefined {
     const data = this.#held.get(name)?.data;
     if (data === undefined || !Object.hasOwn(data, key)) return undefined;
     return withoutLineEnd(Buffer.from(data[key] ?? '', 'base64'));
@@ -126,14 +126,8 @@ function withoutLineEnd(bytes: Buffer): Buffer {
 }
 
 /** With the default that the CRDs have. */
-export const joinTokenRef = ({ name, key = 'token' }: SecretKeyRef): { name: string; key: string } => ({
-  name,
-  key,
-});
-const networkKeyRef = ({ name, key = 'key' }: SecretKeyRef): { name: string; key: string } => ({
-  name,
-  key,
-});
+export const joinTokenRef = (ref: SecretKeyRef): Required<SecretKeyRef> => ({ key: 'token', ...ref });
+const networkKeyRef = (ref: SecretKeyRef): Required<SecretKeyRef> => ({ key: 'key', ...ref });
 
 /** A key that clusters of one owner share. */
 export interface NamedKey {
@@ -156,11 +150,11 @@ export function networkKeyRefs(
 
 /** The keys that are there and fit for use. What is wrong with one is logged once. */
 export class NetworkKeys {
-  readonly #value: (ref: { name: string; key: string }) => Buffer | undefined;
+  readonly #value: (ref: Required<SecretKeyRef>) => Buffer | undefined;
   readonly #log: Logger;
   readonly #complaints = new Map<string, string>();
 
-  constructor(value: (ref: { name: string; key: string }) => Buffer | undefined, log: Logger) {
+  constructor(value: (ref: Required<SecretKeyRef>) => Buffer | undefined, log: Logger) {
     this.#value = value;
     this.#log = log;
   }
@@ -179,16 +173,14 @@ export class NetworkKeys {
     if (message !== undefined) throw new TributaryError('Invalid', message);
   }
 
-  #usable(name: string, ref: { name: string; key: string }): Uint8Array | undefined {
-    const value = this.#value(ref);
-    if (value === undefined) {
-      this.#complain(
-        name,
-        `Secret ${ref.name} with key ${ref.key} is not there; policies that name it mean nobody`,
-      );
-      return undefined;
-    }
+  #usable(name: string, ref: Required<SecretKeyRef>): Uint8Array | undefined {
     try {
+      const value = this.#value(ref);
+      if (value === undefined) {
+        throw new Error(
+          `Secret ${ref.name} with key ${ref.key} is not there; policies that name it mean nobody`,
+        );
+      }
       const key = checkNetworkKey(value, `network key ${name}`);
       this.#complaints.delete(name);
       return key;
