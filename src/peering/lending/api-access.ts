@@ -3,6 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError, errorMessage, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -32,7 +33,7 @@ export class ApiAccessFinder implements Component {
   readonly name = 'API server address for peers';
   readonly #options: ApiAccessOptions;
   readonly #abort = new AbortController();
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Listeners();
   #current: ApiAccess | undefined;
   #running: Promise<void> = Promise.resolve();
 
@@ -46,8 +47,7 @@ export class ApiAccessFinder implements Component {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.add(listener);
   }
 
   /** Does not wait: whoever needs the address hears of it. */
@@ -81,7 +81,7 @@ export class ApiAccessFinder implements Component {
   #set(found: ApiAccess): void {
     if (deepEqual(found, this.#current)) return;
     this.#current = found;
-    for (const listener of this.#listeners) listener();
+    this.#changed.tell();
   }
 
   async #find(signal: AbortSignal): Promise<ApiAccess> {

@@ -15,6 +15,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import { JoinTokens } from '../identity/join-tokens.ts';
 import { freeOf } from '../offer/free.ts';
@@ -81,8 +82,8 @@ export class Lending implements LendingSide {
   readonly #credentials: Credentials;
   readonly #inbox: Inbox;
   readonly #controller: Controller;
-  readonly #listeners = new Set<(clusterID: string) => void>();
-  readonly #policyListeners = new Set<(policy: string) => void>();
+  readonly #changed = new Listeners<[clusterID: string]>();
+  readonly #policyChanged = new Listeners<[policy: string]>();
 
   constructor(options: LendingOptions) {
     this.#options = options;
@@ -172,53 +173,45 @@ export class Lending implements LendingSide {
       ...this.#tenants.components(),
       this.#api,
       this.tokens.janitor(),
-      this.#triggers(),
+      subscribing('lending triggers', () => this.#follow()),
       this.#controller,
     ];
   }
 
   /** What makes us look at a peer again. */
-  #triggers(): Component {
-    const ends: (() => void)[] = [];
-    return {
-      name: 'lending triggers',
-      start: () => {
-        ends.push(
-          this.#requests.onChange((key, current, previous) => this.#onRequest(key, current, previous)),
-          this.#policies.onChange((_key, current, previous) => {
-            if (!deepEqual(current?.spec, previous?.spec)) this.#addAll();
-          }),
-          this.#tenants.onChange((peer) => this.#add(peer)),
-          this.#tenants.onFreed(() => this.#addWithheld()),
-          this.#runtimeClasses.onChange((_key, current, previous) => {
-            if ((current === undefined) === (previous === undefined)) return;
-            for (const { metadata } of this.#policies.list()) this.#tellPolicy(metadata.name);
-          }),
-          this.#stock.onChange(() => this.#addAll()),
-          this.#options.intents.onChange((peer) => {
-            if (this.#requests.get(peer) !== undefined) this.#add(peer);
-          }),
-          this.#api.onChange(() => {
-            for (const { metadata } of this.#requests.list()) this.#tell(metadata.name);
-          }),
-        );
-        this.#addAll();
-        // Also those of whom only something is left.
-        for (const peer of this.#tenants.peers()) this.#add(peer);
-      },
-      stop: () => {
-        for (const end of ends) end();
-      },
-    };
+  #follow(): (() => void)[] {
+    const ends = [
+      this.#requests.onChange((key, current, previous) => this.#onRequest(key, current, previous)),
+      this.#policies.onChange((_key, current, previous) => {
+        if (!deepEqual(current?.spec, previous?.spec)) this.#addAll();
+      }),
+      this.#tenants.onChange((peer) => this.#add(peer)),
+      this.#tenants.onFreed(() => this.#addWithheld()),
+      this.#runtimeClasses.onChange((_key, current, previous) => {
+        if ((current === undefined) === (previous === undefined)) return;
+        for (const { metadata } of this.#policies.list()) this.#policyChanged.tell(metadata.name);
+      }),
+      this.#stock.onChange(() => this.#addAll()),
+      this.#options.intents.onChange((peer) => {
+        if (this.#requests.get(peer) !== undefined) this.#add(peer);
+      }),
+      this.#api.onChange(() => {
+        for (const { metadata } of this.#requests.list()) this.#changed.tell(metadata.name);
+      }),
+    ];
+    this.#addAll();
+    // Also those of whom only something is left.
+    for (const peer of this.#tenants.peers()) this.#add(peer);
+    return ends;
   }
 
   #onRequest(key: string, current: PeeringRequest | undefined, previous: PeeringRequest | undefined): void {
     this.#add(key);
-    this.#tell(key);
+    this.#changed.tell(key);
     // What one peer was promised, or may still take, is not free for the others.
     if (!deepEqual(promiseOf(current), promiseOf(previous))) this.#addAll();
     for (const { status } of [current, previous].filter((it) => it !== undefined)) {
-      if (status?.policy !== undefined) this.#tellPolicy(status.policy);
+      if (status?.policy !== undefined) this.#policyChanged.tell(status.policy);
     }
   }
 
@@ -236,14 +229,6 @@ export class Lending implements LendingSide {
   /** Objects of another name are not ours: the API server refuses a PeeringRequest that is not named by its ID. */
   #add(peer: string): void {
     if (isClusterID(peer)) this.#controller.add(peer);
-  }
-
-  #tell(clusterID: string): void {
-    for (const listener of this.#listeners) listener(clusterID);
-  }
-
-  #tellPolicy(name: string): void {
-    for (const listener of this.#policyListeners) listener(name);
   }
 
   documents(clusterID: string): Pick<Documents, 'offer' | 'grant'> {
@@ -312,14 +297,12 @@ export class Lending implements LendingSide {
 
   /** Calls back when `effectOf` or `conditionsOf` that policy may answer something else; not for what is free. */
   onPolicy(listener: (policy: string) => void): () => void {
-    this.#policyListeners.add(listener);
-    return () => this.#policyListeners.delete(listener);
+    return this.#policyChanged.add(listener);
   }
 
   /** Calls back when documents or report of that peer may have changed; the returned function ends that. */
   onChange(listener: (clusterID: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.add(listener);
   }
 }
 

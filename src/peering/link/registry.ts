@@ -3,6 +3,7 @@ import type { Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import type { LogFields, Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
@@ -58,7 +59,8 @@ export interface LinkRegistryOptions extends HelloOptions {
   rates?: Rates;
 }
 
-type Listener = (key: { clusterID?: string; target?: string }) => void;
+/** Whose link, or which target, has changed. */
+type LinkKey = { clusterID?: string; target?: string };
 
 export const LINK_PATH = '/v1/link';
 const REAP_MS = 5_000;
@@ -76,7 +78,7 @@ export class LinkRegistry implements PeerLinks, Component {
   readonly #handlers: CallHandlers;
   readonly #targets: Targets;
   readonly #slots = new Map<string, PeerSlot>();
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Listeners<[key: LinkKey]>();
   /** Resolved when it is known what became of a link that we have dialled. */
   readonly #outcomes = new Map<Link, (outcome: LinkOutcome) => void>();
   #state: 'new' | 'running' | 'stopped' = 'new';
@@ -98,7 +100,7 @@ export class LinkRegistry implements PeerLinks, Component {
       dialer: this.#dialer,
       adopt: async (secured, endpoint, signal) => this.#dialled(secured, endpoint, signal),
       link: (clusterID) => this.#slots.get(clusterID)?.active,
-      changed: (target) => this.#tell({ target }),
+      changed: (target) => this.#listeners.tell({ target }),
       clock,
       random,
       quiet: this.#quiet,
@@ -144,7 +146,7 @@ export class LinkRegistry implements PeerLinks, Component {
   describe(): void {
     for (const slot of this.#slots.values()) {
       slot.describe();
-      if (slot.active !== undefined) this.#tell({ clusterID: slot.active.peer.clusterID });
+      if (slot.active !== undefined) this.#listeners.tell({ clusterID: slot.active.peer.clusterID });
     }
   }
 
@@ -183,13 +185,8 @@ export class LinkRegistry implements PeerLinks, Component {
     return link.call(method, params, signal);
   }
 
-  onChange(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  #tell(key: { clusterID?: string; target?: string }): void {
-    for (const listener of this.#listeners) listener(key);
+  onChange(listener: (key: LinkKey) => void): () => void {
+    return this.#listeners.add(listener);
   }
 
   #provedBy(link: Link): string[] {
@@ -324,7 +321,7 @@ export class LinkRegistry implements PeerLinks, Component {
   #changed(slot: PeerSlot): void {
     const { clusterID } = slot.peer;
     this.#targets.wake(clusterID);
-    this.#tell({ clusterID });
+    this.#listeners.tell({ clusterID });
     this.#forget(slot);
   }
 

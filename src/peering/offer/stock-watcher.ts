@@ -19,6 +19,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners } from '../../lib/listeners.ts';
 import { type Stock, takeStock } from './stock.ts';
 
 interface StockWatcherOptions {
@@ -44,7 +45,7 @@ export class StockWatcher implements Component {
   readonly #tenants: Cache<Namespace>;
   readonly #storage: Cache<StorageClass>;
   readonly #ingress: Cache<IngressClass>;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   readonly #changes: Debounce;
   #stock: Stock | undefined;
 
@@ -52,7 +53,7 @@ export class StockWatcher implements Component {
     this.#options = options;
     this.#changes = new Debounce(
       { clock: options.clock, intervalMs: TELL_INTERVAL_MS, callsAtOnce: true },
-      () => this.#tell(),
+      () => this.#listeners.tell(),
     );
     const { caches } = options;
     this.#nodes = this.#follow(caches.of(nodes, { transform: slimNode }));
@@ -105,8 +106,7 @@ export class StockWatcher implements Component {
 
   /** Calls back when anything that counts has changed: at once, then at most every 250 ms. */
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** `part`: what of an object moves the stock; undefined: nothing. */
@@ -124,10 +124,6 @@ export class StockWatcher implements Component {
   #changed(): void {
     this.#stock = undefined;
     this.#changes.trigger();
-  }
-
-  #tell(): void {
-    for (const listener of this.#listeners) listener();
   }
 
   /** Waits for the first list or the first failure, and no longer than a while; it goes on behind. */
@@ -202,10 +198,12 @@ function keepMeta({ name, namespace, uid, resourceVersion, ...rest }: ObjectMeta
 
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
-function storageClassOffer(
-  storageClass: NonNullable<(typeof storageClasses)['__object']>,
-): StorageClassOffer {
-  const { metadata, provisioner, volumeBindingMode, allowVolumeExpansion } = storageClass;
+function storageClassOffer({
+  metadata,
+  provisioner,
+  volumeBindingMode,
+  allowVolumeExpansion,
+}: StorageClass): StorageClassOffer {
   return {
     name: metadata.name,
     provisioner,
