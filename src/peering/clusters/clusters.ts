@@ -79,7 +79,10 @@ export class Clusters {
     return isKnown(this.intent(clusterID), reports);
   }
 
-  /** Calls back with each ClusterID whose intent may have changed; the returned function ends that. */
+  /**
+   * Calls back with each ClusterID whose intent may have changed; the returned function ends that. It does not call for
+   * a SharingPolicy: lending follows these policies itself, and nobody else reads them from an intent.
+   */
   onChange(listener: (clusterID: string) => void): () => void {
     return this.#changed.add(listener);
   }
@@ -124,22 +127,34 @@ export class Clusters {
 
   #follow(): (() => void)[] {
     const { clusters, acceptance, sharing, links } = this.#options;
-    const onPolicy = (_key: string, current?: object, previous?: object): void => {
-      // Others write the status; it does not matter here.
-      if (deepEqual(specOf(current), specOf(previous))) return;
-      this.#secrets.refresh();
-      for (const cluster of clusters.list()) this.#tell(idOf(cluster));
-      for (const { clusterID } of links().views()) this.#tell(clusterID);
-      this.#keysChanged.tell();
-      this.#reconciler.policiesChanged();
-    };
     return [
       clusters.onChange((_key, current, previous) => this.#onCluster(current, previous)),
-      acceptance.onChange(onPolicy),
-      sharing.onChange(onPolicy),
+      acceptance.onChange((_key, current, previous) => {
+        this.#onPolicy(current, previous, () => this.#tellAll());
+      }),
+      sharing.onChange((_key, current, previous) => this.#onPolicy(current, previous)),
       this.#secrets.onChange((name) => this.#onSecret(name)),
       links().onChange(({ clusterID }) => this.#tell(clusterID)),
     ];
+  }
+
+  #onPolicy(
+    current: object | undefined,
+    previous: object | undefined,
+    tell: () => void = () => undefined,
+  ): void {
+    // Others write the status; it does not matter here.
+    if (deepEqual(specOf(current), specOf(previous))) return;
+    this.#secrets.refresh();
+    tell();
+    this.#keysChanged.tell();
+    this.#reconciler.policiesChanged();
+  }
+
+  #tellAll(): void {
+    const { clusters, links } = this.#options;
+    for (const cluster of clusters.list()) this.#tell(idOf(cluster));
+    for (const { clusterID } of links().views()) this.#tell(clusterID);
   }
 
   #onCluster(current: ForeignCluster | undefined, previous: ForeignCluster | undefined): void {

@@ -2,7 +2,17 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { acceptancePolicies } from '../../../../src/api/acceptance-policy.ts';
 import { type ForeignCluster, foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { FINALIZER_PEERING, LABEL_DISCOVERED } from '../../../../src/api/names.ts';
-import { acceptance, byPerson, discovered, linked, MILAN, ROME, sighting } from './support/objects.ts';
+import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import {
+  acceptance,
+  byPerson,
+  discovered,
+  linked,
+  MILAN,
+  ROME,
+  sharing,
+  sighting,
+} from './support/objects.ts';
 import { ClustersWorld } from './support/world.ts';
 
 let world: ClustersWorld;
@@ -311,6 +321,24 @@ test('a policy that comes or goes changes intents and targets at once', async ()
   await world.wait('it is not dialled any more', () => world.links.targets.length === 0);
   expect(world.clusters.intent(MILAN).wanted).toBe(false);
   await world.until(MILAN, ({ status }) => status?.outgoing?.phase === 'None');
+});
+
+test('a SharingPolicy tells no intent: lending follows it itself; the status changes all the same', async () => {
+  const LAN = sighting('lan', 3600);
+  world.seed(foreignClusters, discovered(MILAN, {}, { status: { sightings: { LAN } } }));
+  world.links.up(linked(ROME));
+  await world.until(MILAN, ({ status }) => status?.incoming?.reason === 'NoPolicyMatches');
+  const told: string[] = [];
+  let keys = 0;
+  world.clusters.onChange((clusterID) => told.push(clusterID));
+  world.clusters.onNetworkKeys(() => keys++);
+  world.seed(sharingPolicies, sharing({ clusterIDs: [MILAN] }));
+  await world.until(MILAN, ({ status }) => status?.incoming?.reason === 'AsExpected');
+  expect(world.clusters.intent(MILAN).sharingPolicy?.metadata.name).toBe('lent');
+  expect({ told, keys }).toEqual({ told: [], keys: 1 });
+  world.seed(acceptancePolicies, acceptance({ clusterIDs: [MILAN] }));
+  await world.wait('it is dialled', () => world.links.targets.length === 1);
+  expect({ told, keys }).toEqual({ told: [MILAN, ROME], keys: 2 });
 });
 
 test('an established peering outlives a change of the object that counts, also while there is no link', async () => {
