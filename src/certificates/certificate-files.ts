@@ -2,7 +2,7 @@ import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { Variable } from '../lib/source.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
@@ -22,8 +22,9 @@ export class CertificateFiles implements Component, Source<KeyPair> {
   readonly name = 'certificate files';
   readonly #options: CertificateFilesOptions;
   readonly #pair = new Variable<KeyPair>({ certificate: '', key: '' });
-  readonly #abort = new AbortController();
-  #running: Promise<void> | undefined;
+  readonly subscribe: Variable<KeyPair>['subscribe'] = this.#pair.subscribe;
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
 
   constructor(options: CertificateFilesOptions) {
     this.#options = options;
@@ -33,20 +34,11 @@ export class CertificateFiles implements Component, Source<KeyPair> {
     return this.#pair.current();
   }
 
-  subscribe(listener: () => void): () => void {
-    return this.#pair.subscribe(listener);
-  }
-
   /** Fails when the files are not a certificate and its key. */
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     this.#pair.set(await this.#read());
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   async #run(signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import {
   type CsrDecision,
@@ -42,8 +42,8 @@ const MIN_RETRY_MS = 200;
 export class ServingApprover implements Component {
   readonly name = 'serving certificate approver';
   readonly #options: ServingApproverOptions;
-  readonly #abort = new AbortController();
-  #running: Promise<void> | undefined;
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
 
   constructor(options: ServingApproverOptions) {
     this.#options = options;
@@ -51,12 +51,7 @@ export class ServingApprover implements Component {
 
   start(signal: AbortSignal): void {
     signal.throwIfAborted();
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   async #run(signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { Backoff, type Random } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { type KeyPair, type Source, Variable } from '../lib/source.ts';
 import { createSigningRequest, KUBELET_SERVING_SIGNER, settleRequest } from './signing-request.ts';
@@ -53,8 +53,9 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   readonly name = 'serving certificate';
   readonly #options: ServingCertificateOptions;
   readonly #pair = new Variable<KeyPair>({ certificate: '', key: '' });
-  readonly #abort = new AbortController();
-  #running: Promise<void> | undefined;
+  readonly subscribe: Variable<KeyPair>['subscribe'] = this.#pair.subscribe;
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
 
   constructor(options: ServingCertificateOptions) {
     this.#options = options;
@@ -64,22 +65,13 @@ export class ServingCertificate implements Component, Source<KeyPair> {
     return this.#pair.current();
   }
 
-  subscribe(listener: () => void): () => void {
-    return this.#pair.subscribe(listener);
-  }
-
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const { clock, changed } = this.#options;
     this.#pair.set(await selfSigned(this.#subject(), clock.now()));
     signal.throwIfAborted();
     changed?.({ state: 'selfSigned', message: 'serving a self-signed certificate' });
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   #subject(): CertificateSubject {

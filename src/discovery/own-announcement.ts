@@ -15,7 +15,7 @@ import { Backoff, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { splitEndpoint } from '../lib/endpoint.ts';
 import { errorMessage } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import type { LanSource } from './lan/lan-source.ts';
 import type { Announcement } from './candidates.ts';
@@ -37,8 +37,8 @@ const REFRESH_MS = 60_000;
 export class AnnouncementWriter implements Component {
   readonly name = 'own announcement';
   readonly #options: AnnouncementOptions;
-  readonly #abort = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
 
   constructor(options: AnnouncementOptions) {
     this.#options = options;
@@ -47,12 +47,7 @@ export class AnnouncementWriter implements Component {
   /** Does not wait for the write, since nothing here depends on it. */
   start(signal: AbortSignal): void {
     signal.throwIfAborted();
-    this.#running = this.#write(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#write(signal));
   }
 
   async #write(signal: AbortSignal): Promise<void> {

@@ -1,7 +1,7 @@
 import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { type LeaseOptions, LeaseRecord } from './lease.ts';
 
@@ -22,8 +22,9 @@ export class LeaseKeeper implements Component {
   readonly name: string;
   readonly #options: LeaseKeeperOptions;
   readonly #record: LeaseRecord;
-  readonly #abort = new AbortController();
-  #running: Promise<void> = Promise.resolve();
+  readonly #background = new Background();
+  /** Leaves the lease to lapse: the node is not gone because its agent restarts. */
+  readonly stop: Background['stop'] = this.#background.stop;
   #renewedAt = -Infinity;
 
   constructor(options: LeaseKeeperOptions) {
@@ -39,13 +40,7 @@ export class LeaseKeeper implements Component {
 
   start(signal: AbortSignal): void {
     signal.throwIfAborted();
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  /** Leaves the lease to lapse: the node is not gone because its agent restarts. */
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   async #run(signal: AbortSignal): Promise<void> {

@@ -11,6 +11,22 @@ export interface Component {
   stop?(): void | Promise<void>;
 }
 
+/** Work beside all others: runs from the start of a component to its stop. */
+export class Background {
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+
+  run(work: (signal: AbortSignal) => Promise<void>): void {
+    this.#running = work(this.#abort.signal);
+  }
+
+  /** Ends the work and waits for its end. Bound, so that a component can hand it on as its own. */
+  readonly stop = async (): Promise<void> => {
+    this.#abort.abort(new Error('stopped'));
+    await this.#running;
+  };
+}
+
 export interface LifecycleOptions {
   clock: Clock;
   log: Logger;

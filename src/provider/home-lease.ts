@@ -7,7 +7,7 @@ import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { Background, type Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 
 export interface HomeLeaseOptions {
@@ -42,8 +42,9 @@ export class HomeLease implements Component {
   readonly name = 'home lease';
   readonly #options: HomeLeaseOptions;
   readonly #return: HomeReturn;
-  readonly #abort = new AbortController();
-  #running: Promise<void> | undefined;
+  readonly #background = new Background();
+  /** Lets the Lease expire by itself: an update of the agent is no absence. */
+  readonly stop: Background['stop'] = this.#background.stop;
   #wake: (() => void) | undefined;
   /** As last read or written. */
   #known: Lease | undefined;
@@ -62,13 +63,7 @@ export class HomeLease implements Component {
 
   /** Returns at once; the foreign cluster may be away for long. */
   start(): void {
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  /** Lets the Lease expire by itself: an update of the agent is no absence. */
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   /** To be called when it may now be possible to find or renew the Lease. */

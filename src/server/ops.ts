@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
+import { close, listen, portOf } from './listening.ts';
 
 /** Something that must hold; the answer is what is wrong, undefined when nothing is. */
 interface HealthCheck {
@@ -45,7 +45,7 @@ export class OpsServer implements Component {
 
   /** The port that is listened on; undefined unless started. */
   get port(): number | undefined {
-    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+    return portOf(this.#server);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -58,21 +58,13 @@ export class OpsServer implements Component {
       });
     });
     this.#server = server;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    server.once('error', reject);
-    server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
-    await promise;
-    server.off('error', reject);
+    await listen(server, host, port);
     log.info('ops server listens', { port: this.port });
   }
 
   async stop(): Promise<void> {
     const server = this.#server;
-    if (server === undefined) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    server.close(() => resolve());
-    server.closeAllConnections();
-    await promise;
+    if (server !== undefined) await close(server, () => server.closeAllConnections());
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

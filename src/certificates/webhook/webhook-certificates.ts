@@ -6,7 +6,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
@@ -36,9 +36,9 @@ export class WebhookCertificates implements Component, Source<KeyPair> {
   readonly #options: WebhookCertificatesOptions;
   readonly #changed = new Listeners();
   readonly subscribe: Listeners['add'] = this.#changed.add;
-  readonly #abort = new AbortController();
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
   #chain: Chain | undefined;
-  #running: Promise<void> | undefined;
 
   constructor(options: WebhookCertificatesOptions) {
     this.#options = options;
@@ -57,12 +57,7 @@ export class WebhookCertificates implements Component, Source<KeyPair> {
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.#renew(signal);
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   async #run(signal: AbortSignal): Promise<void> {

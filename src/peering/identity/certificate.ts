@@ -3,7 +3,7 @@ import type * as X509 from '@peculiar/x509';
 import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { type KeyPair, type Source, Variable } from '../../lib/source.ts';
 import { ECDSA_P256, loadX509 } from '../../lib/x509.ts';
@@ -110,9 +110,10 @@ export class PeeringCertificate implements Component, Source<KeyPair> {
   readonly #options: PeeringCertificateOptions;
   readonly #lifeMs: number;
   readonly #pair = new Variable<KeyPair>({ certificate: '', key: '' });
-  readonly #abort = new AbortController();
+  readonly subscribe: Variable<KeyPair>['subscribe'] = this.#pair.subscribe;
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
   #issued: Issued = { wallMs: 0, monotonicMs: 0, restMs: 0 };
-  #running: Promise<void> | undefined;
 
   constructor(options: PeeringCertificateOptions) {
     this.#options = options;
@@ -123,19 +124,10 @@ export class PeeringCertificate implements Component, Source<KeyPair> {
     return this.#pair.current();
   }
 
-  subscribe(listener: () => void): () => void {
-    return this.#pair.subscribe(listener);
-  }
-
   async start(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await this.renew();
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   /** Makes a fresh leaf at once, for new connections. */

@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { readText } from '../../kube/read-text.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 
@@ -56,9 +56,9 @@ export class ForeignContact implements Component {
     version: undefined,
   };
   #failures = 0;
-  readonly #abort = new AbortController();
+  readonly #background = new Background();
+  readonly stop: Background['stop'] = this.#background.stop;
   #wake: (() => void) | undefined;
-  #running: Promise<void> | undefined;
 
   constructor(options: ContactOptions) {
     this.#options = options;
@@ -70,12 +70,7 @@ export class ForeignContact implements Component {
 
   /** Returns at once; the foreign cluster may be away for long. */
   async start(): Promise<void> {
-    this.#running = this.#run(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    this.#background.run(async (signal) => this.#run(signal));
   }
 
   /** Ask now, for example because the credential has changed. */

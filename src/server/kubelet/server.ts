@@ -1,7 +1,7 @@
 import { constants } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server, type ServerOptions } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../lib/clock.ts';
@@ -10,6 +10,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { close, listen, portOf } from '../listening.ts';
 import { KubeletAuth, type Reviews } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
 import { ContainerLogs } from './logs.ts';
@@ -66,7 +67,7 @@ export class KubeletServer implements Component {
 
   /** The port that is listened on; undefined unless started. */
   get port(): number | undefined {
-    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+    return portOf(this.#server);
   }
 
   async start(signal: AbortSignal): Promise<void> {
@@ -96,12 +97,11 @@ export class KubeletServer implements Component {
     this.#subscriptions.end();
     const server = this.#server;
     if (server === undefined) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    server.close(() => resolve());
-    this.#streams.closeAll();
-    server.closeAllConnections();
-    for (const socket of this.#sockets) socket.destroy();
-    await promise;
+    await close(server, () => {
+      this.#streams.closeAll();
+      server.closeAllConnections();
+      for (const socket of this.#sockets) socket.destroy();
+    });
   }
 
   /** For new connections; existing ones keep the certificate that they were opened with. */
@@ -147,14 +147,3 @@ const LIMITS: ServerOptions = {
   keepAliveInitialDelay: 15_000,
   shouldUpgradeCallback: (request) => isStreamPath((request.url ?? '').split('?', 1)[0] ?? ''),
 };
-
-async function listen(server: Server, host: string | undefined, port: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
-  try {
-    await promise;
-  } finally {
-    server.off('error', reject);
-  }
-}

@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto';
 import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import {
   createServer as createTlsServer,
   type SecureContextOptions,
@@ -15,6 +15,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { close, listen, portOf } from '../listening.ts';
 import { DEFAULT_PLACES, type PlaceLimits, Places } from './places.ts';
 
 type Route = { kind: 'link' } | { kind: 'api' } | { kind: 'stream'; id: string };
@@ -94,7 +95,7 @@ export class PeeringEndpoint implements Component {
 
   /** The port that is listened on; undefined unless started. */
   get port(): number | undefined {
-    return (this.#tls?.address() as AddressInfo | null | undefined)?.port;
+    return portOf(this.#tls);
   }
 
   get connections(): number {
@@ -134,11 +135,10 @@ export class PeeringEndpoint implements Component {
     this.#unsubscribe();
     const tls = this.#tls;
     if (tls === undefined) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    tls.close(() => resolve());
-    this.#http?.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await promise;
+    await close(tls, () => {
+      this.#http?.close();
+      for (const socket of this.#sockets) socket.destroy();
+    });
   }
 
   async #createHttp(): Promise<HttpServer> {
@@ -315,15 +315,4 @@ function refuse(socket: Socket, status: number, text: string): void {
 function addressOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
   const address = remoteAddress.replace(/^::ffff:(?=[0-9.]+$)/iu, '');
   return address.includes(':') ? `[${address}]:${remotePort}` : `${address}:${remotePort}`;
-}
-
-async function listen(server: TlsServer, host: string | undefined, port: number): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen({ port, ...(host === undefined ? {} : { host }) }, resolve);
-  try {
-    await promise;
-  } finally {
-    server.off('error', reject);
-  }
 }

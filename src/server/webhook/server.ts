@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 
 import type { Admission, Hook } from '../../api/admission.ts';
@@ -10,6 +10,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
+import { close, listen, portOf } from '../listening.ts';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.ts';
 import { answerOf, type BodyLimits, BodyReader, parseReview, type ReviewRequest } from './review.ts';
 
@@ -62,7 +63,7 @@ export class WebhookServer implements Component {
 
   /** The port that is listened on; undefined unless started. */
   get port(): number | undefined {
-    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+    return portOf(this.#server);
   }
 
   /** What is wrong, for a health check. */
@@ -92,11 +93,7 @@ export class WebhookServer implements Component {
       this.#quiet.warn('TLS', 'TLS failed', { error: errorMessage(error), from: socket.remoteAddress });
     });
     this.#server = server;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    server.once('error', reject);
-    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
-    await promise;
-    server.off('error', reject);
+    await listen(server, host, port);
     server.on('error', (error) => log.error('webhook server failed', { error: errorMessage(error) }));
     this.#unsubscribe = certificate.subscribe(() => this.#renew(server));
     log.info('webhook server listens', { port: this.port });
@@ -106,11 +103,8 @@ export class WebhookServer implements Component {
     this.#unsubscribe();
     const server = this.#server;
     if (server === undefined) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    server.close(() => resolve());
-    server.closeIdleConnections();
     const cancel = this.#options.clock.after(DRAIN_MS, () => server.closeAllConnections());
-    await promise;
+    await close(server, () => server.closeIdleConnections());
     cancel();
   }
 

@@ -42,6 +42,7 @@ beforeEach(async () => {
 afterEach(async () => {
   prober.stop();
   responder.stop();
+  await clock.advance(0);
   expect(network.open).toEqual([]);
   // What is under way ends by its own time.
   await clock.advance(2000);
