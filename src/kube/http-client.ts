@@ -133,19 +133,15 @@ class JsonClient implements HttpClient {
     body: Omit<T, 'metadata'> & { metadata: DraftMeta },
     options: CallOptions = {},
   ): Promise<T> {
-    const { name, namespace } = body.metadata;
-    const ref = {
-      ...(name === undefined ? {} : { name }),
-      ...(namespace === undefined ? {} : { namespace }),
-    };
-    const what = `create ${nameOf(type, ref)}`;
+    const { name = '', namespace } = body.metadata;
+    const what = `create ${nameOf(type, body.metadata)}`;
     if (type.namespaced && namespace === undefined) {
       throw new TributaryError('Invalid', `${what}: a namespace is needed`);
     }
     const path =
       options.subresource === undefined
         ? collectionPath(type, namespace)
-        : objectPath(type, { name: name ?? '', ...ref }, options.subresource);
+        : objectPath(type, { ...body.metadata, name }, options.subresource);
     // Of kinds that are not built in, the API server wants to be told; a subresource has a kind of its own.
     const sent = options.subresource === undefined ? { ...namesOf(type), ...body } : body;
     return this.#object(type, { method: 'POST', path, what, body: sent, signal: options.signal });
@@ -167,13 +163,8 @@ class JsonClient implements HttpClient {
     patch: PatchBody,
     options: CallOptions = {},
   ): Promise<T> {
-    const query =
-      patch.type === 'apply'
-        ? listQuery(
-            {},
-            { fieldManager: patch.fieldManager, ...(patch.force === true ? { force: 'true' } : {}) },
-          )
-        : '';
+    const force = patch.type === 'apply' && patch.force === true && { force: 'true' };
+    const query = patch.type === 'apply' ? listQuery({}, { fieldManager: patch.fieldManager, ...force }) : '';
     return this.#object(type, {
       method: 'PATCH',
       path: objectPath(type, ref, options.subresource) + query,

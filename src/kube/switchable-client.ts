@@ -1,21 +1,7 @@
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { TributaryError } from '../lib/errors.ts';
-import type {
-  CallOptions,
-  DeleteOptions,
-  KubeClient,
-  ListOptions,
-  ObjectList,
-  ObjectRef,
-  PatchBody,
-  RawRequest,
-  RawResponse,
-  WatchEvent,
-  WatchOptions,
-} from './client.ts';
-
-type DraftOf<T extends KubeObject> = Parameters<KubeClient['create']>[1] & Omit<T, 'metadata'>;
+import type { KubeClient, ListOptions, ObjectList, WatchEvent, WatchOptions } from './client.ts';
 
 /**
  * A client whose server or credential may change under its users: they keep this one for good. Without a delegate
@@ -29,61 +15,19 @@ export class SwitchableClient implements KubeClient {
     this.#absence = absence;
   }
 
-  /** Hands over to another client; what still runs on the old one ends as Unreachable and is begun anew. */
-  async use(next: KubeClient | undefined, absence = 'no credential'): Promise<void> {
-    const before = this.#delegate;
-    this.#delegate = next;
-    this.#absence = absence;
-    await before?.close();
-  }
-
-  get #current(): KubeClient {
-    if (this.#delegate === undefined) throw new TributaryError('Unauthorized', this.#absence);
-    return this.#delegate;
-  }
-
-  async get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T> {
-    return this.#current.get(type, ref, options);
-  }
-
-  async list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>> {
-    return this.#current.list(type, options);
-  }
+  readonly get: KubeClient['get'] = async (...args) => this.#current.get(...args);
+  readonly list: KubeClient['list'] = async (...args) => this.#current.list(...args);
+  readonly create: KubeClient['create'] = async (...args) => this.#current.create(...args);
+  readonly replace: KubeClient['replace'] = async (...args) => this.#current.replace(...args);
+  readonly patch: KubeClient['patch'] = async (...args) => this.#current.patch(...args);
+  readonly delete: KubeClient['delete'] = async (...args) => this.#current.delete(...args);
+  readonly raw: KubeClient['raw'] = async (...args) => this.#current.raw(...args);
 
   async *pages<T extends KubeObject>(
     type: ResourceType<T>,
     options?: ListOptions,
   ): AsyncGenerator<ObjectList<T>, void, undefined> {
     yield* this.#current.pages(type, options);
-  }
-
-  async create<T extends KubeObject>(
-    type: ResourceType<T>,
-    body: DraftOf<T>,
-    options?: CallOptions,
-  ): Promise<T> {
-    return this.#current.create<T>(type, body, options);
-  }
-
-  async replace<T extends KubeObject>(type: ResourceType<T>, body: T, options?: CallOptions): Promise<T> {
-    return this.#current.replace(type, body, options);
-  }
-
-  async patch<T extends KubeObject>(
-    type: ResourceType<T>,
-    ref: ObjectRef,
-    patch: PatchBody,
-    options?: CallOptions,
-  ): Promise<T> {
-    return this.#current.patch(type, ref, patch, options);
-  }
-
-  async delete<T extends KubeObject>(
-    type: ResourceType<T>,
-    ref: ObjectRef,
-    options?: DeleteOptions,
-  ): Promise<void> {
-    await this.#current.delete(type, ref, options);
   }
 
   async *watch<T extends KubeObject>(
@@ -93,11 +37,20 @@ export class SwitchableClient implements KubeClient {
     yield* this.#current.watch(type, options);
   }
 
-  async raw(request: RawRequest): Promise<RawResponse> {
-    return this.#current.raw(request);
+  /** Hands over to another client; what still runs on the old one ends as Unreachable and is begun anew. */
+  async use(next: KubeClient | undefined, absence = 'no credential'): Promise<void> {
+    const before = this.#delegate;
+    this.#delegate = next;
+    this.#absence = absence;
+    await before?.close();
   }
 
   async close(): Promise<void> {
     await this.use(undefined, 'closed');
+  }
+
+  get #current(): KubeClient {
+    if (this.#delegate === undefined) throw new TributaryError('Unauthorized', this.#absence);
+    return this.#delegate;
   }
 }
