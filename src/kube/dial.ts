@@ -1,6 +1,6 @@
 import { connect, type TLSSocket } from 'node:tls';
 import type { Clock } from '../lib/clock.ts';
-import { abortError, startDeadline } from '../lib/deadline.ts';
+import { abortError, startDeadline, untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
 import type { TlsTarget } from './credentials.ts';
 
@@ -32,13 +32,11 @@ export async function dial(options: DialOptions): Promise<TLSSocket> {
   const socket = connect(how);
   const onError = (cause: Error): void => reject(unreachable(where, cause));
   const onClose = (): void => reject(unreachable(where, new Error('closed during the handshake')));
-  const onAbort = (): void => reject(abortError(deadline.signal));
   socket.once('secureConnect', () => resolve(socket));
   socket.on('error', onError);
   socket.once('close', onClose);
-  deadline.signal.addEventListener('abort', onAbort, { once: true });
   try {
-    const connected = await promise;
+    const connected = await untilAborted(promise, deadline.signal);
     connected.setNoDelay(true);
     connected.setKeepAlive(true, TCP_KEEPALIVE_MS);
     return connected;
@@ -46,7 +44,6 @@ export async function dial(options: DialOptions): Promise<TLSSocket> {
     socket.destroy();
     throw error;
   } finally {
-    deadline.signal.removeEventListener('abort', onAbort);
     socket.off('close', onClose);
   }
 }
