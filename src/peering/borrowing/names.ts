@@ -3,7 +3,7 @@ import { MAX_VIRTUAL_NODE_NAME } from '../../api/manifest.ts';
 import { ANNOTATION_NODE_NAME, LABEL_PROVIDER } from '../../api/names.ts';
 import { nodes } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { ignoring, TributaryError } from '../../lib/errors.ts';
+import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { BorrowingCaches } from './caches.ts';
 import { isOf } from './virtual-node.ts';
 
@@ -64,6 +64,14 @@ export async function holderOf(
   const node = await client.get(nodes, { name }, { signal }).catch(ignoring('NotFound'));
   return node === undefined || node.metadata.labels?.[LABEL_PROVIDER] === clusterID ? undefined : 'Node';
 }
+
+/** For `catch` of a creation: what somebody else has made just now is seen at the next look. */
+export const asConflict =
+  (what: string) =>
+  (error: unknown): never => {
+    if (!hasCode(error, 'AlreadyExists')) throw error;
+    throw new TributaryError('Conflict', `${what} was made in the meantime`, { cause: error });
+  };
 
 /** Null: a new one is chosen at the next look. */
 export async function recordName(

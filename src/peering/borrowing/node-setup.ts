@@ -8,11 +8,12 @@ import {
 } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
-import { hasCode, TributaryError } from '../../lib/errors.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import { type VirtualNodePlan, virtualNodePlans } from '../offer/virtual-node-plans.ts';
 import type { BorrowingCaches } from './caches.ts';
 import type { ActiveProvider } from './facts.ts';
 import {
+  asConflict,
   clusterLabel,
   holderOf,
   ingressClassesOf,
@@ -127,12 +128,8 @@ export class NodeSetup {
         `${kind} ${name} does not belong to this peering, and has the name`,
       );
     }
-    try {
-      await client.create(virtualNodes, draftVirtualNode(wanted), { signal });
-    } catch (error) {
-      if (!hasCode(error, 'AlreadyExists')) throw error;
-      throw new TributaryError('Conflict', `VirtualNode ${name} was made in the meantime`, { cause: error });
-    }
+    const draft = draftVirtualNode(wanted);
+    await client.create(virtualNodes, draft, { signal }).catch(asConflict(`VirtualNode ${name}`));
   }
 
   /**

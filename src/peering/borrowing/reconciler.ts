@@ -9,7 +9,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
+import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import { contractText, signContract } from '../contract.ts';
 import type { OwnIdentity } from '../ports.ts';
 import type { AccessFinder } from './access.ts';
@@ -17,7 +17,7 @@ import type { BorrowingCaches } from './caches.ts';
 import type { CredentialRenewer } from './credentials.ts';
 import { decide } from './decide.ts';
 import type { ActiveProvider, BorrowingFacts, Step } from './facts.ts';
-import { chooseName, recordName } from './names.ts';
+import { asConflict, chooseName, recordName } from './names.ts';
 import type { Again, AgentSetup, Setup } from './setup.ts';
 import { forgeStatus, newsOf, type Progress, type StatusInputs } from './status.ts';
 import type { Draining, Teardown } from './teardown.ts';
@@ -120,14 +120,8 @@ export class Reconciler {
       annotations: { [ANNOTATION_NODE_NAME]: name },
       finalizers: [FINALIZER_PEERING],
     };
-    try {
-      await client.create(advertisements, { ...KIND, metadata, spec }, { signal });
-    } catch (error) {
-      if (!hasCode(error, 'AlreadyExists')) throw error;
-      throw new TributaryError('Conflict', `Advertisement ${clusterID} was made in the meantime`, {
-        cause: error,
-      });
-    }
+    const draft = { ...KIND, metadata, spec };
+    await client.create(advertisements, draft, { signal }).catch(asConflict(`Advertisement ${clusterID}`));
   }
 
   async #use(
@@ -261,14 +255,11 @@ export class Reconciler {
     if (advertisement === undefined) return;
     const status = forgeStatus({ ...inputs, advertisement, nowMs });
     const object = { ...KIND, ...advertisement };
-    try {
-      await replaceStatusIfDiffers(this.#options.client, advertisements, object, { status, signal });
-    } catch (error) {
-      if (hasCode(error, 'NotFound')) return;
-      throw error;
-    }
+    const { client, events } = this.#options;
+    const writing = replaceStatusIfDiffers(client, advertisements, object, { status, signal });
+    if ((await writing.catch(ignoring('NotFound'))) === undefined) return;
     for (const [type, reason, message] of newsOf(object, status)) {
-      this.#options.events.event(object, type, reason, message);
+      events.event(object, type, reason, message);
     }
   }
 }

@@ -3,7 +3,7 @@ import { FINALIZER_PEERING } from '../../api/names.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { subscribing } from '../../lib/listeners.ts';
 import { mergePatchOf } from '../../lib/merge-patch.ts';
@@ -153,17 +153,9 @@ export class ForeignClusterReconciler {
     if (status === undefined) return;
     const { name, uid, resourceVersion } = cluster.metadata;
     const patch = { type: 'merge', body: { metadata: { uid, resourceVersion }, status } } as const;
-    try {
-      await client.patch(foreignClusters, { name }, patch, { subresource: 'status', signal });
-    } catch (error) {
-      if (hasCode(error, 'NotFound')) return;
-      throw error;
-    }
-    const subject = {
-      apiVersion: API_VERSION,
-      kind: 'ForeignCluster',
-      metadata: cluster.metadata,
-    };
+    const writing = client.patch(foreignClusters, { name }, patch, { subresource: 'status', signal });
+    if ((await writing.catch(ignoring('NotFound'))) === undefined) return;
+    const subject = { apiVersion: API_VERSION, kind: 'ForeignCluster', metadata: cluster.metadata };
     for (const { type, reason, message } of newsOf(cluster.status, after)) {
       events.event(subject, type, reason, message);
     }

@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
+import { errorMessage, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -101,13 +101,9 @@ export class ReferencedSecrets {
     const held = this.#held.get(name);
     if (version === undefined || !wanted().has(name)) return this.#keep(name, undefined);
     if (held?.resourceVersion === version) return;
-    try {
-      const { metadata, data = {} } = await client.get(secrets, { namespace, name }, { signal });
-      this.#keep(name, { resourceVersion: metadata.resourceVersion, data });
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-      this.#keep(name, undefined);
-    }
+    const found = await client.get(secrets, { namespace, name }, { signal }).catch(ignoring('NotFound'));
+    const { metadata, data = {} } = found ?? {};
+    this.#keep(name, metadata && { resourceVersion: metadata.resourceVersion, data });
   }
 
   #keep(name: string, held: Held | undefined): void {
