@@ -21,101 +21,68 @@ import {
 import type { Definition } from './definition.ts';
 import { offer, signature, signedContract } from './offer.ts';
 import { MAX_POLICY_ENTRIES, SERVICES_LIMITS } from '../limits.ts';
-import { conditions, dnsLabel, type Schema, type SchemaOf } from './schema.ts';
+import { choice, conditions, dnsLabel, int32, listOf, objectOf, wholeOf, type Schema } from './schema.ts';
 
-const spec: Schema = {
-  type: 'object',
-  description: 'The offer as it was received and checked, and the decision of a person.',
-  required: ['clusterID', 'offer', 'signature'],
-  properties: {
+const spec: Schema = objectOf<AdvertisementSpec>(
+  'The offer as it was received and checked, and the decision of a person.',
+  ['clusterID', 'offer', 'signature'],
+  {
     clusterID: clusterID('The cluster that lends; also the name of this object.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     offer: offer('As received and checked.'),
     signature: signature("The provider's signature over the canonical bytes of the offer: Ed25519, base64."),
     approval: approval('Your decision, if the AcceptancePolicy leaves it to a person.'),
-  } satisfies SchemaOf<AdvertisementSpec>,
-};
-
-const services: Schema = {
-  type: 'array',
-  description: 'Services that the provider offers, and those that a policy here accepts.',
-  maxItems: SERVICES_LIMITS.services + MAX_POLICY_ENTRIES,
-  'x-kubernetes-list-type': 'atomic',
-  items: {
-    type: 'object',
-    description: 'One Service of the provider.',
-    required: ['namespace', 'name', 'state'],
-    properties: {
-      namespace: dnsLabel('Its namespace in the foreign cluster.'),
-      name: dnsLabel('Its name in the foreign cluster.'),
-      ports: {
-        type: 'array',
-        description: 'Its ports.',
-        maxItems: SERVICES_LIMITS.ports,
-        'x-kubernetes-list-type': 'atomic',
-        items: {
-          type: 'object',
-          description: 'One port.',
-          required: ['protocol', 'port'],
-          properties: {
-            name: { type: 'string', description: 'Its name, if it has one.', maxLength: 63 },
-            protocol: { type: 'string', description: 'Transport protocol.', enum: ['TCP', 'UDP', 'SCTP'] },
-            port: {
-              type: 'integer',
-              format: 'int32',
-              description: 'Its number.',
-              minimum: 1,
-              maximum: 65_535,
-            },
-          },
-        },
-      },
-      state: {
-        type: 'string',
-        description:
-          'Offered: no policy here accepts it. Used: a home Service stands for it. Failed: accepted, but the ' +
-          'home Service cannot be made. NotOffered: accepted, but the provider does not offer it.',
-        enum: ['Offered', 'Used', 'Failed', 'NotOffered'],
-      },
-      homeNamespace: dnsLabel('Namespace of the home Service.'),
-      homeName: dnsLabel('Name of the home Service.'),
-      reason,
-      message,
-    } satisfies SchemaOf<ProviderServiceStatus>,
   },
-};
+);
 
-const status: Schema = {
-  type: 'object',
-  description: 'What was decided, and the result here.',
-  properties: {
-    observedGeneration,
-    decision: {
-      type: 'string',
-      description: 'What was decided about the offer.',
-      enum: ['Accepted', 'Refused', 'Pending', 'Expired'],
-    },
+const services: Schema = listOf(
+  'Services that the provider offers, and those that a policy here accepts.',
+  SERVICES_LIMITS.services + MAX_POLICY_ENTRIES,
+  objectOf<ProviderServiceStatus>('One Service of the provider.', ['namespace', 'name', 'state'], {
+    namespace: dnsLabel('Its namespace in the foreign cluster.'),
+    name: dnsLabel('Its name in the foreign cluster.'),
+    ports: listOf('Its ports.', SERVICES_LIMITS.ports, {
+      type: 'object',
+      description: 'One port.',
+      required: ['protocol', 'port'],
+      properties: {
+        name: { type: 'string', description: 'Its name, if it has one.', maxLength: 63 },
+        protocol: choice('Transport protocol.', ['TCP', 'UDP', 'SCTP']),
+        port: int32('Its number.', { minimum: 1, maximum: 65_535 }),
+      },
+    }),
+    state: choice(
+      'Offered: no policy here accepts it. Used: a home Service stands for it. Failed: accepted, but the ' +
+        'home Service cannot be made. NotOffered: accepted, but the provider does not offer it.',
+      ['Offered', 'Used', 'Failed', 'NotOffered'],
+    ),
+    homeNamespace: dnsLabel('Namespace of the home Service.'),
+    homeName: dnsLabel('Name of the home Service.'),
     reason,
     message,
-    policy: policyName,
-    contract: signedContract('What both have agreed on.'),
-    access: {
-      type: 'string',
-      description:
-        'How the foreign API server is reached. Direct: at its own address. Link: through streams that we ' +
-        'open. DialBack: through streams that the provider opens.',
-      enum: ['Direct', 'Link', 'DialBack'],
-    },
-    credentialExpires: time('End of the token in use.'),
-    virtualNodes: names('VirtualNodes made from it.', 'Name of a VirtualNode.', 256),
-    services,
-    conditions: conditions(Object.values(ADVERTISEMENT_CONDITIONS).join(', ')),
-  } satisfies SchemaOf<AdvertisementStatus>,
-};
+  }),
+);
+
+const status: Schema = objectOf<AdvertisementStatus>('What was decided, and the result here.', [], {
+  observedGeneration,
+  decision: choice('What was decided about the offer.', ['Accepted', 'Refused', 'Pending', 'Expired']),
+  reason,
+  message,
+  policy: policyName,
+  contract: signedContract('What both have agreed on.'),
+  access: choice(
+    'How the foreign API server is reached. Direct: at its own address. Link: through streams that we ' +
+      'open. DialBack: through streams that the provider opens.',
+    ['Direct', 'Link', 'DialBack'],
+  ),
+  credentialExpires: time('End of the token in use.'),
+  virtualNodes: names('VirtualNodes made from it.', 'Name of a VirtualNode.', 256),
+  services,
+  conditions: conditions(Object.values(ADVERTISEMENT_CONDITIONS).join(', ')),
+});
 
 export const advertisementDefinition: Definition = {
   type: advertisements,
-  singular: 'advertisement',
   shortNames: ['adv'],
   columns: [
     column('Provider', '.spec.clusterName', 'The name that the provider gives itself.'),
@@ -129,10 +96,10 @@ export const advertisementDefinition: Definition = {
     column('Expires', '.spec.offer.expires', 'When the offer ends.', { priority: 1 }),
   ],
   schema: {
-    type: 'object',
-    description: 'What a provider offers us. Made by Tributary; a person approves or denies.',
-    required: ['spec'],
-    properties: { spec, status },
+    ...wholeOf('What a provider offers us. Made by Tributary; a person approves or denies.', {
+      spec,
+      status,
+    }),
     'x-kubernetes-validations': [
       { rule: 'self.metadata.name == self.spec.clusterID', message: 'the name must be the clusterID' },
       {

@@ -20,7 +20,7 @@ import {
 import type { Price } from '../offer.ts';
 import type { SecretKeyRef } from '../peer-selector.ts';
 import type { PrinterColumn } from './definition.ts';
-import { dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+import { choice, dnsLabel, dnsName, int32, int64, listOf, objectOf, setOf, type Schema } from './schema.ts';
 
 /** Amounts by resource, each a Kubernetes quantity. */
 export const resourceList = (description: string): Schema => ({
@@ -41,11 +41,10 @@ export const prices = (description: string): Schema => ({
   type: 'object',
   description,
   maxProperties: MAX_RESOURCES,
-  additionalProperties: {
-    type: 'object',
-    description: 'Price of one unit of the resource for one hour.',
-    required: ['amount', 'currency'],
-    properties: {
+  additionalProperties: objectOf<Price>(
+    'Price of one unit of the resource for one hour.',
+    ['amount', 'currency'],
+    {
       amount: {
         type: 'string',
         description:
@@ -61,8 +60,8 @@ export const prices = (description: string): Schema => ({
         pattern: CURRENCY_PATTERN,
         maxLength: 8,
       },
-    } satisfies SchemaOf<Price>,
-  },
+    },
+  ),
 });
 
 export const labels = (description: string, maxProperties: number = MAX_LABELS): Schema => ({
@@ -85,13 +84,8 @@ export const clusterID = (description: string): Schema => ({
   pattern: CLUSTER_ID_PATTERN,
 });
 
-export const clusterIDs = (description: string): Schema => ({
-  type: 'array',
-  description,
-  maxItems: MAX_CLUSTER_IDS,
-  'x-kubernetes-list-type': 'set',
-  items: clusterID('A ClusterID.'),
-});
+export const clusterIDs = (description: string): Schema =>
+  setOf(description, MAX_CLUSTER_IDS, clusterID('A ClusterID.'));
 
 export const clusterName = (description: string): Schema => ({
   type: 'string',
@@ -109,36 +103,18 @@ export const endpoint = (description: string): Schema => ({
   pattern: ENDPOINT_PATTERN,
 });
 
-export const endpoints = (description: string): Schema => ({
-  type: 'array',
-  description,
-  maxItems: MAX_ENDPOINTS,
-  'x-kubernetes-list-type': 'atomic',
-  items: endpoint('As host:port, with an IPv6 address in brackets.'),
-});
+export const endpoints = (description: string): Schema =>
+  listOf(description, MAX_ENDPOINTS, endpoint('As host:port, with an IPv6 address in brackets.'));
 
-export const homeNamespaces = (description: string): Schema => ({
-  type: 'array',
-  description,
-  maxItems: MAX_NAMESPACES,
-  'x-kubernetes-list-type': 'set',
-  items: dnsLabel('Name of a namespace.'),
-});
+export const homeNamespaces = (description: string): Schema =>
+  setOf(description, MAX_NAMESPACES, dnsLabel('Name of a namespace.'));
 
 /** Short names in a list without repetition, such as classes. */
-export const names = (description: string, item: string, maxItems: number): Schema => ({
-  type: 'array',
-  description,
-  maxItems,
-  'x-kubernetes-list-type': 'set',
-  items: { type: 'string', description: item, minLength: 1, maxLength: 253 },
-});
+export const names = (description: string, item: string, maxItems: number): Schema =>
+  setOf(description, maxItems, { type: 'string', description: item, minLength: 1, maxLength: 253 });
 
-export const secretKeyRef = (description: string, key: string): Schema => ({
-  type: 'object',
-  description,
-  required: ['name'],
-  properties: {
+export const secretKeyRef = (description: string, key: string): Schema =>
+  objectOf<SecretKeyRef>(description, ['name'], {
     name: dnsName('Name of the Secret, in the namespace that Tributary runs in.'),
     key: {
       type: 'string',
@@ -148,45 +124,30 @@ export const secretKeyRef = (description: string, key: string): Schema => ({
       maxLength: 253,
       pattern: '^[-._a-zA-Z0-9]+$',
     },
-  } satisfies SchemaOf<SecretKeyRef>,
-});
+  });
 
 export const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
 
-export const precedence: Schema = {
-  type: 'integer',
-  format: 'int32',
-  description:
-    'If two policies apply to the same peer, the one with the higher number decides; if the numbers are ' +
+export const precedence: Schema = int32(
+  'If two policies apply to the same peer, the one with the higher number decides; if the numbers are ' +
     'equal, the older one.',
-  default: 0,
-  minimum: -1_000_000,
-  maximum: 1_000_000,
-};
+  { default: 0, minimum: -1_000_000, maximum: 1_000_000 },
+);
 
 /** A yes or no of a person; written into the spec, where it can be withdrawn. */
-export const approval = (description: string): Schema => ({
-  type: 'string',
-  description,
-  enum: ['Approved', 'Denied'],
+export const approval = (description: string): Schema => choice(description, ['Approved', 'Denied']);
+
+export const observedGeneration: Schema = int64('The metadata.generation that this status describes.', {
+  minimum: 0,
 });
 
-export const observedGeneration: Schema = {
-  type: 'integer',
-  format: 'int64',
-  description: 'The metadata.generation that this status describes.',
-  minimum: 0,
-};
-
 export const PHASES = 'None, Pending, Offered, Accepted, Established, Denied or Ending';
-export const phase: Schema = {
-  type: 'string',
-  description:
-    'None: nothing is wanted, or nobody has asked. Pending: asked, no decision yet. Offered: an offer ' +
+export const phase: Schema = choice(
+  'None: nothing is wanted, or nobody has asked. Pending: asked, no decision yet. Offered: an offer ' +
     'waits for acceptance. Accepted: both have agreed, and the peering is being set up. Established: in ' +
     'use. Denied: the deciding side refused. Ending: being taken down.',
-  enum: ['None', 'Pending', 'Offered', 'Accepted', 'Established', 'Denied', 'Ending'],
-};
+  ['None', 'Pending', 'Offered', 'Accepted', 'Established', 'Denied', 'Ending'],
+);
 
 export const reason: Schema = {
   type: 'string',

@@ -16,7 +16,6 @@ export interface PrinterColumn {
 /** One kind of ours, as people write it down in src/api/crd. */
 export interface Definition {
   type: ResourceType<KubeObject>;
-  singular: string;
   shortNames: readonly string[];
   /** The whole object; Kubernetes fills in apiVersion, kind and metadata. */
   schema: Schema;
@@ -29,7 +28,7 @@ export interface CustomResourceDefinition extends Manifest {
 
 /** The manifest of a kind, with `status` as a subresource: who may write one may not write the other. */
 export function forgeDefinition(definition: Definition): CustomResourceDefinition {
-  const { type, singular, shortNames, schema, columns } = definition;
+  const { type, shortNames, schema, columns } = definition;
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -41,7 +40,7 @@ export function forgeDefinition(definition: Definition): CustomResourceDefinitio
         kind: type.kind,
         listKind: `${type.kind}List`,
         plural: type.plural,
-        singular,
+        singular: type.kind.toLowerCase(),
         shortNames,
         categories: [APP_NAME],
       },

@@ -28,43 +28,33 @@ import {
   time,
 } from './common.ts';
 import type { Definition } from './definition.ts';
-import { conditions, type Schema, type SchemaOf } from './schema.ts';
+import { choice, conditions, int32, listOf, objectOf, setOf, type Schema, type SchemaOf } from './schema.ts';
 
-const protocol = (description: string): Schema => ({
-  type: 'integer',
-  format: 'int32',
-  description,
-  minimum: 1,
-  maximum: 1_000_000,
-});
+const protocol = (description: string): Schema => int32(description, { minimum: 1, maximum: 1_000_000 });
 
 /** What a policy leaves open; also the default for clusters of a SearchDomain. */
-export const peeringWish = (description: string): Schema => ({
-  type: 'string',
-  description: `${description} Auto: if a policy says so. Enabled: always. Disabled: never; an existing peering is ended.`,
-  default: 'Auto',
-  enum: ['Auto', 'Enabled', 'Disabled'],
-});
+export const peeringWish = (description: string): Schema =>
+  choice(
+    `${description} Auto: if a policy says so. Enabled: always. Disabled: never; an existing peering is ended.`,
+    ['Auto', 'Enabled', 'Disabled'],
+    'Auto',
+  );
 
 /** Also of a Tunnel. */
-export const networkAccess: Schema = {
-  type: 'string',
-  description:
-    'Which connections the peer may open to this cluster. OffloadedPods: our pods that run there reach ' +
+export const networkAccess: Schema = choice(
+  'Which connections the peer may open to this cluster. OffloadedPods: our pods that run there reach ' +
     'our pods here, and its pods reach those of its pods that run here. AllPods: every pod there reaches ' +
     'every pod here. None: no connections. Nodes and Services can never be reached.',
-  default: 'OffloadedPods',
-  enum: ['OffloadedPods', 'AllPods', 'None'],
-};
+  ['OffloadedPods', 'AllPods', 'None'],
+  'OffloadedPods',
+);
 
-export const networkTransit: Schema = {
-  type: 'string',
-  description:
-    'Whether our pods in this foreign cluster reach, through our cluster, our pods in other foreign ' +
+export const networkTransit: Schema = choice(
+  'Whether our pods in this foreign cluster reach, through our cluster, our pods in other foreign ' +
     'clusters.',
-  default: 'OffloadedPods',
-  enum: ['OffloadedPods', 'None'],
-};
+  ['OffloadedPods', 'None'],
+  'OffloadedPods',
+);
 
 const spec: Schema = {
   type: 'object',
@@ -107,20 +97,15 @@ const spec: Schema = {
   ],
 };
 
-const sighting = (description: string): Schema => ({
-  type: 'object',
-  description,
-  required: ['endpoints', 'firstSeen', 'expires'],
-  properties: {
+const sighting = (description: string): Schema =>
+  objectOf<Sighting>(description, ['endpoints', 'firstSeen', 'expires'], {
     endpoints: endpoints('Where it can be dialled, the most promising first.'),
     clusterName: clusterName('The name that it gives itself.'),
-    protocols: {
-      type: 'array',
-      description: 'Versions of the peering protocol that it says it speaks.',
-      maxItems: MAX_PROTOCOLS,
-      'x-kubernetes-list-type': 'atomic',
-      items: protocol('A version.'),
-    },
+    protocols: listOf(
+      'Versions of the peering protocol that it says it speaks.',
+      MAX_PROTOCOLS,
+      protocol('A version.'),
+    ),
     firstSeen: time('Since when it has been seen without a break.'),
     expires: time('After this time it counts as gone, unless it is seen again.'),
     searchDomain: {
@@ -128,43 +113,33 @@ const sighting = (description: string): Schema => ({
       description: 'The SearchDomain that listed it.',
       maxLength: 253,
     },
-  } satisfies SchemaOf<Sighting>,
-});
+  });
 
-const peeringState = (description: string): Schema => ({
-  type: 'object',
-  description,
-  required: ['phase'],
-  properties: {
+const peeringState = (description: string): Schema =>
+  objectOf<PeeringState>(description, ['phase'], {
     phase,
     reason,
     message,
     since: time('When the phase was entered.'),
-  } satisfies SchemaOf<PeeringState>,
+  });
+
+const link: Schema = objectOf<LinkState>('The link over which both clusters talk.', ['connected'], {
+  connected: { type: 'boolean', description: 'Whether there is one now.' },
+  dialledBy: choice('Which side opened it.', ['Us', 'Them']),
+  endpoint: {
+    type: 'string',
+    description: 'Endpoint that was dialled, or the address that the peer came from.',
+    maxLength: MAX_ENDPOINT_LENGTH,
+  },
+  protocol: protocol('Version of the peering protocol that is spoken.'),
+  software: { type: 'string', description: "Version of the peer's program.", maxLength: 64 },
+  since: time('When it was opened, or lost.'),
 });
 
-const link: Schema = {
-  type: 'object',
-  description: 'The link over which both clusters talk.',
-  required: ['connected'],
-  properties: {
-    connected: { type: 'boolean', description: 'Whether there is one now.' },
-    dialledBy: { type: 'string', description: 'Which side opened it.', enum: ['Us', 'Them'] },
-    endpoint: {
-      type: 'string',
-      description: 'Endpoint that was dialled, or the address that the peer came from.',
-      maxLength: MAX_ENDPOINT_LENGTH,
-    },
-    protocol: protocol('Version of the peering protocol that is spoken.'),
-    software: { type: 'string', description: "Version of the peer's program.", maxLength: 64 },
-    since: time('When it was opened, or lost.'),
-  } satisfies SchemaOf<LinkState>,
-};
-
-const status: Schema = {
-  type: 'object',
-  description: 'What was observed; each controller writes its own part.',
-  properties: {
+const status: Schema = objectOf<ForeignClusterStatus>(
+  'What was observed; each controller writes its own part.',
+  [],
+  {
     observedGeneration,
     clusterID: clusterID('The identity that it has proved; not what an announcement says.'),
     answeredBy: clusterID(
@@ -172,47 +147,39 @@ const status: Schema = {
         'yet.',
     ),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
-    sightings: {
-      type: 'object',
-      description: 'What each way of discovery knows of it. Announcements are hints and prove nothing.',
-      properties: {
+    sightings: objectOf<Record<DiscoverySource, Sighting>>(
+      'What each way of discovery knows of it. Announcements are hints and prove nothing.',
+      [],
+      {
         LAN: sighting('Seen on the local network, by multicast DNS.'),
         WAN: sighting('Listed in a DNS domain that a SearchDomain names.'),
         Manual: sighting('Given by a person.'),
         Incoming: sighting('It opened a link to us.'),
-      } satisfies SchemaOf<Record<DiscoverySource, Sighting>>,
-    },
+      },
+    ),
     foundBy: {
       type: 'string',
       description: 'How it is known today: LAN, WAN, Manual, Incoming, joined by commas.',
       maxLength: 63,
     },
     link,
-    standing: {
-      type: 'object',
-      description:
-        'The facts that policies used when the peering was agreed on. They apply as long as the peering ' +
+    standing: objectOf<PeeringStanding>(
+      'The facts that policies used when the peering was agreed on. They apply as long as the peering ' +
         'lasts, so that a lost link or a missed announcement does not end it.',
-      properties: {
-        foundBy: {
-          type: 'array',
-          description: 'How it was found.',
-          maxItems: 4,
-          'x-kubernetes-list-type': 'set',
-          items: { type: 'string', description: 'A way of finding clusters.', enum: DISCOVERY_SOURCES },
-        },
+      [],
+      {
+        foundBy: setOf('How it was found.', 4, choice('A way of finding clusters.', DISCOVERY_SOURCES)),
         networkKeys: names('Network keys that it has proved to hold.', 'Name of a network key.', 64),
-      } satisfies SchemaOf<PeeringStanding>,
-    },
+      },
+    ),
     outgoing: peeringState('State of the peering in which we use this cluster.'),
     incoming: peeringState('State of the peering in which this cluster uses us.'),
     conditions: conditions(Object.values(FOREIGN_CLUSTER_CONDITIONS).join(', ')),
-  } satisfies SchemaOf<ForeignClusterStatus>,
-};
+  },
+);
 
 export const foreignClusterDefinition: Definition = {
   type: foreignClusters,
-  singular: 'foreigncluster',
   shortNames: ['fc'],
   columns: [
     column('Cluster', '.status.clusterName', 'The name that it gives itself.'),

@@ -12,16 +12,21 @@ import { AGE, clusterName, column, message, observedGeneration, reason, time } f
 import type { Definition } from './definition.ts';
 import { labelSelector } from './label-selector.ts';
 import { reflectionRules } from './reflection.ts';
-import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+import {
+  choice,
+  conditions,
+  dnsLabel,
+  dnsName,
+  int32,
+  listOf,
+  objectOf,
+  setOf,
+  type Schema,
+  type SchemaOf,
+} from './schema.ts';
 
-const seconds = (description: string, fallback: number, maximum: number): Schema => ({
-  type: 'integer',
-  format: 'int32',
-  description,
-  default: fallback,
-  minimum: 0,
-  maximum,
-});
+const seconds = (description: string, fallback: number, maximum: number): Schema =>
+  int32(description, { default: fallback, minimum: 0, maximum });
 
 const DAY = 86_400;
 
@@ -30,36 +35,30 @@ const spec = {
     'Selects virtual nodes by the labels of their Node; without it, all. `kubectl get nodes -l ' +
       'tributary.dev/node-type=virtual-node --show-labels` shows them.',
   ),
-  podStrategy: {
-    type: 'string',
-    description:
-      'Local: pods stay on real nodes; the objects that they need are copied nevertheless. Remote: pods run ' +
+  podStrategy: choice(
+    'Local: pods stay on real nodes; the objects that they need are copied nevertheless. Remote: pods run ' +
       'on virtual nodes only. LocalAndRemote: wherever the scheduler finds a place. A change applies to ' +
       'pods that are made after it.',
-    default: 'LocalAndRemote',
-    enum: ['Local', 'Remote', 'LocalAndRemote'],
-  },
-  naming: {
-    type: 'string',
-    description:
-      'Name of the namespace in foreign clusters. Suffixed: its name and part of our ClusterID, or another ' +
+    ['Local', 'Remote', 'LocalAndRemote'],
+    'LocalAndRemote',
+  ),
+  naming: choice(
+    'Name of the namespace in foreign clusters. Suffixed: its name and part of our ClusterID, or another ' +
       'name that the provider chooses. Same: its own name; if that name is taken, the cluster is not used. ' +
       'Selected: remoteName, with the same rule. Providers whose policy chooses names refuse Same and ' +
       'Selected. Cannot be changed.',
-    default: 'Suffixed',
-    enum: ['Suffixed', 'Same', 'Selected'],
-  },
+    ['Suffixed', 'Same', 'Selected'],
+    'Suffixed',
+  ),
   remoteName: dnsLabel('Name in foreign clusters, with naming: Selected. Cannot be changed.'),
   reflection: reflectionRules,
-  onRemoval: {
-    type: 'string',
-    description:
-      'What happens to remote pods when this object is deleted. All of them end there, and owners (a ' +
+  onRemoval: choice(
+    'What happens to remote pods when this object is deleted. All of them end there, and owners (a ' +
       'Deployment, a Job) replace theirs. Return: pods without an owner are recreated here. End: they are ' +
       'not.',
-    default: 'Return',
-    enum: ['Return', 'End'],
-  },
+    ['Return', 'End'],
+    'Return',
+  ),
   releaseAfterSeconds: seconds(
     'A pod that the foreign cluster cannot place for this time, in seconds, is released to run elsewhere. ' +
       '0: it waits without limit.',
@@ -74,47 +73,41 @@ const spec = {
   ),
 } satisfies SchemaOf<NamespaceOffloadingSpec>;
 
-const cluster: Schema = {
-  type: 'object',
-  description: 'The namespace in one foreign cluster.',
-  required: ['cluster', 'virtualNodes', 'phase', 'reason'],
-  properties: {
+const cluster: Schema = objectOf<OffloadedCluster>(
+  'The namespace in one foreign cluster.',
+  ['cluster', 'virtualNodes', 'phase', 'reason'],
+  {
     cluster: {
       type: 'string',
       description: 'ClusterID; of a VirtualNode made by hand, its name.',
       maxLength: 253,
     },
     clusterName: clusterName('The name that the cluster gives itself.'),
-    virtualNodes: {
-      type: 'array',
-      description: 'Virtual nodes of that cluster that are selected.',
-      maxItems: 256,
-      'x-kubernetes-list-type': 'set',
-      items: dnsName('Name of a VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
-    },
+    virtualNodes: setOf(
+      'Virtual nodes of that cluster that are selected.',
+      256,
+      dnsName('Name of a VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
+    ),
     remoteNamespace: dnsLabel('Name of the namespace in the foreign cluster.'),
-    phase: {
-      type: 'string',
-      description:
-        'Pending: being set up. Ready: pods can run there. Failed: pods cannot run there, for the given ' +
+    phase: choice(
+      'Pending: being set up. Ready: pods can run there. Failed: pods cannot run there, for the given ' +
         'reason. Ending: being taken down.',
-      enum: ['Pending', 'Ready', 'Failed', 'Ending'],
-    },
+      ['Pending', 'Ready', 'Failed', 'Ending'],
+    ),
     reason,
     message,
-  } satisfies SchemaOf<OffloadedCluster>,
-};
+  },
+);
 
-const heldOff: Schema = {
-  type: 'object',
-  description: 'Pods of one owner that one virtual node could not place.',
-  required: ['owner', 'virtualNode', 'until'],
-  properties: {
+const heldOff: Schema = objectOf<HeldOff>(
+  'Pods of one owner that one virtual node could not place.',
+  ['owner', 'virtualNode', 'until'],
+  {
     owner: { type: 'string', description: 'Kind/name of the owner.', maxLength: 317 },
     virtualNode: dnsName('Name of the VirtualNode, and the label tributary.dev/virtual-node of its Node.'),
     until: time('After this time the virtual node is tried again.'),
-  } satisfies SchemaOf<HeldOff>,
-};
+  },
+);
 
 const status = {
   observedGeneration,
@@ -126,20 +119,16 @@ const status = {
     'x-kubernetes-list-map-keys': ['cluster'],
     items: cluster,
   },
-  heldOff: {
-    type: 'array',
-    description:
-      'Owners whose pods are kept off a virtual node for some time, because it could not place one of them.',
-    maxItems: 64,
-    'x-kubernetes-list-type': 'atomic',
-    items: heldOff,
-  },
+  heldOff: listOf(
+    'Owners whose pods are kept off a virtual node for some time, because it could not place one of them.',
+    64,
+    heldOff,
+  ),
   conditions: conditions(Object.values(NAMESPACE_OFFLOADING_CONDITIONS).join(', ')),
 } satisfies SchemaOf<NamespaceOffloadingStatus>;
 
 export const namespaceOffloadingDefinition: Definition = {
   type: namespaceOffloadings,
-  singular: 'namespaceoffloading',
   shortNames: ['nso'],
   columns: [
     column('Strategy', '.spec.podStrategy', 'Where pods may run.'),

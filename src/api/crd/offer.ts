@@ -9,7 +9,7 @@ import type {
   WithheldNamespace,
 } from '../offer.ts';
 import { clusterID, labels, names, prices, resourceList, time } from './common.ts';
-import { dnsLabel, type Schema, type SchemaOf } from './schema.ts';
+import { choice, dnsLabel, int32, int64, listOf, objectOf, type Schema } from './schema.ts';
 
 export const signature = (description: string): Schema => ({
   type: 'string',
@@ -18,70 +18,44 @@ export const signature = (description: string): Schema => ({
   pattern: SIGNATURE_PATTERN,
 });
 
-export const keepForSeconds = (description: string): Schema => ({
-  type: 'integer',
-  format: 'int64',
-  description,
-  minimum: 0,
-  maximum: OFFER_LIMITS.keepForSeconds,
-});
+export const keepForSeconds = (description: string): Schema =>
+  int64(description, { minimum: 0, maximum: OFFER_LIMITS.keepForSeconds });
 
-export const podSecurity = (description: string): Schema => ({
-  type: 'string',
-  description,
-  enum: ['baseline', 'restricted'],
-});
+export const podSecurity = (description: string): Schema => choice(description, ['baseline', 'restricted']);
 
-export const namespaceOffers = (description: string): Schema => ({
-  type: 'array',
-  description,
-  maxItems: MAX_NAMESPACES,
-  'x-kubernetes-list-type': 'atomic',
-  items: {
-    type: 'object',
-    description: 'Pods of the home namespace run in the tenant namespace.',
-    required: ['homeNamespace', 'tenantNamespace'],
-    properties: {
-      homeNamespace: dnsLabel('A namespace of the cluster that borrows.'),
-      tenantNamespace: dnsLabel('The namespace that the cluster that lends has chosen for it.'),
-    } satisfies SchemaOf<NamespaceOffer>,
-  },
-});
-
-export const withheldNamespaces = (description: string): Schema => ({
-  type: 'array',
-  description,
-  maxItems: MAX_NAMESPACES,
-  'x-kubernetes-list-type': 'atomic',
-  items: {
-    type: 'object',
-    description: 'One namespace.',
-    required: ['homeNamespace', 'reason'],
-    properties: {
-      homeNamespace: dnsLabel('A namespace of the cluster that borrows.'),
-      reason: {
-        type: 'string',
-        description:
-          'NameTaken: the name may become free later. NamingNotAllowed: the requested name is never given.',
-        enum: ['NameTaken', 'NamingNotAllowed'],
+export const namespaceOffers = (description: string): Schema =>
+  listOf(
+    description,
+    MAX_NAMESPACES,
+    objectOf<NamespaceOffer>(
+      'Pods of the home namespace run in the tenant namespace.',
+      ['homeNamespace', 'tenantNamespace'],
+      {
+        homeNamespace: dnsLabel('A namespace of the cluster that borrows.'),
+        tenantNamespace: dnsLabel('The namespace that the cluster that lends has chosen for it.'),
       },
-      message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 1024 },
-    } satisfies SchemaOf<WithheldNamespace>,
-  },
-});
+    ),
+  );
 
-const shape: Schema = {
-  type: 'object',
-  description: 'Nodes that look the same to a scheduler.',
-  required: ['count', 'resources', 'architecture', 'operatingSystem'],
-  properties: {
-    count: {
-      type: 'integer',
-      format: 'int32',
-      description: 'Number of such nodes.',
-      minimum: 1,
-      maximum: OFFER_LIMITS.count,
-    },
+export const withheldNamespaces = (description: string): Schema =>
+  listOf(
+    description,
+    MAX_NAMESPACES,
+    objectOf<WithheldNamespace>('One namespace.', ['homeNamespace', 'reason'], {
+      homeNamespace: dnsLabel('A namespace of the cluster that borrows.'),
+      reason: choice(
+        'NameTaken: the name may become free later. NamingNotAllowed: the requested name is never given.',
+        ['NameTaken', 'NamingNotAllowed'],
+      ),
+      message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 1024 },
+    }),
+  );
+
+const shape: Schema = objectOf<NodeShape>(
+  'Nodes that look the same to a scheduler.',
+  ['count', 'resources', 'architecture', 'operatingSystem'],
+  {
+    count: int32('Number of such nodes.', { minimum: 1, maximum: OFFER_LIMITS.count }),
     resources: resourceList('What is lent of one such node; a pod that requests more fits on none of them.'),
     architecture: {
       type: 'string',
@@ -97,14 +71,13 @@ const shape: Schema = {
       'Zone, region, instance type, and other labels that the provider shows.',
       OFFER_LIMITS.shapeLabels,
     ),
-  } satisfies SchemaOf<NodeShape>,
-};
+  },
+);
 
-const storageClass: Schema = {
-  type: 'object',
-  description: 'A StorageClass of the provider.',
-  required: ['name', 'provisioner'],
-  properties: {
+const storageClass: Schema = objectOf<StorageClassOffer>(
+  'A StorageClass of the provider.',
+  ['name', 'provisioner'],
+  {
     name: { type: 'string', description: 'Name of the class.', minLength: 1, maxLength: 253 },
     provisioner: { type: 'string', description: 'Which driver makes the volumes.', maxLength: 253 },
     isDefault: { type: 'boolean', description: "Whether it is the provider's default class." },
@@ -114,28 +87,22 @@ const storageClass: Schema = {
       maxLength: 63,
     },
     allowVolumeExpansion: { type: 'boolean', description: 'Whether volumes can grow.' },
-  } satisfies SchemaOf<StorageClassOffer>,
-};
+  },
+);
 
-const classes: Schema = {
-  type: 'object',
-  description: 'Storage, ingress and load balancers that the provider offers.',
-  properties: {
-    storage: {
-      type: 'array',
-      description: 'Storage classes that may be used.',
-      maxItems: OFFER_LIMITS.storageClasses,
-      'x-kubernetes-list-type': 'atomic',
-      items: storageClass,
-    },
+const classes: Schema = objectOf<ServiceClasses>(
+  'Storage, ingress and load balancers that the provider offers.',
+  [],
+  {
+    storage: listOf('Storage classes that may be used.', OFFER_LIMITS.storageClasses, storageClass),
     ingress: names('Ingress classes that may be used.', 'Name of a class.', OFFER_LIMITS.ingressClasses),
     loadBalancer: names(
       'Load-balancer classes that may be used.',
       'Name of a class.',
       OFFER_LIMITS.loadBalancerClasses,
     ),
-  } satisfies SchemaOf<ServiceClasses>,
-};
+  },
+);
 
 /** The rest is optional. */
 const ALWAYS_SAID = [
@@ -156,43 +123,29 @@ const ALWAYS_SAID = [
 ] as const satisfies readonly (keyof Offer)[];
 
 /** What a provider has signed. Bounds are those of limits.ts, so that what was checked on the wire can be stored. */
-export const offer = (description: string): Schema => ({
-  type: 'object',
-  description,
-  required: ALWAYS_SAID,
-  properties: {
+export const offer = (description: string): Schema =>
+  objectOf<Offer>(description, ALWAYS_SAID, {
     provider: clusterID('ClusterID of the provider.'),
     consumer: clusterID('ClusterID of the consumer.'),
-    generation: {
-      type: 'integer',
-      format: 'int64',
-      description:
-        'Grows with every offer of this provider to this consumer; an offer with a lower number is refused as ' +
+    generation: int64(
+      'Grows with every offer of this provider to this consumer; an offer with a lower number is refused as ' +
         'a replay.',
-      minimum: 0,
-    },
+      { minimum: 0 },
+    ),
     issued: time('When the offer was made.'),
     expires: time('When the offer ends; it is renewed well before.'),
     resources: resourceList(
       'Everything that is lent: cpu, memory, pods, ephemeral-storage, storage (persistent), extended ' +
         'resources.',
     ),
-    shapes: {
-      type: 'array',
-      description: 'The nodes behind the offer; equal nodes are grouped.',
-      maxItems: OFFER_LIMITS.shapes,
-      'x-kubernetes-list-type': 'atomic',
-      items: shape,
-    },
+    shapes: listOf('The nodes behind the offer; equal nodes are grouped.', OFFER_LIMITS.shapes, shape),
     classes,
     labels: labels('Labels for the virtual node.'),
-    images: {
-      type: 'array',
-      description: 'Images that some node already has, if the provider shares that.',
-      maxItems: OFFER_LIMITS.images,
-      'x-kubernetes-list-type': 'atomic',
-      items: { type: 'string', description: 'Name of an image.', maxLength: OFFER_LIMITS.imageLength },
-    },
+    images: listOf('Images that some node already has, if the provider shares that.', OFFER_LIMITS.images, {
+      type: 'string',
+      description: 'Name of an image.',
+      maxLength: OFFER_LIMITS.imageLength,
+    }),
     prices: prices('Prices by resource.'),
     namespaces: namespaceOffers('Namespaces that are made for the consumer.'),
     podSecurity: podSecurity('Pod Security level that pods must satisfy.'),
@@ -207,14 +160,10 @@ export const offer = (description: string): Schema => ({
       'Name of a feature.',
       OFFER_LIMITS.declaredFeatures,
     ),
-  } satisfies SchemaOf<Offer>,
-});
+  });
 
-export const signedContract = (description: string): Schema => ({
-  type: 'object',
-  description,
-  required: ['text'],
-  properties: {
+export const signedContract = (description: string): Schema =>
+  objectOf<SignedContract>(description, ['text'], {
     text: {
       type: 'string',
       description: 'What was signed, byte for byte: canonical JSON (RFC 8785).',
@@ -222,5 +171,4 @@ export const signedContract = (description: string): Schema => ({
     },
     consumerSignature: signature('Signature of the cluster that borrows: Ed25519, base64.'),
     providerSignature: signature('Signature of the cluster that lends: Ed25519, base64.'),
-  } satisfies SchemaOf<SignedContract>,
-});
+  });

@@ -21,13 +21,12 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { namespaceOffers, offer, signature, signedContract, withheldNamespaces } from './offer.ts';
-import { conditions, type Schema, type SchemaOf } from './schema.ts';
+import { conditions, int64, objectOf, wholeOf, type Schema } from './schema.ts';
 
-const spec: Schema = {
-  type: 'object',
-  description: 'Who asks for what, and the decision of a person.',
-  required: ['clusterID', 'namespaces'],
-  properties: {
+const spec: Schema = objectOf<PeeringRequestSpec>(
+  'Who asks for what, and the decision of a person.',
+  ['clusterID', 'namespaces'],
+  {
     clusterID: clusterID('The cluster that asks; also the name of this object. It has proved this identity.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     namespaces: homeNamespaces('Its namespaces whose pods it wants to run here.'),
@@ -37,24 +36,19 @@ const spec: Schema = {
     approval: approval(
       'Your decision, if the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
     ),
-  } satisfies SchemaOf<PeeringRequestSpec>,
-};
+  },
+);
 
-const status: Schema = {
-  type: 'object',
-  description: 'What was decided, offered, agreed on and set up.',
-  properties: {
+const status: Schema = objectOf<PeeringRequestStatus>(
+  'What was decided, offered, agreed on and set up.',
+  [],
+  {
     observedGeneration,
     phase,
     reason,
     message,
     policy: policyName,
-    policyGeneration: {
-      type: 'integer',
-      format: 'int64',
-      description: 'Generation of that SharingPolicy when the offer was made.',
-      minimum: 0,
-    },
+    policyGeneration: int64('Generation of that SharingPolicy when the offer was made.', { minimum: 0 }),
     token: {
       type: 'string',
       description: 'Name of the join token by which the peer was let in; the peer need not show it again.',
@@ -69,12 +63,11 @@ const status: Schema = {
     withheld: withheldNamespaces('Its namespaces that have no tenant here, and why.'),
     credentialExpires: time('End of the last token that was handed out.'),
     conditions: conditions(Object.values(PEERING_REQUEST_CONDITIONS).join(', ')),
-  } satisfies SchemaOf<PeeringRequestStatus>,
-};
+  },
+);
 
 export const peeringRequestDefinition: Definition = {
   type: peeringRequests,
-  singular: 'peeringrequest',
   shortNames: ['pr'],
   columns: [
     column('Cluster', '.spec.clusterName', 'The name that it gives itself.'),
@@ -96,10 +89,10 @@ export const peeringRequestDefinition: Definition = {
     column('Memory', '.status.promised.memory', 'Memory that is promised.', { priority: 1 }),
   ],
   schema: {
-    type: 'object',
-    description: 'A cluster that wants to use this one. Made by Tributary; a person approves or denies.',
-    required: ['spec'],
-    properties: { spec, status },
+    ...wholeOf('A cluster that wants to use this one. Made by Tributary; a person approves or denies.', {
+      spec,
+      status,
+    }),
     'x-kubernetes-validations': [
       { rule: 'self.metadata.name == self.spec.clusterID', message: 'the name must be the clusterID' },
     ],

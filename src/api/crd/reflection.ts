@@ -1,5 +1,5 @@
 import type { ReflectionRule } from '../reflection.ts';
-import type { Schema, SchemaOf } from './schema.ts';
+import { choice, objectOf, setOf, type Schema } from './schema.ts';
 
 const GROUP = '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$';
 const RESOURCE = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
@@ -29,10 +29,7 @@ export const reflectionRules: Schema = {
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['group', 'resource'],
   items: {
-    type: 'object',
-    description: 'One kind.',
-    required: ['resource', 'policy'],
-    properties: {
+    ...objectOf<ReflectionRule>('One kind.', ['resource', 'policy'], {
       group: { ...apiGroup('API group; empty for the core group.'), default: '' },
       resource: apiResource('Plural name, as `kubectl api-resources` shows it, for example configmaps.'),
       version: {
@@ -41,25 +38,20 @@ export const reflectionRules: Schema = {
         pattern: '^v[0-9]+((alpha|beta)[0-9]+)?$',
         maxLength: 32,
       },
-      policy: {
-        type: 'string',
-        description:
-          'Referenced: objects that remote pods refer to (configmaps and secrets only). All: every object. ' +
+      policy: choice(
+        'Referenced: objects that remote pods refer to (configmaps and secrets only). All: every object. ' +
           'OptIn: objects ' +
           'with the annotation tributary.dev/reflect: "true". None: no object. With Referenced and All an object with ' +
           'tributary.dev/reflect: "false" stays home. Secrets that hold service-account tokens are never copied because of All.',
-        enum: ['Referenced', 'All', 'OptIn', 'None'],
-      },
-      drop: {
-        type: 'array',
-        description:
-          'Fields that are not copied, as paths: spec.clusterName, metadata.annotations.example\\.com/owner. Of metadata ' +
+        ['Referenced', 'All', 'OptIn', 'None'],
+      ),
+      drop: setOf(
+        'Fields that are not copied, as paths: spec.clusterName, metadata.annotations.example\\.com/owner. Of metadata ' +
           'only labels and annotations can be named; nothing else of it is ever copied.',
-        maxItems: 32,
-        'x-kubernetes-list-type': 'set',
-        items: { type: 'string', description: 'One path.', minLength: 1, maxLength: 512 },
-      },
-    } satisfies SchemaOf<ReflectionRule>,
+        32,
+        { type: 'string', description: 'One path.', minLength: 1, maxLength: 512 },
+      ),
+    }),
     'x-kubernetes-validations': [
       {
         rule: "self.policy != 'Referenced' || (self.group == '' && self.resource in ['configmaps', 'secrets'])",

@@ -40,6 +40,53 @@ export interface Validation {
 /** One schema for each field of the type, no more and no fewer: a new field without a schema does not compile. */
 export type SchemaOf<T> = { readonly [Key in keyof Required<T>]: Schema };
 
+/** An object with the fields of the type; `required` names some of them. */
+export const objectOf = <T>(
+  description: string,
+  required: readonly (keyof T & string)[],
+  properties: SchemaOf<T>,
+): Schema => ({ type: 'object', description, ...(required.length > 0 && { required }), properties });
+
+/** The whole object; Kubernetes fills in apiVersion, kind and metadata. */
+export const wholeOf = (description: string, properties: { spec: Schema; status: Schema }): Schema =>
+  objectOf(description, ['spec'], properties);
+
+const arrayOf =
+  (listType: 'atomic' | 'set') =>
+  (description: string, maxItems: number, items: Schema): Schema => ({
+    type: 'array',
+    description,
+    maxItems,
+    'x-kubernetes-list-type': listType,
+    items,
+  });
+/** A list that is written as a whole. */
+export const listOf: ReturnType<typeof arrayOf> = arrayOf('atomic');
+/** A list without repetition, in which each writer owns its items. */
+export const setOf: ReturnType<typeof arrayOf> = arrayOf('set');
+
+/** One of these words. */
+export const choice = (description: string, words: readonly string[], fallback?: string): Schema => ({
+  type: 'string',
+  description,
+  ...(fallback !== undefined && { default: fallback }),
+  enum: words,
+});
+
+type Bounds = Pick<Schema, 'default' | 'minimum' | 'maximum'>;
+export const int32 = (description: string, bounds: Bounds): Schema => ({
+  type: 'integer',
+  format: 'int32',
+  description,
+  ...bounds,
+});
+export const int64 = (description: string, bounds: Bounds): Schema => ({
+  type: 'integer',
+  format: 'int64',
+  description,
+  ...bounds,
+});
+
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 
 /** A DNS label (RFC 1123): what namespaces are named with. */
@@ -73,17 +120,10 @@ export const conditions = (types: string): Schema => ({
     required: ['type', 'status', 'lastTransitionTime', 'reason', 'message'],
     properties: {
       type: { type: 'string', description: 'Which condition this is.', minLength: 1, maxLength: 316 },
-      status: {
-        type: 'string',
-        description: 'Whether it holds; Unknown where nobody could look.',
-        enum: ['True', 'False', 'Unknown'],
-      },
-      observedGeneration: {
-        type: 'integer',
-        format: 'int64',
-        description: 'The metadata.generation of the object when this was found out.',
+      status: choice('Whether it holds; Unknown where nobody could look.', ['True', 'False', 'Unknown']),
+      observedGeneration: int64('The metadata.generation of the object when this was found out.', {
         minimum: 0,
-      },
+      }),
       lastTransitionTime: {
         type: 'string',
         format: 'date-time',

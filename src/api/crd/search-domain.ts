@@ -7,13 +7,12 @@ import {
 import { AGE, clusterIDs, column, observedGeneration, time } from './common.ts';
 import type { Definition } from './definition.ts';
 import { peeringWish } from './foreign-cluster.ts';
-import { conditions, type Schema, type SchemaOf } from './schema.ts';
+import { conditions, int32, objectOf, wholeOf, type Schema } from './schema.ts';
 
-const spec: Schema = {
-  type: 'object',
-  description: 'Where to look, how often, and what to do with what is found.',
-  required: ['domain'],
-  properties: {
+const spec: Schema = objectOf<SearchDomainSpec>(
+  'Where to look, how often, and what to do with what is found.',
+  ['domain'],
+  {
     domain: {
       type: 'string',
       description: 'Browsed for _tributary._tcp.<domain> (RFC 6763), for example clusters.example.org.',
@@ -36,32 +35,23 @@ const spec: Schema = {
         pattern: '^([0-9.]+(:[0-9]{1,5})?|[0-9a-fA-F:.]+|\\[[0-9a-fA-F:.]+\\](:[0-9]{1,5})?)$',
       },
     },
-    intervalSeconds: {
-      type: 'integer',
-      format: 'int32',
-      description: 'Longest time between two look-ups, in seconds; a TTL in the answers can make it shorter.',
-      default: 300,
-      minimum: 1,
-      maximum: 86_400,
-    },
+    intervalSeconds: int32(
+      'Longest time between two look-ups, in seconds; a TTL in the answers can make it shorter.',
+      { default: 300, minimum: 1, maximum: 86_400 },
+    ),
     outgoing: peeringWish('Written into spec.outgoing of the ForeignClusters that are found.'),
-  } satisfies SchemaOf<SearchDomainSpec>,
-};
+  },
+);
 
-const status: Schema = {
-  type: 'object',
-  description: 'The result of the last look-up.',
-  properties: {
-    observedGeneration,
-    clusters: clusterIDs('ClusterIDs that the last look-up found.'),
-    lastLook: time('Time of the last look-up.'),
-    conditions: conditions(Object.values(SEARCH_DOMAIN_CONDITIONS).join(', ')),
-  } satisfies SchemaOf<SearchDomainStatus>,
-};
+const status: Schema = objectOf<SearchDomainStatus>('The result of the last look-up.', [], {
+  observedGeneration,
+  clusters: clusterIDs('ClusterIDs that the last look-up found.'),
+  lastLook: time('Time of the last look-up.'),
+  conditions: conditions(Object.values(SEARCH_DOMAIN_CONDITIONS).join(', ')),
+});
 
 export const searchDomainDefinition: Definition = {
   type: searchDomains,
-  singular: 'searchdomain',
   shortNames: ['sd'],
   columns: [
     column('Domain', '.spec.domain', 'The domain that is browsed.'),
@@ -74,10 +64,5 @@ export const searchDomainDefinition: Definition = {
     column('Last-Look', '.status.lastLook', 'Time of the last look-up.', { type: 'date' }),
     AGE,
   ],
-  schema: {
-    type: 'object',
-    description: 'A DNS domain to browse for clusters.',
-    required: ['spec'],
-    properties: { spec, status },
-  },
+  schema: wholeOf('A DNS domain to browse for clusters.', { spec, status }),
 };

@@ -23,18 +23,25 @@ import { labelSelector } from './label-selector.ts';
 import { peerSelector } from './peer-selector.ts';
 import { apiGroup, apiResource } from './reflection.ts';
 import type { Toleration } from '../wire.ts';
-import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+import {
+  choice,
+  conditions,
+  dnsLabel,
+  dnsName,
+  int32,
+  int64,
+  listOf,
+  objectOf,
+  setOf,
+  wholeOf,
+  type Schema,
+  type SchemaOf,
+} from './schema.ts';
 
 const CLASS = 'Name of a class.';
 
-const percent = (description: string, fallback: number): Schema => ({
-  type: 'integer',
-  format: 'int32',
-  description,
-  default: fallback,
-  minimum: 0,
-  maximum: 100,
-});
+const percent = (description: string, fallback: number): Schema =>
+  int32(description, { default: fallback, minimum: 0, maximum: 100 });
 
 /** How much, of which nodes. */
 const amounts = {
@@ -61,79 +68,51 @@ const rules = {
     'RuntimeClass of every pod of a peer, for example a hardened one. It is set whatever the pod asks ' +
       'for; pods with any other are refused.',
   ),
-  tolerations: {
-    type: 'array',
-    description:
-      'Added to every pod of a peer; use it together with nodeSelector for nodes that a taint reserves for ' +
+  tolerations: listOf(
+    'Added to every pod of a peer; use it together with nodeSelector for nodes that a taint reserves for ' +
       'guests.',
-    maxItems: 16,
-    'x-kubernetes-list-type': 'atomic',
-    items: {
-      type: 'object',
-      description: 'As in a pod.',
-      required: ['key'],
-      properties: {
-        key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
-        operator: { type: 'string', description: 'Default Equal.', enum: ['Exists', 'Equal'] },
-        value: { type: 'string', description: 'Value of the taint, for Equal.', maxLength: 63 },
-        effect: {
-          type: 'string',
-          description: 'Effect of the taint; without it, all effects.',
-          enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
-        },
-        tolerationSeconds: {
-          type: 'integer',
-          format: 'int64',
-          description: 'For NoExecute: how long the taint is tolerated, in seconds.',
-          minimum: 0,
-        },
-      } satisfies SchemaOf<Toleration>,
-    },
-  },
-  isolation: {
-    type: 'string',
-    description:
-      'Tenant: a NetworkPolicy lets pods of a peer reach each other, their home, DNS and addresses outside ' +
+    16,
+    objectOf<Toleration>('As in a pod.', ['key'], {
+      key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
+      operator: choice('Default Equal.', ['Exists', 'Equal']),
+      value: { type: 'string', description: 'Value of the taint, for Equal.', maxLength: 63 },
+      effect: choice('Effect of the taint; without it, all effects.', [
+        'NoSchedule',
+        'PreferNoSchedule',
+        'NoExecute',
+      ]),
+      tolerationSeconds: int64('For NoExecute: how long the taint is tolerated, in seconds.', { minimum: 0 }),
+    }),
+  ),
+  isolation: choice(
+    'Tenant: a NetworkPolicy lets pods of a peer reach each other, their home, DNS and addresses outside ' +
       'this cluster, but no pod of ours or of another peer; and no pod of another peer reaches them. None: ' +
       'no NetworkPolicy is made. Tenant needs a network plug-in that enforces NetworkPolicies.',
-    default: 'Tenant',
-    enum: ['Tenant', 'None'],
-  },
-  maxPriority: {
-    type: 'integer',
-    format: 'int32',
-    description: 'Highest priority that pods of peers may have.',
+    ['Tenant', 'None'],
+    'Tenant',
+  ),
+  maxPriority: int32('Highest priority that pods of peers may have.', {
     default: 0,
     minimum: -2_147_483_648,
     maximum: 1_000_000_000,
-  },
-  namespaceNaming: {
-    type: 'string',
-    description:
-      'Names of tenant namespaces. Suffixed: made from the home namespace and the peer, whatever the peer ' +
+  }),
+  namespaceNaming: choice(
+    'Names of tenant namespaces. Suffixed: made from the home namespace and the peer, whatever the peer ' +
       'asks for. SameIfFree: the name that the peer asks for, or else the name of the home namespace, if ' +
       'that name is free, so that names of Services mean the same in both clusters; peers then choose names ' +
       'here. Existing tenants keep their names.',
-    default: 'Suffixed',
-    enum: ['Suffixed', 'SameIfFree'],
-  },
-  services: {
-    type: 'array',
-    description:
-      'Services of this cluster that peers may use: their pods, at the ports of the Service, can then be reached from ' +
+    ['Suffixed', 'SameIfFree'],
+    'Suffixed',
+  ),
+  services: listOf(
+    'Services of this cluster that peers may use: their pods, at the ports of the Service, can then be reached from ' +
       "the peer's network.",
-    maxItems: MAX_POLICY_ENTRIES,
-    'x-kubernetes-list-type': 'atomic',
-    items: {
-      type: 'object',
-      description: 'Services of one namespace.',
-      required: ['namespace', 'selector'],
-      properties: {
-        namespace: dnsLabel('Namespace of the Services.'),
-        selector: labelSelector('Labels of the Services; an empty selector selects all of the namespace.'),
-      } satisfies SchemaOf<OfferedServices>,
-    },
-  },
+    MAX_POLICY_ENTRIES,
+    objectOf<OfferedServices>('Services of one namespace.', ['namespace', 'selector'], {
+      namespace: dnsLabel('Namespace of the Services.'),
+      selector: labelSelector('Labels of the Services; an empty selector selects all of the namespace.'),
+    }),
+  ),
   reflectableKinds: {
     type: 'array',
     description:
@@ -142,44 +121,34 @@ const rules = {
     maxItems: MAX_POLICY_ENTRIES,
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['group', 'resource'],
-    items: {
-      type: 'object',
-      description: 'One kind.',
-      required: ['group', 'resource'],
-      properties: {
-        group: apiGroup('API group, for example times.example.com.'),
-        resource: apiResource('Plural name, for example timetables.'),
-      } satisfies SchemaOf<ReflectableKind>,
-    },
+    items: objectOf<ReflectableKind>('One kind.', ['group', 'resource'], {
+      group: apiGroup('API group, for example times.example.com.'),
+      resource: apiResource('Plural name, for example timetables.'),
+    }),
   },
-  onEnd: {
-    type: 'string',
-    description:
-      "What becomes of a peer's pods when it is revoked or its contract ends: Delete at once, or Keep them for " +
+  onEnd: choice(
+    "What becomes of a peer's pods when it is revoked or its contract ends: Delete at once, or Keep them for " +
       'keepForSeconds.',
-    default: 'Delete',
-    enum: ['Delete', 'Keep'],
-  },
+    ['Delete', 'Keep'],
+    'Delete',
+  ),
   keepForSeconds: {
     ...keepForSeconds('How long pods are kept if their home is away, in seconds.'),
     default: 86_400,
   },
 } satisfies Partial<SchemaOf<SharingPolicySpec>>;
 
-const spec: Schema = {
-  type: 'object',
-  description: 'What is offered, how much, to whom and under which rules.',
-  required: ['peers'],
-  properties: {
+const spec: Schema = objectOf<SharingPolicySpec>(
+  'What is offered, how much, to whom and under which rules.',
+  ['peers'],
+  {
     peers: peerSelector('Who may ask.'),
-    approval: {
-      type: 'string',
-      description:
-        'Who lets a peer in. Automatic: this policy, at once. Manual: a person, who sets spec.approval of its ' +
+    approval: choice(
+      'Who lets a peer in. Automatic: this policy, at once. Manual: a person, who sets spec.approval of its ' +
         'PeeringRequest. Token: a peer that brings a join token of ours is let in; see `tributary token create`.',
-      default: 'Manual',
-      enum: ['Automatic', 'Manual', 'Token'],
-    },
+      ['Automatic', 'Manual', 'Token'],
+      'Manual',
+    ),
     precedence,
     ...amounts,
     ...rules,
@@ -198,46 +167,35 @@ const spec: Schema = {
     },
     storageClasses: names('Storage classes that peers may use.', CLASS, 64),
     ingressClasses: names('Ingress classes that peers may use.', CLASS, 64),
-    ingressHosts: {
-      type: 'array',
-      description:
-        'Hosts that peers\' Ingresses may name. Each stands for itself and all names below it; "*" for any host. Without ' +
+    ingressHosts: setOf(
+      'Hosts that peers\' Ingresses may name. Each stands for itself and all names below it; "*" for any host. Without ' +
         'it they may name none, because an Ingress that names a host gets its traffic.',
-      maxItems: MAX_POLICY_ENTRIES,
-      'x-kubernetes-list-type': 'set',
-      items: {
+      MAX_POLICY_ENTRIES,
+      {
         type: 'string',
         description: 'A host, for example peers.example.com.',
         maxLength: 253,
         pattern: '^(\\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$',
       },
-    },
+    ),
     loadBalancerClasses: names('Load-balancer classes that peers may use.', CLASS, 64),
-    offerSeconds: {
-      type: 'integer',
-      format: 'int32',
-      description: 'How long an offer is valid, in seconds; it is renewed after two thirds of that.',
+    offerSeconds: int32('How long an offer is valid, in seconds; it is renewed after two thirds of that.', {
       default: 3600,
       minimum: 10,
       maximum: 604_800,
-    },
-  } satisfies SchemaOf<SharingPolicySpec>,
-};
+    }),
+  },
+);
 
-const status: Schema = {
-  type: 'object',
-  description: 'Where the policy applies.',
-  properties: {
-    observedGeneration,
-    peers: clusterIDs('Clusters to which the policy applies now.'),
-    free: resourceList('Everything that is free and could be lent, before the share is applied.'),
-    conditions: conditions('Valid'),
-  } satisfies SchemaOf<SharingPolicyStatus>,
-};
+const status: Schema = objectOf<SharingPolicyStatus>('Where the policy applies.', [], {
+  observedGeneration,
+  peers: clusterIDs('Clusters to which the policy applies now.'),
+  free: resourceList('Everything that is free and could be lent, before the share is applied.'),
+  conditions: conditions('Valid'),
+});
 
 export const sharingPolicyDefinition: Definition = {
   type: sharingPolicies,
-  singular: 'sharingpolicy',
   shortNames: ['sp'],
   columns: [
     column('Approval', '.spec.approval', 'Who lets a peer in.'),
@@ -247,10 +205,5 @@ export const sharingPolicyDefinition: Definition = {
     column('Free-Memory', '.status.free.memory', 'What is free, before the share is applied.'),
     AGE,
   ],
-  schema: {
-    type: 'object',
-    description: 'What this cluster lends, how much and to whom.',
-    required: ['spec'],
-    properties: { spec, status },
-  },
+  schema: wholeOf('What this cluster lends, how much and to whom.', { spec, status }),
 };

@@ -28,7 +28,7 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { networkAccess, networkTransit } from './foreign-cluster.ts';
-import { conditions, type Schema, type SchemaOf } from './schema.ts';
+import { choice, conditions, int32, int64, listOf, objectOf, wholeOf, type Schema } from './schema.ts';
 
 const cidr = (description: string): Schema => ({
   type: 'string',
@@ -38,19 +38,13 @@ const cidr = (description: string): Schema => ({
   pattern: CIDR_PATTERN,
 });
 
-const cidrs = (description: string, maxItems: number): Schema => ({
-  type: 'array',
-  description,
-  maxItems,
-  'x-kubernetes-list-type': 'atomic',
-  items: cidr('A CIDR without host bits, for example 10.244.0.0/16.'),
-});
+const cidrs = (description: string, maxItems: number): Schema =>
+  listOf(description, maxItems, cidr('A CIDR without host bits, for example 10.244.0.0/16.'));
 
-const peer: Schema = {
-  type: 'object',
-  description: 'What the peer says about its end; absent until it has said anything.',
-  required: ['publicKey', 'endpoints', 'pods', 'external'],
-  properties: {
+const peer: Schema = objectOf<TunnelPeer>(
+  'What the peer says about its end; absent until it has said anything.',
+  ['publicKey', 'endpoints', 'pods', 'external'],
+  {
     publicKey: {
       type: 'string',
       description: 'WireGuard public key of its gateway, base64.',
@@ -68,19 +62,14 @@ const peer: Schema = {
       'Prefixes that it forwards to third clusters for us, in its own addresses.',
       TUNNEL_LIMITS.transit,
     ),
-  } satisfies SchemaOf<TunnelPeer>,
-};
+  },
+);
 
-const addressPorts = (description: string): Schema => ({
-  type: 'array',
-  description,
-  maxItems: TUNNEL_LIMITS.offered,
-  'x-kubernetes-list-type': 'atomic',
-  items: {
-    type: 'object',
-    description: 'Address and port of one endpoint of a Service.',
-    required: ['address', 'protocol', 'port'],
-    properties: {
+const addressPorts = (description: string): Schema =>
+  listOf(
+    description,
+    TUNNEL_LIMITS.offered,
+    objectOf<AddressPort>('Address and port of one endpoint of a Service.', ['address', 'protocol', 'port'], {
       address: {
         type: 'string',
         description: 'Address of a pod, as it is written here.',
@@ -88,24 +77,15 @@ const addressPorts = (description: string): Schema => ({
         maxLength: 45,
         pattern: '^[0-9A-Fa-f.:]+$',
       },
-      protocol: { type: 'string', description: 'Transport protocol.', enum: ['TCP', 'UDP', 'SCTP'] },
-      port: {
-        type: 'integer',
-        format: 'int32',
-        description: 'Port of the pod, not of the Service.',
-        minimum: 1,
-        maximum: 65_535,
-      },
-    } satisfies SchemaOf<AddressPort>,
-  },
-});
+      protocol: choice('Transport protocol.', ['TCP', 'UDP', 'SCTP']),
+      port: int32('Port of the pod, not of the Service.', { minimum: 1, maximum: 65_535 }),
+    }),
+  );
 
-const spec: Schema = {
-  type: 'object',
-  description:
-    'What both ends have agreed on. Written by Tributary; what people can set is in the ForeignCluster.',
-  required: ['clusterID'],
-  properties: {
+const spec: Schema = objectOf<TunnelSpec>(
+  'What both ends have agreed on. Written by Tributary; what people can set is in the ForeignCluster.',
+  ['clusterID'],
+  {
     clusterID: clusterID('The peer; also the name of this object.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     peer,
@@ -116,15 +96,10 @@ const spec: Schema = {
       maxItems: TUNNEL_LIMITS.seenAs,
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['prefix'],
-      items: {
-        type: 'object',
-        description: 'One prefix, and its translation of the same length.',
-        required: ['prefix', 'as'],
-        properties: {
-          prefix: cidr('As it is here.'),
-          as: cidr('As the peer sees it.'),
-        } satisfies SchemaOf<PrefixView>,
-      },
+      items: objectOf<PrefixView>('One prefix, and its translation of the same length.', ['prefix', 'as'], {
+        prefix: cidr('As it is here.'),
+        as: cidr('As the peer sees it.'),
+      }),
     },
     access: networkAccess,
     transit: networkTransit,
@@ -135,8 +110,8 @@ const spec: Schema = {
     used: addressPorts(
       'Endpoints of its Services that are used here, as they are seen here: our pods in third clusters reach them through us.',
     ),
-  } satisfies SchemaOf<TunnelSpec>,
-};
+  },
+);
 
 const views: Schema = {
   type: 'array',
@@ -146,30 +121,21 @@ const views: Schema = {
   maxItems: TUNNEL_LIMITS.views,
   'x-kubernetes-list-type': 'map',
   'x-kubernetes-list-map-keys': ['prefix'],
-  items: {
-    type: 'object',
-    description: 'One prefix, and its translation of the same length.',
-    required: ['prefix', 'as', 'use'],
-    properties: {
-      prefix: cidr('As the peer writes it.'),
-      as: cidr('As it is seen here; the same prefix if nothing overlaps.'),
-      use: {
-        type: 'string',
-        description:
-          'Pods: prefix of its pods. External: prefix of its nodes and what it maps there. Transit: prefix of a ' +
-          'third cluster, reached through it.',
-        enum: ['Pods', 'External', 'Transit'],
-      },
-    } satisfies SchemaOf<PeerView>,
-  },
+  items: objectOf<PeerView>('One prefix, and its translation of the same length.', ['prefix', 'as', 'use'], {
+    prefix: cidr('As the peer writes it.'),
+    as: cidr('As it is seen here; the same prefix if nothing overlaps.'),
+    use: choice(
+      'Pods: prefix of its pods. External: prefix of its nodes and what it maps there. Transit: prefix of a ' +
+        'third cluster, reached through it.',
+      ['Pods', 'External', 'Transit'],
+    ),
+  }),
 };
 
-const refused: Schema = {
-  type: 'array',
-  description: 'Prefixes of the peer that are not seen here, each with its cause.',
-  maxItems: TUNNEL_LIMITS.refused,
-  'x-kubernetes-list-type': 'atomic',
-  items: {
+const refused: Schema = listOf(
+  'Prefixes of the peer that are not seen here, each with its cause.',
+  TUNNEL_LIMITS.refused,
+  {
     type: 'object',
     description: 'One prefix.',
     required: ['prefix', 'reason', 'message'],
@@ -179,64 +145,51 @@ const refused: Schema = {
       message: { type: 'string', description: 'The cause in a sentence; for people.', maxLength: 512 },
     },
   },
-};
+);
 
-const count = (description: string): Schema => ({
-  type: 'integer',
-  format: 'int64',
-  description,
-  minimum: 0,
+const count = (description: string): Schema => int64(description, { minimum: 0 });
+
+const connection: Schema = objectOf<TunnelConnection>('The last measurements of the gateway.', [], {
+  gateway: { type: 'string', description: 'Node whose gateway is active.', maxLength: 253 },
+  endpoint: {
+    type: 'string',
+    description: 'Where packets are sent now, as host:port, learnt or configured.',
+    maxLength: MAX_ENDPOINT_LENGTH,
+  },
+  handshake: time('Last handshake of WireGuard.'),
+  rttMs: {
+    type: 'number',
+    description: 'Round-trip time through the tunnel in milliseconds, the median of the last probes.',
+    minimum: 0,
+  },
+  lossPercent: {
+    type: 'number',
+    description: 'How many of the last probes did not come back, in percent.',
+    minimum: 0,
+    maximum: 100,
+  },
+  receivedBytes: count('Bytes received from the peer since the gateway took over.'),
+  sentBytes: count('Bytes sent to the peer since the gateway took over.'),
+  mtu: int32('Largest packet that goes through the tunnel in bytes, as probed.', {
+    minimum: 0,
+    maximum: 65_535,
+  }),
 });
 
-const connection: Schema = {
-  type: 'object',
-  description: 'The last measurements of the gateway.',
-  properties: {
-    gateway: { type: 'string', description: 'Node whose gateway is active.', maxLength: 253 },
-    endpoint: {
-      type: 'string',
-      description: 'Where packets are sent now, as host:port, learnt or configured.',
-      maxLength: MAX_ENDPOINT_LENGTH,
-    },
-    handshake: time('Last handshake of WireGuard.'),
-    rttMs: {
-      type: 'number',
-      description: 'Round-trip time through the tunnel in milliseconds, the median of the last probes.',
-      minimum: 0,
-    },
-    lossPercent: {
-      type: 'number',
-      description: 'How many of the last probes did not come back, in percent.',
-      minimum: 0,
-      maximum: 100,
-    },
-    receivedBytes: count('Bytes received from the peer since the gateway took over.'),
-    sentBytes: count('Bytes sent to the peer since the gateway took over.'),
-    mtu: {
-      type: 'integer',
-      format: 'int32',
-      description: 'Largest packet that goes through the tunnel in bytes, as probed.',
-      minimum: 0,
-      maximum: 65_535,
-    },
-  } satisfies SchemaOf<TunnelConnection>,
-};
-
-const status: Schema = {
-  type: 'object',
-  description: 'Addresses, written by the role cluster, and measurements, written by the active gateway.',
-  properties: {
+const status: Schema = objectOf<TunnelStatus>(
+  'Addresses, written by the role cluster, and measurements, written by the active gateway.',
+  [],
+  {
     observedGeneration,
     views,
     refused,
     connection,
     conditions: conditions(Object.values(TUNNEL_CONDITIONS).join(', ')),
-  } satisfies SchemaOf<TunnelStatus>,
-};
+  },
+);
 
 export const tunnelDefinition: Definition = {
   type: tunnels,
-  singular: 'tunnel',
   shortNames: ['tun'],
   columns: [
     column('Cluster', '.spec.clusterName', 'The name that the peer gives itself.'),
@@ -257,10 +210,7 @@ export const tunnelDefinition: Definition = {
     column('Access', '.spec.access', 'What the peer reaches here.', { priority: 1 }),
   ],
   schema: {
-    type: 'object',
-    description: 'The network between this cluster and one peer. Made by Tributary.',
-    required: ['spec'],
-    properties: { spec, status },
+    ...wholeOf('The network between this cluster and one peer. Made by Tributary.', { spec, status }),
     'x-kubernetes-validations': [
       { rule: 'self.metadata.name == self.spec.clusterID', message: 'the name must be the clusterID' },
     ],

@@ -9,18 +9,28 @@ import {
 } from '../virtual-node.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
-import { resourceList } from './common.ts';
+import { AGE, column, resourceList } from './common.ts';
 import type { Definition } from './definition.ts';
 import { reflectionRules } from './reflection.ts';
-import { conditions, dnsLabel, dnsName, type Schema, type SchemaOf } from './schema.ts';
+import {
+  choice,
+  conditions,
+  dnsLabel,
+  dnsName,
+  int32,
+  int64,
+  listOf,
+  objectOf,
+  setOf,
+  wholeOf,
+  type Schema,
+} from './schema.ts';
 
-const kubeconfigSecretRef: Schema = {
-  type: 'object',
-  description:
-    'The Secret with a kubeconfig for the foreign cluster. The agent may read this Secret and no other ' +
+const kubeconfigSecretRef: Schema = objectOf<KubeconfigSecretRef>(
+  'The Secret with a kubeconfig for the foreign cluster. The agent may read this Secret and no other ' +
     'one.',
-  required: ['namespace', 'name'],
-  properties: {
+  ['namespace', 'name'],
+  {
     namespace: dnsLabel('Namespace of the Secret; usually the one that the agent runs in.'),
     name: dnsName('Name of the Secret.'),
     key: {
@@ -31,8 +41,8 @@ const kubeconfigSecretRef: Schema = {
       maxLength: 253,
       pattern: '^[-._a-zA-Z0-9]+$',
     },
-  } satisfies SchemaOf<KubeconfigSecretRef>,
-};
+  },
+);
 
 const resources: Schema = {
   ...resourceList(
@@ -47,28 +57,20 @@ const resources: Schema = {
   ],
 };
 
-const taints: Schema = {
-  type: 'array',
-  description:
-    'Taints of the Node, besides tributary.dev/virtual-node, which is always there and keeps other pods ' +
+const taints: Schema = listOf(
+  'Taints of the Node, besides tributary.dev/virtual-node, which is always there and keeps other pods ' +
     'away.',
-  maxItems: 32,
-  'x-kubernetes-list-type': 'atomic',
-  items: {
-    type: 'object',
-    description: 'One taint.',
-    required: ['key', 'effect'],
-    properties: {
-      key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
-      value: { type: 'string', description: 'Value of the taint.', maxLength: 63 },
-      effect: {
-        type: 'string',
-        description: 'What happens to pods that do not tolerate it.',
-        enum: ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
-      },
-    } satisfies Omit<SchemaOf<Taint>, 'timeAdded'>,
-  },
-};
+  32,
+  objectOf<Omit<Taint, 'timeAdded'>>('One taint.', ['key', 'effect'], {
+    key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
+    value: { type: 'string', description: 'Value of the taint.', maxLength: 63 },
+    effect: choice('What happens to pods that do not tolerate it.', [
+      'NoSchedule',
+      'PreferNoSchedule',
+      'NoExecute',
+    ]),
+  }),
+);
 
 /** NamespaceOffloadings have been checked; once more for each of them would be over the budget of CEL. */
 function unvalidated({ items, ...schema }: Schema): Schema {
@@ -77,19 +79,18 @@ function unvalidated({ items, ...schema }: Schema): Schema {
   return { ...schema, items: rest };
 }
 
-const namespaceMapping: Schema = {
-  type: 'object',
-  description: 'Pods of the home namespace run in the tenant namespace.',
-  required: ['homeNamespace', 'tenantNamespace'],
-  properties: {
+const namespaceMapping: Schema = objectOf<NamespaceMapping>(
+  'Pods of the home namespace run in the tenant namespace.',
+  ['homeNamespace', 'tenantNamespace'],
+  {
     homeNamespace: dnsLabel('A namespace of this cluster; each at most once.'),
     tenantNamespace: dnsLabel(
       'A namespace of the foreign cluster, made for us by its administrator; each at most once, since two home ' +
         'namespaces in one would mix objects of the same name.',
     ),
     reflection: unvalidated(reflectionRules),
-  } satisfies SchemaOf<NamespaceMapping>,
-};
+  },
+);
 
 const namespaces: Schema = {
   type: 'array',
@@ -114,13 +115,11 @@ const namespaces: Schema = {
   ],
 };
 
-const homeApiServer: Schema = {
-  type: 'object',
-  description:
-    'The address at which offloaded pods reach the API server of this cluster. Without it they get no ' +
+const homeApiServer: Schema = objectOf<HomeApiServer>(
+  'The address at which offloaded pods reach the API server of this cluster. Without it they get no ' +
     'service-account token for it.',
-  required: ['host', 'port'],
-  properties: {
+  ['host', 'port'],
+  {
     host: {
       type: 'string',
       description:
@@ -129,85 +128,73 @@ const homeApiServer: Schema = {
       maxLength: 253,
       pattern: '^[a-zA-Z0-9]([-.:a-zA-Z0-9]*[a-zA-Z0-9])?$|^[0-9a-fA-F:]+$',
     },
-    port: {
-      type: 'integer',
-      format: 'int32',
-      description: 'TCP port.',
-      default: 6443,
-      minimum: 1,
-      maximum: 65535,
-    },
-  } satisfies SchemaOf<HomeApiServer>,
-};
+    port: int32('TCP port.', { default: 6443, minimum: 1, maximum: 65535 }),
+  },
+);
 
 const spec: Schema = {
-  type: 'object',
-  description: 'What is wanted: which foreign cluster, how the Node looks, what is offloaded.',
-  required: ['kubeconfigSecretRef', 'resources'],
-  properties: {
-    nodeName: dnsName(
-      "Name of the Node in this cluster; default: the VirtualNode's own name. It cannot be changed later: pods are bound to it.",
-      63,
-    ),
-    kubeconfigSecretRef,
-    resources,
-    labels: {
-      type: 'object',
-      description:
-        'Labels of the Node, besides those that every virtual node has; for affinity and topology.',
-      maxProperties: 128,
-      additionalProperties: { type: 'string', description: 'Value of the label.', maxLength: 63 },
-    },
-    annotations: {
-      type: 'object',
-      description: 'Annotations of the Node.',
-      maxProperties: 128,
-      additionalProperties: { type: 'string', description: 'Value of the annotation.', maxLength: 16384 },
-    },
-    taints,
-    namespaces,
-    homeApiServer,
-    ingressClasses: {
-      type: 'object',
-      description:
-        'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. An ' +
-        'Ingress of another class stays home.',
-      maxProperties: 64,
-      additionalProperties: dnsName('Class in the foreign cluster.'),
-    },
-    storageClasses: {
-      type: 'object',
-      description:
-        'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
-        'replace them in the foreign cluster. This overrides the parameter foreignClass of the class. If ' +
-        'neither names a class, the claim is not made in the foreign cluster.',
-      maxProperties: 64,
-      additionalProperties: dnsName('Class in the foreign cluster.'),
-    },
-    offeredStorageClasses: {
-      type: 'array',
-      description:
-        'Classes that the provider lends, if it has said so; claims that are mapped to other classes are ' +
-        'refused here.',
-      maxItems: 64,
-      'x-kubernetes-list-type': 'set',
-      items: dnsName('Class in the foreign cluster.'),
-    },
-    declaredFeatures: {
-      type: 'array',
-      description:
-        'Features of the node runtime that all foreign nodes declare (KEP-5328); pods that need another one ' +
-        'are not scheduled here.',
-      maxItems: 64,
-      'x-kubernetes-list-type': 'set',
-      items: {
-        type: 'string',
-        description: 'Name of a feature.',
-        maxLength: 128,
-        pattern: '^[A-Z][A-Za-z0-9]*(/[A-Z][A-Za-z0-9]*)*$',
+  ...objectOf<VirtualNodeSpec>(
+    'What is wanted: which foreign cluster, how the Node looks, what is offloaded.',
+    ['kubeconfigSecretRef', 'resources'],
+    {
+      nodeName: dnsName(
+        "Name of the Node in this cluster; default: the VirtualNode's own name. It cannot be changed later: pods are bound to it.",
+        63,
+      ),
+      kubeconfigSecretRef,
+      resources,
+      labels: {
+        type: 'object',
+        description:
+          'Labels of the Node, besides those that every virtual node has; for affinity and topology.',
+        maxProperties: 128,
+        additionalProperties: { type: 'string', description: 'Value of the label.', maxLength: 63 },
       },
+      annotations: {
+        type: 'object',
+        description: 'Annotations of the Node.',
+        maxProperties: 128,
+        additionalProperties: { type: 'string', description: 'Value of the annotation.', maxLength: 16384 },
+      },
+      taints,
+      namespaces,
+      homeApiServer,
+      ingressClasses: {
+        type: 'object',
+        description:
+          'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. An ' +
+          'Ingress of another class stays home.',
+        maxProperties: 64,
+        additionalProperties: dnsName('Class in the foreign cluster.'),
+      },
+      storageClasses: {
+        type: 'object',
+        description:
+          'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
+          'replace them in the foreign cluster. This overrides the parameter foreignClass of the class. If ' +
+          'neither names a class, the claim is not made in the foreign cluster.',
+        maxProperties: 64,
+        additionalProperties: dnsName('Class in the foreign cluster.'),
+      },
+      offeredStorageClasses: setOf(
+        'Classes that the provider lends, if it has said so; claims that are mapped to other classes are ' +
+          'refused here.',
+        64,
+        dnsName('Class in the foreign cluster.'),
+      ),
+      declaredFeatures: setOf(
+        'Features of the node runtime that all foreign nodes declare (KEP-5328); pods that need another one ' +
+          'are not scheduled here.',
+        64,
+        {
+          type: 'string',
+          description: 'Name of a feature.',
+          maxLength: 128,
+          pattern: '^[A-Z][A-Za-z0-9]*(/[A-Z][A-Za-z0-9]*)*$',
+        },
+      ),
     },
-  } satisfies SchemaOf<VirtualNodeSpec>,
+  ),
   'x-kubernetes-validations': [
     {
       rule: 'has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)',
@@ -218,73 +205,44 @@ const spec: Schema = {
   ],
 };
 
-const status: Schema = {
-  type: 'object',
-  description: 'What the agent found; only the agent writes it.',
-  properties: {
-    observedGeneration: {
-      type: 'integer',
-      format: 'int64',
-      description: 'The metadata.generation that the conditions describe.',
-      minimum: 0,
-    },
-    nodeName: {
-      type: 'string',
-      description: 'The Node that stands for the foreign cluster.',
-      maxLength: 253,
-    },
-    namespaces: {
-      type: 'array',
-      description:
-        'Namespaces that the agent looks after: those in the spec, and removed ones in which there are still ' +
-        'pods.',
-      maxItems: 1024,
-      // Not a map: a home namespace that was given another tenant namespace is here with both.
-      'x-kubernetes-list-type': 'atomic',
-      items: namespaceMapping,
-    },
-    foreignVersion: {
-      type: 'string',
-      description: 'Version of the foreign API server, as major.minor.patch.',
-      maxLength: 64,
-    },
-    conditions: conditions(Object.values(VIRTUAL_NODE_CONDITIONS).join(', ')),
-  } satisfies SchemaOf<VirtualNodeStatus>,
-};
+const status: Schema = objectOf<VirtualNodeStatus>('What the agent found; only the agent writes it.', [], {
+  observedGeneration: int64('The metadata.generation that the conditions describe.', { minimum: 0 }),
+  nodeName: {
+    type: 'string',
+    description: 'The Node that stands for the foreign cluster.',
+    maxLength: 253,
+  },
+  // Not a map: a home namespace that was given another tenant namespace is here with both.
+  namespaces: listOf(
+    'Namespaces that the agent looks after: those in the spec, and removed ones in which there are still ' +
+      'pods.',
+    1024,
+    namespaceMapping,
+  ),
+  foreignVersion: {
+    type: 'string',
+    description: 'Version of the foreign API server, as major.minor.patch.',
+    maxLength: 64,
+  },
+  conditions: conditions(Object.values(VIRTUAL_NODE_CONDITIONS).join(', ')),
+});
 
 export const virtualNodeDefinition: Definition = {
   type: virtualNodes,
-  singular: 'virtualnode',
   shortNames: ['vn'],
   columns: [
-    { name: 'Node', type: 'string', jsonPath: '.status.nodeName', description: 'Name of the Node.' },
-    {
-      name: 'Ready',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether the Node is Ready.',
-    },
-    {
-      name: 'Reason',
-      type: 'string',
-      jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
-      description: 'Why the Node is Ready, or not.',
-    },
-    {
-      name: 'Foreign-Version',
-      type: 'string',
-      jsonPath: '.status.foreignVersion',
-      description: 'Version of the foreign API server.',
-    },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
+    column('Node', '.status.nodeName', 'Name of the Node.'),
+    column('Ready', '.status.conditions[?(@.type=="Ready")].status', 'Whether the Node is Ready.'),
+    column('Reason', '.status.conditions[?(@.type=="Ready")].reason', 'Why the Node is Ready, or not.'),
+    column('Foreign-Version', '.status.foreignVersion', 'Version of the foreign API server.'),
+    AGE,
   ],
   schema: {
-    type: 'object',
-    description:
+    ...wholeOf(
       'A foreign cluster as a node of this one. For each there is one Node, and one agent that runs its ' +
-      'pods.',
-    required: ['spec'],
-    properties: { spec, status },
+        'pods.',
+      { spec, status },
+    ),
     'x-kubernetes-validations': [
       {
         rule: `self.metadata.name.size() <= ${MAX_VIRTUAL_NODE_NAME}`,
