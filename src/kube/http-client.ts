@@ -1,5 +1,5 @@
 import type { ResourceType } from '../api/resources.ts';
-import type { DraftMeta, KubeObject } from '../api/wire.ts';
+import type { KubeObject } from '../api/wire.ts';
 import { fullJitterMs, type Random, systemRandom } from '../lib/backoff.ts';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
@@ -7,12 +7,9 @@ import { TributaryError, hasCode } from '../lib/errors.ts';
 import { collect } from './body.ts';
 import type {
   CallOptions,
-  DeleteOptions,
   KubeClient,
   ListOptions,
   ObjectList,
-  ObjectRef,
-  PatchBody,
   RawRequest,
   RawResponse,
   WatchEvent,
@@ -78,18 +75,14 @@ class JsonClient implements HttpClient {
     return this.#transport.stats;
   }
 
-  async get<T extends KubeObject>(
-    type: ResourceType<T>,
-    ref: ObjectRef,
-    options: CallOptions = {},
-  ): Promise<T> {
+  readonly get: KubeClient['get'] = async (type, ref, options = {}) => {
     return this.#object(type, {
       method: 'GET',
       path: objectPath(type, ref, options.subresource),
       what: `get ${nameOf(type, ref)}`,
       signal: options.signal,
     });
-  }
+  };
 
   async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<ObjectList<T>> {
     const items: T[] = [];
@@ -128,11 +121,7 @@ class JsonClient implements HttpClient {
     } while (next !== undefined);
   }
 
-  async create<T extends KubeObject>(
-    type: ResourceType<T>,
-    body: Omit<T, 'metadata'> & { metadata: DraftMeta },
-    options: CallOptions = {},
-  ): Promise<T> {
+  readonly create: KubeClient['create'] = async (type, body, options = {}) => {
     const { name = '', namespace } = body.metadata;
     const what = `create ${nameOf(type, body.metadata)}`;
     if (type.namespaced && namespace === undefined) {
@@ -145,7 +134,7 @@ class JsonClient implements HttpClient {
     // Of kinds that are not built in, the API server wants to be told; a subresource has a kind of its own.
     const sent = options.subresource === undefined ? { ...namesOf(type), ...body } : body;
     return this.#object(type, { method: 'POST', path, what, body: sent, signal: options.signal });
-  }
+  };
 
   async replace<T extends KubeObject>(type: ResourceType<T>, body: T, options: CallOptions = {}): Promise<T> {
     return this.#object(type, {
@@ -157,12 +146,7 @@ class JsonClient implements HttpClient {
     });
   }
 
-  async patch<T extends KubeObject>(
-    type: ResourceType<T>,
-    ref: ObjectRef,
-    patch: PatchBody,
-    options: CallOptions = {},
-  ): Promise<T> {
+  readonly patch: KubeClient['patch'] = async (type, ref, patch, options = {}) => {
     const force = patch.type === 'apply' && patch.force === true && { force: 'true' };
     const query = patch.type === 'apply' ? listQuery({}, { fieldManager: patch.fieldManager, ...force }) : '';
     return this.#object(type, {
@@ -173,13 +157,9 @@ class JsonClient implements HttpClient {
       body: patch.body,
       signal: options.signal,
     });
-  }
+  };
 
-  async delete<T extends KubeObject>(
-    type: ResourceType<T>,
-    ref: ObjectRef,
-    options: DeleteOptions = {},
-  ): Promise<void> {
+  readonly delete: KubeClient['delete'] = async (type, ref, options = {}) => {
     const { gracePeriodSeconds, propagationPolicy, uid, resourceVersion } = options;
     await this.#unary({
       method: 'DELETE',
@@ -195,7 +175,7 @@ class JsonClient implements HttpClient {
       },
       signal: options.signal,
     });
-  }
+  };
 
   async *watch<T extends KubeObject>(
     type: ResourceType<T>,
