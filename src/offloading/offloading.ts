@@ -16,7 +16,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import { Listeners } from '../lib/listeners.ts';
+import { Listeners, subscribing } from '../lib/listeners.ts';
 import type { Logger } from '../lib/log.ts';
 import { Drains } from './drain.ts';
 import { NamespacePods } from './pods.ts';
@@ -216,17 +216,11 @@ export class Offloading {
 
   /** Follows what peering says. A component, since peering may be made after this. */
   #peerAnswers(): Component {
-    let end: (() => void) | undefined;
-    return {
-      name: 'offloading: answers of providers',
-      start: () => {
-        end = this.#options.peerNamespaces.onChange(() => this.#addAll());
-        this.#addAll();
-      },
-      stop: () => {
-        end?.();
-      },
-    };
+    return subscribing('offloading: answers of providers', () => {
+      const end = this.#options.peerNamespaces.onChange(() => this.#addAll());
+      this.#addAll();
+      return [end];
+    });
   }
 
   #addAll(): void {

@@ -1,40 +1,19 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
-import type { Node, Pod } from '../api/wire.ts';
-import type { Controller } from '../kube/controller.ts';
-import type { Informer } from '../kube/informer.ts';
+import type { Pod } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
-import type { EventsHome } from './events/events-home.ts';
-import type { ForeignCluster } from './foreign.ts';
 import { podReferences } from './forge/references.ts';
-import type { HomeLease } from './home-lease.ts';
 import { podKey, referenceKey } from './home-pods.ts';
-import type { OffloadedNamespaces } from './namespaces.ts';
-import type { ForeignContact } from './node/contact.ts';
-import { connectStorage, lookAtClaims, lookAtClaimsOf, type WiredToStorage } from './storage/connect.ts';
+import type { Wired } from './wired.ts';
+import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
-import { homeReferenceName, type Reflector } from './reflect/reflector.ts';
+import { homeReferenceName } from './reflect/reflector.ts';
 import {
   connectMirror,
   enqueueMirrored,
   mirrorListener,
   openMirror,
   wakeDraining,
-  type WiredToMirror,
 } from './reflect/connect.ts';
-
-/** The parts that are connected here: caches that change, and controllers that react. */
-interface Wired extends WiredToMirror, WiredToStorage {
-  readonly nodes: Informer<Node>;
-  readonly contact: ForeignContact;
-  readonly homeLease: Pick<HomeLease, 'wake'>;
-  readonly foreign: ForeignCluster;
-  readonly reflector: Pick<Reflector, 'concerns'>;
-  readonly events: Pick<EventsHome, 'follow'>;
-  readonly controllers: Readonly<
-    Record<'node' | 'pods' | 'reflect' | 'tokens' | 'mirror' | 'storage', Controller>
-  >;
-  readonly namespaces: OffloadedNamespaces;
-}
 
 const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
 
@@ -47,9 +26,9 @@ export function connect(provider: Wired): void {
   connectStorage(provider);
 }
 
-function connectHomePods({ homePods, controllers }: Wired): void {
-  homePods.onChange((key, current, previous) => {
-    controllers.pods.add(key);
+function connectHomePods(provider: Wired): void {
+  provider.homePods.onChange((key, current, previous) => {
+    provider.controllers.pods.add(key);
     // A status alone changes neither references nor tokens, and comes far more often than anything else.
     const isSameSpec =
       current?.metadata.uid === previous?.metadata.uid &&
@@ -57,12 +36,12 @@ function connectHomePods({ homePods, controllers }: Wired): void {
       current?.status?.phase === previous?.status?.phase;
     if (isSameSpec) return;
     for (const pod of [current, previous]) {
-      if (pod !== undefined) addDependents({ controllers }, pod);
+      if (pod !== undefined) addDependents(provider, pod);
     }
   });
 }
 
-function addDependents({ controllers }: Pick<Wired, 'controllers'>, pod: Pod): void {
+function addDependents({ controllers }: Wired, pod: Pod): void {
   const namespace = pod.metadata.namespace ?? '';
   for (const { kind, name } of podReferences(pod))
     controllers.reflect.add(referenceKey(kind, namespace, name));
@@ -114,11 +93,11 @@ function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   for (const pod of homePods.list()) {
     if (pod.metadata.namespace !== homeNamespace) continue;
     controllers.pods.addSlow(podKey(pod));
-    addDependents({ controllers }, pod);
+    addDependents(provider, pod);
   }
   const tenant = tenants.of(homeNamespace);
   if (tenant === undefined) return;
-  enqueueMirrored({ controllers }, tenant);
+  enqueueMirrored(provider, tenant);
   enqueueSelected(provider, tenant);
   const nameOf = (object: { metadata: { name: string } }): string => object.metadata.name;
   for (const pod of tenant.pods.list()) controllers.pods.addSlow(`${homeNamespace}/${nameOf(pod)}`);
@@ -126,7 +105,7 @@ function enqueueNamespace(provider: Wired, homeNamespace: string): void {
 }
 
 /** All copies of ours that are over there for pods. */
-function enqueueCopies({ controllers }: Pick<Wired, 'controllers'>, { mapping, caches }: Tenant): void {
+function enqueueCopies({ controllers }: Wired, { mapping, caches }: Tenant): void {
   const { homeNamespace } = mapping;
   for (const kind of ['ConfigMap', 'Secret'] as const) {
     for (const { metadata } of caches[kind].remote.list()) {

@@ -106,7 +106,7 @@ export class Provider {
     // Virtual nodes of one foreign cluster share its tenant namespaces, and the copies in them.
     const owner = virtualNode.metadata.labels?.[LABEL_PROVIDER] ?? name;
     this.tenants = new Tenants(
-      (mapping) => new Tenant({ mapping, virtualNode: name, copyOwner: owner, home, foreign, clock, log }),
+      (mapping) => new Tenant({ mapping, virtualNode: name, owner, home, foreign, clock, log }),
     );
     this.namespaces = new OffloadedNamespaces({
       virtualNode: () => this.virtualNode,

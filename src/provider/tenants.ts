@@ -2,25 +2,21 @@ import { LABEL_MANAGED_BY } from '../api/names.ts';
 import { configMaps, pods, secrets } from '../api/resources.ts';
 import type { NamespaceMapping } from '../api/virtual-node.ts';
 import type { KubeObject, Pod } from '../api/wire.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
-import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
-import type { Logger } from '../lib/log.ts';
 import { RemoteEvents } from './events/remote-events.ts';
 import type { ReferenceKind } from './forge/references.ts';
-import { MirrorSides, type MirrorSidesListener } from './reflect/mirror-sides.ts';
+import {
+  MirrorSides,
+  type MirrorSidesListener,
+  type Side,
+  type SidesOptions,
+} from './reflect/mirror-sides.ts';
 import { ClaimSides } from './storage/claim-sides.ts';
 
-interface TenantOptions {
-  mapping: NamespaceMapping;
+/** `owner`: of the copies; see ReflectorOptions. */
+interface TenantOptions extends SidesOptions {
   virtualNode: string;
-  /** Owner of the copies; see ReflectorOptions. */
-  copyOwner: string;
-  home: KubeClient;
-  foreign: KubeClient;
-  clock: Clock;
-  log: Logger;
 }
 
 /** The objects of one kind on both sides, by metadata only: no Secret's data is cached. */
@@ -48,7 +44,7 @@ export class Tenant {
   #running: Promise<void> | undefined;
 
   constructor(options: TenantOptions) {
-    const { mapping, virtualNode, copyOwner, home, foreign, clock, log } = options;
+    const { mapping, virtualNode, owner, home, foreign, clock, log } = options;
     this.#mapping = mapping;
     this.virtualNode = virtualNode;
     const ours = {
@@ -57,9 +53,9 @@ export class Tenant {
     };
     // Tokens' Secrets are each virtual node's own.
     const shared =
-      copyOwner === virtualNode
+      owner === virtualNode
         ? ours
-        : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${copyOwner})` };
+        : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${owner})` };
     const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }) };
     this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
     const caches = (type: typeof configMaps | typeof secrets): ReflectedCaches => ({
@@ -77,9 +73,10 @@ export class Tenant {
       }),
     });
     this.caches = { ConfigMap: caches(configMaps), Secret: caches(secrets) };
-    this.mirror = new MirrorSides({ ...common, mapping, owner: copyOwner, home, foreign });
-    this.events = new RemoteEvents({ ...common, mapping, foreign });
-    this.claims = new ClaimSides({ ...common, mapping, owner: copyOwner, home, foreign });
+    const sides = { ...options, ...common };
+    this.mirror = new MirrorSides(sides);
+    this.events = new RemoteEvents(sides);
+    this.claims = new ClaimSides(sides);
   }
 
   get mapping(): NamespaceMapping {
@@ -155,12 +152,7 @@ export interface TenantListener {
   /** A remote pod changed; the key is the home pod's. */
   pod: (homeKey: string) => void;
   /** A ConfigMap or Secret changed on either side; names are the object's own on that side. */
-  reference: (
-    side: 'home' | 'remote',
-    kind: 'ConfigMap' | 'Secret',
-    homeNamespace: string,
-    name: string,
-  ) => void;
+  reference: (side: Side, kind: ReferenceKind, homeNamespace: string, name: string) => void;
   /** The namespace has been opened: its caches fill. */
   opened: (tenant: Tenant) => void;
   /** Its rules have changed. */

@@ -45,11 +45,13 @@ const COMPONENT = /^[\w./-]{1,63}(, [\w.-]{1,63}){0,3}$/u;
 /** Control characters, and what reverses or hides text in a terminal. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\s]+/gu;
 
+type EventfulKind = 'Pod' | 'PersistentVolumeClaim';
+
 /** Undefined for an Event about another kind, of a form that Kubernetes' own components do not write, or too old. */
 export function readEvent(
   event: KubeEvent,
   nowMs: number,
-  about: 'Pod' | 'PersistentVolumeClaim' = 'Pod',
+  about: EventfulKind = 'Pod',
 ): RemoteEvent | undefined {
   const { uid } = event.metadata;
   const { kind, name: podName, uid: podUid, fieldPath } = event.involvedObject ?? {};
@@ -182,9 +184,29 @@ interface RemoteEventsOptions {
   log: Logger;
 }
 
+/** Hands each event about objects of that kind on as it comes, and keeps none. `isNew`: the list did not have it. */
+export function followEvents(
+  { mapping, foreign, clock, log }: RemoteEventsOptions,
+  about: EventfulKind,
+  tell: (event: RemoteEvent, isNew: boolean) => void,
+): Informer<KubeEvent> {
+  const informer = new Informer<KubeEvent>({
+    client: foreign,
+    type: events,
+    list: { namespace: mapping.tenantNamespace, fieldSelector: `involvedObject.kind=${about}` },
+    clock,
+    log,
+    transform: (object) => {
+      const event = readEvent(object, clock.now(), about);
+      if (event !== undefined) tell(event, informer.synced);
+      return undefined;
+    },
+  });
+  return informer;
+}
+
 /**
- * Events of one tenant namespace. None is kept: each is handed on as it comes, so that memory does not grow with what a
- * foreign cluster sends. One of an earlier version does not let them be read; then only the events are missing, since a
+ * Events of one tenant namespace. None is kept, so that memory does not grow with what a foreign cluster sends. One of an earlier version does not let them be read; then only the events are missing, since a
  * tenant's `synced` does not depend on this.
  */
 export class RemoteEvents {
@@ -201,19 +223,7 @@ export class RemoteEvents {
   /** Returns at once. `isNew`: it has happened just now, and was not there when the list was read. */
   open(tell: (event: RemoteEvent, isNew: boolean) => void): void {
     if (this.#informer !== undefined || this.#abort.signal.aborted) return;
-    const { mapping, foreign, clock, log } = this.#options;
-    const informer = new Informer<KubeEvent>({
-      client: foreign,
-      type: events,
-      list: { namespace: mapping.tenantNamespace, fieldSelector: 'involvedObject.kind=Pod' },
-      clock,
-      log: log.named('events'),
-      transform: (object) => {
-        const event = readEvent(object, clock.now());
-        if (event !== undefined) tell(event, informer.synced);
-        return undefined;
-      },
-    });
+    const informer = followEvents({ ...this.#options, log: this.#options.log.named('events') }, 'Pod', tell);
     this.#informer = informer;
     informer.onContact(() => this.#explain(informer.contact.error));
     this.#running = informer.start(this.#abort.signal).catch(() => undefined);

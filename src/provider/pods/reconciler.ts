@@ -114,7 +114,7 @@ export class PodReconciler {
       case 'finish':
         return this.#finish(action, signal);
       default:
-        return unreachable(action);
+        return action satisfies never;
     }
   }
 
@@ -299,11 +299,6 @@ export class PodReconciler {
     return { requeueAfterMs: RELIST_WAIT_MS };
   }
 }
-
-/** Lets the compiler prove that every action is performed. */
-const unreachable = (action: never): never => {
-  throw new Error(`no such action: ${JSON.stringify(action)}`);
-};
 
 const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false };
 

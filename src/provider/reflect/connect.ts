@@ -1,32 +1,15 @@
-import type { VirtualNode } from '../../api/virtual-node.ts';
-import type { Ingress, Pod } from '../../api/wire.ts';
-import type { Controller } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
+import type { Ingress } from '../../api/wire.ts';
 import { podKey, referenceKey } from '../home-pods.ts';
-import type { OffloadedNamespaces } from '../namespaces.ts';
-import type { NetworkView } from '../network-view.ts';
+import type { Wired } from '../wired.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind, ingressReferences } from './ingresses.ts';
 import type { OpenKind } from './mirror-sides.ts';
-import type { MirrorTroubles } from './mirror-troubles.ts';
 import { mirrorKey } from './mirror.ts';
 import { serviceKind } from './services.ts';
-import type { Tenant, TenantListener, Tenants } from '../tenants.ts';
-
-/** What the mirror, and the network between the clusters, are connected with. */
-export interface WiredToMirror {
-  readonly nodeName: string;
-  readonly homePods: Informer<Pod>;
-  readonly virtualNodes: Informer<VirtualNode>;
-  readonly tenants: Tenants;
-  readonly network: NetworkView;
-  readonly namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
-  readonly troubles: Pick<MirrorTroubles, 'look' | 'lookAtRules'>;
-  readonly controllers: Readonly<Record<'node' | 'pods' | 'reflect' | 'mirror', Controller>>;
-}
+import type { Tenant, TenantListener } from '../tenants.ts';
 
 /** When the network changes, so do addresses and readiness: of pods, of the Node, and of what is mirrored. */
-export function connectMirror(provider: WiredToMirror): void {
+export function connectMirror(provider: Wired): void {
   const { network, controllers, homePods, tenants, nodeName } = provider;
   homePods.onChange((key, current) => {
     if (current === undefined) wakeDraining(provider, key);
@@ -39,16 +22,14 @@ export function connectMirror(provider: WiredToMirror): void {
 }
 
 /** In a namespace that is being taken out, copies stay until its last pod has gone. */
-export function wakeDraining(provider: WiredToMirror, podKeyAtHome: string): void {
+export function wakeDraining(provider: Wired, podKeyAtHome: string): void {
   const [homeNamespace = ''] = podKeyAtHome.split('/');
   if (provider.namespaces.isAsked(homeNamespace)) return;
   const tenant = provider.tenants.of(homeNamespace);
   if (tenant !== undefined) enqueueMirrored(provider, tenant);
 }
 
-export const mirrorListener = (
-  provider: WiredToMirror,
-): Pick<TenantListener, 'opened' | 'ruled' | 'mirror'> => ({
+export const mirrorListener = (provider: Wired): Pick<TenantListener, 'opened' | 'ruled' | 'mirror'> => ({
   opened: (tenant) => openMirror(provider, tenant),
   ruled: (tenant) => openMirror(provider, tenant),
   mirror: (tenant) => {
@@ -81,7 +62,7 @@ export const mirrorListener = (
 });
 
 /** Opens the kinds that the rules and the network ask for now, and looks at everything that they may concern. */
-export function openMirror(provider: WiredToMirror, tenant: Tenant): void {
+export function openMirror(provider: Wired, tenant: Tenant): void {
   const hasNetwork = provider.network.state.kind !== 'Off';
   tenant.mirror.set({ rules: tenant.mapping.reflection, hasNetwork });
   provider.troubles.lookAtRules(tenant);
@@ -90,13 +71,13 @@ export function openMirror(provider: WiredToMirror, tenant: Tenant): void {
 }
 
 /** After the last copy has gone that kept a kind open, or a namespace that is being taken out, the Node is looked at. */
-function settle(provider: WiredToMirror, { mirror, mapping }: Tenant): void {
+function settle(provider: Wired, { mirror, mapping }: Tenant): void {
   const isLast = !provider.namespaces.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
   if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
 }
 
 /** EndpointSlices come and go with their Service, and Ingresses report whether their Services are there. */
-function enqueueSlices({ controllers }: WiredToMirror, { mirror, mapping }: Tenant, service: string): void {
+function enqueueSlices({ controllers }: Wired, { mirror, mapping }: Tenant, service: string): void {
   for (const { metadata } of mirror.slicesOf(service)) {
     controllers.mirror.add(mirrorKey(endpointSliceKind.kind, mapping.homeNamespace, metadata.name));
   }
@@ -106,28 +87,24 @@ function enqueueSlices({ controllers }: WiredToMirror, { mirror, mapping }: Tena
 }
 
 /** Certificates travel with the Ingresses that name them. */
-function enqueueSecrets(
-  { controllers }: WiredToMirror,
-  { mapping }: Tenant,
-  ingresses: readonly Ingress[],
-): void {
+function enqueueSecrets({ controllers }: Wired, { mapping }: Tenant, ingresses: readonly Ingress[]): void {
   for (const { kind, name } of ingresses.flatMap(ingressReferences)) {
     controllers.reflect.add(referenceKey(kind, mapping.homeNamespace, name));
   }
 }
 
-function enqueueAllSecrets(provider: WiredToMirror, tenant: Tenant): void {
+function enqueueAllSecrets(provider: Wired, tenant: Tenant): void {
   const ingresses = tenant.mirror.of(ingressKind.kind)?.home.list() ?? [];
   enqueueSecrets(provider, tenant, [...ingresses]);
 }
 
 /** Everything mirrored of one namespace: Services first, since EndpointSlices follow them. */
-export function enqueueMirrored(provider: Pick<WiredToMirror, 'controllers'>, tenant: Tenant): void {
+export function enqueueMirrored(provider: Wired, tenant: Tenant): void {
   for (const open of tenant.mirror.open()) enqueueKind(provider, tenant, open);
 }
 
 function enqueueKind(
-  { controllers }: Pick<WiredToMirror, 'controllers'>,
+  { controllers }: Wired,
   { mapping }: Tenant,
   { ruled, home, remote }: OpenKind,
 ): void {

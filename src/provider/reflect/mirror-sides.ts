@@ -14,7 +14,8 @@ import { ruledKinds, type BadRule, type RuledKind } from './mirrored-kinds.ts';
 
 export type Side = 'home' | 'remote';
 
-interface MirrorSidesOptions {
+/** Both sides of one offloaded namespace, and how they are reached. */
+export interface SidesOptions {
   mapping: NamespaceMapping;
   /** Value of the label that marks copies as ours. */
   owner: string;
@@ -61,7 +62,7 @@ const INDEXES: Readonly<Record<MirroredKindName, Record<string, (object: KubeObj
  * clusters: a foreign cluster of an earlier version would not let them be read, and pods must not wait for that.
  */
 export class MirrorSides {
-  readonly #options: MirrorSidesOptions;
+  readonly #options: SidesOptions;
   readonly #entries = new Map<MirroredKindName, OpenedKind>();
   /** Kinds of which nothing is wanted over there, and nothing is there. */
   readonly #drained = new Set<MirroredKindName>();
@@ -71,7 +72,7 @@ export class MirrorSides {
   #listener: MirrorSidesListener | undefined;
   #isStopped = false;
 
-  constructor(options: MirrorSidesOptions) {
+  constructor(options: SidesOptions) {
     this.#options = options;
   }
 

@@ -1,23 +1,10 @@
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
-import { events, persistentVolumeClaims } from '../../api/resources.ts';
-import type { NamespaceMapping } from '../../api/virtual-node.ts';
+import { persistentVolumeClaims } from '../../api/resources.ts';
 import type { KubeEvent } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
-import { readEvent, type RemoteEvent } from '../events/remote-events.ts';
+import { followEvents, type RemoteEvent } from '../events/remote-events.ts';
+import type { SidesOptions } from '../reflect/mirror-sides.ts';
 import { type Claim, claimKey } from './claims.ts';
-
-interface ClaimSidesOptions {
-  mapping: NamespaceMapping;
-  /** Value of the label that marks claims over there as ours. */
-  owner: string;
-  home: KubeClient;
-  foreign: KubeClient;
-  clock: Clock;
-  log: Logger;
-}
 
 interface ClaimListener {
   /** A claim of that name changed, here or over there. */
@@ -32,12 +19,12 @@ interface ClaimListener {
  * nothing. A tenant's `synced` does not depend on it: a foreign cluster of an earlier version does not let claims be read.
  */
 export class ClaimSides {
-  readonly #options: ClaimSidesOptions;
+  readonly #options: SidesOptions;
   readonly #abort = new AbortController();
   #open: { home: Informer<Claim>; remote: Informer<Claim>; events: Informer<KubeEvent> } | undefined;
   #running: Promise<unknown> = Promise.resolve();
 
-  constructor(options: ClaimSidesOptions) {
+  constructor(options: SidesOptions) {
     this.#options = options;
   }
 
@@ -55,7 +42,11 @@ export class ClaimSides {
         list: { namespace: tenantNamespace, labelSelector: `${LABEL_MANAGED_BY}=${owner}` },
       }),
     };
-    const told = this.#events((...news) => listener.event(homeNamespace, ...news));
+    const told = followEvents(
+      { mapping, foreign, clock, log: log.named('claim-events') },
+      'PersistentVolumeClaim',
+      (...news) => listener.event(homeNamespace, ...news),
+    );
     this.#open = { ...sides, events: told };
     const { signal } = this.#abort;
     for (const side of Object.values(sides)) {
@@ -110,24 +101,5 @@ export class ClaimSides {
     this.#abort.abort(new Error('tenant closed'));
     await this.#running;
     await Promise.all(Object.values(this.#open ?? {}).map(async (informer) => informer.stop()));
-  }
-
-  /** Passes events on and keeps none, as with events of pods. */
-  #events(tell: (event: RemoteEvent, isNew: boolean) => void): Informer<KubeEvent> {
-    const { mapping, foreign, clock, log } = this.#options;
-    const kind = 'PersistentVolumeClaim';
-    const informer = new Informer<KubeEvent>({
-      client: foreign,
-      type: events,
-      list: { namespace: mapping.tenantNamespace, fieldSelector: `involvedObject.kind=${kind}` },
-      clock,
-      log: log.named('claim-events'),
-      transform: (object) => {
-        const event = readEvent(object, clock.now(), kind);
-        if (event !== undefined) tell(event, informer.synced);
-        return undefined;
-      },
-    });
-    return informer;
   }
 }

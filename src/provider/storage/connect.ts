@@ -1,22 +1,11 @@
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
-import type { Controller } from '../../kube/controller.ts';
-import type { Informer } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { claimNames } from '../forge/references.ts';
 import { podKey } from '../home-pods.ts';
-import type { Tenant, Tenants } from '../tenants.ts';
+import type { Wired } from '../wired.ts';
+import type { Tenant } from '../tenants.ts';
 import { claimKey, claimKeyOf } from './claims.ts';
-import type { Storage } from './storage.ts';
-
-/** What volumes are connected with. */
-export interface WiredToStorage {
-  readonly homePods: Informer<Pod>;
-  readonly virtualNodes: Informer<VirtualNode>;
-  readonly tenants: Tenants;
-  readonly storage: Storage;
-  readonly controllers: Readonly<Record<'pods' | 'storage', Controller>>;
-}
 
 const mappingOf = (virtualNode: VirtualNode | undefined): unknown => [
   virtualNode?.spec.storageClasses,
@@ -25,7 +14,7 @@ const mappingOf = (virtualNode: VirtualNode | undefined): unknown => [
 ];
 
 /** Which change of which cache concerns which claim. */
-export function connectStorage(provider: WiredToStorage): void {
+export function connectStorage(provider: Wired): void {
   const { storage, virtualNodes, homePods } = provider;
   storage.classes.onChange(() => lookAtClaims(provider));
   storage.volumes.onChange((_key, current, previous) => {
@@ -49,18 +38,18 @@ export function connectStorage(provider: WiredToStorage): void {
 }
 
 /** Opens the caches that are needed now, and looks at all known claims. */
-export function lookAtClaims(provider: WiredToStorage): void {
+export function lookAtClaims(provider: Wired): void {
   for (const tenant of provider.tenants.all()) lookAtClaimsOf(provider, tenant);
 }
 
-export function lookAtClaimsOf(provider: WiredToStorage, tenant: Tenant): void {
+export function lookAtClaimsOf(provider: Wired, tenant: Tenant): void {
   openClaims(provider, tenant);
   const { homeNamespace } = tenant.mapping;
   for (const name of tenant.claims.names()) wake(provider, claimKey(homeNamespace, name));
 }
 
 /** Claims are watched where a class or a volume of ours exists, or a pod that mounts a claim. */
-function openClaims(provider: WiredToStorage, tenant: Tenant): void {
+function openClaims(provider: Wired, tenant: Tenant): void {
   const { storage, controllers, homePods } = provider;
   const { homeNamespace } = tenant.mapping;
   const mounts = (pod: Pod): boolean =>
@@ -82,7 +71,7 @@ function openClaims(provider: WiredToStorage, tenant: Tenant): void {
   });
 }
 
-function wake({ controllers, homePods }: WiredToStorage, key: string): void {
+function wake({ controllers, homePods }: Wired, key: string): void {
   controllers.storage.add(key);
   for (const pod of homePods.byIndex('claims', key)) controllers.pods.add(podKey(pod));
 }

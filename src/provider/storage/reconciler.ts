@@ -78,7 +78,7 @@ export class ClaimReconciler {
       case 'confirmLost':
         return this.#confirmLost(action.home, known, signal);
       default:
-        return unreachable(action);
+        return action satisfies never;
     }
   }
 
@@ -216,7 +216,3 @@ export class ClaimReconciler {
 const KIND = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' };
 
 export const claimSubject = ({ metadata }: Claim): EventSubject => ({ ...KIND, metadata });
-
-const unreachable = (action: never): never => {
-  throw new Error(`no such action: ${JSON.stringify(action)}`);
-};
