@@ -14,6 +14,13 @@ export type EventSubject = Pick<KubeObject, 'apiVersion' | 'kind'> & {
   metadata: Pick<KubeObject['metadata'], 'name'> & Partial<KubeObject['metadata']>;
 };
 
+/** Named in full, since the API server leaves the kind out of objects in a list. */
+export const aboutPod = ({ metadata }: Pick<EventSubject, 'metadata'>): EventSubject => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata,
+});
+
 /** Tells people what happened to an object. Never throws, never waits. */
 export interface EventRecorder {
   event(subject: EventSubject, type: EventType, reason: string, message: string): void;

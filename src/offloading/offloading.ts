@@ -10,18 +10,14 @@ import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { KubeObject, Namespace } from '../api/wire.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { Controller, type ControllerMetrics } from '../kube/controller.ts';
-import type { EventRecorder } from '../kube/events.ts';
-import type { Clock } from '../lib/clock.ts';
+import { Controller } from '../kube/controller.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../lib/listeners.ts';
-import type { Logger } from '../lib/log.ts';
 import { Drains } from './drain.ts';
 import { NamespacePods } from './pods.ts';
 import { Reconciler } from './reconciler.ts';
-import type { Remake } from './release/remake.ts';
+import type { OffloadingParts, Remake } from './release/remake.ts';
 import { ShortFormReconciler } from './short-form.ts';
 import {
   clustersIn,
@@ -34,13 +30,8 @@ import {
   View,
 } from './view.ts';
 
-interface OffloadingOptions {
-  client: KubeClient;
+interface OffloadingOptions extends OffloadingParts {
   caches: Caches;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
-  events: EventRecorder;
   ownSystemNamespace: string;
   /** Namespaces that are offloaded as if they were labelled one by one. */
   selector?: LabelSelector;
@@ -151,7 +142,7 @@ export class Offloading {
   }
 
   #makeController(): Controller {
-    const { client, clock, log, events, metrics, remake, budgetsForMs = BUDGETS_FOR_MS } = this.#options;
+    const { client, clock, log, events, remake, budgetsForMs = BUDGETS_FOR_MS } = this.#options;
     const reconciler = new Reconciler({
       client,
       clock,
@@ -163,26 +154,24 @@ export class Offloading {
       drains: this.#drains,
       changed: () => this.#changed(),
     });
-    return new Controller({
-      name: 'offloading',
-      concurrency: CONCURRENCY,
-      reconcile: async (namespace, { signal }) => reconciler.reconcile(namespace, signal),
-      clock,
-      log,
-      ...(metrics && { metrics }),
-    });
+    return this.#controllerOf('offloading', reconciler);
   }
 
   #makeShortForm(): Controller {
-    const { client, clock, log, events, metrics, selector } = this.#options;
+    const { client, events, selector } = this.#options;
     const reconciler = new ShortFormReconciler({ client, events, view: this.#view, selector });
     this.#namespaces.onChange((_name, current, previous) => {
       if (previous !== undefined && current?.metadata.uid !== previous.metadata.uid) {
         reconciler.forget(previous.metadata.uid);
       }
     });
+    return this.#controllerOf('offloading-short-form', reconciler);
+  }
+
+  #controllerOf(name: string, reconciler: Reconciler | ShortFormReconciler): Controller {
+    const { clock, log, metrics } = this.#options;
     return new Controller({
-      name: 'offloading-short-form',
+      name,
       concurrency: CONCURRENCY,
       reconcile: async (namespace, { signal }) => reconciler.reconcile(namespace, signal),
       clock,

@@ -3,19 +3,14 @@ import { ANNOTATION_STRATEGY, LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../api/n
 import { controllerOf, isFinished, isOfDaemonSet } from '../api/pod.ts';
 import { pods } from '../api/resources.ts';
 import type { Pod, Toleration } from '../api/wire.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { EventRecorder } from '../kube/events.ts';
+import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
-import type { Clock } from '../lib/clock.ts';
 import { errorMessage, ignoring } from '../lib/errors.ts';
 import { drainAction, type DrainContext } from './drain.ts';
-import type { Remake } from './release/remake.ts';
+import type { OffloadingParts, Remake } from './release/remake.ts';
 
-interface NamespacePodsOptions {
-  client: KubeClient;
-  clock: Clock;
-  events: EventRecorder;
-  remake: Pick<Remake, 'begin' | 'pending'>;
+interface NamespacePodsOptions extends Pick<OffloadingParts, 'client' | 'clock' | 'events'> {
+  remake: Pick<Remake, 'begin' | 'count'>;
 }
 
 interface DrainOptions extends DrainContext {
@@ -71,7 +66,7 @@ export class NamespacePods {
 
   /** Whether drained pods are still to be made anew. */
   isRemaking(namespace: string): boolean {
-    return this.#options.remake.pending(namespace);
+    return this.#options.remake.count(namespace) > 0;
   }
 
   /** A pod that cannot be ended (its owner may have made it so) must hold up neither the other pods nor the whole drain. */
@@ -80,15 +75,13 @@ export class NamespacePods {
       return await this.#drainOne(pod, options);
     } catch (error) {
       if (options.signal.aborted) throw error;
-      const subject = { ...pod, apiVersion: 'v1', kind: 'Pod' };
-      const message = `cannot be brought home, and is tried again: ${errorMessage(error)}`;
-      this.#options.events.event(subject, 'Warning', NOT_BROUGHT_HOME, message);
+      this.#tell(pod, NOT_BROUGHT_HOME, `cannot be brought home, and is tried again: ${errorMessage(error)}`);
       return undefined;
     }
   }
 
   async #drainOne(pod: Pod, options: Omit<DrainOptions, 'namespace'>): Promise<Held | undefined> {
-    const { remake, clock } = this.#options;
+    const { client, remake, clock } = this.#options;
     const { signal, clusterSelector, since, budgetsForMs, onRemoval } = options;
     const isRemade = drainAction(pod, options) === 'Remake';
     const budgetsUntil = since + budgetsForMs;
@@ -107,7 +100,9 @@ export class NamespacePods {
       await remake.begin(pod, { from, unlessStarted: false, ...taken, budgetsUntil, signal });
       return undefined;
     }
-    await this.#delete(pod, signal);
+    const { uid } = pod.metadata;
+    // Another pod of that name is judged when it is listed.
+    await client.delete(pods, pod.metadata, { uid, signal }).catch(ignoring('NotFound', 'Conflict'));
     return undefined;
   }
 
@@ -118,16 +113,8 @@ export class NamespacePods {
     return held;
   }
 
-  #tell({ metadata }: Pick<Pod, 'metadata'>, reason: string, message: string): void {
-    this.#options.events.event({ apiVersion: 'v1', kind: 'Pod', metadata }, 'Warning', reason, message);
-  }
-
-  async #delete(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { uid } = pod.metadata;
-    // Another pod of that name is judged when it is listed.
-    await this.#options.client
-      .delete(pods, pod.metadata, { uid, signal })
-      .catch(ignoring('NotFound', 'Conflict'));
+  #tell(pod: Pick<Pod, 'metadata'>, reason: string, message: string): void {
+    this.#options.events.event(aboutPod(pod), 'Warning', reason, message);
   }
 
   /**
@@ -142,9 +129,7 @@ export class NamespacePods {
     );
     for (const [index, pod] of found.entries()) {
       told.add(pod.metadata.uid);
-      if (index >= MAX_NOTICES) continue;
-      const subject = { ...pod, apiVersion: 'v1', kind: 'Pod' };
-      this.#options.events.event(subject, 'Warning', NOT_OFFLOADED, predatesMessage(pod));
+      if (index < MAX_NOTICES) this.#tell(pod, NOT_OFFLOADED, predatesMessage(pod));
     }
     return found.length;
   }

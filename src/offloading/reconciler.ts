@@ -9,24 +9,17 @@ import {
 } from '../api/namespace-offloading.ts';
 import { API_VERSION } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
-import type { KubeClient } from '../kube/client.ts';
 import type { ReconcileResult } from '../kube/controller.ts';
-import type { EventRecorder } from '../kube/events.ts';
 import { type Held, heldText } from '../kube/evictions.ts';
 import { addFinalizer, removeFinalizer } from '../kube/finalizers.ts';
-import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
-import type { Logger } from '../lib/log.ts';
 import { type Drains, type DrainedNodes, LOOK_MS, nextLookMs } from './drain.ts';
 import { type DrainResult, type NamespacePods, NOT_OFFLOADED } from './pods.ts';
+import type { OffloadingParts } from './release/remake.ts';
 import { eventsFor, readyCondition } from './status.ts';
 import { clusterOf, clustersIn, namespaceOf, type View } from './view.ts';
 
-interface ReconcilerOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
-  events: EventRecorder;
+interface ReconcilerOptions extends OffloadingParts {
   view: View;
   pods: NamespacePods;
   drains: Drains;

@@ -5,18 +5,13 @@ import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { OffloadingParts } from './remake.ts';
 
-interface BoundPodsOptions {
-  client: KubeClient;
+interface BoundPodsOptions extends Pick<OffloadingParts, 'client' | 'clock' | 'log'> {
   caches: Caches;
-  clock: Clock;
-  log: Logger;
 }
 
 /** A pod that waits on a virtual node. Of its spec only the volumes that are claims are kept. */

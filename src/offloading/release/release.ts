@@ -8,26 +8,18 @@ import { controllerOf } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodCondition } from '../../api/wire.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
+import { aboutPod } from '../../kube/events.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { LossBudget } from '../../lib/loss-budget.ts';
 import { type BoundPod, BoundPods } from './bound-pods.ts';
 import type { Offloading } from '../offloading.ts';
 import { decideRelease, placingRefusal } from './decide.ts';
-import { Remake } from './remake.ts';
+import { type OffloadingParts, Remake } from './remake.ts';
 
-interface ReleaseOptions {
-  client: KubeClient;
+interface ReleaseOptions extends OffloadingParts {
   caches: Caches;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
-  events: EventRecorder;
   offloadings: Pick<Offloading, 'offloadingOf' | 'onChange'>;
   /** Holds the journals of pods that are being made anew. */
   systemNamespace: string;
@@ -115,7 +107,7 @@ export class Release {
     if (action.do === 'nothing') return {};
     if (action.do === 'wait') return { requeueAfterMs: action.ms };
     if (action.do === 'stay') {
-      events.event(asPod(pod), 'Warning', 'NotReleased', action.message);
+      events.event(aboutPod(pod), 'Warning', 'NotReleased', action.message);
       return { requeueAfterMs: action.ms };
     }
     if (controllerOf(pod) === undefined && this.remake.count(pod.metadata.namespace ?? '') >= MOST_REMADE) {
@@ -141,7 +133,7 @@ export class Release {
         : await this.#delete(pod, signal);
     watched.releasedAt = clock.monotonic();
     if (!isGone) return {};
-    events.event(asPod(pod), 'Warning', 'Released', action.message);
+    events.event(aboutPod(pod), 'Warning', 'Released', action.message);
     log.info('released', { pod: `${pod.metadata.namespace}/${pod.metadata.name}`, virtualNode });
     return {};
   }
@@ -214,9 +206,3 @@ export class Release {
     return watched;
   }
 }
-
-const asPod = ({ metadata }: BoundPod['pod']): Parameters<EventRecorder['event']>[0] => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata,
-});

@@ -2,24 +2,27 @@ import { ANNOTATION_REMADE_FOR, LABEL_REMAKE } from '../../api/names.ts';
 import { pods, secrets } from '../../api/resources.ts';
 import type { Pod, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { ControllerMetrics, ReconcileResult } from '../../kube/controller.ts';
-import { Controller } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
+import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
+import { aboutPod, type EventRecorder } from '../../kube/events.ts';
 import { Evictions } from '../../kube/evictions.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { Journal, RemakeOptions } from './journal.ts';
-import { journalOf, journalSecret, readJournal } from './journal.ts';
+import { type Journal, journalOf, journalSecret, readJournal, type RemakeOptions } from './journal.ts';
 
-interface RemakerOptions {
+/** What every part of offloading works with. */
+export interface OffloadingParts {
   client: KubeClient;
   clock: Clock;
   log: Logger;
   metrics?: ControllerMetrics;
   events: EventRecorder;
+}
+
+interface RemakerOptions extends OffloadingParts {
+  /** Holds the journals. */
   systemNamespace: string;
   /** UID of the namespace of that name, from a cache that is filled before this starts; undefined: there is none. */
   namespaceUid?: (name: string) => string | undefined;
@@ -84,17 +87,12 @@ export class Remake {
     return (await storing.then(() => true).catch(ignoring('AlreadyExists'))) ?? false;
   }
 
-  /** Whether pods of that namespace are still to be made anew. */
-  pending(namespace: string): boolean {
-    return this.count(namespace) > 0;
-  }
-
   /** How many pods of that namespace are still to be made anew. */
   count(namespace: string): number {
     return [...this.#journals.list()].filter((secret) => namespaceOf(secret) === namespace).length;
   }
 
-  /** Calls back when `pending` may answer otherwise; the returned function ends that. */
+  /** Calls back when `count` may answer otherwise; the returned function ends that. */
   onChange(listener: () => void): () => void {
     return this.#journals.onChange(listener);
   }
@@ -103,7 +101,7 @@ export class Remake {
     const secret = this.#journals.get(key);
     if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return {};
     const journal = readJournal(secret);
-    const { client } = this.#options;
+    const { client, events } = this.#options;
     const { name, namespace } = journal.pod.metadata;
     const there = await client.get(pods, { name, namespace }, { signal }).catch(ignoring('NotFound'));
     if (there?.metadata.uid === journal.uid) return this.#end(secret, journal, there, signal);
@@ -111,12 +109,8 @@ export class Remake {
       const isMade = await this.#make(journal, signal);
       if (!isMade) return { requeueAfterMs: ENDING_POLL_MS };
     } else if (there.metadata.annotations?.[ANNOTATION_REMADE_FOR] !== journal.uid) {
-      this.#tell(
-        there,
-        'Warning',
-        'RemakeDropped',
-        'a pod that was to be made anew is not: its name is taken by this one',
-      );
+      const message = 'a pod that was to be made anew is not: its name is taken by this one';
+      events.event(aboutPod(there), 'Warning', 'RemakeDropped', message);
     }
     return this.#drop(secret, signal);
   }
@@ -154,7 +148,7 @@ export class Remake {
 
   /** False: the name has been taken since it was read, and has to be read again. */
   async #make(journal: Journal, signal: AbortSignal): Promise<boolean> {
-    const { client, log } = this.#options;
+    const { client, events, log } = this.#options;
     const { pod } = journal;
     const where = `${pod.metadata.namespace}/${pod.metadata.name}`;
     if (this.#isElsewhere(journal)) {
@@ -163,7 +157,8 @@ export class Remake {
     }
     try {
       const made = await client.create(pods, pod, { signal });
-      this.#tell(made, 'Normal', 'Remade', 'made anew: it had no owner that would have replaced it');
+      const message = 'made anew: it had no owner that would have replaced it';
+      events.event(aboutPod(made), 'Normal', 'Remade', message);
       return true;
     } catch (error) {
       if (hasCode(error, 'AlreadyExists')) return false;
@@ -172,18 +167,9 @@ export class Remake {
         return true;
       }
       const message = `cannot be made anew, and is tried again: ${errorMessage(error)}`;
-      this.#tell(
-        { apiVersion: 'v1', kind: 'Pod', metadata: pod.metadata },
-        'Warning',
-        'RemakeFailed',
-        message,
-      );
+      events.event(aboutPod(pod), 'Warning', 'RemakeFailed', message);
       throw error;
     }
-  }
-
-  #tell(pod: Parameters<EventRecorder['event']>[0], ...what: ['Normal' | 'Warning', string, string]): void {
-    this.#options.events.event({ ...pod, apiVersion: 'v1', kind: 'Pod' }, ...what);
   }
 
   async #drop(secret: Secret, signal: AbortSignal): Promise<ReconcileResult> {

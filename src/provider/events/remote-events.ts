@@ -3,12 +3,9 @@ import { createHash } from 'node:crypto';
 import { timestamp } from '../../api/conditions.ts';
 import { LABEL_VIRTUAL_NODE } from '../../api/names.ts';
 import { events } from '../../api/resources.ts';
-import type { NamespaceMapping } from '../../api/virtual-node.ts';
 import type { Draft, KubeEvent, Pod } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { SidesOptions } from '../reflect/mirror-sides.ts';
 
 /** Events of the foreign cluster: checked, since they are not trusted, and written as events at home. */
 
@@ -177,12 +174,7 @@ function countOf({ series, count }: KubeEvent): number {
   return typeof said === 'number' && said >= 1 ? Math.min(MAX_COUNT, Math.trunc(said)) : 1;
 }
 
-interface RemoteEventsOptions {
-  mapping: NamespaceMapping;
-  foreign: KubeClient;
-  clock: Clock;
-  log: Logger;
-}
+type RemoteEventsOptions = Pick<SidesOptions, 'mapping' | 'foreign' | 'clock' | 'log'>;
 
 /** Hands each event about objects of that kind on as it comes, and keeps none. `isNew`: the list did not have it. */
 export function followEvents(

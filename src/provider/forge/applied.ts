@@ -65,11 +65,9 @@ export function appliedOf(home: Pod, refused: ReadonlyMap<string, string> = new 
     labels: Object.keys(labels).toSorted(),
     annotations: Object.keys(annotations).toSorted(),
     digest,
-    ...(refused.size === 0
-      ? {}
-      : {
-          refused: Object.fromEntries([...refused].map(([what, why]) => [what, why.slice(0, MAX_REASON)])),
-        }),
+    ...(refused.size > 0 && {
+      refused: Object.fromEntries([...refused].map(([what, why]) => [what, why.slice(0, MAX_REASON)])),
+    }),
   };
 }
 

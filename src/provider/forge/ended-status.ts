@@ -46,9 +46,9 @@ export function endedStatus(home: Pod, now: string): PodStatus {
     ...before,
     phase: 'Failed',
     conditions,
-    ...(containerStatuses === undefined ? {} : { containerStatuses }),
-    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses }),
-    ...(ephemeralContainerStatuses === undefined ? {} : { ephemeralContainerStatuses }),
+    ...(containerStatuses && { containerStatuses }),
+    ...(initContainerStatuses && { initContainerStatuses }),
+    ...(ephemeralContainerStatuses && { ephemeralContainerStatuses }),
   };
 }
 

@@ -1,11 +1,4 @@
-import type {
-  Container,
-  EphemeralContainer,
-  Pod,
-  PodSpec,
-  Volume,
-  VolumeProjection,
-} from '../../api/wire.ts';
+import type { Container, EphemeralContainer, Pod, Volume, VolumeProjection } from '../../api/wire.ts';
 
 export type ReferenceKind = 'ConfigMap' | 'Secret';
 
@@ -32,31 +25,22 @@ export const ROOT_CA_CONFIG_MAP = 'kube-root-ca.crt';
 
 export type AnyContainer = Container | EphemeralContainer;
 
-function allContainers(spec: PodSpec): AnyContainer[] {
-  return [...(spec.initContainers ?? []), ...spec.containers, ...(spec.ephemeralContainers ?? [])];
-}
-
 /** Every ConfigMap and Secret that the pod names, each once; mandatory wins over optional. */
 export function podReferences(pod: Pod): Reference[] {
-  const spec = pod.spec;
+  const { spec } = pod;
   if (spec === undefined) return [];
+  const containers = [
+    ...(spec.initContainers ?? []),
+    ...spec.containers,
+    ...(spec.ephemeralContainers ?? []),
+  ];
   const found = [
-    ...(spec.imagePullSecrets ?? []).flatMap((secret) =>
-      // A missing pull secret is no obstacle to the kubelet: the image may be public or already there.
-      secret.name === undefined
-        ? []
-        : [
-            {
-              kind: 'Secret' as const,
-              name: secret.name,
-              optional: true,
-              usage: 'imagePull' as const,
-              user: 'imagePullSecrets',
-            },
-          ],
+    // A missing pull secret is no obstacle to the kubelet: the image may be public or already there.
+    ...(spec.imagePullSecrets ?? []).flatMap(({ name }) =>
+      referenceTo('Secret', { name, optional: true }, { usage: 'imagePull', user: 'imagePullSecrets' }),
     ),
     ...(spec.volumes ?? []).flatMap(volumeReferences),
-    ...allContainers(spec).flatMap(containerReferences),
+    ...containers.flatMap(containerReferences),
   ];
   const unique = new Map<string, Reference>();
   for (const one of found) {
@@ -69,39 +53,34 @@ export function podReferences(pod: Pod): Reference[] {
 
 function volumeReferences(volume: Volume): Reference[] {
   const { configMap, secret, projected } = volume;
-  const of = (kind: ReferenceKind, name: string | undefined, optional: boolean | undefined): Reference[] =>
-    name === undefined
-      ? []
-      : [{ kind, name, optional: optional ?? false, usage: 'volume', user: volume.name }];
-  if (configMap !== undefined) return of('ConfigMap', configMap.name, configMap.optional);
-  if (secret !== undefined) return of('Secret', secret.secretName, secret.optional);
+  const by = { usage: 'volume', user: volume.name } as const;
+  if (configMap !== undefined) return referenceTo('ConfigMap', configMap, by);
+  if (secret !== undefined) return referenceTo('Secret', { ...secret, name: secret.secretName }, by);
   return (projected?.sources ?? []).flatMap((source: VolumeProjection) => [
-    ...of('ConfigMap', source.configMap?.name, source.configMap?.optional),
-    ...of('Secret', source.secret?.name, source.secret?.optional),
+    ...referenceTo('ConfigMap', source.configMap, by),
+    ...referenceTo('Secret', source.secret, by),
   ]);
 }
 
+function referenceTo(
+  kind: ReferenceKind,
+  object: { name?: string | undefined; optional?: boolean | undefined } | undefined,
+  by: Pick<Reference, 'usage' | 'user'>,
+): Reference[] {
+  const { name, optional = false } = object ?? {};
+  return name === undefined ? [] : [{ kind, name, optional, ...by }];
+}
+
 function containerReferences(container: AnyContainer): Reference[] {
-  const of = (kind: ReferenceKind, from: { name?: string; optional?: boolean } | undefined): Reference[] =>
-    from?.name === undefined
-      ? []
-      : [
-          {
-            kind,
-            name: from.name,
-            optional: from.optional ?? false,
-            usage: 'environment',
-            user: container.name,
-          },
-        ];
+  const by = { usage: 'environment', user: container.name } as const;
   return [
     ...(container.envFrom ?? []).flatMap((source) => [
-      ...of('ConfigMap', source.configMapRef),
-      ...of('Secret', source.secretRef),
+      ...referenceTo('ConfigMap', source.configMapRef, by),
+      ...referenceTo('Secret', source.secretRef, by),
     ]),
     ...(container.env ?? []).flatMap((variable) => [
-      ...of('ConfigMap', variable.valueFrom?.configMapKeyRef),
-      ...of('Secret', variable.valueFrom?.secretKeyRef),
+      ...referenceTo('ConfigMap', variable.valueFrom?.configMapKeyRef, by),
+      ...referenceTo('Secret', variable.valueFrom?.secretKeyRef, by),
     ]),
   ];
 }

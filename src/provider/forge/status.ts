@@ -69,9 +69,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     // Immutable, and set by the home API server.
     ...(here.qosClass === undefined ? {} : { qosClass: here.qosClass }),
-    ...(here.resourceClaimStatuses === undefined
-      ? {}
-      : { resourceClaimStatuses: here.resourceClaimStatuses }),
+    ...(here.resourceClaimStatuses && { resourceClaimStatuses: here.resourceClaimStatuses }),
     ...ephemeralStatuses(home, remote, there),
   };
 }

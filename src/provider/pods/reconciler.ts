@@ -9,6 +9,7 @@ import { isFinished } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
+import { aboutPod } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -67,7 +68,10 @@ export class PodReconciler {
       const { requeueAfterMs = heldMs } = await this.#act(action, signal);
       return requeueAfterMs > 0 ? { requeueAfterMs } : DONE;
     } catch (error) {
-      if (home !== undefined && hasCode(error, 'Forbidden')) this.#tellForbidden(home, error);
+      if (home !== undefined && hasCode(error, 'Forbidden')) {
+        // Without a right over there the pod cannot be looked after: its owner should know why.
+        this.#tell(home, 'ForeignAccessDenied', errorMessage(error));
+      }
       throw error;
     }
   }
@@ -88,9 +92,8 @@ export class PodReconciler {
     };
   }
 
-  /** Without a right over there the pod cannot be looked after: its owner should know why. */
-  #tellForbidden(home: Pod, error: unknown): void {
-    this.#options.events.event(podReference(home), 'Warning', 'ForeignAccessDenied', errorMessage(error));
+  #tell(home: Pod, reason: string, message: string): void {
+    this.#options.events.event(aboutPod(home), 'Warning', reason, message);
   }
 
   async #act(action: Action, signal: AbortSignal): Outcome {
@@ -108,7 +111,8 @@ export class PodReconciler {
       case 'confirmLost':
         return this.#confirmLost(action, signal);
       case 'deleteRemote':
-        return this.#deleteRemote(action.remote, action.gracePeriodSeconds, signal);
+        await this.#remotes.delete(action.remote, action.gracePeriodSeconds, signal);
+        return DONE;
       case 'collect':
         return this.#collect(action.remote, signal);
       case 'finish':
@@ -172,8 +176,7 @@ export class PodReconciler {
       const why = await this.#remotes.refusalOf(remote, change, signal);
       if (why === undefined) return DONE;
       refused.set(change.what, why);
-      const message = `the foreign cluster refuses to change ${change.what}: ${why}`;
-      this.#options.events.event(podReference(home), 'Warning', 'FailedUpdate', message);
+      this.#tell(home, 'FailedUpdate', `the foreign cluster refuses to change ${change.what}: ${why}`);
       // The rest still travels; the last change records that this generation has been dealt with.
       change = nextChange(home, remote, context, refused);
     }
@@ -190,13 +193,12 @@ export class PodReconciler {
     signal: AbortSignal,
   ): Outcome {
     const outcome = await this.#writeStatus(home, status, signal);
-    if (news !== undefined)
-      this.#options.events.event(podReference(home), 'Normal', news.reason, news.message);
+    if (news !== undefined) this.#options.events.event(aboutPod(home), 'Normal', news.reason, news.message);
     return outcome;
   }
 
   async #writeStatus(home: Pod, status: PodStatus, signal: AbortSignal): Outcome {
-    const { events, clock } = this.#options;
+    const { clock } = this.#options;
     try {
       await this.#putStatus(home, status, signal);
       return DONE;
@@ -205,7 +207,7 @@ export class PodReconciler {
       const message = `what the foreign cluster reports cannot be shown: ${errorMessage(error)}`;
       const instead = unshowableStatus(home, message, timestamp(clock.now()));
       if (!sameStatus(instead, home.status ?? {})) {
-        events.event(podReference(home), 'Warning', 'FailedStatusUpdate', message);
+        this.#tell(home, 'FailedStatusUpdate', message);
         await this.#putStatus(home, instead, signal);
       }
       return slowRetry(home, clock);
@@ -224,7 +226,7 @@ export class PodReconciler {
   ): Outcome {
     if (!sameStatus(refusal.status, home.status ?? {})) {
       await this.#writeStatus(home, refusal.status, signal);
-      this.#options.events.event(podReference(home), 'Warning', refusal.reason, refusal.message);
+      this.#tell(home, refusal.reason, refusal.message);
     }
     return slowRetry(home, this.#options.clock);
   }
@@ -233,7 +235,7 @@ export class PodReconciler {
     { home, tenantNamespace }: Extract<Action, { do: 'confirmLost' }>,
     signal: AbortSignal,
   ): Outcome {
-    const { tenants, losses, returnPatienceMs, onBurst, clock, events, log } = this.#options;
+    const { tenants, losses, returnPatienceMs, onBurst, clock, log } = this.#options;
     const remote = await this.#remotes.live(tenantNamespace, home.metadata.name, signal);
     if (remote?.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
       return this.#reclaim(remote, tenants.of(home.metadata.namespace ?? ''), signal);
@@ -247,13 +249,8 @@ export class PodReconciler {
       return { requeueAfterMs: waitMs };
     }
     const message = 'the pod was evicted or deleted in the foreign cluster';
-    events.event(podReference(home), 'Warning', OFFLOADED_REASONS.lost, message);
+    this.#tell(home, OFFLOADED_REASONS.lost, message);
     return this.#writeStatus(home, lostStatus(home, message, timestamp(clock.now())), signal);
-  }
-
-  async #deleteRemote(remote: Pod, grace: number | undefined, signal: AbortSignal): Outcome {
-    await this.#remotes.delete(remote, grace, signal);
-    return DONE;
   }
 
   /** A remote pod without a home pod: deleted there by force, unless it is only the home cache that is wrong. */
@@ -273,7 +270,8 @@ export class PodReconciler {
       homePods.relist('a home pod exists that the cache has lost');
       return { requeueAfterMs: RELIST_WAIT_MS };
     }
-    return this.#deleteRemote(remote, FORCED_GRACE_SECONDS, signal);
+    await this.#remotes.delete(remote, FORCED_GRACE_SECONDS, signal);
+    return DONE;
   }
 
   async #finish({ home, tenantNamespace }: Extract<Action, { do: 'finish' }>, signal: AbortSignal): Outcome {
@@ -309,5 +307,3 @@ const ageMs = (object: Pod, clock: Clock): number =>
 const slowRetry = (home: Pod, clock: Clock): { requeueAfterMs: number } => ({
   requeueAfterMs: Math.min(SLOWEST_RETRY_MS, Math.max(1_000, ageMs(home, clock))),
 });
-
-const podReference = (home: Pod): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: home.metadata });

@@ -103,11 +103,7 @@ export function enqueueMirrored(provider: Wired, tenant: Tenant): void {
   for (const open of tenant.mirror.open()) enqueueKind(provider, tenant, open);
 }
 
-function enqueueKind(
-  { controllers }: Wired,
-  { mapping }: Tenant,
-  { ruled, home, remote }: OpenKind,
-): void {
+function enqueueKind({ controllers }: Wired, { mapping }: Tenant, { ruled, home, remote }: OpenKind): void {
   const { kind } = ruled;
   const names = new Set<string | undefined>();
   for (const { metadata } of home.list()) names.add(metadata.name);

@@ -1,10 +1,11 @@
 import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import type { KubeClient, ObjectRef } from '../../kube/client.ts';
+import type { ObjectRef } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
+import type { CommonParts } from '../namespaces.ts';
 
 /** A cache that a live read contradicted is listed again; until then the key waits this long. */
 export const RELIST_WAIT_MS = 1_000;
@@ -13,9 +14,7 @@ export const REFUSED_RETRY_MS = 30_000;
 
 type Relistable = Pick<Informer<KubeObject>, 'relist'>;
 
-interface RemoteCopiesOptions {
-  home: KubeClient;
-  foreign: KubeClient;
+interface RemoteCopiesOptions extends Pick<CommonParts, 'home' | 'foreign'> {
   /** Name under which copies are known as ours; see ReflectorOptions. */
   owner: string;
 }
@@ -47,12 +46,8 @@ export class RemoteCopies {
     { metadataOnly = false, signal }: { metadataOnly?: boolean; signal: AbortSignal },
   ): Promise<T | undefined> {
     const fieldSelector = `metadata.name=${name}`;
-    const { items } = await this.#options.foreign.list(type, {
-      namespace,
-      fieldSelector,
-      metadataOnly,
-      signal,
-    });
+    const options = { namespace, fieldSelector, metadataOnly, signal };
+    const { items } = await this.#options.foreign.list(type, options);
     return items.find(({ metadata }) => metadata.name === name);
   }
 

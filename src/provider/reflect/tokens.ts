@@ -7,7 +7,7 @@ import {
 } from '../../api/names.ts';
 import { isFinished } from '../../api/pod.ts';
 import { secrets, serviceAccountTokens } from '../../api/resources.ts';
-import type { DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
+import type { Draft, DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
 import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
@@ -165,32 +165,22 @@ export class TokenReconciler {
     need: TokenNeed,
     signal: AbortSignal,
   ): Promise<{ token: string; expiresAt: number }> {
-    const answer = await this.#options.home.create(
-      serviceAccountTokens,
-      {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        metadata: {
-          name: pod.spec?.serviceAccountName ?? 'default',
-          namespace: pod.metadata.namespace ?? '',
-        },
-        spec: {
-          audiences: need.audience === undefined ? [] : [need.audience],
-          expirationSeconds: need.expirationSeconds,
-          boundObjectRef: {
-            apiVersion: 'v1',
-            kind: 'Pod',
-            name: pod.metadata.name,
-            uid: pod.metadata.uid,
-          },
-        },
-      } satisfies Omit<TokenRequest, 'metadata' | 'status'> & { metadata: DraftMeta },
-      { subresource: 'token', signal },
-    );
-    return {
-      token: answer.status?.token ?? '',
-      expiresAt: Date.parse(answer.status?.expirationTimestamp ?? ''),
+    const { name, namespace = '', uid } = pod.metadata;
+    const request: Draft<TokenRequest> = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      metadata: { name: pod.spec?.serviceAccountName ?? 'default', namespace },
+      spec: {
+        audiences: need.audience === undefined ? [] : [need.audience],
+        expirationSeconds: need.expirationSeconds,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
+      },
     };
+    const { status } = await this.#options.home.create(serviceAccountTokens, request, {
+      subresource: 'token',
+      signal,
+    });
+    return { token: status?.token ?? '', expiresAt: Date.parse(status?.expirationTimestamp ?? '') };
   }
 
   async #remove(copy: KubeObject, tenant: Tenant, signal: AbortSignal): Promise<ReconcileResult> {

@@ -1,14 +1,18 @@
 import { persistentVolumeClaims, persistentVolumes } from '../../api/resources.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder, EventSubject } from '../../kube/events.ts';
+import type { EventSubject } from '../../kube/events.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import type { CommonParts } from '../namespaces.ts';
 import { refusalOf } from '../pods/refusal.ts';
 import type { ClaimSides } from './claim-sides.ts';
-import type { Claim, Volume } from './claims.ts';
-import { ANNOTATION_SELECTED_NODE, homeUidOf, isOf, volumeName } from './claims.ts';
-import type { ClaimAction, ClaimSituation } from './decide.ts';
-import { CLAIM_REASONS, decideClaim, mayDeleteRemote } from './decide.ts';
+import { ANNOTATION_SELECTED_NODE, type Claim, homeUidOf, isOf, type Volume, volumeName } from './claims.ts';
+import {
+  CLAIM_REASONS,
+  type ClaimAction,
+  type ClaimSituation,
+  decideClaim,
+  mayDeleteRemote,
+} from './decide.ts';
 
 /** What the caches say of one claim. */
 export interface Known {
@@ -16,19 +20,13 @@ export interface Known {
   sides: ClaimSides;
 }
 
-interface ClaimReconcilerOptions {
-  home: KubeClient;
-  foreign: KubeClient;
+interface ClaimReconcilerOptions extends Pick<CommonParts, 'home' | 'foreign' | 'events'> {
   owner: string;
   /** Undefined where nothing is known of the namespace's claims. */
-  situation: (
-    namespace: string,
-    name: string,
-  ) => { situation: ClaimSituation; sides: ClaimSides } | undefined;
+  situation: (namespace: string, name: string) => Known | undefined;
   /** Until the outlook of a remote claim is clear at the latest. */
   waitMs: (remote: Claim) => number;
   relistVolumes: (reason: string) => void;
-  events: EventRecorder;
 }
 
 type Outcome = Promise<ReconcileResult>;

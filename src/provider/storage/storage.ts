@@ -59,7 +59,7 @@ export class Storage implements Component {
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: StorageOptions) {
-    const { virtualNode, home, foreign, events, clock, log } = options;
+    const { virtualNode, home, clock, log } = options;
     const { name, labels } = virtualNode.metadata;
     this.#options = options;
     this.#nodeName = nodeNameOf(virtualNode);
@@ -85,10 +85,8 @@ export class Storage implements Component {
     });
     this.#outlooks = new Outlooks(clock);
     this.#reconciler = new ClaimReconciler({
-      home,
-      foreign,
+      ...options,
       owner: this.#owner,
-      events,
       situation: (namespace, claim) => this.#situation(namespace, claim),
       waitMs: ({ metadata }) => this.#outlooks.waitMs(metadata.uid),
       relistVolumes: (reason) => this.volumes.relist(reason),
