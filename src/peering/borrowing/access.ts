@@ -158,8 +158,7 @@ export class AccessFinder {
       log.debug('not dialled directly', { peer: clusterID, why: errorMessage(error) });
     }
     const { server } = await reach.open(clusterID);
-    const { ca, serverName = hostOf(checked.server) } = checked;
-    return { how: 'Link', server, ...(ca !== undefined && { ca }), serverName };
+    return { how: 'Link', serverName: hostOf(checked.server), ...checked, server };
   }
 
   async #reopen(clusterID: string, stored: Access | undefined): Promise<Access | undefined> {
@@ -172,6 +171,4 @@ export class AccessFinder {
 const hostOf = (server: string): string => new URL(server).hostname.replaceAll(/^\[|\]$/gu, '');
 
 /** What the provider must have said. */
-function apiOf({ server, ca, serverName }: Access): ApiAccess {
-  return { server, ...(ca !== undefined && { ca }), ...(serverName !== undefined && { serverName }) };
-}
+const apiOf = ({ how: _how, ...api }: Access): ApiAccess => api;

@@ -178,7 +178,10 @@ function assessOffer(
   { offer, approval }: Pick<AdvertisementSpec, 'offer' | 'approval'>,
   { nowMs, withdrawn, policy }: OfferFacts,
 ): OfferAssessment {
-  if (approval === 'Denied') return refused('deniedHere', 'denied by a person here');
+  if (approval === 'Denied') {
+    const message = 'denied by a person here';
+    return { decision: 'Refused', reason: ADVERTISEMENT_REASONS.deniedHere, message };
+  }
   if (withdrawn) {
     const message = 'the provider has withdrawn its offer';
     return { decision: 'Expired', reason: ADVERTISEMENT_REASONS.withdrawn, message, closes: true };
@@ -187,7 +190,10 @@ function assessOffer(
     const message = `the offer ended at ${offer.expires} and was not renewed`;
     return { decision: 'Expired', reason: ADVERTISEMENT_REASONS.expired, message };
   }
-  if (policy === undefined) return withoutPolicy(offer);
+  if (policy === undefined) {
+    // It was asked without a policy, so a person has set `outgoing: Enabled`: that is a decision, and it sets no bounds.
+    return accepted(offer.resources, 'a person wants this provider, and no AcceptancePolicy sets bounds');
+  }
   const by = { policy: policy.metadata.name };
   let judged: ReturnType<typeof judge>;
   try {
@@ -206,24 +212,13 @@ function assessOffer(
   return { ...accepted(judged.resources, `accepted by policy ${by.policy}`), ...by };
 }
 
-/** It was asked without a policy, so a person has set `outgoing: Enabled`: that is a decision, and it sets no bounds. */
-const withoutPolicy = (offer: Offer): OfferAssessment =>
-  accepted(offer.resources, 'a person wants this provider, and no AcceptancePolicy sets bounds');
-
-type ReasonKey = keyof typeof ADVERTISEMENT_REASONS;
-
 const accepted = (resources: ResourceList, message: string): OfferAssessment => ({
   decision: 'Accepted',
   reason: ADVERTISEMENT_REASONS.ok,
   message,
   resources,
 });
-const refused = (reason: ReasonKey, message: string): OfferAssessment => ({
-  decision: 'Refused',
-  reason: ADVERTISEMENT_REASONS[reason],
-  message,
-});
-const pending = (reason: ReasonKey, message: string): OfferAssessment => ({
+const pending = (reason: 'noPolicy' | 'waitingForApproval', message: string): OfferAssessment => ({
   decision: 'Pending',
   reason: ADVERTISEMENT_REASONS[reason],
   message,

@@ -1,7 +1,7 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster, PeeringWish } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_FORCE } from '../../api/names.ts';
-import { DISCOVERY_SOURCES, type PeerSelector } from '../../api/peer-selector.ts';
+import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { acceptancePolicyFor, type PeerFacts, sharingPolicyFor } from '../policy/match.ts';
 import type { LinkView, PeeringReport } from '../ports.ts';
@@ -107,7 +107,7 @@ export function isKnown(
   if (reports.some(({ phase }) => AGREED.has(phase))) return true;
   if (subject === undefined) return false;
   const isMeant = !isDiscovered(subject) || subject.spec?.outgoing === 'Enabled' || incoming === 'Enabled';
-  return isMeant || [policy, sharingPolicy].some((one) => one !== undefined && isChosen(one.spec.peers));
+  return (
+    isMeant || [policy, sharingPolicy].some((one) => one !== undefined && one.spec.peers.anyone !== true)
+  );
 }
-
-const isChosen = ({ anyone }: PeerSelector): boolean => anyone !== true;
