@@ -1,6 +1,5 @@
 import { secrets } from '../api/resources.ts';
-import type { KubeconfigSecretRef } from '../api/virtual-node.ts';
-import { VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
+import { type KubeconfigSecretRef, VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
 import type { Secret } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Credentials, sameButToken } from '../kube/credentials.ts';

@@ -4,8 +4,7 @@ import type { KubeClient } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import type { ReferenceKind } from './forge/references.ts';
-import { claimNames, podReferences } from './forge/references.ts';
+import { claimNames, podReferences, type ReferenceKind } from './forge/references.ts';
 
 /** Key in the index of objects that pods refer to. */
 export const referenceKey = (kind: ReferenceKind, namespace: string, name: string): string =>

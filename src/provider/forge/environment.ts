@@ -1,6 +1,5 @@
 import type { EnvVar, Pod } from '../../api/wire.ts';
-import type { AnyContainer } from './references.ts';
-import { remoteReferenceName } from './references.ts';
+import { type AnyContainer, remoteReferenceName } from './references.ts';
 import type { ForgeContext } from './context.ts';
 
 /**

@@ -1,5 +1,4 @@
-import { OFFLOADED_REASONS } from '../../api/names.ts';
-import type { OffloadedReason } from '../../api/names.ts';
+import { OFFLOADED_REASONS, type OffloadedReason } from '../../api/names.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 
 export interface Refusal {

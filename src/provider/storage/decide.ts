@@ -14,8 +14,7 @@ import {
 } from './claims.ts';
 import type { StoragePlace } from './forge.ts';
 import { amountOf, forgeRemoteClaim, forgeVolume, unsupported, withFacts } from './forge.ts';
-import type { ClassMapping } from './mapping.ts';
-import { mapClass } from './mapping.ts';
+import { type ClassMapping, mapClass } from './mapping.ts';
 
 /**
  * What is known of a remote claim that is not bound yet: `waits` for its first consumer, as it should; `failed`: no volume
