@@ -5,12 +5,12 @@ import { checkContract, isSignedBy } from '../contract.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { AcceptanceDocument } from '../protocol/documents.ts';
 
-/** Contracts are kept in a status, beside the offer; both together stay far below what etcd takes. */
+/** A contract is kept in a status beside the offer; both together stay far below the limit of etcd. */
 const MAX_STORED_CONTRACT = 65_536;
 
 /**
- * What an acceptance is worth. `same`: the contract that we have. `outdated`: of an offer that has been replaced
- * since; the peer answers the newer one as soon as it has read it, so nothing is wrong.
+ * What an acceptance is worth. `same`: it is the contract that we have. `outdated`: it accepts an offer that has
+ * been replaced since; the peer answers the newer one as soon as it has read it, so nothing is wrong.
  */
 export type AcceptanceWorth = 'same' | 'outdated' | Contract;
 
@@ -44,7 +44,7 @@ export function judgeAcceptance(
   return checkContract(text, offer);
 }
 
-/** Read before the rest is checked: an older contract cannot be held against an offer that is gone. */
+/** This is read before the rest is checked: an older contract cannot be compared with an offer that is gone. */
 function generationOf(text: string): number {
   let value: unknown;
   try {

@@ -17,17 +17,17 @@ export interface ApiAccessOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
-  /** Where we run: every namespace has a ConfigMap with the authority of the API server. */
+  /** The namespace that we run in: every namespace has a ConfigMap with the authority of the API server. */
   systemNamespace: string;
-  /** Said by people; nothing is looked for then. */
+  /** What the administrator has configured; then nothing is looked for. */
   given?: ApiAccess;
-  /** How we reach it ourselves; its authority where the cluster shows none, its address where there is no other. */
+  /** How we reach it ourselves: the authority if the cluster shows none, the address if no other is found. */
   own?: ApiAccess;
 }
 
 /**
- * Where peers find our API server: what people say, else the address behind the Service `kubernetes`, which is that
- * of the server itself. Never a Service's or a pod's, which mean nothing outside.
+ * Where peers find our API server: at the configured address, else at the address behind the Service `kubernetes`,
+ * which is that of the server itself. Never at the address of a Service or a pod, which means nothing outside of the cluster.
  */
 export class ApiAccessFinder implements Component {
   readonly name = 'API server address for peers';
@@ -50,7 +50,7 @@ export class ApiAccessFinder implements Component {
     return this.#changed.add(listener);
   }
 
-  /** Does not wait: whoever needs the address hears of it. */
+  /** Does not wait until the address is found: `onChange` tells of it. */
   start(): void {
     if (this.#options.given === undefined) this.#running = this.#keepLooking(this.#abort.signal);
   }
@@ -89,10 +89,10 @@ export class ApiAccessFinder implements Component {
     const servers = await this.#servers(signal);
     const ca = (await this.#authority(signal)) ?? own?.ca;
     const current = this.#current?.server;
-    // One that still serves stays: a change makes every peer write its kubeconfig anew.
+    // Keep an address that still serves: each change makes every peer write its kubeconfig again.
     const server = servers.find((it) => it === current) ?? servers[0];
     if (server !== undefined) return { server, ...(ca !== undefined && { ca }), serverName: SERVER_NAME };
-    // An API server that restarts takes its address out for a while; what was told until now is still the best.
+    // An API server that restarts removes its address for a while; the address told before is still the best one.
     if (this.#current !== undefined) return this.#current;
     if (own !== undefined) return own;
     throw new TributaryError('NotFound', 'the EndpointSlice default/kubernetes names no address');

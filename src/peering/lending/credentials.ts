@@ -6,10 +6,10 @@ import { TributaryError } from '../../lib/errors.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import type { Credential } from '../protocol/documents.ts';
 
-/** Seconds; the API server refuses less, and more would outlive what people expect of `short-lived`. */
+/** Seconds. The API server refuses less; more would no longer be what people expect of a short-lived token. */
 export const TOKEN_SECONDS = { least: 600, usual: 3600, most: 86_400 } as const;
 
-/** A peer that asks faster is out of order: a few at once after restarts, then one in ten seconds. */
+/** A few at once after restarts, then one in ten seconds. A peer that asks faster does not work properly. */
 const BUDGET = { burst: 10, perSecond: 0.1 };
 
 export interface CredentialsOptions {
@@ -19,7 +19,7 @@ export interface CredentialsOptions {
   tokenSeconds?: number;
 }
 
-/** Tokens for the accounts of peers (TokenRequest, KEP-1205): the API server makes them, nothing is kept here. */
+/** Tokens for the accounts of peers (TokenRequest, KEP-1205): the API server makes them, we keep none. */
 export class Credentials {
   readonly #options: CredentialsOptions;
   readonly #seconds: number;
@@ -62,7 +62,9 @@ export class Credentials {
     this.#budgets.set(consumer, budget);
     const retryAfterMs = Math.ceil(budget.waitMs(1));
     if (retryAfterMs > 0) {
-      throw new TributaryError('TooManyRequests', 'credentials are asked for too often', { retryAfterMs });
+      throw new TributaryError('TooManyRequests', 'the peer asks for credentials too often', {
+        retryAfterMs,
+      });
     }
     budget.take(1);
   }

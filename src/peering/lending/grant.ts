@@ -5,10 +5,10 @@ import { verifySignature } from '../identity/identity.ts';
 import type { PeerIdentity, PeeringReport } from '../ports.ts';
 import type { ApiAccess, GrantDocument, OfferDocument } from '../protocol/documents.ts';
 
-/** Of a message to a peer; the protocol takes 1024. */
+/** Longest message to a peer, in characters; the protocol allows 1024. */
 const MAX_MESSAGE = 1000;
 
-/** What we say to the one who asks, from what is stored about it. */
+/** What we answer to a peer that asks, from what is stored about it. */
 export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): GrantDocument {
   const { status = {}, metadata } = request;
   const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract, withheld } = status;
@@ -25,7 +25,7 @@ export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): Gr
   if (phase !== 'Established' || contract?.providerSignature === undefined)
     return { state: 'Pending', ...why, ...without };
   if (api === undefined) {
-    const message = 'it is not known yet where our API server is';
+    const message = 'the address of our API server is not known yet';
     return { state: 'Pending', reason: FOREIGN_CLUSTER_REASONS.settingUp, message, ...without };
   }
   const { text, providerSignature: signature } = contract;
@@ -37,8 +37,8 @@ export const isActive = ({ status, metadata }: PeeringRequest): boolean =>
   metadata.deletionTimestamp === undefined && status?.phase === 'Established';
 
 /**
- * Whether what comes with a contract is given: also while another one is being set up, as it is for each namespace that
- * comes or goes. `tenantNamespaces` are there from the first that was in force.
+ * Whether a peer gets what comes with a contract. It does also while a revised contract is being set up, which happens
+ * for each namespace that comes or goes. `tenantNamespaces` are there since the first contract that was in force.
  */
 export const isInForce = (request: PeeringRequest): boolean => {
   const { phase, tenantNamespaces } = request.status ?? {};
@@ -46,7 +46,7 @@ export const isInForce = (request: PeeringRequest): boolean => {
   return isActive(request) || (isRevised && request.metadata.deletionTimestamp === undefined);
 };
 
-/** Only what we have signed as it stands: a status that somebody edited is not sent. */
+/** Returns only an offer that still bears our signature: one that somebody has edited is not sent. */
 export function offerDocumentOf(request: PeeringRequest, own: PeerIdentity): OfferDocument | undefined {
   const { offer, offerSignature: signature } = request.status ?? {};
   if (request.metadata.deletionTimestamp !== undefined) return undefined;
@@ -55,7 +55,7 @@ export function offerDocumentOf(request: PeeringRequest, own: PeerIdentity): Off
   return { offer, signature };
 }
 
-/** Until the cause is written down. */
+/** Said until the cause is written into the status. */
 const REVOKED = { reason: FOREIGN_CLUSTER_REASONS.revoked, message: 'the PeeringRequest is being deleted' };
 
 const PHASES: readonly PeeringReport['phase'][] = [

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { LastWords } from '../../lib/last-words.ts';
 import type { TokenCheckResult } from '../identity/join-tokens.ts';
-import type { PeerIdentity } from '../ports.ts';
+import type { PeerIdentity, PeerLinks } from '../ports.ts';
 import type { AcceptanceDocument, DocumentChanges, RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 
@@ -13,10 +13,10 @@ import { judgeAcceptance } from './acceptance.ts';
 export interface Heard {
   readonly request?: RequestDocument | null;
   readonly acceptance?: AcceptanceDocument | null;
-  /** Since when each is null; monotonic milliseconds. */
+  /** The time since which each has been null; monotonic milliseconds. */
   readonly requestSince?: number;
   readonly acceptanceSince?: number;
-  /** Who said so; proved by TLS. */
+  /** Who said so; TLS has proved it. */
   readonly peer?: PeerIdentity;
   /** What became of the join token in that request, where it was refused. */
   readonly refusedToken?: TokenCheckResult;
@@ -30,8 +30,8 @@ export interface InboxOptions {
   own: string;
   /** By ClusterID. */
   requests: { get(name: string): PeeringRequest | undefined; list(): Iterable<PeeringRequest> };
-  isLinked: (clusterID: string) => boolean;
-  /** There is news of that peer. */
+  links: Pick<PeerLinks, 'view'>;
+  /** Called when that peer has said something new. */
   heard: (clusterID: string) => void;
 }
 
@@ -121,7 +121,7 @@ export class Inbox {
     this.#makeRoom(clusterID);
   }
 
-  /** Where too many strangers wait, one that has gone again makes room. Throws TooManyRequests where none has. */
+  /** If too many strangers wait, removes one whose link has gone. Throws TooManyRequests if there is none. */
   #makeRoom(clusterID: string): void {
     const { requests, heard } = this.#options;
     if (requests.get(clusterID) !== undefined) return;
@@ -132,11 +132,11 @@ export class Inbox {
     if (gone === undefined) {
       throw new TributaryError(
         'TooManyRequests',
-        `${strangers.size} clusters wait to be let in here; no more are taken down until some are decided about`,
+        `${strangers.size} clusters wait to be let in here; no further requests are taken until some of these are decided`,
         { retryAfterMs: 60_000 },
       );
     }
-    // As if it had said long ago that it wants nothing.
+    // Treat it as if it had said long ago that it wants nothing.
     this.#words.replace(gone, { request: null });
     heard(gone);
   }
@@ -157,8 +157,8 @@ export class Inbox {
 
   /** A stranger that has gone again, and about which no person has decided. */
   #mayBeForgotten(clusterID: string): boolean {
-    const { isLinked, requests } = this.#options;
-    return !isLinked(clusterID) && requests.get(clusterID)?.spec.approval === undefined;
+    const { links, requests } = this.#options;
+    return links.view(clusterID) === undefined && requests.get(clusterID)?.spec.approval === undefined;
   }
 
   #checkAcceptance(peer: PeerIdentity, acceptance: AcceptanceDocument | null): void {

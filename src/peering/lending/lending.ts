@@ -7,21 +7,17 @@ import { TenantDirectory } from '../../hosting/guests/tenant-directory.ts';
 import { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
 import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import { JoinTokens } from '../identity/join-tokens.ts';
 import { freeOf } from '../offer/free.ts';
 import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PolicyConditions, PolicyEffect } from '../policy/policy-status.ts';
-import type { LendingSide, OwnIdentity, PeerIdentity, PeeringReport, PeerLinks } from '../ports.ts';
+import type { LendingSide, PeerIdentity, PeeringReport } from '../ports.ts';
 import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
@@ -29,36 +25,30 @@ import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant
 import { Inbox } from './inbox.ts';
 import { Offers } from './offers.ts';
 import { policyConditions } from './policy-conditions.ts';
-import { type LendingIntent, Reconciler } from './reconciler.ts';
+import { Reconciler, type ReconcilerOptions } from './reconciler.ts';
 
 export type { LendingIntent } from './reconciler.ts';
 
-export interface LendingOptions {
-  client: KubeClient;
+export interface LendingOptions extends Pick<
+  ReconcilerOptions,
+  'client' | 'clock' | 'log' | 'events' | 'identity' | 'links' | 'withdrawalGraceMs'
+> {
   caches: Caches;
-  clock: Clock;
-  log: Logger;
-  events: EventRecorder;
   metrics?: ControllerMetrics;
   random?: Random;
-  identity: OwnIdentity;
   /** Where we run, and where join tokens are kept. */
   systemNamespace: string;
   stock: Pick<StockWatcher, 'stock' | 'usage' | 'onChange'>;
   /** Called from `start` on; so parts that need each other can be made in any order. */
-  intents: {
-    intent(clusterID: string): LendingIntent;
+  intents: ReconcilerOptions['intents'] & {
     onChange(listener: (clusterID: string) => void): () => void;
   };
-  links: Pick<PeerLinks, 'view'>;
   /** Where peers find our API server, where people say so; else it is looked for. */
   api?: ApiAccess;
   /** How we reach it ourselves: what is told where nothing better is found. */
   ownApi?: ApiAccess;
   /** Life of a peer's token, seconds. Default 3600, at least 600. */
   tokenSeconds?: number;
-  /** Between a peer's word that it wants nothing any more and the end of it, milliseconds. Default 2000. */
-  withdrawalGraceMs?: number;
   /** How long to wait for a new quota to be in force, milliseconds. Default 5000. */
   quotaPatienceMs?: number;
 }
@@ -71,7 +61,6 @@ export class Lending implements LendingSide {
   /** For admission over pods of peers; filled when the components have started. */
   readonly tenants: TenantDirectory;
   readonly #options: LendingOptions;
-  readonly #log: Logger;
   readonly #requests: Cache<PeeringRequest>;
   readonly #policies: Cache<SharingPolicy>;
   readonly #runtimeClasses: Cache<KubeObject>;
@@ -88,9 +77,8 @@ export class Lending implements LendingSide {
   constructor(options: LendingOptions) {
     this.#options = options;
     const { client, caches, clock, identity, systemNamespace, metrics, random } = options;
-    const { quotaPatienceMs } = options;
+    const { quotaPatienceMs, links, stock } = options;
     const log = options.log.named('lending');
-    this.#log = log;
     const common = { client, clock, log, ...(random && { random }) };
     this.#requests = caches.of(peeringRequests);
     this.#policies = caches.of(sharingPolicies);
@@ -108,12 +96,13 @@ export class Lending implements LendingSide {
       clock,
       own: clusterID,
       requests: this.#requests,
-      isLinked: (peer) => this.#isLinked(peer),
+      links,
       heard: (peer) => this.#controller.add(peer),
     });
     this.tokens = new JoinTokens({ ...common, namespace: systemNamespace, clusterID });
-    this.#stock = options.stock;
-    this.#offers = this.#makeOffers();
+    this.#stock = stock;
+    const stored = { requests: this.#requests, policies: this.#policies, tenants: this.#tenants };
+    this.#offers = new Offers({ ...stored, identity, stock });
     this.#credentials = new Credentials(options);
     const { api: given, ownApi: own } = options;
     this.#api = new ApiAccessFinder({
@@ -122,7 +111,14 @@ export class Lending implements LendingSide {
       ...(given && { given }),
       ...(own && { own }),
     });
-    const reconciler = this.#reconciler();
+    const reconciler = new Reconciler({
+      ...options,
+      ...stored,
+      log,
+      inbox: this.#inbox,
+      offers: this.#offers,
+      tokens: this.tokens,
+    });
     this.#controller = new Controller({
       ...common,
       name: 'lending',
@@ -130,38 +126,6 @@ export class Lending implements LendingSide {
       reconcile: async (key, context) => reconciler.reconcile(key, context),
       ...(metrics && { metrics }),
     });
-  }
-
-  #makeOffers(): Offers {
-    const { identity } = this.#options;
-    const requests = (): Iterable<PeeringRequest> => this.#requests.list();
-    const policies = (): Iterable<SharingPolicy> => this.#policies.list();
-    return new Offers({ identity, stock: this.#stock, tenants: this.#tenants, requests, policies });
-  }
-
-  #reconciler(): Reconciler {
-    const { client, clock, events, identity, intents, withdrawalGraceMs } = this.#options;
-    return new Reconciler({
-      client,
-      clock,
-      log: this.#log,
-      events,
-      identity,
-      inbox: this.#inbox,
-      ...(withdrawalGraceMs !== undefined && { withdrawalGraceMs }),
-      tenants: this.#tenants,
-      offers: this.#offers,
-      used: (clusterID) => this.#stock.usage(clusterID),
-      request: (clusterID) => this.#requests.get(clusterID),
-      policies: () => this.#policies.list(),
-      intent: (clusterID) => intents.intent(clusterID),
-      isLinked: (clusterID) => this.#isLinked(clusterID),
-      checkToken: async (text, consumer, signal) => this.tokens.check(text, consumer, signal),
-    });
-  }
-
-  #isLinked(clusterID: string): boolean {
-    return this.#options.links.view(clusterID) !== undefined;
   }
 
   /** In the order in which they are to be started; after the stock, before links. */
@@ -200,7 +164,7 @@ export class Lending implements LendingSide {
       }),
     ];
     this.#addAll();
-    // Also those of whom only something is left.
+    // Also peers without a request of which something is left.
     for (const peer of this.#tenants.peers()) this.#add(peer);
     return ends;
   }
@@ -208,7 +172,7 @@ export class Lending implements LendingSide {
   #onRequest(key: string, current: PeeringRequest | undefined, previous: PeeringRequest | undefined): void {
     this.#add(key);
     this.#changed.tell(key);
-    // What one peer was promised, or may still take, is not free for the others.
+    // What one peer was promised or may still take is not free for the others.
     if (!deepEqual(promiseOf(current), promiseOf(previous))) this.#addAll();
     for (const { status } of [current, previous].filter((it) => it !== undefined)) {
       if (status?.policy !== undefined) this.#policyChanged.tell(status.policy);
@@ -219,14 +183,14 @@ export class Lending implements LendingSide {
     for (const { metadata } of this.#requests.list()) this.#add(metadata.name);
   }
 
-  /** A name may have become free for them. */
+  /** Adds the peers with withheld namespaces: a name may have become free for them. */
   #addWithheld(): void {
     for (const { metadata, status } of this.#requests.list()) {
       if (status?.withheld !== undefined) this.#add(metadata.name);
     }
   }
 
-  /** Objects of another name are not ours: the API server refuses a PeeringRequest that is not named by its ID. */
+  /** We ignore objects with another name: the API server refuses a PeeringRequest whose name is not its ClusterID. */
   #add(peer: string): void {
     if (isClusterID(peer)) this.#controller.add(peer);
   }

@@ -5,6 +5,7 @@ import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { chooseTenantNames, type TenantPlace } from '../../hosting/tenants/tenant-names.ts';
 import type { Tenants } from '../../hosting/tenants/tenants.ts';
+import type { Cache } from '../../kube/cache.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Promises } from '../offer/free.ts';
 import { computeOffer } from '../offer/compute.ts';
@@ -16,10 +17,10 @@ import { offerDocumentOf } from './grant.ts';
 interface OffersOptions {
   identity: OwnIdentity;
   stock: Pick<StockWatcher, 'stock'>;
-  policies: () => Iterable<SharingPolicy>;
+  policies: Pick<Cache<SharingPolicy>, 'list'>;
   tenants: Pick<Tenants, 'isTaken' | 'namespacesOf'>;
   /** Of all peers. */
-  requests: () => Iterable<PeeringRequest>;
+  requests: Pick<Cache<PeeringRequest>, 'list'>;
 }
 
 /** What a peer is offered today. */
@@ -33,7 +34,7 @@ interface OfferMade {
 /** Offers, and the names of tenants in them. */
 export class Offers {
   readonly #options: OffersOptions;
-  /** Those made last, by peer: the cache learns of them later. */
+  /** The offers that were made last, by peer: the cache learns of them later. */
   readonly #made = new Map<string, Offer>();
 
   constructor(options: OffersOptions) {
@@ -43,14 +44,14 @@ export class Offers {
   /** What every peer was promised. */
   promised(): Promises {
     const { requests, policies } = this.#options;
-    return promisesOf(requests(), policies(), (peer) => this.#made.get(peer));
+    return promisesOf(requests.list(), policies.list(), (peer) => this.#made.get(peer));
   }
 
   forget(clusterID: string): void {
     this.#made.delete(clusterID);
   }
 
-  /** At once, and known to every later call: so no name is promised to two peers. */
+  /** Works synchronously, and every later call knows the result: so no name is promised to two peers. */
   make(request: PeeringRequest, policy: SharingPolicy, nowMs: number): OfferMade {
     const { identity, stock, tenants } = this.#options;
     const { status = {}, spec, metadata } = request;
@@ -85,9 +86,9 @@ export class Offers {
   }
 
   *#namesOfOthers(consumer: string): Iterable<string> {
-    for (const { metadata, status = {} } of this.#options.requests()) {
+    for (const { metadata, status = {} } of this.#options.requests.list()) {
       if (metadata.name === consumer) continue;
-      // A spoilt status of another peer is no reason to refuse this one.
+      // If somebody has spoilt the status of another peer, that is no reason to refuse this one.
       const agreed = readableContractOf(status.contract);
       for (const offer of [status.offer, this.#made.get(metadata.name), agreed]) {
         for (const { tenantNamespace } of offer?.namespaces ?? []) yield tenantNamespace;
@@ -95,7 +96,7 @@ export class Offers {
     }
   }
 
-  /** One that ends under a contract is made again; without a contract yet, it is waited for. */
+  /** Under a contract, a namespace that ends is made again; without a contract yet, we wait until it has ended. */
   #places({ metadata, status = {} }: PeeringRequest): TenantPlace[] {
     const contract = contractOf(status.contract);
     const agreed = new Set(contract?.namespaces.map(({ tenantNamespace }) => tenantNamespace));
@@ -108,10 +109,10 @@ export class Offers {
 }
 
 /**
- * What every peer is to be counted with, when it is worked out what is left for the others: what it was promised,
- * and while an offer waits for the answer of a peer that has a contract, what it may take with that. Were it not, all
- * peers would be offered the same free room at once, all take it, and all be cut back: with four of them at half
- * share that never ends. `latest` is the offer just made, of which the cache does not know yet.
+ * What counts as taken by every peer when we work out what is left for the others: what the peer was promised and, if
+ * it has a contract and has not answered a newer offer yet, what it may take by that offer. Otherwise all peers would be
+ * offered the same free room at once, would all take it, and would all be cut back: with four peers at half share that
+ * never ends. `latest` returns the offer that was just made, which the cache does not know yet.
  */
 export function promisesOf(
   requests: Iterable<PeeringRequest>,
@@ -121,7 +122,7 @@ export function promisesOf(
   const selectors = new Map([...policies].map(({ metadata, spec }) => [metadata.name, spec.nodeSelector]));
   return new Map(
     [...requests].flatMap(({ metadata: { name }, status = {} }) => {
-      // A contract that somebody has spoilt concerns its own peer only.
+      // If somebody has spoilt a contract, that concerns only its own peer.
       const contract = readableContractOf(status.contract);
       const { offer: stored, promised = contract?.resources } = status;
       if (status.contract === undefined || promised === undefined) return [];

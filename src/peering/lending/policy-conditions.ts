@@ -28,47 +28,42 @@ export function policyConditions(
 }
 
 function runtimeCondition(
-  { spec: { runtimeClassName }, metadata: { generation } }: SharingPolicy,
+  { spec: { runtimeClassName }, metadata }: SharingPolicy,
   hasRuntimeClass: PolicyFindings['hasRuntimeClass'],
 ): WantedCondition | undefined {
   if (runtimeClassName === undefined) return undefined;
-  const common = {
-    type: SHARING_POLICY_CONDITIONS.runtimeClass,
-    ...(generation !== undefined && { observedGeneration: generation }),
-  };
-  return hasRuntimeClass(runtimeClassName)
-    ? { ...common, status: 'True', reason: REASONS.ok, message: `RuntimeClass ${runtimeClassName} is there` }
-    : {
-        ...common,
-        status: 'False',
-        reason: REASONS.runtimeClassMissing,
-        message: `there is no RuntimeClass ${runtimeClassName}, so every pod of a peer is refused: make it, or name another one`,
-      };
+  const of = { type: SHARING_POLICY_CONDITIONS.runtimeClass, metadata };
+  if (hasRuntimeClass(runtimeClassName)) {
+    return condition(of, true, REASONS.ok, `RuntimeClass ${runtimeClassName} is there`);
+  }
+  const message = `there is no RuntimeClass ${runtimeClassName}, so every pod of a peer is refused: make it, or name another one`;
+  return condition(of, false, REASONS.runtimeClassMissing, message);
 }
 
 function kindsCondition(
-  { spec: { reflectableKinds = [] }, metadata: { generation } }: SharingPolicy,
+  { spec: { reflectableKinds = [] }, metadata }: SharingPolicy,
   peers: readonly PeeringRequest[],
 ): WantedCondition | undefined {
   if (reflectableKinds.length === 0) return undefined;
-  const common = {
-    type: SHARING_POLICY_CONDITIONS.kinds,
-    ...(generation !== undefined && { observedGeneration: generation }),
-  };
+  const of = { type: SHARING_POLICY_CONDITIONS.kinds, metadata };
   const found = peers
     .flatMap(({ status }) => status?.conditions ?? [])
     .find(({ type, status }) => type === PEERING_REQUEST_CONDITIONS.kinds && status === 'False');
-  if (found !== undefined) {
-    return { ...common, status: 'False', reason: found.reason, message: found.message };
-  }
+  if (found !== undefined) return condition(of, false, found.reason, found.message);
   const refused = complaintOf({ ...NO_KINDS, refused: judgeKinds(reflectableKinds).refused });
-  if (refused !== undefined) {
-    return { ...common, status: 'False', reason: REASONS.kindRefused, message: refused };
-  }
-  return {
-    ...common,
-    status: 'True',
-    reason: REASONS.ok,
-    message: 'peers may bring all kinds that are named',
-  };
+  if (refused !== undefined) return condition(of, false, REASONS.kindRefused, refused);
+  return condition(of, true, REASONS.ok, 'peers may bring all kinds that are named');
 }
+
+const condition = (
+  { type, metadata: { generation } }: { type: string; metadata: SharingPolicy['metadata'] },
+  isTrue: boolean,
+  reason: string,
+  message: string,
+): WantedCondition => ({
+  type,
+  ...(generation !== undefined && { observedGeneration: generation }),
+  status: isTrue ? 'True' : 'False',
+  reason,
+  message,
+});

@@ -13,6 +13,7 @@ import {
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import type { Remains, Tenants } from '../../hosting/tenants/tenants.ts';
+import type { Cache } from '../../kube/cache.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -22,9 +23,10 @@ import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
-import type { TokenCheckResult } from '../identity/join-tokens.ts';
+import type { JoinTokens, TokenCheckResult } from '../identity/join-tokens.ts';
+import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PeerFacts } from '../policy/match.ts';
-import type { OwnIdentity } from '../ports.ts';
+import type { OwnIdentity, PeerLinks } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
@@ -50,36 +52,35 @@ export interface ReconcilerOptions {
   inbox: Inbox;
   tenants: Tenants;
   offers: Offers;
-  /** Requests of the peer's pods here. */
-  used: (clusterID: string) => ResourceList;
-  request: (clusterID: string) => PeeringRequest | undefined;
-  policies: () => Iterable<SharingPolicy>;
-  intent: (clusterID: string) => LendingIntent;
-  isLinked: (clusterID: string) => boolean;
-  /** Milliseconds between a peer's last word and its end. Default 2000. */
+  tokens: Pick<JoinTokens, 'check'>;
+  stock: Pick<StockWatcher, 'usage'>;
+  requests: Pick<Cache<PeeringRequest>, 'get'>;
+  policies: Pick<Cache<SharingPolicy>, 'list'>;
+  intents: { intent(clusterID: string): LendingIntent };
+  links: Pick<PeerLinks, 'view'>;
+  /** Milliseconds between a peer's word that it wants nothing any more and the end of it. Default 2000. */
   withdrawalGraceMs?: number;
-  checkToken: (text: string, consumer: string, signal: AbortSignal) => Promise<TokenCheckResult>;
 }
 
 type Approval = Extract<Decision, { state: 'Approved' }>;
 
-/** A namespace that does not end keeps a PeeringRequest for no longer than this. */
+/** We keep a deleted PeeringRequest at most so long because a namespace does not end. */
 const NAMESPACE_PATIENCE_MS = 120_000;
 const LOOK_AGAIN_MS = 5000;
-/** So long a request is kept that nobody has let in, and whose peer has gone; it asks again when it comes back. */
+/** We keep a request so long if nobody has let the peer in and it has gone; it asks again when it comes back. */
 const STRANGER_MS = 24 * 3600_000;
 const STRANGER_STEP_MS = 3600_000;
 /**
- * Where the ForeignCluster says Disabled, a request is kept only for as long as the peer is there to ask: ending a
- * peering with a dead one leaves nothing. Looked at so often.
+ * If the ForeignCluster says Disabled, we keep a request only while the peer is linked, so that nothing remains of a
+ * peering with a dead peer. We look so often whether it is.
  */
 const GONE_STEP_MS = 15_000;
 /**
- * A peer that no longer asks or accepts is given so long to say otherwise: one that has restarted may have spoken
- * before it knew what it wants, and its pods would be the price.
+ * A peer that no longer asks or accepts has so long to say otherwise: a peer that has restarted may have spoken before
+ * it knew what it wants, and it would lose its pods.
  */
 const WITHDRAWAL_GRACE_MS = 2000;
-/** A later end of the credential is written when it has moved by more than this. */
+/** We write a later end of the credential if it has moved by more than this. */
 const CREDENTIAL_STEP_MS = 5 * 60_000;
 
 /**
@@ -102,14 +103,14 @@ export class Reconciler {
   }
 
   async reconcile(clusterID: string, { signal }: { signal: AbortSignal }): Promise<ReconcileResult | void> {
-    const { inbox, request: find } = this.#options;
-    const request = find(clusterID);
+    const { inbox, requests } = this.#options;
+    const request = requests.get(clusterID);
     const heard = inbox.of(clusterID);
     if (request === undefined) return this.#withoutRequest(clusterID, heard, signal);
     if (request.metadata.deletionTimestamp !== undefined) return this.#end(request, heard, signal);
     const graceMs = heard.request === null ? this.#graceMs(heard.requestSince) : Infinity;
     if (graceMs <= 0) return this.#delete(request, signal);
-    // Within the grace all goes on as before, and a revocation is not put off by it.
+    // Within the grace everything goes on as before; a revocation does not wait for its end.
     if (await this.#wroteSpec(request, heard.request ?? undefined, signal)) return;
     const decision = await this.#decide(request, heard, signal);
     const { requeueAfterMs = Infinity } =
@@ -138,7 +139,7 @@ export class Reconciler {
       return;
     }
     inbox.forget(clusterID);
-    // What a policy keeps for a while, and what is left where somebody took the finalizer away.
+    // Ends what a policy keeps for a while, and what is left if somebody has removed the finalizer.
     const remains = await tenants.end(clusterID, signal);
     return this.#afterEnd(remains);
   }
@@ -149,13 +150,17 @@ export class Reconciler {
     return { requeueAfterMs: Math.max(1000, keptUntil - this.#options.clock.now()) };
   }
 
-  /** How long a peer may still take back that it wants nothing. Milliseconds. */
+  /** For how many milliseconds a peer may still take back its word that it wants nothing. */
   #graceMs(sinceMs = -Infinity): number {
     const { clock, withdrawalGraceMs = WITHDRAWAL_GRACE_MS } = this.#options;
     return sinceMs + withdrawalGraceMs - clock.monotonic();
   }
 
-  /** No longer asked for: a person's approval goes with it. */
+  #isLinked(clusterID: string): boolean {
+    return this.#options.links.view(clusterID) !== undefined;
+  }
+
+  /** The peer no longer asks. The approval that a person has given goes with the object. */
   async #delete({ metadata }: PeeringRequest, signal: AbortSignal): Promise<void> {
     const { name, uid } = metadata;
     await this.#options.client
@@ -184,7 +189,7 @@ export class Reconciler {
     await removeFinalizer(client, peeringRequests, request, { finalizer: FINALIZER_PEERING, signal });
   }
 
-  /** Whether anything was written; the change then brings us back. */
+  /** Returns whether anything was written; then the change starts the next reconcile. */
   async #wroteSpec(
     request: PeeringRequest,
     document: RequestDocument | undefined,
@@ -199,7 +204,7 @@ export class Reconciler {
     const { clusterName, namespaces, tenantNames } = request.spec;
     if (deepEqual(wanted, { clusterName, namespaces, tenantNames })) return false;
     const { name, uid } = request.metadata;
-    // What the peer says and nothing else: `approval` is a person's.
+    // Write only what the peer says: `approval` belongs to people.
     const spec = {
       ...wanted,
       clusterName: wanted.clusterName ?? null,
@@ -211,12 +216,12 @@ export class Reconciler {
   }
 
   async #decide(request: PeeringRequest, heard: Heard, signal: AbortSignal): Promise<Decision> {
-    const { inbox, intent, isLinked, policies, checkToken } = this.#options;
+    const { inbox, intents, policies, tokens } = this.#options;
     const { metadata, spec, status = {} } = request;
-    const { incoming, facts } = intent(metadata.name);
+    const { incoming, facts } = intents.intent(metadata.name);
     const admitted = isConditionTrue(status.conditions, PEERING_REQUEST_CONDITIONS.approved);
-    const standing = { policy: status.policy, linked: isLinked(metadata.name) };
-    const policy = policyFor([...policies()], facts, admitted ? standing : undefined);
+    const standing = { policy: status.policy, linked: this.#isLinked(metadata.name) };
+    const policy = policyFor([...policies.list()], facts, admitted ? standing : undefined);
     const known: TokenCheckResult | undefined =
       status.token === undefined ? heard.refusedToken : { result: 'ok', name: status.token };
     const { approval } = spec;
@@ -224,8 +229,8 @@ export class Reconciler {
     const decision = decide({ ...state, token: known });
     const text = heard.request?.joinToken;
     if (decision.state !== 'Pending' || known !== undefined || text === undefined) return decision;
-    // Only now: a token is used up by looking whether it is good.
-    const token = await checkToken(text, metadata.name, signal);
+    // Not earlier: the check of a token uses it up.
+    const token = await tokens.check(text, metadata.name, signal);
     const isStill = inbox.of(metadata.name).request === heard.request;
     if (token.result !== 'ok' && isStill) inbox.note(metadata.name, { refusedToken: token });
     return decide({ ...state, token });
@@ -236,18 +241,18 @@ export class Reconciler {
     decision: Exclude<Decision, Approval>,
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, inbox, tenants, isLinked, intent } = this.#options;
+    const { clock, inbox, tenants, intents } = this.#options;
     const remains = await tenants.end(request.metadata.name, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
     await this.#recorder.write(request, refusedStatus(request, decision, ending), signal);
-    // Somebody has an eye on it.
+    // A person has decided about it, so it stays.
     if (request.spec.approval !== undefined) return this.#afterEnd(remains);
     const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
     const isSaidElsewhere =
-      intent(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
+      intents.intent(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
     const leftMs = isSaidElsewhere ? 0 : Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
-    if (leftMs <= 0 && !isLinked(request.metadata.name)) {
+    if (leftMs <= 0 && !this.#isLinked(request.metadata.name)) {
       inbox.forget(request.metadata.name);
       await this.#delete(request, signal);
     }
@@ -260,7 +265,7 @@ export class Reconciler {
     { decision, heard }: { decision: Approval; heard: Heard },
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
-    const { clock, identity, offers, used } = this.#options;
+    const { clock, identity, offers, stock, tenants } = this.#options;
     const { status = {}, metadata } = request;
     const nowMs = clock.now();
     const { offer, taken, withheld } = offers.make(request, decision.policy, nowMs);
@@ -276,15 +281,15 @@ export class Reconciler {
     const isSame = offer === status.offer;
     const next = lentStatus(request, {
       decision,
-      // With a contract in force an empty offer is told as such: it takes nothing away from what runs.
+      // If a contract is in force, we send an empty offer as it is: it takes nothing away from what runs.
       offer: agreed === undefined && isEmpty(offer) ? undefined : offer,
       offerSignature: isSame ? status.offerSignature : identity.sign('offer', canonicalText(offer)),
       contract,
       promised,
-      used: used(metadata.name),
+      used: stock.usage(metadata.name),
       isSetUp: setUp.isDone,
       waitsFor: setUp.waitsFor,
-      kinds: this.#options.tenants.kinds(metadata.name),
+      kinds: tenants.kinds(metadata.name),
       taken,
       withheld,
       credentialExpires: credentialEnd(status.credentialExpires, heard.credentialExpires),
@@ -299,8 +304,8 @@ export class Reconciler {
   }
 
   /**
-   * Makes the tenant of a contract that is stored; a new one is stored first, so that a tenant never stands without
-   * a contract and is not taken for left over after a restart. Without a contract there is no tenant.
+   * Makes the tenant of a stored contract. A new contract is stored first, so that no tenant exists without a contract
+   * and none is taken for a remnant after a restart. Without a contract there is no tenant.
    */
   async #setUp(
     { metadata: { name: consumer } }: PeeringRequest,
@@ -319,7 +324,7 @@ export class Reconciler {
       return { isDone: false, lookAgainMs: requeueAfterMs };
     }
     if (isNew) return { isDone: false, lookAgainMs: Infinity };
-    // Somebody was faster: the next offer goes without it.
+    // Somebody else has made that namespace first: the next offer leaves it out.
     const lost = contract.namespaces.find(({ tenantNamespace: name }) => tenants.isTaken(name, consumer));
     if (lost !== undefined) {
       const waitsFor = `namespace ${lost.tenantNamespace} is somebody else's by now`;
@@ -344,7 +349,7 @@ export class Reconciler {
       const worth = judgeAcceptance(acceptance, peer, { status, nowMs });
       if (worth === 'same' || worth === 'outdated') return status.contract;
     } catch (error) {
-      // The peer was told when it said so, or the offer has changed since.
+      // We told the peer when it sent this, or the offer has changed since.
       if (hasCode(error, 'Invalid')) return status.contract;
       throw error;
     }
@@ -354,7 +359,7 @@ export class Reconciler {
   }
 }
 
-/** What is kept of a request. A name that could fool a terminal is left out; it is only for people. */
+/** What we store of a request. We leave out a cluster name that could mislead on a terminal; it is only for people. */
 function specOf({
   clusterName,
   namespaces,
@@ -370,13 +375,13 @@ function specOf({
   };
 }
 
-/** For people to read: somebody's admission or quota is in the way, or our own rights. Throws anything that passes. */
+/** Says to people which admission, quota or missing right is in the way. Throws errors that pass by themselves. */
 function refusalOf(error: unknown): string {
   if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return `cannot be set up: ${errorMessage(error)}`;
   throw error;
 }
 
-/** Coarsely: each renewal of a token is not worth a write. */
+/** In coarse steps: a renewal of a token alone is not worth a write. */
 function credentialEnd(written: string | undefined, now: string | undefined): string | undefined {
   if (now === undefined || written === undefined) return now ?? written;
   return Date.parse(now) - Date.parse(written) > CREDENTIAL_STEP_MS ? now : written;

@@ -18,7 +18,7 @@ const USE_INTERVAL_MS = 10_000;
 const { exceeded, namespaceTaken, stuck, kindRefused, rightsMissing } = PEERING_REQUEST_REASONS;
 const PROBLEMS: ReadonlySet<string> = new Set([exceeded, namespaceTaken, stuck, kindRefused, rightsMissing]);
 
-export interface StatusRecorderOptions {
+interface StatusRecorderOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;

@@ -52,7 +52,7 @@ export class Answers {
     this.#options = options;
   }
 
-  /** Never fails: whatever goes wrong becomes the answer. */
+  /** Never rejects: an error becomes the answer. */
   async answer(id: number, method: string, params: unknown): Promise<void> {
     const { send, max, log } = this.#options;
     this.#open += 1;

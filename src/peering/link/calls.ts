@@ -52,7 +52,7 @@ export class OutgoingCalls {
     }
   }
 
-  /** Answers to what nobody waits for any more are passed over. */
+  /** Ignores the answer to a call that nobody waits for any more. */
   answered(id: number, result: unknown): void {
     this.#waiting.get(id)?.resolve(result);
   }

@@ -20,14 +20,14 @@ export interface ChannelEnd {
 
 /** Messages to one peer, in order, and the end of the connection. */
 export interface Channel {
-  /** Nothing is delivered before. */
+  /** Begins to deliver what arrives; nothing is delivered before. */
   open(events: ChannelEvents): void;
   send(text: string): void;
   ping(): void;
   /** Leaves what arrives in the kernel's buffers, so that the sender waits. */
   pause(): void;
   resume(): void;
-  /** Says why and ends; cut off if the other end does not follow soon. */
+  /** Tells the reason and ends the connection; cuts it off if the other end does not follow soon. */
   close(code: number, reason: string): void;
   terminate(): void;
 }
@@ -35,7 +35,7 @@ export interface Channel {
 /** RFC 6455, section 5.5: a control frame has 125 bytes, two of them the code. */
 const MAX_REASON_BYTES = 123;
 const CLOSE_MS = 2_000;
-/** What a peer has not read yet; more than a few messages in flight have together. */
+/** Limit of what a peer has not read yet; more than a few messages in flight together. */
 const MAX_UNSENT_BYTES: number = 8 * 1024 * 1024;
 
 /** Over a WebSocket that is open. */
@@ -64,7 +64,7 @@ export class WebSocketChannel implements Channel {
       const said = plainText(reason.toString('utf8'), MAX_REASON_BYTES);
       events.closed({ code, reason: said === '' ? (this.#failure ?? 'the connection ended') : said });
     });
-    // Gone before anybody listened.
+    // The socket was closed before anybody listened.
     if (socket.readyState === socket.CLOSED) events.closed({ code: 1006, reason: 'the connection ended' });
   }
 
@@ -74,7 +74,7 @@ export class WebSocketChannel implements Channel {
       this.#failure = 'the peer does not read';
       return this.terminate();
     }
-    // An error also ends the socket, and is known from there.
+    // An error also closes the socket; we learn of it there.
     this.#socket.send(text, () => undefined);
   }
 
@@ -94,7 +94,7 @@ export class WebSocketChannel implements Channel {
 
   close(code: number, reason: string): void {
     this.#cancel();
-    // Paused, it would never see the other end's answer.
+    // A paused socket would never see the answer of the other end.
     this.resume();
     this.#socket.close(code, cut(reason));
     this.#cancel = this.#clock.after(CLOSE_MS, () => this.terminate());
@@ -105,7 +105,7 @@ export class WebSocketChannel implements Channel {
   }
 }
 
-/** To what fits, without half a character at the end. */
+/** Cuts the reason to what fits, without half a character at the end. */
 function cut(reason: string): string {
   let text = plainText(reason, MAX_REASON_BYTES);
   while (Buffer.byteLength(text) > MAX_REASON_BYTES) text = text.slice(0, -1);

@@ -25,7 +25,7 @@ export interface DeliveryOptions {
 export type Acknowledge = (problem: string | undefined) => void;
 
 type Side = 'lending' | 'borrowing' | 'network' | 'services';
-/** What makes a peering before what comes with it. */
+/** In this order: first what makes a peering, then what comes with it. */
 const SIDES: readonly Side[] = ['lending', 'borrowing', 'network', 'services'];
 const KINDS = {
   lending: ['request', 'acceptance'],
@@ -39,11 +39,11 @@ const MAX_ACKNOWLEDGES = 4;
 const MIN_RETRY_MS = 50;
 
 /**
- * Hands what one peer has said to lending, borrowing and the network, in order, one batch at a time, whatever link it came by.
- * While one is at work newer words replace older ones of their kind. Where the trouble is ours (the API server is
- * away) it tries again by itself until it succeeds or something newer comes. Of a peer that has gone since only
- * withdrawals are kept, which must not be lost; the rest it says again when it comes back, and strangers who come
- * under ever new names leave nothing behind.
+ * Hands what one peer has said to lending, borrowing, the network and the Services, in order, one batch at a time,
+ * whatever link it came by. While one batch is handed over, newer documents replace older ones of their kind. If the
+ * failure is ours (the API server is away), it tries again by itself until it succeeds or something newer comes. If the
+ * peer has gone since, it keeps only withdrawals, which must not be lost; the peer says the rest again when it comes
+ * back, and strangers that come under ever new names leave nothing behind.
  */
 export class Delivery {
   readonly #options: DeliveryOptions;
@@ -91,14 +91,14 @@ export class Delivery {
       const { problem, again } = await this.#deliver(changes);
       this.#tell(problem);
       for (const acknowledge of acknowledges) acknowledge(problem);
-      // What came meanwhile is newer.
+      // What has come meanwhile is newer.
       this.#waiting = { ...again, ...this.#waiting };
       if (Object.keys(again).length === 0) this.#backoff.reset();
       else await this.#pause(signal);
     }
   }
 
-  /** What the sender is to be told, and what has to be tried again. */
+  /** Returns what to tell the sender, and what to try again. */
   async #deliver(changes: DocumentChanges): Promise<{ problem: string | undefined; again: DocumentChanges }> {
     const problems: string[] = [];
     let again: DocumentChanges = {};
@@ -150,10 +150,10 @@ function pick(changes: DocumentChanges, side: Side): DocumentChanges {
   return part;
 }
 
-/** The words of an error that was made to be read; of a bug nothing is told to strangers. */
+/** The text of an error that is meant for peers; of a bug we tell strangers nothing. */
 const toldOf = (error: unknown): string =>
   errorCode(error) === undefined ? 'internal error' : (error as Error).message;
 
-/** The same words come to the same end until the peer changes something. */
+/** Whether the same documents would fail again until the peer changes something. */
 const isTheirs = (error: unknown): boolean =>
   hasCode(error, 'Invalid', 'Forbidden', 'Unauthorized', 'NotFound', 'AlreadyExists', 'Expired');

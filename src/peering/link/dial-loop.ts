@@ -45,7 +45,7 @@ export interface DialLoopOptions {
   times: DialTimes;
 }
 
-/** After a wait that is cut short by news there is still this one, so that news cannot make us spin. */
+/** We always wait so long, also if news cuts the wait short, so that news cannot make us spin. */
 const LEAST_WAIT_MS = 20;
 const MAX_ENDPOINTS = 16;
 
@@ -74,7 +74,7 @@ export class DialLoop {
     return [...new Set([...first, ...this.#endpoints])].slice(0, MAX_ENDPOINTS);
   }
 
-  /** New ones are tried at once where there is no link. */
+  /** Tries new ones at once if there is no link. */
   setEndpoints(endpoints: readonly string[]): void {
     const isSame =
       endpoints.length === this.#endpoints.length &&
@@ -115,7 +115,7 @@ export class DialLoop {
         this.#hasNews = false;
         const problem = await this.#dialAll(signal);
         if (signal.aborted) return;
-        // A link that came meanwhile makes it old news.
+        // If a link has come meanwhile, the problem is over.
         const unlinked = this.#options.current() === undefined;
         if (unlinked && problem !== undefined) this.#report(problem);
         if (unlinked) await this.#pause(this.#waitMs(problem), signal);
@@ -125,7 +125,7 @@ export class DialLoop {
 
   #waitMs(problem: DialProblem | undefined): number {
     const { times, random } = this.#options;
-    // Who answers has been learnt; it hardly changes.
+    // We have learnt who answers there; that hardly changes.
     if (problem?.reason === 'IdentityUnconfirmed') return spreadMs(times.capMs, random);
     return this.#backoff.next();
   }
@@ -142,7 +142,7 @@ export class DialLoop {
     }
   }
 
-  /** Undefined when a link was made. Of several problems the one that says most. */
+  /** Returns undefined if a link was made; of several problems, the one that says most. */
   async #dialAll(signal: AbortSignal): Promise<DialProblem | undefined> {
     const { endpoints } = this;
     const problems: DialProblem[] = [];

@@ -60,7 +60,7 @@ export class Heartbeat {
     this.#settle(true);
   }
 
-  /** Something came that is no answer to a ping. */
+  /** Called when something has come that is no answer to a ping. */
   heard(): void {
     this.#missed = 0;
   }
@@ -75,7 +75,7 @@ export class Heartbeat {
     this.#options.ping();
   }
 
-  /** One after the other: a process that stood still for long counts one miss and not many. */
+  /** Schedules one ping at a time: a process that stood still for long counts one miss and not many. */
   #schedule(): void {
     const { clock, intervalMs, misses, isDeaf, dead } = this.#options;
     this.#cancel = clock.after(intervalMs, () => {

@@ -104,7 +104,7 @@ export class Link {
   #saidHello = '';
   #protocol: number | undefined;
   #state: 'new' | 'greeted' | 'active' | 'ended' = 'new';
-  /** Words that came before it was sure that this link stays. */
+  /** Documents that came before it was sure that this link stays. */
   #early: { changes: DocumentChanges; acknowledge: Acknowledge } | undefined;
   #owesAck = false;
   /** Binding kinds of which the peer has something in force. */
@@ -217,7 +217,7 @@ export class Link {
   }
 
   async probe(ms: number): Promise<boolean> {
-    // One that is being closed lives no more, whatever still comes from it.
+    // A link that is being closed counts as dead, whatever still comes from it.
     return this.#state !== 'ended' && this.#end === undefined && this.#heartbeat.probe(ms);
   }
 
@@ -304,7 +304,7 @@ export class Link {
   }
 
   #gotState({ id, documents, problems }: Received & { type: 'state' }): void {
-    // Whoever does not wait for the acknowledgement could fill our memory.
+    // A peer that does not wait for the acknowledgement could fill our memory.
     if (this.#owesAck) return this.close(CLOSE.malformed, 'state before the last ack', { fault: true });
     this.#owesAck = true;
     this.#heard = true;

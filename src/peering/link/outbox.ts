@@ -19,9 +19,9 @@ const ENVELOPE_BYTES = 1_024;
 const RETRY_MS = 1_000;
 
 /**
- * Keeps one peer told. The first message names every kind, so that what was said on an earlier link and is not so
- * any more is taken back; later ones name what differs. One message at a time is under way: what changes
- * meanwhile is sent once, as it then is.
+ * Sends one peer our documents whenever they change. The first message names every kind, so that it takes back what was
+ * said on an earlier link and no longer holds; later ones name only what differs. One message at a time is under way:
+ * what changes meanwhile is sent once, in its latest state.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
@@ -95,7 +95,7 @@ export class Outbox {
     try {
       return documents();
     } catch (error) {
-      // To say nothing is right: to say that there is nothing would take back what was granted.
+      // We send nothing: to send null would take back what was granted.
       log.warn('cannot tell the peer yet', { error: errorMessage(error) });
       this.#cancelRetry?.();
       this.#cancelRetry = clock.after(RETRY_MS, () => this.pump());

@@ -1,4 +1,3 @@
-import type { Logger } from '../../lib/log.ts';
 import type { PeerIdentity } from '../ports.ts';
 import type { DocumentChanges } from '../protocol/documents.ts';
 import { contest } from './contest.ts';
@@ -10,14 +9,14 @@ import type { Link } from './link.ts';
 export interface PeerSlotOptions {
   peer: PeerIdentity;
   own: string;
-  delivery: Omit<DeliveryOptions, 'peer' | 'isPresent'> & { log: Logger };
+  delivery: Omit<DeliveryOptions, 'peer' | 'isPresent'>;
   /** Another link is in use, or none any more, or all is done. */
   changed: () => void;
 }
 
 /** One in use, one that is to take its place, and one that comes while those two are compared. */
 const MAX_LINKS = 4;
-/** For the link in use to prove that it lives, when another one has come. */
+/** When another link has come, the link in use has so long to prove that it lives. */
 const PROBE_MS = 2_000;
 
 /** The place for the one link to a peer, and those that want to be it. */
@@ -97,7 +96,7 @@ export class PeerSlot {
     this.#options.changed();
   }
 
-  /** If it lives it stays, and the others go; if not, its end lets the next one in. */
+  /** If the link answers, it stays and the others are closed; if not, we end it and the next one takes its place. */
   async #probe(first: Link): Promise<void> {
     if (this.#isProbing) return;
     this.#isProbing = true;

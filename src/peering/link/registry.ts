@@ -44,9 +44,9 @@ export interface LinkRegistryOptions extends HelloOptions {
   certificate: Source<KeyPair>;
   lending: LendingSide;
   borrowing: BorrowingSide;
-  /** Absent: nothing is said of the network, and nothing heard. */
+  /** Absent: we say nothing of the network, and ignore what peers say of it. */
   network?: NetworkSide;
-  /** Absent: no Services are offered, and none heard of. */
+  /** Absent: we offer no Services, and ignore those that peers offer. */
   services?: ServicesSide;
   /** Call `dial` of a consumer: open `/v1/streams/<stream>` there and join it to our API server. */
   dialBack: DialBack;
@@ -255,20 +255,11 @@ export class LinkRegistry implements PeerLinks, Component {
     const { clusterID } = peer;
     const found = this.#slots.get(clusterID);
     if (found !== undefined) return found;
-    const { identity, clock, random, lending, borrowing, network, services } = this.#options;
     const log = this.#quiet.logger(clusterID, 'link', { peer: clusterID });
     const slot = new PeerSlot({
       peer,
-      own: identity.clusterID,
-      delivery: {
-        lending,
-        borrowing,
-        ...(network && { network }),
-        ...(services && { services }),
-        clock,
-        random,
-        log,
-      },
+      own: this.#options.identity.clusterID,
+      delivery: { ...this.#options, log },
       changed: () => this.#changed(slot),
     });
     this.#slots.set(clusterID, slot);
@@ -310,7 +301,7 @@ export class LinkRegistry implements PeerLinks, Component {
     });
   }
 
-  /** Strangers may come and go as often as they like; of those that we want every change is told. */
+  /** Logs every change of a link that we want; strangers, which may come and go very often, are logged less often. */
   #note({ peer: { clusterID }, dialledBy, endpoint }: Link, message: string, more: LogFields): void {
     const fields = { peer: clusterID, dialledBy, endpoint, ...more };
     if (this.#targets.wants(clusterID)) this.#options.log.info(message, fields);

@@ -1,24 +1,17 @@
-import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import type { QuietLog } from '../../lib/quiet-log.ts';
 import type { DialProblem, DialTarget } from '../ports.ts';
 import { DialLoop } from './dial-loop.ts';
-import type { DialLoopOptions, DialTimes } from './dial-loop.ts';
-import type { Dialer } from './dialer.ts';
+import type { DialLoopOptions } from './dial-loop.ts';
 import type { Link, LinkEnd } from './link.ts';
 
-export interface TargetsOptions {
+export interface TargetsOptions extends Pick<
+  DialLoopOptions,
+  'dialer' | 'adopt' | 'clock' | 'random' | 'quiet' | 'times'
+> {
   own: () => string;
-  dialer: Dialer;
-  adopt: DialLoopOptions['adopt'];
   link: (clusterID: string) => Link | undefined;
   /** The problem of that target has changed. */
   changed: (target: string) => void;
-  clock: Clock;
-  random: Random;
-  quiet: QuietLog;
-  times: DialTimes;
 }
 
 interface Dialled {
@@ -80,7 +73,7 @@ export class Targets {
     const never = this.#never.get(name);
     if (never !== undefined) return never;
     for (const [key, { names, problem }] of this.#dialled) {
-      // With a link, whoever dialled it, what went wrong before is over.
+      // If there is a link, whoever dialled it, earlier problems are over.
       if (names.includes(name)) return this.#options.link(key) === undefined ? problem : undefined;
     }
     return undefined;
@@ -91,7 +84,7 @@ export class Targets {
     this.#dialled.get(clusterID)?.loop.wake();
   }
 
-  /** Whoever dialled, nothing came of it. */
+  /** The versions do not overlap, whoever dialled. */
   refused(clusterID: string, { reason }: LinkEnd): void {
     this.#setProblem(clusterID, { reason: 'IncompatibleProtocol', message: reason });
   }
@@ -116,18 +109,13 @@ export class Targets {
   }
 
   #make(key: string, clusterID: string | undefined): Dialled {
-    const { own, dialer, adopt, link, clock, random, quiet, times } = this.#options;
+    const { own, link } = this.#options;
     const loop = new DialLoop({
+      ...this.#options,
       clusterID,
       own: own(),
-      dialer,
-      adopt,
       current: () => (clusterID === undefined ? undefined : link(clusterID)),
       problem: (problem) => this.#setProblem(key, problem),
-      clock,
-      random,
-      quiet,
-      times,
     });
     const dialled: Dialled = { loop, names: [], problem: undefined };
     this.#dialled.set(key, dialled);

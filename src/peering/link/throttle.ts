@@ -17,7 +17,7 @@ export const DEFAULT_RATES: Readonly<Rates> = {
   bytesAtOnce: 4 * 1024 * 1024,
 };
 
-/** What is answered by more than words counts as so many messages: a hello and a state may be written down. */
+/** Messages that cause more than an answer count as so many: a hello and a state may lead to writes. */
 export const WEIGHTS = { hello: 25, state: 5 } as const;
 
 /** Stops reading from a peer that says more than its share, until it has waited for what it took. */
@@ -39,7 +39,7 @@ export class Throttle {
     this.#bytes = new TokenBucket({ clock, burst: rates.bytesAtOnce, perSecond: rates.bytesPerSecond });
   }
 
-  /** Whether it is the peer's turn to wait; its silence says nothing then. */
+  /** Whether the peer has to wait; then its silence says nothing. */
   get paused(): boolean {
     return this.#cancel !== undefined;
   }

@@ -9,6 +9,7 @@ import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
+import { Subscriptions } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 
 /** What a policy does today. */
@@ -56,7 +57,7 @@ export class PolicyStatusKeeper<P extends Policy> implements Component {
   readonly name: string;
   readonly #options: PolicyStatusOptions<P>;
   readonly #controller: Controller;
-  #ends: (() => void)[] = [];
+  readonly #subscriptions = new Subscriptions();
 
   constructor(options: PolicyStatusOptions<P>) {
     const { type, clock, log, metrics } = options;
@@ -72,21 +73,21 @@ export class PolicyStatusKeeper<P extends Policy> implements Component {
     });
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     const { policies, onChange } = this.#options;
-    this.#ends = [
+    this.#subscriptions.add(
       policies.onChange((name) => this.#controller.add(name)),
       onChange((policy) => {
         if (policy !== undefined) this.#controller.add(policy);
         else for (const { metadata } of policies.list()) this.#controller.addAfter(metadata.name, CALM_MS);
       }),
-    ];
+    );
     for (const { metadata } of policies.list()) this.#controller.add(metadata.name);
-    await this.#controller.start(signal);
+    this.#controller.start(signal);
   }
 
   async stop(): Promise<void> {
-    for (const end of this.#ends) end();
+    this.#subscriptions.end();
     await this.#controller.stop();
   }
 

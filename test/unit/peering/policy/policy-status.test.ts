@@ -44,7 +44,7 @@ beforeEach(async () => {
     clock,
     log: silentLogger,
   });
-  await keeper.start(new AbortController().signal);
+  keeper.start(new AbortController().signal);
 });
 
 afterEach(async () => {
