@@ -99,7 +99,8 @@ const lease = new LeaseKeeper({
   identity: nodeName,
   durationMs: 40_000,
 });
-await Promise.all([homePods.start(forever), remotePods.start(forever), lease.start(forever)]);
+lease.start(forever);
+await Promise.all([homePods.start(forever), remotePods.start(forever)]);
 const capacity = { cpu: '1000', memory: '1000Gi', pods: '5000' };
 const now = new Date(systemClock.now()).toISOString().replace(/\.\d+Z$/u, 'Z');
 await home.create<Node>(nodes, {

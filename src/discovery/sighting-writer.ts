@@ -85,7 +85,7 @@ export class SightingWriter implements Component {
     });
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     const { source, clusters } = this.#options;
     this.#subscriptions.add(
       source.onChange((clusterID) => this.#controller.add(clusterID)),
@@ -96,7 +96,7 @@ export class SightingWriter implements Component {
     );
     for (const { clusterID } of source.candidates()) this.#controller.add(clusterID);
     for (const object of clusters.list()) for (const id of clusterIDsOf(object)) this.#controller.add(id);
-    await this.#controller.start(signal);
+    this.#controller.start(signal);
   }
 
   /** Leaves sightings as they are: whoever takes over goes on with them, and otherwise they expire. */

@@ -307,7 +307,7 @@ test('kubectl explains every field in our words', async () => {
   const { kubectl } = await binaries(undefined, ['kubectl']);
   for (const [path, words] of [
     ['foreignclusters.spec.clusterID', 'The only identity that is accepted'],
-    ['sharingpolicies.spec.peers.anyone', 'Every cluster that proves a ClusterID'],
+    ['sharingpolicies.spec.peers.anyone', 'Every cluster that proves any ClusterID'],
     ['advertisements.spec.offer.shapes.resources', 'a pod that requests more fits on none of them'],
   ] as const) {
     const { stdout } = spawnSync(kubectl, ['--kubeconfig', lab.cluster.kubeconfig, 'explain', path], {

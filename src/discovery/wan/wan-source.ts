@@ -66,7 +66,7 @@ export class WanSource implements CandidateSource {
     });
   }
 
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     const { domains } = this.#options;
     this.#unsubscribe = domains.onChange((name, current, previous) => {
       const isSame = current?.metadata.uid === previous?.metadata.uid;
@@ -74,7 +74,7 @@ export class WanSource implements CandidateSource {
       if (!isSame || !deepEqual(current?.spec, previous?.spec)) this.#controller.add(name);
     });
     for (const { metadata } of domains.list()) this.#controller.add(metadata.name);
-    await this.#controller.start(signal);
+    this.#controller.start(signal);
   }
 
   async stop(): Promise<void> {

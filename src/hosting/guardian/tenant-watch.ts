@@ -169,7 +169,8 @@ export class TenantWatch {
       this.#log.info('a home is silent; its pods are watched');
       this.#controller.add(KEY);
     });
-    this.#running = Promise.allSettled([starting, this.#controller.start(this.#abort.signal)]);
+    this.#running = Promise.allSettled([starting]);
+    this.#controller.start(this.#abort.signal);
   }
 
   /** Resolves when no write is under way any more. */

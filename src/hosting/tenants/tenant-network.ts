@@ -77,7 +77,7 @@ export class TenantNetwork implements Component {
   }
 
   /** Returns at once: where Tunnels are not served or may not be read, peering works without a network. */
-  async start(signal: AbortSignal): Promise<void> {
+  start(signal: AbortSignal): void {
     this.#tunnels.onChange((clusterID, current, previous) => {
       if (!deepEqual(factsOf(current), factsOf(previous))) this.#controller.add(clusterID);
     });
@@ -93,7 +93,7 @@ export class TenantNetwork implements Component {
     this.#running = Promise.allSettled(starts).then(() => {
       for (const namespace of this.#namespaces.list()) this.#controller.add(peerOf(namespace));
     });
-    await this.#controller.start(signal);
+    this.#controller.start(signal);
   }
 
   async stop(): Promise<void> {

@@ -56,7 +56,7 @@ export class ServicesLab {
       const { status } = await lab.foreignCluster.api.call('GET', '/apis/tributary.dev/v1alpha1/tunnels');
       return status === 200;
     });
-    await this.#tenantNetwork.start(new AbortController().signal);
+    this.#tenantNetwork.start(new AbortController().signal);
     await lab.start();
     await lab.ready();
   }

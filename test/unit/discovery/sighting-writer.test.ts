@@ -97,7 +97,7 @@ describe('the writer', () => {
       limits,
     });
     writers.push(writer);
-    await writer.start(new AbortController().signal);
+    writer.start(new AbortController().signal);
     return writer;
   }
   const seed = (name: string, spec: ForeignCluster['spec'], status?: ForeignCluster['status']): void => {

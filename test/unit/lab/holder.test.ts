@@ -55,7 +55,9 @@ test('a second program is refused, and told who holds the lab and what to do', a
   const second = await another('demo');
   await second.ended;
   const [line = '', advice = ''] = second.stdout.split('\n');
-  expect(line).toMatch(/^refused: lab demo is held by node test\/unit\/lab\/support\/lab-holder\.ts demo in \//);
+  expect(line).toMatch(
+    /^refused: lab demo is held by node test\/unit\/lab\/support\/lab-holder\.ts demo in \//,
+  );
   expect(line).toMatch(new RegExp(String.raw`\(pid ${first.pid}, since 20\d\d-.*Z\)$`));
   expect(advice).toContain(`kill ${first.pid}`);
   expect(advice).toContain('npm run lab -- down --name demo');

@@ -44,7 +44,7 @@ async function makeWorld(spec: Partial<SearchDomain['spec']> = {}, pace: Pace = 
   const source = new WanSource({ ...common, domains, ownClusterID: OWN, pace });
   const { signal } = new AbortController();
   await domains.start(signal);
-  await source.start(signal);
+  source.start(signal);
   const without = (label: string): typeof dns.records =>
     dns.records.filter(
       (record) =>

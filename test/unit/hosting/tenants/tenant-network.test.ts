@@ -42,7 +42,7 @@ afterEach(async () => {
 async function start(): Promise<void> {
   const common = { client, clock, log: silentLogger };
   network = new TenantNetwork({ ...common, caches: new Caches(common) });
-  await network.start(new AbortController().signal);
+  network.start(new AbortController().signal);
 }
 
 const ready = (status: string, since = clock.now()): object => ({
