@@ -21,7 +21,8 @@ async function makeWorld(): Promise<CandidateSourceWorld> {
       log: silentLogger,
       openLink: wire.open,
       listInterfaces: () => [onlyInterface(address)],
-      ttlSeconds: 20,
+      // Two and a half seconds of this clock: longer than a busy machine may keep this process waiting.
+      ttlSeconds: 50,
     });
   const source = make('10.0.0.1');
   await source.announce({ clusterID: OWN_ID, clusterName: 'us', port: 6443, protocols: [1] });
