@@ -16,7 +16,9 @@ async function call(module: string, name: string, args: readonly unknown[]): Pro
       string,
       (...values: readonly unknown[]) => unknown
     >;
-    const value = await exports[name]?.(...args);
+    const called = exports[name];
+    if (called === undefined) throw new Error(`${module} exports no ${name}`);
+    const value = await called(...args);
     const result = value instanceof Map ? Object.fromEntries(value) : value;
     return { result, ms: performance.now() - started };
   } catch (error) {

@@ -115,7 +115,7 @@ function refusal(what: string, { complaint }: ToolResult): TributaryError {
 }
 
 /** Does nothing where the table is not there. */
-async function removeTable(name: string): Promise<void> {
+export async function removeTable(name: string): Promise<void> {
   known.delete(name);
   const result = await runTool('nft', ['delete', 'table', 'inet', checkName(name)]);
   if (result.code !== 0 && !isAbsent(result)) throw refusal(`table ${name} cannot be removed`, result);
