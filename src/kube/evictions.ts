@@ -1,6 +1,7 @@
 import type { Pod } from '../api/wire.ts';
 import { type Random, fullJitterMs } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
+import { eachAtOnce } from '../lib/each-at-once.ts';
 import { errorMessage } from '../lib/errors.ts';
 import { remember } from '../lib/remember.ts';
 import type { KubeClient } from './client.ts';
@@ -65,13 +66,8 @@ export class Evictions {
 
   /** Tries to evict the pods that are due. Returns those that stay for now, each with the reason. */
   async run(pods: readonly Pod[], signal: AbortSignal): Promise<Held[]> {
-    const held: Held[] = [];
-    for (let at = 0; at < pods.length; at += AT_ONCE) {
-      const some = pods.slice(at, at + AT_ONCE);
-      const answers = await Promise.all(some.map(async (pod) => this.one(pod, signal)));
-      held.push(...answers.filter((answer) => answer !== undefined));
-    }
-    return held;
+    const answers = await eachAtOnce(pods, AT_ONCE, async (pod) => this.one(pod, signal));
+    return answers.filter((answer) => answer !== undefined);
   }
 
   /**

@@ -5,6 +5,7 @@ import { pods } from '../api/resources.ts';
 import type { Pod, Toleration } from '../api/wire.ts';
 import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
+import { eachAtOnce } from '../lib/each-at-once.ts';
 import { errorMessage, ignoring } from '../lib/errors.ts';
 import { drainAction, type DrainContext } from './drain.ts';
 import type { OffloadingParts, Remake } from './release/remake.ts';
@@ -52,16 +53,11 @@ export class NamespacePods {
   async drain({ namespace, signal, ...options }: DrainOptions): Promise<DrainResult> {
     const going = await this.#select(namespace, signal, (pod) => drainAction(pod, options) !== 'Stay');
     if (options.isTerminating) return { pods: going, held: [] };
-    const held: Held[] = [];
     const fresh = going.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    for (let at = 0; at < fresh.length; at += AT_ONCE) {
-      const some = fresh.slice(at, at + AT_ONCE);
-      const answers = await Promise.all(
-        some.map(async (pod) => this.#tryDrainOne(pod, { ...options, signal })),
-      );
-      held.push(...answers.filter((answer) => answer !== undefined));
-    }
-    return { pods: going, held };
+    const answers = await eachAtOnce(fresh, AT_ONCE, async (pod) =>
+      this.#tryDrainOne(pod, { ...options, signal }),
+    );
+    return { pods: going, held: answers.filter((answer) => answer !== undefined) };
   }
 
   /** Whether drained pods are still to be made anew. */

@@ -2,6 +2,7 @@ import { type AnnouncedHost, parseAnnouncement } from '../announcement.ts';
 import { type Candidate, SERVICE_TYPE } from '../candidates.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
+import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { nameKey } from './message.ts';
 import type { Resolver } from './resolver.ts';
@@ -58,13 +59,9 @@ async function lookInTime(
   // Always in the same order, so that the same ones are taken when there are too many.
   const keys = [...names.keys()].toSorted();
   const instances = new Map<string, InstanceLook>();
-  const waiting = keys.slice(0, MAX_INSTANCES);
-  const work = async (): Promise<void> => {
-    for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
-      instances.set(key, await lookAtInstance(names.get(key) ?? key, resolver, signal));
-    }
-  };
-  await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  await eachAtOnce(keys.slice(0, MAX_INSTANCES), CONCURRENCY, async (key) => {
+    instances.set(key, await lookAtInstance(names.get(key) ?? key, resolver, signal));
+  });
   return { instances, surplus: Math.max(0, keys.length - MAX_INSTANCES), ttlSeconds: list.ttlSeconds };
 }
 

@@ -29,3 +29,11 @@ test('nothing is done for no items; the first failure rejects, and others work o
   await new Promise(setImmediate);
   expect(done).toEqual([2, 3]);
 });
+
+test('the results are in the order of the items, whichever ends first', async () => {
+  const results = await eachAtOnce([3, 1, 2, 0], 2, async (turns) => {
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    return turns * 10;
+  });
+  expect(results).toEqual([30, 10, 20, 0]);
+});
