@@ -54,10 +54,11 @@ export function rulesOf(
   });
 }
 
-/** As the API has them; the core group is empty. */
+/** As the API has them; the core group is empty. Throws for what kubectl would not take for a resource. */
 export function groupAndResource({ resource }: Pick<Right, 'resource'>): { group: string; resource: string } {
-  const [, plural = '', group = '', subresource = ''] =
-    /^([^./]+)(?:\.([^/]+))?(\/.+)?$/.exec(resource) ?? [];
+  const parts = /^([^./]+)(?:\.([^/]+))?(\/.+)?$/.exec(resource);
+  if (parts === null) throw new Error(`${resource} is no resource: write plural.group/subresource`);
+  const [, plural = '', group = '', subresource = ''] = parts;
   return { group, resource: plural + subresource };
 }
 

@@ -7,6 +7,7 @@ import {
 import { MAX_POLICY_ENTRIES } from '../limits.ts';
 import {
   AGE,
+  classMap,
   clusterIDs,
   column,
   homeNamespaces,
@@ -18,17 +19,7 @@ import {
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { peerSelector } from './peer-selector.ts';
-import {
-  choice,
-  conditions,
-  dnsLabel,
-  dnsName,
-  int32,
-  listOf,
-  objectOf,
-  wholeOf,
-  type Schema,
-} from './schema.ts';
+import { choice, conditions, dnsLabel, int32, listOf, objectOf, wholeOf, type Schema } from './schema.ts';
 
 const spec: Schema = objectOf<AcceptancePolicySpec>(
   'Whose offers are taken, how much of them, and what is made of them here.',
@@ -50,24 +41,18 @@ const spec: Schema = objectOf<AcceptancePolicySpec>(
     ),
     requiredLabels: labels('Labels that the offer must have.'),
     namespaces: homeNamespaces('Namespaces of this cluster whose pods may run in the foreign cluster.'),
-    ingressClasses: {
-      type: 'object',
-      description:
-        'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. A class ' +
+    ingressClasses: classMap(
+      'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. A class ' +
         'that is not named stays the same if the provider offers one of that name; otherwise the Ingress ' +
         'stays home, and an event says so.',
-      maxProperties: MAX_POLICY_ENTRIES,
-      additionalProperties: dnsName('Class in the foreign cluster.'),
-    },
-    storageClasses: {
-      type: 'object',
-      description:
-        'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
+      MAX_POLICY_ENTRIES,
+    ),
+    storageClasses: classMap(
+      'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
         'replace them in the foreign cluster. This overrides the parameter foreignClass of the class. If ' +
         'neither names a class, the claim stays Pending, and an event says so.',
-      maxProperties: MAX_POLICY_ENTRIES,
-      additionalProperties: dnsName('Class in the foreign cluster.'),
-    },
+      MAX_POLICY_ENTRIES,
+    ),
     services: listOf(
       'Services of the provider (the status of its Advertisement lists them) to be used here like our own: ' +
         'each becomes a Service here, with the endpoints in the foreign cluster.',

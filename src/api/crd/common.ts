@@ -37,6 +37,14 @@ export const resourceList = (description: string): Schema => ({
   },
 });
 
+/** Classes of this cluster, each with the foreign class that replaces it. */
+export const classMap = (description: string, maxProperties: number): Schema => ({
+  type: 'object',
+  description,
+  maxProperties,
+  additionalProperties: dnsName('Class in the foreign cluster.'),
+});
+
 export const prices = (description: string): Schema => ({
   type: 'object',
   description,

@@ -9,7 +9,7 @@ import {
 } from '../virtual-node.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
-import { AGE, column, resourceList } from './common.ts';
+import { AGE, classMap, column, resourceList } from './common.ts';
 import type { Definition } from './definition.ts';
 import { reflectionRules } from './reflection.ts';
 import {
@@ -159,23 +159,17 @@ const spec: Schema = {
       taints,
       namespaces,
       homeApiServer,
-      ingressClasses: {
-        type: 'object',
-        description:
-          'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. An ' +
+      ingressClasses: classMap(
+        'Ingress classes of this cluster, and the classes that replace them in the foreign cluster. An ' +
           'Ingress of another class stays home.',
-        maxProperties: 64,
-        additionalProperties: dnsName('Class in the foreign cluster.'),
-      },
-      storageClasses: {
-        type: 'object',
-        description:
-          'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
+        64,
+      ),
+      storageClasses: classMap(
+        'StorageClasses of this cluster with the provisioner tributary.dev/storage, and the classes that ' +
           'replace them in the foreign cluster. This overrides the parameter foreignClass of the class. If ' +
           'neither names a class, the claim is not made in the foreign cluster.',
-        maxProperties: 64,
-        additionalProperties: dnsName('Class in the foreign cluster.'),
-      },
+        64,
+      ),
       offeredStorageClasses: setOf(
         'Classes that the provider lends, if it has said so; claims that are mapped to other classes are ' +
           'refused here.',
