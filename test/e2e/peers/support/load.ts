@@ -6,7 +6,7 @@ import { aPod, isReady } from '../../../support/e2e/pods.ts';
 import { until } from '../../../support/e2e/until.ts';
 import { ChannelSocket } from '../../../support/e2e/web-socket.ts';
 
-type Work = 'exec' | 'logs' | 'lists' | 'pods';
+export type Work = 'exec' | 'logs' | 'lists' | 'pods';
 
 export interface LoadResult {
   /** How often each was done. */
@@ -22,12 +22,17 @@ export interface LoadPlace {
   pod: string;
 }
 
+/** All works of a load. */
+export const WORKS: readonly Work[] = ['exec', 'logs', 'lists', 'pods'];
+
 export class BorrowLoad {
   readonly #peers: Peers;
   readonly #where: LoadPlace;
   readonly #result: LoadResult = { done: { exec: 0, logs: 0, lists: 0, pods: 0 }, failures: [] };
   #running: Promise<unknown> = Promise.resolve();
-  #ended = false;
+  #isOver = false;
+  /** How often each ended, failures included. */
+  readonly #ended: Record<Work, number> = { exec: 0, logs: 0, lists: 0, pods: 0 };
   /** Opened once; it must stay open during the whole load. */
   readonly #session: Program;
   readonly #follow: Program;
@@ -54,8 +59,19 @@ export class BorrowLoad {
     return load;
   }
 
+  /** Waits until each of these works has begun anew since this call, and ended: failed or not. */
+  async untilRepeated(works: readonly Work[]): Promise<void> {
+    const before = { ...this.#ended };
+    // What runs at this moment began earlier: the end of the next one counts.
+    const isRepeated = (work: Work): boolean => this.#ended[work] >= before[work] + 2;
+    await until('the load is repeated', async () => works.every(isRepeated), {
+      seconds: 120,
+      seen: async () => ({ before, now: this.#ended, ...this.#result }),
+    });
+  }
+
   async end(): Promise<LoadResult> {
-    this.#ended = true;
+    this.#isOver = true;
     await this.#running;
     const { namespace, pod } = this.#where;
     await this.#attempt('the long session', async () => {
@@ -74,11 +90,12 @@ export class BorrowLoad {
   }
 
   async #repeat(work: Work, action: (count: number) => Promise<void>): Promise<void> {
-    while (!this.#ended) {
+    while (!this.#isOver) {
       await this.#attempt(work, async () => {
         await action(this.#result.done[work]);
         this.#result.done[work]++;
       });
+      this.#ended[work]++;
     }
   }
 
