@@ -44,6 +44,19 @@ export function suiteResult(tally: Tally | undefined, ok: boolean): Tally {
 export const slowest = (files: readonly FileTally[], count: number): FileTally[] =>
   files.toSorted((a, b) => b.ms - a.ms).slice(0, count);
 
+/** The sum of each folder below test/, to the second level: `test/unit/kube`, `test/integration`. In the order of their paths. */
+export function byFolder(
+  files: readonly FileTally[],
+): (Tally & { readonly folder: string; readonly ms: number })[] {
+  const folderOf = ({ path }: FileTally): string => path.split('/').slice(0, -1).slice(0, 3).join('/');
+  const folders = Map.groupBy(files, folderOf);
+  return [...folders.keys()].toSorted().map((folder) => {
+    const its = folders.get(folder) ?? [];
+    const sum = its.reduce<Tally>((all, one) => addTally(one, all), { passed: 0, failed: 0, skipped: 0 });
+    return { folder, ...sum, ms: its.reduce((ms, one) => ms + one.ms, 0) };
+  });
+}
+
 /** Each failed test with its file, in the order of the files. */
 export const failuresOf = (files: readonly FileTally[]): (Failure & { readonly path: string })[] =>
   files.flatMap(({ path, failures }) => failures.map((failure) => ({ path, ...failure })));

@@ -1,5 +1,7 @@
 /**
- * Everything that `make test` runs: the checks and each suite. It goes on if something fails. At the end it prints the slowest files and each failed test again; the last line is the sum, `N passed, N failed, N skipped`. The exit status is non-zero if anything failed.
+ * Everything that `make test` runs: the checks and each suite. It goes on if something fails. At the end it prints the
+ * tests of each folder, the slowest files, and each failed test again. The last line is the sum, `N passed, N failed,
+ * N skipped`. The exit status is non-zero if anything failed.
  *
  * Usage: node tools/test.ts [check|unit|integration|e2e ...]
  */
@@ -12,6 +14,7 @@ import { BackgroundSetup } from './background-setup.ts';
 import { say, secondsSince, step } from './step.ts';
 import {
   addTally,
+  byFolder,
   closingLine,
   failuresOf,
   readTallies,
@@ -97,6 +100,11 @@ try {
   const summary = process.env['TRIBUTARY_TEST_SUMMARY'];
   if (summary) writeFileSync(summary, `${line}\n`);
   const tallies = ran.flatMap((one) => one.files);
+  say('tests by folder, and the time of their files, of which several run beside each other');
+  for (const { folder, passed, failed, skipped, ms } of byFolder(tallies))
+    console.log(
+      `${String(passed + failed + skipped).padStart(7)}  ${(ms / 1000).toFixed(0).padStart(5)} s  ${folder}`,
+    );
   say(`the slowest files, of all that ran beside each other`);
   for (const { path, ms } of slowest(tallies, SLOWEST))
     console.log(`${(ms / 1000).toFixed(1).padStart(7)} s  ${path}`);

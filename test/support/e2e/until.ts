@@ -11,7 +11,7 @@ export async function until<T>(
   ask: () => Promise<T | undefined | false>,
   options: { seconds?: number; seen?: () => Promise<unknown> } = {},
 ): Promise<T> {
-  const { seconds = 30, seen } = options;
+  const { seconds = 60, seen } = options;
   const began = performance.now();
   let problem: unknown;
   for (;;) {

@@ -134,11 +134,7 @@ export class LendingWorld {
   }
 
   /** Uses the clock of this world, real or fake. */
-  async until(
-    what: string,
-    condition: () => boolean | Promise<boolean>,
-    limitMs: number = 10_000,
-  ): Promise<void> {
+  async until(what: string, condition: () => boolean | Promise<boolean>, limitMs?: number): Promise<void> {
     const { clock } = this;
     if (clock instanceof FakeClock) await clock.until(what, condition, limitMs);
     else await eventually(what, condition, limitMs);

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import {
   addTally,
+  byFolder,
   closingLine,
   failuresOf,
   readTallies,
@@ -40,6 +41,18 @@ test('the slowest files of all suites, the slowest first', () => {
   expect(slowest(files, 2)).toMatchObject([
     { path: 'b', ms: 900 },
     { path: 'c d', ms: 80 },
+  ]);
+});
+
+test('the sum of each folder, whatever lies below it', () => {
+  const files = readTallies(
+    line('test/unit/kube/a.test.ts', 70, [1, 0, 0]) +
+      line('test/integration/b.test.ts', 900, [1, 2, 0]) +
+      line('test/unit/kube/deep/c.test.ts', 30, [4, 0, 1]),
+  );
+  expect(byFolder(files)).toEqual([
+    { folder: 'test/integration', passed: 1, failed: 2, skipped: 0, ms: 900 },
+    { folder: 'test/unit/kube', passed: 5, failed: 0, skipped: 1, ms: 100 },
   ]);
 });
 
