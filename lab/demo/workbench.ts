@@ -6,6 +6,7 @@ import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from
 import { join } from 'node:path';
 
 import { binaries } from '../binaries.ts';
+import { cacheDir } from '../cache.ts';
 import type { Lab } from '../lab.ts';
 import { onTerminal, Program, runProgram, type Ended, type ProgramOptions } from './program.ts';
 
@@ -48,7 +49,12 @@ export class Workbench {
     if (options.files !== undefined) cpSync(options.files, bench.directory, { recursive: true });
     symlinkSync(kubectl, join(bin, 'kubectl'));
     const tributary = join(bin, 'tributary');
-    writeFileSync(tributary, `#!/bin/sh\nexec '${process.execPath}' '${repository}/src/main.ts' "$@"\n`);
+    // With cached compiled code a start takes a third of the time.
+    const cache = `NODE_COMPILE_CACHE='${join(cacheDir(), 'compiled')}'`;
+    writeFileSync(
+      tributary,
+      `#!/bin/sh\n${cache} exec '${process.execPath}' '${repository}/src/main.ts' "$@"\n`,
+    );
     chmodSync(tributary, 0o755);
     return bench;
   }
