@@ -20,7 +20,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
 const KILL_AFTER_MS = 2_000;
 const SIGNAL_EXIT = 128;

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { ForeignCluster, Sighting } from '../../src/api/foreign-cluster.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import type { SearchDomain } from '../../src/api/search-domain.ts';
@@ -21,7 +21,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 /** DNS-SD over unicast DNS: CoreDNS on one side, ForeignClusters of a real API server on the other. */
 
 const TIMEOUT_MS = 120_000;
-jest.setTimeout(60_000);
 const DOMAIN = 'example.org';
 /** So that a test need not wait for minutes; TTLs of the zones are whole seconds. */
 const PACE = { minTtlMs: 300, intervalMs: 300_000 };

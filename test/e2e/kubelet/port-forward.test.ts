@@ -44,7 +44,7 @@ describe.each(TRANSPORTS)('kubectl port-forward over %s', (_transport, env) => {
 });
 
 const read = async (url: string): Promise<string> => {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(20_000) });
+  const answer = await fetch(url, { signal: AbortSignal.timeout(60_000) });
   return answer.text();
 };
 

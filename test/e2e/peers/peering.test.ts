@@ -99,7 +99,7 @@ test('20 MB by kubectl cp, there and back', async () => {
 test('port-forward, and a change over there that a watch brings home', async () => {
   const forward = peers.start(kubectl('port-forward pod/server :8080'));
   const [, port] = await forward.waitFor(/Forwarding from 127.0.0.1:(\d+)/);
-  const answer = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(20_000) });
+  const answer = await fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(60_000) });
   expect(await answer.text()).toBe('hello\n');
   await forward.stop();
   const home = await peers.rome.pod(NAMESPACE, 'server');

@@ -280,7 +280,7 @@ table ${TABLE} {
     return this.lab
       .cluster('rome')
       .node()
-      .exec([...command], { timeoutMs: 20_000 });
+      .exec([...command], { timeoutMs: 60_000 });
   }
 
   async secret(): Promise<Thing | undefined> {

@@ -29,7 +29,7 @@ export class ChannelSocket {
     const { cert, key } = cluster.pki.admin;
     const url = `${cluster.server.replace('https', 'wss')}${path}`;
     const ca = readFileSync(cluster.pki.file('ca.crt'));
-    const socket = new WebSocket(url, [protocol], { ca, cert, key, handshakeTimeout: 10_000 });
+    const socket = new WebSocket(url, [protocol], { ca, cert, key, handshakeTimeout: 60_000 });
     const channels = new ChannelSocket(
       socket,
       protocol.startsWith('base64.') || protocol.includes('.base64.'),

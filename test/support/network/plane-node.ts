@@ -27,7 +27,7 @@ export class PlaneSpace {
   }
 
   async run(command: readonly [string, ...string[]], stdin = ''): Promise<string> {
-    return run(command, { netns: this.netns, stdin, timeoutMs: 20_000 });
+    return run(command, { netns: this.netns, stdin, timeoutMs: 60_000 });
   }
 
   async shell(script: string): Promise<string> {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { Program } from '../../../lab/demo/program.ts';
 import { describeHolder, holdLab, inWords, LabHeldError } from '../../../lab/holder.ts';
@@ -11,7 +11,6 @@ import { processesWith } from '../../../lab/process.ts';
 import { describeLabs } from '../../../lab/status.ts';
 import { eventually } from '../../support/eventually.ts';
 
-jest.setTimeout(60_000);
 const SCRIPT = 'test/unit/lab/support/lab-holder.ts';
 const RUN = 'TRIBUTARY_LAB_RUN';
 

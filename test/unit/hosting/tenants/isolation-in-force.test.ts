@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ownNetworkData } from '../../../../src/api/own-network.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { configMaps, namespaces, networkPolicies } from '../../../../src/api/resources.ts';
@@ -9,8 +9,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 
 /** The NetworkPolicy of a tenant follows what the network says, and stands whoever touches it. */
-
-jest.setTimeout(60_000);
 
 let clock: FakeClock;
 let api: FakeApi;

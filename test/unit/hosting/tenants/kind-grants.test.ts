@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { PolicyRule } from '../../../../src/api/rbac.ts';
 import {
   resourceQuotas,
@@ -16,8 +16,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
 
 /** Further kinds of a SharingPolicy: what of them a peer gets, and that nothing else hangs on them. */
-
-jest.setTimeout(30_000);
 
 const WIDGET = { group: 'shop.example', resource: 'widgets' };
 const VERBS = ['list', 'watch', 'create', 'update', 'delete'];

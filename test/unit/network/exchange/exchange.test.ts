@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 
 import { ANNOTATION_ROTATE } from '../../../../src/api/names.ts';
 import { nodes, secrets } from '../../../../src/api/resources.ts';
@@ -10,8 +10,6 @@ import type { AnyObject } from '../../../support/fake-api/storage.ts';
 import { clock, joined, keyOf, link, peered, unpeered, World } from './support/world.ts';
 
 /** Two and three whole exchanges, joined back to back, against API servers in memory. */
-
-jest.setTimeout(60_000);
 
 let worlds: World[] = [];
 afterEach(async () => {

@@ -1,11 +1,9 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 
 import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
 import { clock, joined, keyOf, peered, World } from './support/world.ts';
 
 /** What a peer may say that is meant to hurt, or is simply wrong. */
-
-jest.setTimeout(60_000);
 
 let worlds: World[] = [];
 afterEach(async () => {

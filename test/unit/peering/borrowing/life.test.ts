@@ -1,9 +1,6 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { namespaces } from '../../../../src/api/resources.ts';
 import { policy, World } from './support/world.ts';
-
-// Two busy cores are enough.
-jest.setTimeout(30_000);
 
 let world: World;
 afterEach(async () => world.down());

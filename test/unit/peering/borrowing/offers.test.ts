@@ -1,11 +1,8 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { ANNOTATION_NODE_NAME } from '../../../../src/api/names.ts';
 import { canonicalText } from '../../../../src/lib/canonical-json.ts';
 import { Identity } from '../../../../src/peering/identity/identity.ts';
 import { policy, World } from './support/world.ts';
-
-// Two busy cores are enough.
-jest.setTimeout(30_000);
 
 let world: World;
 afterEach(async () => world.down());

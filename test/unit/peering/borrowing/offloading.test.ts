@@ -1,12 +1,9 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import type { OffloadedNamespace } from '../../../../src/api/namespace-offloading.ts';
 import type { NamespaceMapping, VirtualNode } from '../../../../src/api/virtual-node.ts';
 import type { NamespaceOffloadings } from '../../../../src/peering/ports.ts';
 import { VIRTUAL_NODES } from './support/fake-agents.ts';
 import { policy, World } from './support/world.ts';
-
-// Two busy cores are enough.
-jest.setTimeout(30_000);
 
 /** NamespaceOffloadings as the controller of them answers. */
 class Offloadings implements NamespaceOffloadings {

@@ -1,13 +1,10 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { checkedAccess, probe, type ProbeOptions } from '../../../../src/peering/borrowing/probe.ts';
 import { selfSigned } from '../../../support/certificate.ts';
 import { FakeApiServer } from '../../../support/fake-api/fake-api-server.ts';
-
-// Two busy cores are enough.
-jest.setTimeout(30_000);
 
 const servers: FakeApiServer[] = [];
 afterEach(async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { flowSchemas, namespaces, resourceQuotas, roleBindings } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
@@ -7,8 +7,6 @@ import { checkOffer } from '../../../../src/peering/offer/check.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld } from '../../../support/peering/lending-world.ts';
-
-jest.setTimeout(30_000);
 
 let clock: FakeClock;
 let api: FakeApi;

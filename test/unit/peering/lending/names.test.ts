@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { namespaces } from '../../../../src/api/resources.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
@@ -6,8 +6,6 @@ import type { KubeClient } from '../../../../src/kube/client.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld, type Peer } from '../../../support/peering/lending-world.ts';
-
-jest.setTimeout(30_000);
 
 let clock: FakeClock;
 let api: FakeApi;

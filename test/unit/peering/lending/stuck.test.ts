@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { namespaces } from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
@@ -8,8 +8,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { LendingWorld } from '../../../support/peering/lending-world.ts';
 
 /** Time is the test's own here: what waits, for how long, and what happens then. */
-
-jest.setTimeout(30_000);
 
 let api: FakeApi;
 let client: KubeClient;
