@@ -5,7 +5,7 @@ import { type CommandIo, EXIT } from './command-line.ts';
 import { CLEAN_UP_USAGE, cleanUpCommand, KERNEL_WIREGUARD_USAGE, kernelWireGuardCommand } from './host.ts';
 import { MANIFESTS_USAGE, manifestsCommand } from './manifests.ts';
 import { APPROVE_USAGE, approveCommand, RENEW_USAGE, renewCommand } from './peering/approve.ts';
-import { type CommandEnvironment, openCluster } from './peering/environment.ts';
+import { type ClusterCommand, openCluster } from './peering/environment.ts';
 import { ID_USAGE, idCommand } from './peering/id.ts';
 import { NETWORK_KEY_USAGE, networkKeyCommand } from './peering/network-key.ts';
 import { isUserCommand } from './peering/peer-arguments.ts';
@@ -21,7 +21,7 @@ type Command = (args: string[], io: CommandIo, signal: AbortSignal) => Promise<n
 
 /** One that speaks to a running cluster as its user. */
 const onCluster =
-  (command: (args: string[], environment: CommandEnvironment) => Promise<number>): Command =>
+  (command: ClusterCommand): Command =>
   async (args, io, signal) =>
     command(args, { io, signal, clock: systemClock, open: openCluster });
 
@@ -40,8 +40,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   id: onCluster(idCommand),
   token: onCluster(tokenCommand),
   'network-key': onCluster(networkKeyCommand),
-  approve: onCluster(async (args, environment) => approveCommand('Approved', args, environment)),
-  deny: onCluster(async (args, environment) => approveCommand('Denied', args, environment)),
+  approve: onCluster(approveCommand('Approved')),
+  deny: onCluster(approveCommand('Denied')),
   renew: onCluster(renewCommand),
   'clean-up': async (args, io) => cleanUpCommand(args, io),
   'kernel-wireguard': async (args, io) => kernelWireGuardCommand(args, io),

@@ -4,7 +4,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import { parseArgs } from 'node:util';
 import { stringify } from 'yaml';
 
-import { errorMessage, TributaryError } from '../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 
 /** Where a command writes; tests read it. */
 export interface CommandIo {
@@ -36,8 +36,6 @@ export interface CommandLine {
 
 /** Somebody asks for the usage. */
 class HelpWanted extends Error {}
-
-export const isHelpWanted = (error: unknown): boolean => error instanceof HelpWanted;
 
 /** Options take a value, flags do not; an unknown one, or an option without its value, is an Invalid error. */
 export function parseCommandLine(
@@ -75,6 +73,15 @@ export function required(line: CommandLine, name: string): string {
   return value;
 }
 
+/** Exactly these positional arguments. Throws Invalid. */
+export function positionals(line: CommandLine, names: readonly string[]): string[] {
+  const missing = names[line.positionals.length];
+  if (missing !== undefined) throw new TributaryError('Invalid', `${missing} is missing`);
+  const extra = line.positionals[names.length];
+  if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
+  return [...line.positionals];
+}
+
 /** `a,b` as a list; empty where the option is not given. */
 export const listOf = (value: string | undefined): string[] =>
   (value ?? '')
@@ -99,15 +106,26 @@ export async function runCommand(
     io.out(await command());
     return EXIT.ok;
   } catch (error) {
-    if (isHelpWanted(error)) {
-      io.out(`usage: ${usage}\n`);
-      return EXIT.ok;
-    }
-    const mistaken = (error as { code?: unknown } | null)?.code === 'Invalid';
-    io.err(`${errorMessage(error)}\n`);
-    if (mistaken) io.err(`usage: ${usage}\n`);
-    return mistaken ? EXIT.usage : EXIT.failed;
+    return reportFailure(error, { usage, io });
   }
+}
+
+/**
+ * Says in one line why a command failed, and returns its exit code. `isParsed`: the command line was understood, so its
+ * usage would not help.
+ */
+export function reportFailure(
+  error: unknown,
+  { usage, io, isParsed = false }: { usage: string; io: CommandIo; isParsed?: boolean },
+): number {
+  if (error instanceof HelpWanted) {
+    io.out(`usage: ${usage}\n`);
+    return EXIT.ok;
+  }
+  const isMistake = hasCode(error, 'Invalid');
+  io.err(`${errorMessage(error)}\n`);
+  if (isMistake && !isParsed) io.err(`usage: ${usage}\n`);
+  return isMistake ? EXIT.usage : EXIT.failed;
 }
 
 const MAX_BYTES = 65_536;

@@ -4,7 +4,7 @@ import { errorMessage, TributaryError } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
 import { OWNERS } from '../network/host/host-config.ts';
 import { createHost, kernelHasWireGuard } from '../network/host/host.ts';
-import { type CommandIo, EXIT, parseCommandLine, runCommand } from './command-line.ts';
+import { type CommandIo, EXIT, parseCommandLine, positionals, runCommand } from './command-line.ts';
 
 export const CLEAN_UP_USAGE = 'tributary clean-up';
 export const KERNEL_WIREGUARD_USAGE = 'tributary kernel-wireguard';
@@ -12,7 +12,7 @@ export const KERNEL_WIREGUARD_USAGE = 'tributary kernel-wireguard';
 /** Removes from this host what the roles `gateway` and `node` have set up there; may be run again. */
 export async function cleanUpCommand(args: string[], io: CommandIo): Promise<number> {
   return runCommand(CLEAN_UP_USAGE, io, async () => {
-    withoutArguments(args);
+    positionals(parseCommandLine(args, []), []);
     let count = 0;
     const removed = (what: string): void => {
       count += 1;
@@ -36,16 +36,11 @@ export async function cleanUpCommand(args: string[], io: CommandIo): Promise<num
 export async function kernelWireGuardCommand(args: string[], io: CommandIo): Promise<number> {
   let has = false;
   const code = await runCommand(KERNEL_WIREGUARD_USAGE, io, async () => {
-    withoutArguments(args);
+    positionals(parseCommandLine(args, []), []);
     has = await kernelHasWireGuard({ clock: systemClock, log: logger(io) });
     return has ? 'this kernel has WireGuard\n' : 'this kernel has no WireGuard: wireguard-go is used\n';
   });
   return code === EXIT.ok && !has ? EXIT.failed : code;
-}
-
-function withoutArguments(args: readonly string[]): void {
-  const [extra] = parseCommandLine(args, []).positionals;
-  if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
 }
 
 const logger = (io: CommandIo): ReturnType<typeof createLogger> =>

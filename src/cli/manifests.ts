@@ -13,6 +13,7 @@ import {
   type CommandLine,
   listOf,
   parseCommandLine,
+  positionals,
   printYaml,
   required,
   runCommand,
@@ -91,8 +92,7 @@ function manifestsFor([what = '', ...args]: string[]): Manifest[] {
     throw new TributaryError('Invalid', `say which manifests: ${Object.keys(OPTIONS).join(', ')}`);
   }
   const line = parseCommandLine(args, options);
-  const [extra] = line.positionals;
-  if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
+  positionals(line, []);
   if (what === 'crds') return customResourceDefinitions();
   const manifests = forged(what, line);
   const port = PORTS[what];

@@ -13,7 +13,14 @@ import {
   peerAccount,
   type TokenIssuer,
 } from '../peering/tenant-kubeconfig.ts';
-import { type CommandIo, type CommandLine, parseCommandLine, required, runCommand } from './command-line.ts';
+import {
+  type CommandIo,
+  type CommandLine,
+  parseCommandLine,
+  positionals,
+  required,
+  runCommand,
+} from './command-line.ts';
 import { kubectlCredentials, type Where } from './kubeconfig.ts';
 
 export const TENANT_KUBECONFIG_USAGE = `tributary tenant-kubeconfig --peer NAME [--namespace TENANT_NS] [--kubeconfig FILE] [--context NAME]
@@ -44,8 +51,7 @@ export async function tenantKubeconfigCommand(
 ): Promise<number> {
   return runCommand(TENANT_KUBECONFIG_USAGE, io, async () => {
     const line = parseCommandLine(args, OPTIONS);
-    const [extra] = line.positionals;
-    if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
+    positionals(line, []);
     const access =
       line.values['token'] === undefined
         ? await issued(line, io, open)

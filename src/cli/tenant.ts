@@ -13,6 +13,7 @@ import {
   type CommandLine,
   listOf,
   parseCommandLine,
+  positionals,
   printYaml,
   required,
   runCommand,
@@ -106,8 +107,7 @@ const OPTIONS = [
 export async function tenantCommand(args: string[], io: CommandIo): Promise<number> {
   return runCommand(TENANT_USAGE, io, () => {
     const line = parseCommandLine(args, OPTIONS);
-    const [extra] = line.positionals;
-    if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
+    positionals(line, []);
     return printYaml(forgeManualTenant({ ...tenantOf(line), ...termsOf(line) }));
   });
 }

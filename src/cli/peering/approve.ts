@@ -4,9 +4,9 @@ import { ANNOTATION_RENEW } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import type { ResourceType } from '../../api/resources.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import { EXIT } from '../command-line.ts';
+import { EXIT, positionals } from '../command-line.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
-import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
 
 export const APPROVE_USAGE = `tributary approve|deny peeringrequest|advertisement NAME|CLUSTER_ID
@@ -19,33 +19,24 @@ const KINDS: Readonly<Record<string, ResourceType<KubeObject>>> = {
   advertisement: advertisements,
 };
 
-export async function approveCommand(
-  word: Word,
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<number> {
-  return runOnCluster(
-    args,
-    {
-      usage: APPROVE_USAGE,
-      parse: (line) => {
-        const [kind = '', name = ''] = positionals(line, ['peeringrequest or advertisement', 'NAME']);
-        const singular = kind.toLowerCase().replace(/s$/, '');
-        const type = Object.hasOwn(KINDS, singular) ? KINDS[singular] : undefined;
-        if (type === undefined) {
-          throw new TributaryError('Invalid', `"${kind}" is neither peeringrequest nor advertisement`);
-        }
-        return { type, name };
-      },
-      run: async ({ type, name }, session) => {
-        const found = await patchNamed(type, { spec: { approval: word } }, { name, session });
-        session.io.out(`${type.kind} ${found} ${word.toLowerCase()}\n`);
-        return EXIT.ok;
-      },
+export const approveCommand = (word: Word): ClusterCommand =>
+  clusterCommand({
+    usage: APPROVE_USAGE,
+    parse: (line) => {
+      const [kind = '', name = ''] = positionals(line, ['peeringrequest or advertisement', 'NAME']);
+      const singular = kind.toLowerCase().replace(/s$/, '');
+      const type = Object.hasOwn(KINDS, singular) ? KINDS[singular] : undefined;
+      if (type === undefined) {
+        throw new TributaryError('Invalid', `"${kind}" is neither peeringrequest nor advertisement`);
+      }
+      return { type, name };
     },
-    environment,
-  );
-}
+    run: async ({ type, name }, session) => {
+      const found = await patchNamed(type, { spec: { approval: word } }, { name, session });
+      session.io.out(`${type.kind} ${found} ${word.toLowerCase()}\n`);
+      return EXIT.ok;
+    },
+  });
 
 /** The object is named by a ClusterID; the name of its ForeignCluster will do too. Returns the object's name. */
 async function patchNamed(
@@ -73,23 +64,14 @@ export const RENEW_USAGE = `tributary renew NAME|CLUSTER_ID [--kubeconfig FILE] 
  * Asks a cluster whose nodes we use for a new credential, before the old one ends. Does not wait:
  * `status.credentialExpires` of the Advertisement moves when the new one has come.
  */
-export async function renewCommand(
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<number> {
-  return runOnCluster(
-    args,
-    {
-      usage: RENEW_USAGE,
-      parse: (line) => positionals(line, ['NAME'])[0] ?? '',
-      run: async (name, session) => {
-        const now = new Date(session.clock.now()).toISOString();
-        const body = { metadata: { annotations: { [ANNOTATION_RENEW]: now } } };
-        const found = await patchNamed(advertisements, body, { name, session });
-        session.io.out(`a new credential of ${found} is asked for\n`);
-        return EXIT.ok;
-      },
-    },
-    environment,
-  );
-}
+export const renewCommand: ClusterCommand = clusterCommand({
+  usage: RENEW_USAGE,
+  parse: (line) => positionals(line, ['NAME'])[0] ?? '',
+  run: async (name, session) => {
+    const now = new Date(session.clock.now()).toISOString();
+    const body = { metadata: { annotations: { [ANNOTATION_RENEW]: now } } };
+    const found = await patchNamed(advertisements, body, { name, session });
+    session.io.out(`a new credential of ${found} is asked for\n`);
+    return EXIT.ok;
+  },
+});

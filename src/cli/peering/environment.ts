@@ -2,9 +2,9 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { createClient } from '../../kube/http-client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError, errorMessage, hasCode } from '../../lib/errors.ts';
+import { TributaryError } from '../../lib/errors.ts';
 import { kubectlCredentials, type Where } from '../kubeconfig.ts';
-import { EXIT, isHelpWanted, parseCommandLine, type CommandIo, type CommandLine } from '../command-line.ts';
+import { EXIT, parseCommandLine, reportFailure, type CommandIo, type CommandLine } from '../command-line.ts';
 
 /** The caller closes it. */
 type OpenCluster = (where: Where) => Promise<KubeClient>;
@@ -24,7 +24,9 @@ export interface Session extends CommandEnvironment {
   client: KubeClient;
 }
 
-interface ClusterCommand<Arguments> {
+export type ClusterCommand = (args: readonly string[], environment: CommandEnvironment) => Promise<number>;
+
+interface CommandDefinition<Arguments> {
   usage: string;
   options?: readonly string[];
   flags?: readonly string[];
@@ -36,10 +38,14 @@ interface ClusterCommand<Arguments> {
 
 const WHERE = ['kubeconfig', 'context'];
 
-/** Runs a command on the cluster of the user's kubeconfig; what fails is told in one line. */
-export async function runOnCluster<Arguments>(
+/** A command that runs on the cluster of the user's kubeconfig; it says in one line what fails. */
+export function clusterCommand<Arguments>(definition: CommandDefinition<Arguments>): ClusterCommand {
+  return async (args, environment) => runOnCluster(args, definition, environment);
+}
+
+async function runOnCluster<Arguments>(
   args: readonly string[],
-  { usage, options = [], flags = [], parse, run }: ClusterCommand<Arguments>,
+  { usage, options = [], flags = [], parse, run }: CommandDefinition<Arguments>,
   environment: CommandEnvironment,
 ): Promise<number> {
   const { io, open, signal } = environment;
@@ -54,26 +60,10 @@ export async function runOnCluster<Arguments>(
       io.err('interrupted\n');
       return EXIT.failed;
     }
-    if (isHelpWanted(error)) {
-      io.out(`usage: ${usage}\n`);
-      return EXIT.ok;
-    }
-    const isMistake = hasCode(error, 'Invalid');
-    io.err(`${errorMessage(error)}\n`);
-    if (isMistake && client === undefined) io.err(`usage: ${usage}\n`);
-    return isMistake ? EXIT.usage : EXIT.failed;
+    return reportFailure(error, { usage, io, isParsed: client !== undefined });
   } finally {
     await client?.close();
   }
-}
-
-/** Exactly these positional arguments. Throws Invalid. */
-export function positionals(line: CommandLine, names: readonly string[]): string[] {
-  const missing = names[line.positionals.length];
-  if (missing !== undefined) throw new TributaryError('Invalid', `${missing} is missing`);
-  const extra = line.positionals[names.length];
-  if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
-  return [...line.positionals];
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };

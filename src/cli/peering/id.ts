@@ -6,40 +6,34 @@ import {
   readAnnouncementData,
 } from '../../api/own-announcement.ts';
 import { configMaps } from '../../api/resources.ts';
-import { EXIT } from '../command-line.ts';
+import { EXIT, positionals } from '../command-line.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 
 export const ID_USAGE = 'tributary id [--json] [--kubeconfig FILE] [--context NAME]';
 
-export async function idCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
-  return runOnCluster(
-    args,
-    {
-      usage: ID_USAGE,
-      flags: ['json'],
-      parse: (line) => {
-        positionals(line, []);
-        return { isJson: line.flags.has('json') };
-      },
-      run: async ({ isJson }, session) => {
-        const own = await readOwn(session);
-        const { clusterID, clusterName, endpoints } = own;
-        const fingerprint = fingerprintOf(clusterID);
-        const lines = [
-          `ClusterID    ${clusterID}`,
-          `Fingerprint  ${fingerprint}`,
-          `Name         ${clusterName}`,
-          `Endpoints    ${endpoints.length === 0 ? 'none: peers cannot dial this cluster' : endpoints.join(', ')}`,
-        ];
-        session.io.out(isJson ? `${JSON.stringify({ ...own, fingerprint })}\n` : `${lines.join('\n')}\n`);
-        return EXIT.ok;
-      },
-    },
-    environment,
-  );
-}
+export const idCommand: ClusterCommand = clusterCommand({
+  usage: ID_USAGE,
+  flags: ['json'],
+  parse: (line) => {
+    positionals(line, []);
+    return { isJson: line.flags.has('json') };
+  },
+  run: async ({ isJson }, session) => {
+    const own = await readOwn(session);
+    const { clusterID, clusterName, endpoints } = own;
+    const fingerprint = fingerprintOf(clusterID);
+    const lines = [
+      `ClusterID    ${clusterID}`,
+      `Fingerprint  ${fingerprint}`,
+      `Name         ${clusterName}`,
+      `Endpoints    ${endpoints.length === 0 ? 'none: peers cannot dial this cluster' : endpoints.join(', ')}`,
+    ];
+    session.io.out(isJson ? `${JSON.stringify({ ...own, fingerprint })}\n` : `${lines.join('\n')}\n`);
+    return EXIT.ok;
+  },
+});
 
 /** Throws NotFound where the `cluster` role has not run yet. */
 export async function readOwn({

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 
 import { APP_NAME, checkedSubdomain, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
-import { EXIT } from '../command-line.ts';
+import { EXIT, positionals } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
-import { type CommandEnvironment, positionals, runOnCluster, type Session } from './environment.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 
 export const NETWORK_KEY_USAGE =
   'tributary network-key create [--name NAME] [--kubeconfig FILE] [--context NAME]';
@@ -13,25 +13,16 @@ export const NETWORK_KEY_USAGE =
 const KEY_BYTES = 32;
 const DEFAULT_NAME = 'tributary-network-key';
 
-export async function networkKeyCommand(
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<number> {
-  return runOnCluster(
-    args,
-    {
-      usage: NETWORK_KEY_USAGE,
-      options: ['name'],
-      parse: (line) => {
-        if (line.positionals[0] !== 'create') throw new TributaryError('Invalid', 'say what to do: create');
-        positionals(line, ['create']);
-        return { name: checkedSubdomain('name', line.values['name'] ?? DEFAULT_NAME) };
-      },
-      run: create,
-    },
-    environment,
-  );
-}
+export const networkKeyCommand: ClusterCommand = clusterCommand({
+  usage: NETWORK_KEY_USAGE,
+  options: ['name'],
+  parse: (line) => {
+    if (line.positionals[0] !== 'create') throw new TributaryError('Invalid', 'say what to do: create');
+    positionals(line, ['create']);
+    return { name: checkedSubdomain('name', line.values['name'] ?? DEFAULT_NAME) };
+  },
+  run: create,
+});
 
 async function create({ name }: { name: string }, { client, io, signal }: Session): Promise<number> {
   // Base64 of the bytes is the key, as with `openssl rand -base64 32`: text survives every tool that copies it.

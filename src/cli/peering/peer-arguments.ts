@@ -5,8 +5,8 @@ import { AGENT_OPTIONS } from '../../config.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
-import { listOf, type CommandIo, type CommandLine } from '../command-line.ts';
-import { parseSeconds, positionals } from './environment.ts';
+import { listOf, positionals, type CommandIo, type CommandLine } from '../command-line.ts';
+import { parseSeconds } from './environment.ts';
 
 export const PEER_OPTIONS: readonly string[] = [
   'token',

@@ -3,7 +3,7 @@ import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { type CommandEnvironment, runOnCluster, type Session } from './environment.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 import { approvalHint, DIRECTIONS, follow, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { parsePeer, PEER_FLAGS, PEER_OPTIONS, type PeerArguments } from './peer-arguments.ts';
@@ -22,13 +22,13 @@ const PATIENCE_MS = 10_000;
  * token, and with EXIT.failed where it is denied, impossible or not there in time; what was written stays, and goes on
  * working.
  */
-export async function peerCommand(args: readonly string[], environment: CommandEnvironment): Promise<number> {
-  return runOnCluster(
-    args,
-    { usage: PEER_USAGE, options: PEER_OPTIONS, flags: PEER_FLAGS, parse: parsePeer, run: peer },
-    environment,
-  );
-}
+export const peerCommand: ClusterCommand = clusterCommand({
+  usage: PEER_USAGE,
+  options: PEER_OPTIONS,
+  flags: PEER_FLAGS,
+  parse: parsePeer,
+  run: peer,
+});
 
 async function peer(args: PeerArguments, session: Session): Promise<number> {
   const { clock, io } = session;

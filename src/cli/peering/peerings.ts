@@ -1,7 +1,7 @@
 /** `tributary peerings`: all clusters that are known, and where each peering stands. */
 import { FOREIGN_CLUSTER_REASONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
-import { EXIT } from '../command-line.ts';
-import { type CommandEnvironment, positionals, runOnCluster } from './environment.ts';
+import { EXIT, positionals } from '../command-line.ts';
+import { type ClusterCommand, clusterCommand } from './environment.ts';
 import { type Direction, listClusters } from './foreign-clusters.ts';
 import { table } from './terminal-text.ts';
 
@@ -9,26 +9,15 @@ export const PEERINGS_USAGE = 'tributary peerings [--kubeconfig FILE] [--context
 
 const HEAD = ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'OUTGOING', 'INCOMING'];
 
-export async function peeringsCommand(
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<number> {
-  return runOnCluster(
-    args,
-    {
-      usage: PEERINGS_USAGE,
-      parse: (line) => positionals(line, []),
-      run: async (_, session) => {
-        const clusters = await listClusters(session);
-        session.io.out(
-          clusters.length === 0 ? 'No other cluster is known.\n' : table(HEAD, clusters.map(row)),
-        );
-        return EXIT.ok;
-      },
-    },
-    environment,
-  );
-}
+export const peeringsCommand: ClusterCommand = clusterCommand({
+  usage: PEERINGS_USAGE,
+  parse: (line) => positionals(line, []),
+  run: async (_, session) => {
+    const clusters = await listClusters(session);
+    session.io.out(clusters.length === 0 ? 'No other cluster is known.\n' : table(HEAD, clusters.map(row)));
+    return EXIT.ok;
+  },
+});
 
 function row(cluster: ForeignCluster): string[] {
   const { metadata, status = {} } = cluster;

@@ -1,16 +1,10 @@
 /** `tributary token`: one-time tokens with which other clusters may come in. */
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import { type CommandLine, EXIT } from '../command-line.ts';
+import { type CommandLine, EXIT, positionals } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
 import { JoinTokens } from '../../peering/identity/join-tokens.ts';
-import {
-  type CommandEnvironment,
-  parseSeconds,
-  positionals,
-  runOnCluster,
-  type Session,
-} from './environment.ts';
+import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
 import { readOwn } from './id.ts';
 import { table } from './terminal-text.ts';
 
@@ -25,16 +19,13 @@ type TokenArguments =
   | { action: 'list'; isJson: boolean }
   | { action: 'delete'; name: string };
 
-export async function tokenCommand(
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<number> {
-  return runOnCluster(
-    args,
-    { usage: TOKEN_USAGE, options: ['ttl', 'name'], flags: ['json'], parse, run },
-    environment,
-  );
-}
+export const tokenCommand: ClusterCommand = clusterCommand({
+  usage: TOKEN_USAGE,
+  options: ['ttl', 'name'],
+  flags: ['json'],
+  parse,
+  run,
+});
 
 function parse(line: CommandLine): TokenArguments {
   const { flags, values } = line;

@@ -7,15 +7,9 @@ import { namespaces, persistentVolumes, type ResourceType } from '../../api/reso
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import { type CommandLine, EXIT } from '../command-line.ts';
+import { type CommandLine, EXIT, positionals } from '../command-line.ts';
 import { hasCode } from '../../lib/errors.ts';
-import {
-  type CommandEnvironment,
-  parseSeconds,
-  positionals,
-  runOnCluster,
-  type Session,
-} from './environment.ts';
+import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
 import {
   type Direction,
   DIRECTIONS,
@@ -44,22 +38,13 @@ interface UnpeerArguments {
 }
 
 /** Exits with EXIT.ok once nothing is left of it here, and with EXIT.failed where something is after the timeout. */
-export async function unpeerCommand(
-  args: readonly string[],
-  environment: CommandEnvironment,
-): Promise<number> {
-  return runOnCluster(
-    args,
-    {
-      usage: UNPEER_USAGE,
-      options: ['timeout'],
-      flags: ['outgoing', 'incoming', 'delete-volumes', 'force'],
-      parse,
-      run,
-    },
-    environment,
-  );
-}
+export const unpeerCommand: ClusterCommand = clusterCommand({
+  usage: UNPEER_USAGE,
+  options: ['timeout'],
+  flags: ['outgoing', 'incoming', 'delete-volumes', 'force'],
+  parse,
+  run,
+});
 
 function parse(line: CommandLine): UnpeerArguments {
   const [wanted = ''] = positionals(line, ['NAME']);

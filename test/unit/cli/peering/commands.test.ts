@@ -285,20 +285,17 @@ describe('approve and deny', () => {
   ])('a %s', async (kind, resource) => {
     world.seed(peeringRequests, { metadata: { name: MILAN }, spec: { clusterID: MILAN, namespaces: [] } });
     world.seed(advertisements, { metadata: { name: MILAN }, spec: { clusterID: MILAN } });
-    const yes = await world.run(async (...args) => approveCommand('Approved', ...args), `${kind} ${MILAN}`);
+    const yes = await world.run(approveCommand('Approved'), `${kind} ${MILAN}`);
     expect(yes).toMatchObject({ code: 0, err: '' });
     expect(approval(resource)).toBe('Approved');
-    await world.run(async (...args) => approveCommand('Denied', ...args), `${kind} ${MILAN}`);
+    await world.run(approveCommand('Denied'), `${kind} ${MILAN}`);
     expect(approval(resource)).toBe('Denied');
   });
 
   test('by the name of the ForeignCluster', async () => {
     world.seed(foreignClusters, { metadata: { name: 'milan' }, spec: { clusterID: MILAN } });
     world.seed(peeringRequests, { metadata: { name: MILAN }, spec: { clusterID: MILAN, namespaces: [] } });
-    const { out } = await world.run(
-      async (...args) => approveCommand('Approved', ...args),
-      'peeringrequest milan',
-    );
+    const { out } = await world.run(approveCommand('Approved'), 'peeringrequest milan');
     expect(out).toBe(`PeeringRequest ${MILAN} approved\n`);
     expect(approval('peeringrequests')).toBe('Approved');
   });
@@ -309,7 +306,7 @@ describe('approve and deny', () => {
     ['peeringrequest', 2, /NAME is missing/],
     [`peeringrequest ${MILAN}`, 1, /no ForeignCluster has/],
   ])('"%s" is refused', async (line, code, why) => {
-    const outcome = await world.run(async (...args) => approveCommand('Approved', ...args), line);
+    const outcome = await world.run(approveCommand('Approved'), line);
     expect(outcome.code).toBe(code);
     expect(outcome.err).toMatch(why);
   });
