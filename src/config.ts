@@ -5,7 +5,7 @@ import { parseEndpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { overlaps, parsePrefix } from './lib/prefix.ts';
 
-/** Everything an agent is told from outside, parsed once and frozen. */
+/** Everything that an agent is told from outside. It is parsed once and then never changes. */
 export interface AgentConfig {
   /** Kubeconfig of the home cluster; default: the pod's own service account. */
   kubeconfig: string | undefined;
@@ -19,7 +19,7 @@ export interface AgentConfig {
   nodeAddress: string | undefined;
   /** Port of the kubelet API of the first virtual node, the others follow; default 10250, 0 takes free ones. */
   kubeletPort: number;
-  /** PEM files of the kubelet API's serving certificate; default: asked for through the certificates API. */
+  /** PEM files of the kubelet API's serving certificate; default: the agent asks for one through the certificates API. */
   tlsCertFile: string | undefined;
   tlsPrivateKeyFile: string | undefined;
   /** PEM file of the authorities of client certificates; default: the cluster's own. */
@@ -30,7 +30,7 @@ export interface AgentConfig {
   clusterName: string;
   /** Role `cluster`: port of the peering endpoint; default 7443, 0 takes a free one. */
   peeringPort: number;
-  /** Role `cluster`: `host:port` at which peers can dial the peering endpoint; none where they cannot. */
+  /** Role `cluster`: each `host:port` at which peers can dial the peering endpoint; empty if they cannot. */
   advertise: readonly string[];
   /** Role `cluster`: https URL at which peers reach this API server; default: the endpoint of the `kubernetes` Service. */
   apiServer: string | undefined;
@@ -40,19 +40,19 @@ export interface AgentConfig {
   agentImage: string | undefined;
   /** Role `cluster`: PriorityClass of those agents. */
   agentPriorityClass: string | undefined;
-  /** Role `cluster`: life of the tokens that peers are given; default 3600 s. */
+  /** Role `cluster`: how long the tokens that peers get are valid; default 3600 s. */
   credentialSeconds: number;
-  /** Role `cluster`: PodDisruptionBudgets hold up what has to leave a virtual node for so long; default 300 s. */
+  /** Role `cluster`: how long PodDisruptionBudgets may hold up pods that have to leave a virtual node; default 300 s. */
   drainSeconds: number;
-  /** Role `cluster`: life of the TLS leaf certificates of the identity; default 86400 s. */
+  /** Role `cluster`: how long the TLS leaf certificates of the identity are valid; default 86400 s. */
   leafSeconds: number;
   /** Role `cluster`: port of the admission webhook; default 9443, in role `all` 0, which takes a free one. */
   webhookPort: number | undefined;
-  /** Role `cluster`: namespaces with these labels are offloaded as if they were labelled one by one; none: no further ones. */
+  /** Role `cluster`: namespaces with these labels are offloaded as if people had labelled each of them for it. */
   offloadNamespaces: LabelSelector | undefined;
-  /** Role `gateway`: interfaces for LAN discovery; none: all that look like a LAN. */
+  /** Role `gateway`: interfaces for LAN discovery; if empty, all that look like a LAN. */
   lanInterfaces: readonly string[];
-  /** Role `gateway`: life of what is announced on the LAN; after a crash others forget us after so long. Default 120 s. */
+  /** Role `gateway`: how long an announcement on the LAN is valid. If we crash, others forget us after it. Default 120 s. */
   lanTtlSeconds: number;
   /** Name of the node that this process runs on; default $NODE_NAME. */
   nodeName: string | undefined;
@@ -64,25 +64,25 @@ export interface AgentConfig {
   externalCidr: string;
   /** Role `cluster`: ranges from which addresses of peers are taken; default 100.64.0.0/10. */
   viewPools: readonly string[];
-  /** Role `cluster`: further ranges that must not be used for peers. */
+  /** Role `cluster`: further ranges from which peers get no addresses. */
   reservedCidrs: readonly string[];
   /** Role `cluster`: whether peers may be seen under their own addresses where nothing overlaps; default on. */
   identityViews: boolean;
-  /** Role `cluster`: whether tunnels get a preshared key besides. */
+  /** Role `cluster`: whether tunnels also get a preshared key. */
   presharedKeys: boolean;
-  /** Roles `gateway` and `all`: whether tunnels are built; default for `gateway` where it knows its node, off for `all`. */
+  /** Roles `gateway` and `all`: whether to build tunnels; default: `gateway` does if it knows its node, `all` does not. */
   network: boolean | undefined;
   /** Role `gateway`: UDP port of WireGuard; default 51820. */
   wireguardPort: number;
   /** Role `gateway`: name of the WireGuard interface; default `tributary`. */
   wireguardInterface: string;
-  /** Role `gateway`: `host:port` (UDP) at which peers dial it; default: the node's address; `none`: it cannot be dialled. */
+  /** Role `gateway`: each `host:port` (UDP) at which peers dial it; default: the node's address; `none`: peers cannot. */
   tunnelEndpoints: readonly string[] | undefined;
-  /** Roles `gateway` and `node`: largest packet on WireGuard, in bytes; default 1420. */
+  /** Roles `gateway` and `node`: size of the largest packet that WireGuard carries, in bytes; default 1420. */
   tunnelMtu: number;
-  /** Role `gateway`: after so many seconds another replica takes over; default 15. */
+  /** Role `gateway`: if the active replica fails, another one takes over after this many seconds; default 15. */
   leaseSeconds: number;
-  /** Role `gateway`: seconds between probes of each peer; default 1. */
+  /** Role `gateway`: seconds between two probes of a peer; default 1. */
   probeSeconds: number;
   /** Name of this process among replicas; default $POD_NAME, then the host name. */
   identity: string;
@@ -95,7 +95,7 @@ export interface ConfigSource {
   hostname: string;
 }
 
-/** Long options of the agent roles, with what `--help` says of each. */
+/** Long options of the agent roles, with the text of `--help` for each. */
 export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   kubeconfig: 'kubeconfig of the home cluster (default: the service account of the pod)',
   context: 'context in that kubeconfig',
@@ -143,11 +143,11 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'leaf-seconds': 'cluster: life of the TLS certificates of the identity (default 86400)',
 };
 
-/** Reports all mistakes together. */
+/** Throws one Invalid error that names all mistakes. */
 export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
   const mistakes: string[] = [];
   const read = readers(options, mistakes);
-  const { port, seconds, list } = read;
+  const { port, seconds, mtu, flag, list, endpoints } = read;
   if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined)) {
     mistakes.push('--tls-cert-file and --tls-private-key-file go together');
   }
@@ -170,23 +170,32 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     homeApiServer: options['home-api-server'],
     agentImage: options['agent-image'],
     agentPriorityClass: options['agent-priority-class'],
-    // Below ten minutes the API server refuses.
+    // The API server refuses to issue tokens that live less than ten minutes.
     credentialSeconds: seconds('credential-seconds', 3600, 600),
     drainSeconds: seconds('drain-seconds', 300, 0),
     leafSeconds: seconds('leaf-seconds', 86_400, 20),
-    webhookPort: options['webhook-port'] === undefined ? undefined : port('webhook-port', 0),
+    webhookPort: port('webhook-port', undefined),
     offloadNamespaces: selector(options['offload-namespaces'], mistakes),
     lanInterfaces: list('lan-interfaces'),
     lanTtlSeconds: seconds('lan-ttl', 120, 1),
     nodeName: options['node-name'] ?? env['NODE_NAME'],
-    ...networkConfig(options, read),
+    ...rangesOf(options, read),
+    identityViews: flag('identity-views', true),
+    presharedKeys: flag('preshared-keys', false),
+    network: flag('network', undefined),
+    wireguardPort: port('wireguard-port', 51_820),
+    wireguardInterface: options['wireguard-interface'] ?? 'tributary',
+    tunnelEndpoints: endpoints('tunnel-endpoint'),
+    tunnelMtu: mtu('tunnel-mtu', 1420),
+    leaseSeconds: seconds('lease-seconds', 15, 1),
+    probeSeconds: seconds('probe-seconds', 1, 1),
     identity: env['POD_NAME'] ?? hostname,
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return Object.freeze(config);
 }
 
-/** As `kubectl -l` takes it, but for sets. */
+/** Takes what `kubectl -l` takes, except sets. */
 function selector(text: string | undefined, mistakes: string[]): LabelSelector | undefined {
   if (text === undefined) return undefined;
   const matchExpressions = text.split(',').map((part) => {
@@ -217,40 +226,6 @@ function logLevel(text: string, mistakes: string[]): LogLevel {
 type Options = ConfigSource['options'];
 type Readers = ReturnType<typeof readers>;
 
-type NetworkConfig = Pick<
-  AgentConfig,
-  | 'podCidrs'
-  | 'serviceCidrs'
-  | 'externalCidr'
-  | 'viewPools'
-  | 'reservedCidrs'
-  | 'identityViews'
-  | 'presharedKeys'
-  | 'network'
-  | 'wireguardPort'
-  | 'wireguardInterface'
-  | 'tunnelEndpoints'
-  | 'tunnelMtu'
-  | 'leaseSeconds'
-  | 'probeSeconds'
->;
-
-function networkConfig(options: Options, read: Readers): NetworkConfig {
-  const { flag, port, mtu, seconds } = read;
-  return {
-    ...rangesOf(options, read),
-    identityViews: flag('identity-views') ?? true,
-    presharedKeys: flag('preshared-keys') ?? false,
-    network: flag('network'),
-    wireguardPort: port('wireguard-port', 51_820),
-    wireguardInterface: options['wireguard-interface'] ?? 'tributary',
-    tunnelEndpoints: options['tunnel-endpoint'] === undefined ? undefined : read.endpoints('tunnel-endpoint'),
-    tunnelMtu: mtu('tunnel-mtu', 1420),
-    leaseSeconds: seconds('lease-seconds', 15, 1),
-    probeSeconds: seconds('probe-seconds', 1, 1),
-  };
-}
-
 type Ranges = Pick<AgentConfig, 'podCidrs' | 'serviceCidrs' | 'externalCidr' | 'viewPools' | 'reservedCidrs'>;
 
 function rangesOf(options: Options, { cidrs, mistaken }: Readers): Ranges {
@@ -271,50 +246,45 @@ function rangesOf(options: Options, { cidrs, mistaken }: Readers): Ranges {
   return ranges;
 }
 
-/** One for each form of option; they add to `mistakes` and go on with the default. */
+/** One reader for each kind of option. If a value is wrong, the reader adds to `mistakes` and returns the default. */
 function readers(
   options: Options,
   mistakes: string[],
 ): {
-  port: (name: string, fallback: number) => number;
+  port: <T extends number | undefined>(name: string, fallback: T) => number | T;
   seconds: (name: string, fallback: number, least: number) => number;
   list: (name: string) => string[];
-  flag: (name: string) => boolean | undefined;
+  flag: <T extends boolean | undefined>(name: string, fallback: T) => boolean | T;
   mtu: (name: string, fallback: number) => number;
-  /** Well-formed ones. */
+  /** Leaves out those that are not well-formed. */
   cidrs: (name: string) => string[];
-  /** Well-formed ones; `none` is none. */
-  endpoints: (name: string) => string[];
+  /** Leaves out those that are not well-formed; `none` gives an empty list, and no option undefined. */
+  endpoints: (name: string) => string[] | undefined;
   mistaken: (message: string) => void;
 } {
-  const port = (name: string, fallback: number): number => {
+  const number = <T extends number | undefined>(
+    name: string,
+    fallback: T,
+    { least, most, what }: { least: number; most: number; what: string },
+  ): number | T => {
     const text = options[name];
     if (text === undefined) return fallback;
     const value = Number(text);
-    if (Number.isInteger(value) && value >= 0 && value <= 65_535) return value;
-    mistakes.push(`--${name} must be a port, not "${text}"`);
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
+    mistakes.push(`--${name} must be ${what}, not "${text}"`);
     return fallback;
   };
-  const seconds = (name: string, fallback: number, least: number): number => {
+  const port = <T extends number | undefined>(name: string, fallback: T): number | T =>
+    number(name, fallback, { least: 0, most: 65_535, what: 'a port' });
+  const seconds = (name: string, fallback: number, least: number): number =>
+    number(name, fallback, { least, most: 31_536_000, what: `a number of seconds from ${least} to a year` });
+  const mtu = (name: string, fallback: number): number =>
+    number(name, fallback, { least: 1280, most: 9_000, what: 'from 1280 to 9000 bytes' });
+  const flag = <T extends boolean | undefined>(name: string, fallback: T): boolean | T => {
     const text = options[name];
-    if (text === undefined) return fallback;
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= least && value <= 31_536_000) return value;
-    mistakes.push(`--${name} must be a number of seconds from ${least} to a year, not "${text}"`);
+    if (text === 'on' || text === 'off') return text === 'on';
+    if (text !== undefined) mistakes.push(`--${name} must be on or off, not "${text}"`);
     return fallback;
-  };
-  const mtu = (name: string, fallback: number): number => {
-    const value = Number(options[name] ?? fallback);
-    if (Number.isInteger(value) && value >= 1280 && value <= 9_000) return value;
-    mistakes.push(`--${name} must be from 1280 to 9000 bytes, not "${options[name]}"`);
-    return fallback;
-  };
-  const flag = (name: string): boolean | undefined => {
-    const text = options[name];
-    if (text === undefined || text === 'on' || text === 'off')
-      return text === undefined ? text : text === 'on';
-    mistakes.push(`--${name} must be on or off, not "${text}"`);
-    return undefined;
   };
   const list = (name: string): string[] => (options[name] ?? '').split(',').filter((text) => text !== '');
   const checked = (name: string, check: (text: string) => unknown): string[] =>
@@ -328,11 +298,13 @@ function readers(
       }
     });
   const cidrs = (name: string): string[] => checked(name, parsePrefix);
-  const endpoints = (name: string): string[] =>
-    options[name] === 'none' ? [] : checked(name, parseEndpoint);
+  const endpoints = (name: string): string[] | undefined => {
+    if (options[name] === undefined) return undefined;
+    return options[name] === 'none' ? [] : checked(name, parseEndpoint);
+  };
   const mistaken = (message: string): void => void mistakes.push(message);
   return { port, seconds, list, flag, mtu, cidrs, endpoints, mistaken };
 }
 
-/** The environment of the process; the one place that reads it. */
+/** The environment of the process. Nothing else reads it. */
 export const processEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
