@@ -14,12 +14,13 @@ import {
 } from '../api/manifest.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../api/names.ts';
 import { forgeAggregate, forgeBinding, forgeGrant, LABEL_AGGREGATE_AGENTS, rulesOf } from '../api/rbac.ts';
+import { forgeNamespace } from './program.ts';
 import { IS_STORAGE, storageValidations } from './storage-fence.ts';
 import {
+  AGENT_NAMESPACE_RIGHTS,
+  AGENT_NODE_EVENT_RIGHTS,
   LAUNCHED_CLUSTER_RIGHTS,
-  LAUNCHED_EVENT_RIGHTS,
   LAUNCHED_LEASE_RIGHTS,
-  LAUNCHED_NAMESPACE_RIGHTS,
 } from './rights/agent.ts';
 
 /** Role of all of them, and the name of their fence. */
@@ -41,22 +42,15 @@ export function forgeAgentStatics(): Manifest[] {
     name: AGENT_NAMESPACE_ROLE,
     labels,
     account,
-    rules: rulesOf(LAUNCHED_NAMESPACE_RIGHTS),
+    rules: rulesOf(AGENT_NAMESPACE_RIGHTS),
   });
   return [
-    {
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: {
-        name: AGENTS_NAMESPACE,
-        labels: { ...labels, 'pod-security.kubernetes.io/enforce': 'restricted' },
-      },
-    },
+    forgeNamespace(AGENTS_NAMESPACE, 'restricted'),
     // Before the rights that it bounds.
     ...forgeAgentsFence(),
     ...forgeGrant({ ...grant, rules: rulesOf(LAUNCHED_CLUSTER_RIGHTS) }),
     ...forgeGrant({ ...grant, namespace: 'kube-node-lease', rules: rulesOf(LAUNCHED_LEASE_RIGHTS) }),
-    ...forgeGrant({ ...grant, namespace: 'default', rules: rulesOf(LAUNCHED_EVENT_RIGHTS) }),
+    ...forgeGrant({ ...grant, namespace: 'default', rules: rulesOf(AGENT_NODE_EVENT_RIGHTS) }),
     forgeBinding(
       { kind: 'Role', name: 'extension-apiserver-authentication-reader' },
       { ...grant, namespace: 'kube-system' },

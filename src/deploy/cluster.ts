@@ -11,15 +11,7 @@ import {
   WEBHOOK_SERVICE,
 } from '../api/admission.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
-import {
-  AGENTS_NAMESPACE,
-  APP_NAME,
-  LABEL_APP_INSTANCE,
-  LABEL_APP_NAME,
-  type Manifest,
-  type ManifestOf,
-  SYSTEM_NAMESPACE,
-} from '../api/manifest.ts';
+import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { type AccountRef, forgeGrant, groupAndResource, rulesOf } from '../api/rbac.ts';
 import type { Stored } from '../api/wire.ts';
 import { forgeHostingBase } from '../hosting/base-objects.ts';
@@ -29,7 +21,7 @@ import { forgeReleaseFence } from '../offloading/release/fence.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
 import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './agents.ts';
-import { checkedImage, forgeDeployment, OPS_PORT } from './program.ts';
+import { checkedImage, forgeDeployment, forgeNamespace, labelsOf, OPS_PORT } from './program.ts';
 import { CLUSTER_NAME, CLUSTER_RIGHTS, type PlaceRights, rightsAt } from './rights/cluster.ts';
 
 const PEERING_PORT = 7443;
@@ -51,10 +43,11 @@ export interface ClusterOptions {
 export function forgeCluster(options: ClusterOptions): Manifest[] {
   const { args = [], service = { type: 'ClusterIP' }, ...program } = options;
   const image = checkedImage(options.image);
-  const labels = { [LABEL_APP_NAME]: APP_NAME, [LABEL_APP_INSTANCE]: CLUSTER_NAME };
+  const labels = labelsOf(CLUSTER_NAME);
   const account = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_NAME };
   return [
-    forgeSystemNamespace(),
+    // None of our own pods there needs more than `restricted`.
+    forgeNamespace(SYSTEM_NAMESPACE, 'restricted'),
     ...forgeHostingBase(account, `(${IS_LAUNCHING} || ${IS_OFFERED_SLICE})`),
     ...forgeServicesFence(account),
     ...forgeAgentStatics(),
@@ -174,18 +167,6 @@ function forgeNetworkPolicy(labels: Record<string, string>): Manifest & { spec: 
           ports: [{ protocol: 'TCP', port: REACH_PORTS.first, endPort: REACH_PORTS.last }],
         },
       ],
-    },
-  };
-}
-
-/** Pod Security `restricted`: none of our own pods here needs more. */
-function forgeSystemNamespace(): Manifest {
-  return {
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: {
-      name: SYSTEM_NAMESPACE,
-      labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': 'restricted' },
     },
   };
 }

@@ -2,11 +2,8 @@
 import {
   AGENT_NAME_PREFIX,
   AGENTS_NAMESPACE,
-  APP_NAME,
   checkedLabel,
   checkedSubdomain,
-  LABEL_APP_INSTANCE,
-  LABEL_APP_NAME,
   type Manifest,
   SYSTEM_NAMESPACE,
 } from '../api/manifest.ts';
@@ -14,7 +11,7 @@ import { LABEL_PROVIDER } from '../api/names.ts';
 import { forgeBinding, forgeGrant, type Right, rulesOf } from '../api/rbac.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './agents.ts';
-import { checkedImage, forgeDeployment, KUBELET_PORT, OPS_PORT } from './program.ts';
+import { checkedImage, forgeDeployment, KUBELET_PORT, labelsOf, OPS_PORT } from './program.ts';
 import { LAUNCHED_OWN_RIGHTS } from './rights/agent.ts';
 
 export interface LaunchedAgent {
@@ -39,8 +36,7 @@ export const agentBindingNames = (clusterID: string): string[] => Object.values(
 
 /** On all of its objects. */
 const agentLabels = (clusterID: string): Record<string, string> => ({
-  [LABEL_APP_NAME]: APP_NAME,
-  [LABEL_APP_INSTANCE]: agentName(clusterID),
+  ...labelsOf(agentName(clusterID)),
   [LABEL_PROVIDER]: clusterID,
 });
 

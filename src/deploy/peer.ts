@@ -6,12 +6,9 @@ import { isClusterNamespace } from '../api/cluster-namespaces.ts';
 import { forgeFence, isAccount, type PolicyPair, writes } from '../api/fence.ts';
 import {
   AGENT_NAME_PREFIX,
-  APP_NAME,
   checkedLabel,
   checkedSubdomain,
   checkedUnique,
-  LABEL_APP_INSTANCE,
-  LABEL_APP_NAME,
   type Manifest,
   MAX_VIRTUAL_NODE_NAME,
   SYSTEM_NAMESPACE,
@@ -29,7 +26,7 @@ import {
 import type { KubeconfigSecretRef } from '../api/virtual-node.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { IS_STORAGE, storageValidations } from './storage-fence.ts';
-import { checkedImage, forgeDeployment, KUBELET_PORT, OPS_PORT } from './program.ts';
+import { checkedImage, forgeDeployment, KUBELET_PORT, labelsOf, OPS_PORT } from './program.ts';
 import {
   AGENT_CLUSTER_RIGHTS,
   AGENT_KUBECONFIG_RIGHTS,
@@ -55,12 +52,8 @@ type Names = AgentOptions & { node: string; account: AccountRef; labels: Record<
 export function forgeAgent(options: AgentOptions): Manifest[] {
   const names = checkedNames(options);
   return [
-    {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { ...names.account, labels: names.labels },
-    },
-    ...forgeAgentFence({ name: names.account.name, ...names }),
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...names.account, labels: names.labels } },
+    ...forgeAgentFence(names),
     ...forgeAgentGrants(names),
     forgeDeployment({
       ...names,
@@ -86,15 +79,12 @@ function checkedNames(options: AgentOptions): Names {
     }
   }
   checkedImage(options.image);
+  const name = `${AGENT_NAME_PREFIX}${virtualNode}`;
   return {
     ...options,
     node,
-    account: { namespace: SYSTEM_NAMESPACE, name: `${AGENT_NAME_PREFIX}${virtualNode}` },
-    labels: {
-      [LABEL_APP_NAME]: APP_NAME,
-      [LABEL_APP_INSTANCE]: `${AGENT_NAME_PREFIX}${virtualNode}`,
-      [LABEL_VIRTUAL_NODE]: virtualNode,
-    },
+    account: { namespace: SYSTEM_NAMESPACE, name },
+    labels: { ...labelsOf(name), [LABEL_VIRTUAL_NODE]: virtualNode },
   };
 }
 
@@ -134,17 +124,10 @@ function forgeAgentGrants(names: Names): Manifest[] {
  * What RBAC cannot say: an agent writes to pods on its own node only, and makes no other Node and no other Lease. The names
  * were checked to be DNS names before, so they can stand in an expression as they are.
  */
-function forgeAgentFence(options: {
-  name: string;
-  node: string;
-  virtualNode: string;
-  account: AccountRef;
-  labels: Record<string, string>;
-}): PolicyPair {
-  const { name, node, virtualNode, account, labels } = options;
+function forgeAgentFence({ node, virtualNode, account, labels }: Names): PolicyPair {
   const isPod = "request.resource.resource == 'pods'";
   return forgeFence({
-    name,
+    name: account.name,
     labels,
     user: isAccount(account),
     rules: [

@@ -144,15 +144,18 @@ export const labelsOf = (name: string): Record<string, string> => ({
   [LABEL_APP_INSTANCE]: name,
 });
 
-export const forgeNetworkNamespace = (): Manifest => ({
+/** One of our own namespaces; `level` is the Pod Security level that its pods must keep to. */
+export const forgeNamespace = (name: string, level: 'privileged' | 'restricted'): Manifest => ({
   apiVersion: 'v1',
   kind: 'Namespace',
   metadata: {
-    name: NETWORK_NAMESPACE,
-    // The host network, NET_ADMIN and /dev/net/tun are beyond `baseline`.
-    labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': 'privileged' },
+    name,
+    labels: { [LABEL_APP_NAME]: APP_NAME, 'pod-security.kubernetes.io/enforce': level },
   },
 });
+
+/** Its pods need the host network, NET_ADMIN and /dev/net/tun, which `baseline` does not allow. */
+export const forgeNetworkNamespace = (): Manifest => forgeNamespace(NETWORK_NAMESPACE, 'privileged');
 
 /** Root, with NET_ADMIN as the only capability: netlink requires the capability, the socket of WireGuard requires root. */
 export const ON_NETWORKS: NonNullable<Container['securityContext']> = {

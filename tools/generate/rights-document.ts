@@ -13,11 +13,8 @@ import {
   AGENT_LEASE_RIGHTS,
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
-  LAUNCHED_AUTHENTICATION_RIGHTS,
   LAUNCHED_CLUSTER_RIGHTS,
-  LAUNCHED_EVENT_RIGHTS,
   LAUNCHED_LEASE_RIGHTS,
-  LAUNCHED_NAMESPACE_RIGHTS,
   LAUNCHED_OWN_RIGHTS,
 } from '../../src/deploy/rights/agent.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
@@ -151,7 +148,7 @@ ${table(LAUNCHED_CLUSTER_RIGHTS)}
 
 In each namespace that is offloaded to its provider:
 
-${table(LAUNCHED_NAMESPACE_RIGHTS)}
+${table(AGENT_NAMESPACE_RIGHTS)}
 
 In \`tributary-system\`, by a Role of its own with the names filled in:
 
@@ -163,11 +160,11 @@ ${table(LAUNCHED_LEASE_RIGHTS)}
 
 In \`default\`:
 
-${table(LAUNCHED_EVENT_RIGHTS)}
+${table(AGENT_NODE_EVENT_RIGHTS)}
 
 In \`kube-system\`:
 
-${table(LAUNCHED_AUTHENTICATION_RIGHTS)}
+${table(AGENT_AUTHENTICATION_RIGHTS)}
 
 The **ValidatingAdmissionPolicy** \`tributary-agents\` restricts all of them: an agent may write to a Node, its Lease, a pod
 on it or a VirtualNode only if its own Role gives it the verb \`serve\` for that name.

@@ -1,16 +1,17 @@
 import { eventRight, type Right } from '../../api/rbac.ts';
 
 /**
- * Everything that the agent of one virtual node may do in its own cluster, by where it holds. `<node>`,
- * `<virtual-node>` and `<secret>` stand for this agent's own.
+ * All that the agent of one virtual node may do in its own cluster, one table for each place where the rights hold.
+ * `<node>`, `<virtual-node>` and `<secret>` stand for the names that belong to this agent.
  *
- * No Secret or ConfigMap can be read cluster-wide: those rights are bound in each offloaded namespace by itself.
- * Pods are the exception, and on purpose. The scheduler and people with a blanket toleration bind pods of any
- * namespace to the node, DaemonSets do it every time; the agent has to refuse them by a status, and to let their
- * deletion complete, or they would hang in Terminating for ever. RBAC cannot say "pods on my node", so the verbs
- * that write are fenced by a ValidatingAdmissionPolicy that can (see src/deploy/peer.ts).
+ * The agent cannot read Secrets or ConfigMaps cluster-wide: those rights are bound in each offloaded namespace. It can
+ * read Pods cluster-wide, and must. The scheduler, DaemonSets, and people with a toleration for all taints bind pods of any
+ * namespace to the node. The agent has to refuse such pods by their status and to let their deletion complete; otherwise
+ * they would stay in Terminating for ever. RBAC cannot say "pods on my node". So a ValidatingAdmissionPolicy, which can,
+ * fences the verbs that write (see src/deploy/peer.ts).
  *
- * `update` and not `patch`: a replacement carries the resourceVersion it was made from, so no write is ever blind.
+ * The rights have `update` and not `patch`: a replacement carries the resourceVersion that it was made from, so an agent
+ * never overwrites a change that it has not seen.
  */
 export const AGENT_CLUSTER_RIGHTS: readonly Right[] = [
   {
@@ -161,10 +162,10 @@ export const AGENT_NAMESPACE_RIGHTS: readonly Right[] = [
   ),
 ];
 
-/** In the namespace `default`, where events of Nodes live. */
+/** In the namespace `default`, where events of Nodes are stored. */
 export const AGENT_NODE_EVENT_RIGHTS: readonly Right[] = [eventRight('events of its Node')];
 
-/** In kube-system, by the Role extension-apiserver-authentication-reader that Kubernetes ships. */
+/** In kube-system, by the Role extension-apiserver-authentication-reader, which is part of Kubernetes. */
 export const AGENT_AUTHENTICATION_RIGHTS: readonly Right[] = [
   {
     resource: 'configmaps',
@@ -175,9 +176,9 @@ export const AGENT_AUTHENTICATION_RIGHTS: readonly Right[] = [
 ];
 
 /**
- * Rights of agents that the `cluster` role starts. Their roles are there before them, so no name of a Node can be in
- * them: what one agent may write to is said by names in a Role of its own, under the verb `serve`, and held to by the
- * ValidatingAdmissionPolicy `tributary-agents` (src/deploy/agents.ts).
+ * For agents that the `cluster` role starts. Their shared roles exist before them, so those cannot contain the name of a
+ * Node. Instead each agent has a Role of its own, which names what it may write to, under the verb `serve`. The
+ * ValidatingAdmissionPolicy `tributary-agents` enforces that (src/deploy/agents.ts).
  */
 const unnamed = (rights: readonly Right[]): Right[] =>
   rights.map(({ names, ...right }) => {
@@ -191,7 +192,7 @@ const unnamed = (rights: readonly Right[]): Right[] =>
     };
   });
 
-/** Of every account in `tributary-agents`, cluster-wide. */
+/** Cluster-wide rights of every account in `tributary-agents`. */
 export const LAUNCHED_CLUSTER_RIGHTS: readonly Right[] = [
   ...unnamed(AGENT_CLUSTER_RIGHTS),
   {
@@ -202,15 +203,8 @@ export const LAUNCHED_CLUSTER_RIGHTS: readonly Right[] = [
 ];
 /** Likewise, in kube-node-lease. */
 export const LAUNCHED_LEASE_RIGHTS: readonly Right[] = unnamed(AGENT_LEASE_RIGHTS);
-/** Likewise, in `default`. */
-export const LAUNCHED_EVENT_RIGHTS: readonly Right[] = AGENT_NODE_EVENT_RIGHTS;
-/** Likewise, in kube-system. */
-export const LAUNCHED_AUTHENTICATION_RIGHTS: readonly Right[] = AGENT_AUTHENTICATION_RIGHTS;
 
-/** Of one agent, in each namespace that is offloaded to its provider. */
-export const LAUNCHED_NAMESPACE_RIGHTS: readonly Right[] = AGENT_NAMESPACE_RIGHTS;
-
-/** Of one agent, in tributary-system. Nothing there is called so: only the fence asks for `serve`. */
+/** Of one agent, in tributary-system. No such objects exist there: only the fence asks for the verb `serve`. */
 export const LAUNCHED_OWN_RIGHTS: readonly Right[] = [
   ...AGENT_KUBECONFIG_RIGHTS,
   {

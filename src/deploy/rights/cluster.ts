@@ -1,6 +1,6 @@
 /**
- * Everything that the roles `cluster`, `gateway` and `node` may do in their cluster: the tables of their parts, by where they
- * hold. Roles are forged from this, and docs/rights.md is printed from it.
+ * All that the roles `cluster`, `gateway` and `node` may do in their cluster: the tables of their parts, grouped by the
+ * place where the rights hold. The RBAC roles and docs/rights.md are generated from this.
  */
 import { AGENTS_NAMESPACE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOUNCEMENT_CONFIG_MAP } from '../../api/own-announcement.ts';
@@ -51,13 +51,13 @@ export const CLUSTER_NAME = 'tributary-cluster';
 export const GATEWAY_NAME = 'tributary-gateway';
 export const NODE_NAME = 'tributary-node';
 
-/** The rights of one part, in one place. */
+/** The rights that one part has in one place. */
 interface PartRights {
   part: string;
   rights: readonly Right[];
 }
 
-/** Where rights hold: a namespace, or the whole cluster. */
+/** The rights in one place: a namespace, or the whole cluster. */
 export interface PlaceRights {
   /** Absent: cluster-wide. */
   namespace?: string;
@@ -96,7 +96,7 @@ const APPROVER_SYSTEM_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** By which one of several replicas leads. */
+/** For the Lease that decides which of several replicas leads. */
 const leaderRights = (name: string): Right[] => [
   {
     resource: 'leases.coordination.k8s.io',
@@ -125,7 +125,7 @@ const ANNOUNCEMENT_RIGHTS: readonly Right[] = [
   },
 ];
 
-/** Events of cluster-scoped objects are in `default`; only what speaks of pods and their namespaces writes them elsewhere. */
+/** Events about cluster-scoped objects are in `default`. Events about pods and namespaces are in those namespaces. */
 const isEvent = ({ resource }: Right): boolean => resource === 'events';
 const withoutEvents = (rights: readonly Right[]): Right[] => rights.filter((right) => !isEvent(right));
 
@@ -187,7 +187,7 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
   },
 ];
 
-/** A gateway that only looks around on the LAN. */
+/** Of a gateway that only does discovery on the LAN. */
 export const LAN_GATEWAY_RIGHTS: readonly PlaceRights[] = [
   { parts: [{ part: 'discovery on the LAN', rights: SIGHTING_RIGHTS }] },
   {
@@ -221,7 +221,7 @@ export const NODE_ROLE_RIGHTS: readonly PlaceRights[] = [
   { namespace: SYSTEM_NAMESPACE, parts: [{ part: 'routes', rights: NODE_SYSTEM_RIGHTS }] },
 ];
 
-/** All rights of one place, each object and name once. */
+/** All rights in one place, merged so that each resource with its names is there once. */
 export function rightsAt(places: readonly PlaceRights[], namespace?: string): Right[] {
   const parts = places.filter((place) => place.namespace === namespace).flatMap((place) => place.parts);
   const merged = new Map<string, Right>();

@@ -2,8 +2,8 @@ import type { Right } from '../../api/rbac.ts';
 import { AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from '../agents.ts';
 
 /**
- * What the `cluster` role needs to start agents. The fence `tributary-launching` narrows it to objects of agents; the
- * API server itself refuses a Role with rights that its maker does not have.
+ * What the `cluster` role needs to start agents. The fence `tributary-launching` restricts it to objects of agents. The
+ * API server refuses to create a Role with rights that its creator does not have.
  */
 export const LAUNCH_CLUSTER_RIGHTS: readonly Right[] = [
   {
