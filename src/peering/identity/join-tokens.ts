@@ -8,7 +8,7 @@ import type { Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 
 /** What a person carries from the provider to the consumer. */
@@ -170,8 +170,7 @@ export class JoinTokens {
   /** Sweeps now and every ten minutes. */
   janitor(): Component {
     const { clock, log } = this.#options;
-    const abort = new AbortController();
-    let running = Promise.resolve();
+    const background = new Background();
     const rounds = async (signal: AbortSignal): Promise<void> => {
       while (!signal.aborted) {
         await this.sweep(signal).catch((error: unknown) => {
@@ -182,13 +181,8 @@ export class JoinTokens {
     };
     return {
       name: 'join token janitor',
-      start: () => {
-        running = rounds(abort.signal);
-      },
-      stop: async () => {
-        abort.abort(new TributaryError('Aborted', 'the join token janitor was stopped'));
-        await running;
-      },
+      start: () => background.run(rounds),
+      stop: background.stop,
     };
   }
 

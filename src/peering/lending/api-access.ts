@@ -2,7 +2,7 @@ import { configMaps, endpointSlices } from '../../api/resources.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { TributaryError, errorMessage, ignoring } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
@@ -32,10 +32,11 @@ export interface ApiAccessOptions {
 export class ApiAccessFinder implements Component {
   readonly name = 'API server address for peers';
   readonly #options: ApiAccessOptions;
-  readonly #abort = new AbortController();
+  readonly #background = new Background();
   readonly #changed = new Listeners();
+  /** Bound. */
+  readonly stop: Background['stop'] = this.#background.stop;
   #current: ApiAccess | undefined;
-  #running: Promise<void> = Promise.resolve();
 
   constructor(options: ApiAccessOptions) {
     this.#options = options;
@@ -52,12 +53,7 @@ export class ApiAccessFinder implements Component {
 
   /** Does not wait until the address is found: `onChange` tells of it. */
   start(): void {
-    if (this.#options.given === undefined) this.#running = this.#keepLooking(this.#abort.signal);
-  }
-
-  async stop(): Promise<void> {
-    this.#abort.abort(new TributaryError('Aborted', `${this.name} was stopped`));
-    await this.#running;
+    if (this.#options.given === undefined) this.#background.run(async (signal) => this.#keepLooking(signal));
   }
 
   async #keepLooking(signal: AbortSignal): Promise<void> {

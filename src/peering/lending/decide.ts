@@ -16,30 +16,31 @@ export type Decision =
   | { state: 'Pending' | 'Denied'; reason: ForeignClusterReason; message: string };
 
 export interface DecisionInput {
-  /** ForeignCluster.spec.incoming; Auto where there is none. */
+  /** ForeignCluster.spec.incoming; Auto if there is no ForeignCluster. */
   incoming: PeeringWish;
   /** PeeringRequest.spec.approval. */
   approval?: PeeringRequest['spec']['approval'];
   policy?: SharingPolicy | undefined;
-  /** It was let in before and has not been turned away since. */
+  /** The peer was let in before and has not been refused since. */
   admitted: boolean;
-  /** What became of the join token that it has shown, now or when it was let in. */
+  /** The result of checking the join token that the peer has shown, now or when it was let in. */
   token?: TokenCheckResult | undefined;
 }
 
 /**
- * Whether a peer may use us. In this order:
+ * Decides whether a peer may use this cluster. The first row that applies counts:
  *
- * | what is said | decision |
+ * | what is the case | decision |
  * | --- | --- |
  * | ForeignCluster: incoming Disabled | Denied |
  * | PeeringRequest: approval Denied | Denied |
- * | no SharingPolicy means it | Denied: nobody has said what to lend, whatever else people have allowed |
- * | approval Approved, or incoming Enabled | Approved: a person's word |
- * | it was let in before | Approved: `approval` of a policy decides who comes in, not who stays |
+ * | no SharingPolicy selects the peer | Denied: nobody has said what to lend to it, whatever else people have allowed |
+ * | approval Approved, or incoming Enabled | Approved: a person has decided |
+ * | the peer was let in before | Approved: `approval` of a policy decides who comes in, not who stays |
  * | policy Automatic | Approved |
- * | a good join token, whether the policy asks for one or for a person | Approved |
- * | policy Token: no token; a bad one | Pending; Denied with what is wrong with it |
+ * | a valid join token, whether the policy asks for a token or for a person | Approved |
+ * | policy Token, without a token | Pending |
+ * | policy Token, with an invalid token | Denied: the message says what is wrong with it |
  * | policy Manual | Pending |
  */
 export function decide({ incoming, approval, policy, admitted, token }: DecisionInput): Decision {
@@ -99,18 +100,18 @@ const denied = (reason: ForeignClusterReason, message: string): Decision => ({
   message,
 });
 
-/** What stands of an earlier decision. */
+/** What still counts of an earlier decision. */
 export interface EarlierAdmission {
-  /** Name of the SharingPolicy that let it in. */
+  /** Name of the SharingPolicy that let the peer in. */
   policy: string | undefined;
-  /** A link is up, so that the facts are complete. */
+  /** The peer has a link, so that we know all facts about it. */
   linked: boolean;
 }
 
 /**
- * The policy that decides about a peer. A peer that is in must not fall out because a fact about it is only not
- * known at the moment: which network keys it holds is known while a link is up, and how it was found while an
- * announcement is heard. So its own policy stays as long as it is there and could still mean it.
+ * Returns the policy that decides about a peer. A peer that was let in must not be refused because we do not know a fact
+ * about it at the moment: we know its network keys only while it has a link, and how it was found only while we hear its
+ * announcement. So the policy that let it in stays, as long as that policy exists and could still select the peer.
  */
 export function policyFor(
   policies: readonly SharingPolicy[],

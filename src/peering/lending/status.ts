@@ -19,15 +19,15 @@ import type { KindsReport } from '../../hosting/policies/kinds.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Decision } from './decide.ts';
 
-/** What a PeeringRequest shows, worked out anew each time. Pure. */
+/** The status of a PeeringRequest, computed anew each time. All functions here are pure. */
 
 type Refusal = Exclude<Decision, { state: 'Approved' }>;
 type Approval = Extract<Decision, { state: 'Approved' }>;
 
-/** How long a namespace may take to end before it is called stuck; its pods alone may take half a minute. */
+/** A namespace that takes longer than this to end is called stuck. Its pods alone may take half a minute. */
 export const STUCK_AFTER_MS = 90_000;
 
-/** When a namespace began to end, in milliseconds since the epoch; now where it only just did. */
+/** When the first of them began to end, in milliseconds since the epoch; `nowMs` if no object says when. */
 const endingSince = (ending: readonly Namespace[], nowMs: number): number =>
   Math.min(nowMs, ...ending.map(({ metadata }) => Date.parse(metadata.deletionTimestamp ?? '') || nowMs));
 
@@ -36,17 +36,17 @@ export interface Ending {
   nowMs: number;
 }
 
-/** How long the slowest of them has been ending, in milliseconds. */
+/** For how many milliseconds the slowest of them has been ending. */
 export const endingForMs = ({ namespaces, nowMs }: Ending): number => nowMs - endingSince(namespaces, nowMs);
 
-/** Not let in, or no longer: nothing is offered, nothing is granted. */
+/** For a peer that is not let in, or no longer: we offer and grant nothing. */
 export function refusedStatus(
   request: PeeringRequest,
   refusal: Refusal,
   ending: Ending,
 ): PeeringRequestStatus {
   const { status = {} } = request;
-  // A person's no takes back what a token had opened; a policy that is gone may come back.
+  // If a person denies the peer, its token no longer counts. If only the policy is gone, it may come back.
   const keepsToken = refusal.reason !== FOREIGN_CLUSTER_REASONS.deniedHere && status.token !== undefined;
   return {
     ...statusOf(request, {
@@ -64,7 +64,7 @@ export function refusedStatus(
   };
 }
 
-/** On its way out. */
+/** For a peering that is being ended. */
 export function endingStatus(
   request: PeeringRequest,
   ending: Ending & { reason: string; message: string },
@@ -99,23 +99,23 @@ export interface Lent {
   offer: Offer | undefined;
   offerSignature: string | undefined;
   contract: SignedContract | undefined;
-  /** What may be used of it today. */
+  /** What the peer may use today of what the contract grants. */
   promised: ResourceList | undefined;
   used: ResourceList;
-  /** Everything is in place for the contract that was stored before. */
+  /** The tenant of the stored contract has all that it needs. */
   isSetUp: boolean;
-  /** What setting up waits for. */
+  /** What the set-up waits for. */
   waitsFor: string | undefined;
   kinds: KindsReport | undefined;
-  /** Home namespaces for which there is no free name. */
+  /** Home namespaces for which no name is free here. */
   taken: readonly string[];
-  /** All that have none, and why. */
+  /** All home namespaces that get none here, with the reason. */
   withheld: WithheldNamespace[];
   credentialExpires: string | undefined;
   nowMs: number;
 }
 
-/** Let in: offered, agreed, set up. */
+/** For a peer that is let in: we have made an offer, it has agreed, or its tenant is set up. */
 export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestStatus {
   const { decision, offer, offerSignature, contract, promised, credentialExpires } = lent;
   const { status = {} } = request;
@@ -140,11 +140,11 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
 
 type Present<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
-/** Only the fields that have a value: others would be written as null. */
+/** Only the fields that have a value. */
 const present = <T extends object>(fields: T): Present<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
 
-/** Of a revised contract: what it needs is there from the one before, only amounts have changed. */
+/** Whether all that a revised contract needs is there from the one before, because only amounts have changed. */
 function isStillUp(
   { phase, tenantNamespaces = [] }: PeeringRequestStatus,
   agreed: readonly NamespaceOffer[],
@@ -216,13 +216,13 @@ const condition = (type: string, isTrue: boolean, reason: string, message: strin
   message,
 });
 
-/** These and no others: a condition of something that is no more would mislead. */
+/** Returns these conditions and removes others: a condition about something that is gone would mislead. */
 function conditionsOf(
   request: PeeringRequest,
   nowMs: number,
   wanted: readonly WantedCondition[],
 ): Condition[] {
-  // HomePresent is the guardian's.
+  // The guardian writes HomePresent.
   const kept = (request.status?.conditions ?? []).filter(
     ({ type }) => type === CONDITIONS.home || wanted.some((it) => it.type === type),
   );
@@ -241,8 +241,8 @@ function conditionsOf(
 }
 
 /**
- * What a peer may use: as agreed, but never more than is lent today, whether or not it has signed the smaller offer
- * yet. A resource that is no longer offered counts zero.
+ * What a peer may use: what was agreed, but never more than we lend today, even if the peer has not signed the smaller
+ * offer yet. Of a resource that we no longer offer, it may use nothing.
  */
 export function amountsOf(agreed: ResourceList, lent: ResourceList): ResourceList {
   return Object.fromEntries(
@@ -253,7 +253,7 @@ export function amountsOf(agreed: ResourceList, lent: ResourceList): ResourceLis
   );
 }
 
-/** What is used beyond what was agreed, as `cpu 3 of 2`; undefined where nothing is. */
+/** What is used beyond what was agreed, as in `cpu 3 of 2`; undefined if there is no such use. */
 export function breachOf(used: ResourceList, agreed: ResourceList): string | undefined {
   const above = Object.entries(used).filter(
     ([resource, amount]) => parseMilli(amount) > parseMilli(agreed[resource] ?? '0'),

@@ -13,15 +13,15 @@ import { parseEndpoint } from '../../lib/endpoint.ts';
 import { MAX_MESSAGE_BYTES } from './message.ts';
 
 export interface DialerOptions {
-  /** Ours; the current one is used for each new connection. */
+  /** Our own certificate. Each new connection uses the current one. */
   certificate: Source<KeyPair>;
   clock: Clock;
-  /** For the name, TCP and TLS together, and again for the upgrade. Default 5 s. */
+  /** How long the DNS look-up, TCP and TLS may take together, and then again the upgrade. Default 5 s. */
   connectMs?: number;
 }
 
 export interface StreamRequest {
-  /** The only identity that is believed. */
+  /** The cluster that has to answer; any other identity is refused. */
   clusterID: string;
   /** `host:port`. */
   endpoint: string;
@@ -30,7 +30,7 @@ export interface StreamRequest {
   signal: AbortSignal;
 }
 
-/** An encrypted connection whose other end has proved an identity; nothing has been said on it. */
+/** An encrypted connection whose other end has proved an identity. Neither side has sent anything on it yet. */
 export interface Secured {
   socket: TLSSocket;
   peer: PeerIdentity;
@@ -38,7 +38,7 @@ export interface Secured {
 
 const CONNECT_MS = 5_000;
 
-/** Opens connections to peering endpoints: TLS first, then the identity, and only then the WebSocket. */
+/** Opens connections to peering endpoints: first TLS, then it checks the identity, and only then it opens the WebSocket. */
 export class Dialer {
   readonly #options: DialerOptions;
   readonly #connectMs: number;
@@ -49,8 +49,8 @@ export class Dialer {
   }
 
   /**
-   * A WebSocket to that cluster. `adopt` is called as soon as it is open, before anything can have arrived, and must
-   * listen at once. Throws Unreachable, or Unauthorized where another cluster answered.
+   * Opens a WebSocket to that cluster. Calls `adopt` as soon as it is open, before a message can have arrived; `adopt`
+   * must add its listeners at once. Throws Unreachable, or Unauthorized if another cluster answered.
    */
   async open<T>(request: StreamRequest, adopt: (socket: WebSocket, peer: PeerIdentity) => T): Promise<T> {
     const { clusterID, endpoint, signal } = request;
@@ -63,13 +63,13 @@ export class Dialer {
     return this.upgrade(secured, request, (socket) => adopt(socket, secured.peer));
   }
 
-  /** The caller owns the socket. Throws Unreachable, or Unauthorized for a chain that proves no identity. */
+  /** The caller owns the socket. Throws Unreachable, or Unauthorized if the certificates prove no identity. */
   async secure(endpoint: string, signal: AbortSignal): Promise<Secured> {
     const { certificate, clock } = this.#options;
     const { host, port } = parseEndpoint(endpoint);
     const { certificate: cert, key } = certificate.current();
     using deadline = startDeadline(clock, this.#connectMs, `connection to ${endpoint}`, signal);
-    // Authorities play no part: the chain is judged by what it proves, below.
+    // No authority has to have signed the certificates: `verifyChain` below checks which identity they prove.
     const socket = connect({
       host,
       port,
@@ -79,7 +79,7 @@ export class Dialer {
       rejectUnauthorized: false,
       minVersion: 'TLSv1.3',
       ALPNProtocols: ['http/1.1'],
-      // For hosts that pass TLS on by its name. Our certificates do not bear it.
+      // Proxies that forward TLS by server name need it. Our certificates do not contain that name.
       ...(isIP(host) === 0 && { servername: host }),
     });
     try {
@@ -105,18 +105,18 @@ export class Dialer {
   ): Promise<T> {
     const { WebSocket } = await import('ws');
     using deadline = startDeadline(this.#options.clock, this.#connectMs, `${path} at ${endpoint}`, signal);
-    // Nobody resolves or dials this name: the connection is there.
+    // Nothing resolves or dials this name, since the connection exists already.
     const webSocket = new WebSocket(`ws://${serverNameOf(peer.clusterID)}${path}`, {
       createConnection: () => socket,
       perMessageDeflate: false,
       followRedirects: false,
       maxPayload: MAX_MESSAGE_BYTES,
-      // Masks are against middleboxes that read along (RFC 6455, section 10.3). Here nobody does: all is in TLS. A
-      // mask of zeros spares both sides a pass over each byte.
+      // Masks protect from proxies that read the traffic (RFC 6455, section 10.3). None can read it here, since all of
+      // it is in TLS. With a mask of zeros neither side has to change each byte.
       generateMask: (mask) => void mask.fill(0),
     });
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    // Kept for good: an error without a listener would end the process.
+    // This listener stays: an error without a listener would end the process.
     webSocket.on('error', (error) =>
       reject(new TributaryError('Unreachable', `${path} at ${endpoint}: ${refusalOf(error)}`)),
     );
@@ -140,7 +140,7 @@ export class Dialer {
 async function established(socket: TLSSocket, endpoint: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   socket.once('secureConnect', resolve);
-  // Kept for good, as errors may also come later.
+  // This listener stays, since errors may also come later.
   socket.on('error', (error) =>
     reject(new TributaryError('Unreachable', `${endpoint}: ${messageOf(error)}`)),
   );
@@ -150,15 +150,15 @@ async function established(socket: TLSSocket, endpoint: string): Promise<void> {
   await promise;
 }
 
-/** Whoever does not accept our certificate can only hang up: nothing has been said yet in which to tell why. */
+/** A peer that does not accept our certificate can only close the connection: at that point it cannot send a reason yet. */
 const refusalOf = (error: Error): string =>
   (error as { code?: unknown }).code === 'ECONNRESET'
     ? 'closed by the peer after TLS; its log says why'
     : error.message;
 
 /**
- * Of several addresses that were tried, each has its own error and the whole has no text. OpenSSL's texts begin with
- * the number of a thread, another one each time, and end with a line of its source.
+ * If Node has tried several addresses, each of them has an error, and the error as a whole has no text. An OpenSSL text
+ * begins with the number of a thread, which differs each time, and ends with a line of its source code.
  */
 function messageOf(error: Error): string {
   const { errors, code, reason } = error as { errors?: unknown; code?: unknown; reason?: unknown };

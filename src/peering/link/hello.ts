@@ -2,17 +2,17 @@ import { networkProof, provesNetworkKey } from '../identity/network-key.ts';
 import type { Hello } from '../protocol/documents.ts';
 import { PROTOCOLS } from '../protocol/documents.ts';
 
-/** What we say of ourselves to every peer. */
+/** What we tell every peer about ourselves. */
 export interface SelfDescription {
   clusterName: string;
   /** Version of the program. */
   software: string;
-  /** Where we can be dialled, as `host:port`; empty where we cannot. */
+  /** Where peers can dial us, as `host:port`; empty if they cannot. */
   endpoints: readonly string[];
 }
 
 export interface NetworkKey {
-  /** Of the Secret that holds it. */
+  /** Name of the Secret that holds the key. */
   name: string;
   key: Uint8Array;
 }
@@ -20,15 +20,15 @@ export interface NetworkKey {
 export interface HelloOptions {
   self: () => SelfDescription;
   networkKeys: () => readonly NetworkKey[];
-  /** Versions that we speak; other ones in tests only. */
+  /** Protocol versions that we speak; only tests set them. */
   protocols?: readonly number[];
 }
 
-/** As many keys as a hello has room for. */
+/** A hello has room for the proofs of this many keys. */
 const MAX_PROOFS = 8;
 const MAX_ENDPOINTS = 8;
 
-/** Our hello to one peer. */
+/** Makes our hello to one peer. */
 export function helloTo(peer: string, own: string, options: HelloOptions): Hello {
   const { clusterName, software, endpoints } = options.self();
   return {
@@ -43,13 +43,13 @@ export function helloTo(peer: string, own: string, options: HelloOptions): Hello
   };
 }
 
-/** The highest version that both speak. */
+/** The highest version that both sides speak. */
 export function commonProtocol(ours: readonly number[], theirs: readonly number[]): number | undefined {
   const common = ours.filter((version) => theirs.includes(version));
   return common.length === 0 ? undefined : Math.max(...common);
 }
 
-/** Names of our keys that the peer has proved to hold as well. */
+/** The names of those of our keys that the peer has proved to hold too. */
 export function provedKeys(
   proofs: readonly string[],
   keys: readonly NetworkKey[],
