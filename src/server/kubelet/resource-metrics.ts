@@ -55,8 +55,14 @@ export class ResourceMetrics {
     const error: Sample[] = [{ value: this.#failed ? 1 : 0 }];
     return formatExposition([
       ...containerFamilies(pods),
-      ...nodeFamilies(node !== undefined && isFresh(node.timestampMs, nowMs) ? node : undefined),
-      ...podFamilies(pods),
+      ...usageFamilies(
+        'node',
+        node !== undefined && isFresh(node.timestampMs, nowMs) ? [{ point: node }] : [],
+      ),
+      ...usageFamilies(
+        'pod',
+        pods.map((pod) => ({ point: pod, labels: podLabels(pod) })),
+      ),
       gauge('resource_scrape_error', ERROR_HELP, error),
       gauge(
         'scrape_error',
@@ -112,88 +118,50 @@ const ERROR_HELP = '[STABLE] 1 if there was an error while getting container met
 /** To the nanosecond, which is as exact as the rates are. */
 const seconds = (value: number): number => Math.round(value * 1e9) / 1e9;
 
-const counter = (name: string, help: string, samples: Sample[]): Family => ({
-  name,
-  help,
-  type: 'counter',
-  samples,
-});
+/** One thing whose usage is told, with the labels by which it is known. */
+interface Row {
+  point: NodePoint | PodPoint | ContainerPoint;
+  labels?: Record<string, string>;
+}
+
+function usageFamilies(what: 'container' | 'node' | 'pod', rows: readonly Row[]): Family[] {
+  const samples = (valueOf: (point: Row['point']) => number): Sample[] =>
+    rows.map(({ point, ...row }) => ({ ...row, value: valueOf(point), timestampMs: point.timestampMs }));
+  return [
+    {
+      name: `${what}_cpu_usage_seconds_total`,
+      help: `[STABLE] Cumulative cpu time consumed by the ${what} in core-seconds`,
+      type: 'counter',
+      samples: samples(({ cpuSeconds }) => seconds(cpuSeconds)),
+    },
+    {
+      name: `${what}_memory_working_set_bytes`,
+      help: `[STABLE] Current working set of the ${what} in bytes`,
+      type: 'gauge',
+      samples: samples(({ memoryBytes }) => memoryBytes),
+    },
+  ];
+}
+
+const podLabels = ({ namespace, name }: PodPoint): Record<string, string> => ({ namespace, pod: name });
+
+function containerFamilies(pods: readonly PodPoint[]): Family[] {
+  const rows = pods.flatMap((pod) =>
+    pod.containers.map((point) => ({ point, labels: { container: point.name, ...podLabels(pod) } })),
+  );
+  const started = rows.flatMap(({ point: { startTimeMs }, labels }) =>
+    startTimeMs === undefined ? [] : [{ labels, value: startTimeMs / 1000 }],
+  );
+  const help = '[STABLE] Start time of the container since unix epoch in seconds';
+  return [...usageFamilies('container', rows), gauge('container_start_time_seconds', help, started)];
+}
+
 const gauge = (name: string, help: string, samples: Sample[]): Family => ({
   name,
   help,
   type: 'gauge',
   samples,
 });
-
-function containerFamilies(pods: readonly PodPoint[]): Family[] {
-  const rows = pods.flatMap((pod) =>
-    pod.containers.map((point) => ({
-      point,
-      labels: { container: point.name, namespace: pod.namespace, pod: pod.name },
-    })),
-  );
-  const started = rows.flatMap(({ point: { startTimeMs }, labels }) =>
-    startTimeMs === undefined ? [] : [{ labels, value: startTimeMs / 1000 }],
-  );
-  return [
-    counter(
-      'container_cpu_usage_seconds_total',
-      '[STABLE] Cumulative cpu time consumed by the container in core-seconds',
-      rows.map(({ point, labels }) => ({
-        labels,
-        value: seconds(point.cpuSeconds),
-        timestampMs: point.timestampMs,
-      })),
-    ),
-    gauge(
-      'container_memory_working_set_bytes',
-      '[STABLE] Current working set of the container in bytes',
-      rows.map(({ point, labels }) => ({ labels, value: point.memoryBytes, timestampMs: point.timestampMs })),
-    ),
-    gauge(
-      'container_start_time_seconds',
-      '[STABLE] Start time of the container since unix epoch in seconds',
-      started,
-    ),
-  ];
-}
-
-function nodeFamilies(node: NodePoint | undefined): Family[] {
-  const sample = (value: number): Sample[] =>
-    node === undefined ? [] : [{ value, timestampMs: node.timestampMs }];
-  return [
-    counter(
-      'node_cpu_usage_seconds_total',
-      '[STABLE] Cumulative cpu time consumed by the node in core-seconds',
-      sample(seconds(node?.cpuSeconds ?? 0)),
-    ),
-    gauge(
-      'node_memory_working_set_bytes',
-      '[STABLE] Current working set of the node in bytes',
-      sample(node?.memoryBytes ?? 0),
-    ),
-  ];
-}
-
-function podFamilies(pods: readonly PodPoint[]): Family[] {
-  const sample = ({ namespace, name, timestampMs }: PodPoint, value: number): Sample => ({
-    labels: { namespace, pod: name },
-    value,
-    timestampMs,
-  });
-  return [
-    counter(
-      'pod_cpu_usage_seconds_total',
-      '[STABLE] Cumulative cpu time consumed by the pod in core-seconds',
-      pods.map((pod) => sample(pod, seconds(pod.cpuSeconds))),
-    ),
-    gauge(
-      'pod_memory_working_set_bytes',
-      '[STABLE] Current working set of the pod in bytes',
-      pods.map((pod) => sample(pod, pod.memoryBytes)),
-    ),
-  ];
-}
 
 /** The Prometheus text format 0.0.4, as far as the kubelet's resource metrics need it. */
 interface Sample {
