@@ -3,15 +3,15 @@ import { peerOf, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { KubeObject, Secret } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { subscribing } from '../../lib/listeners.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
+import type { HostingParts } from '../parts.ts';
 import { deleteJournals } from './journal-store.ts';
 import { LABEL_JOURNAL } from './journal.ts';
 import { Mutex } from './mutex.ts';
 import { PodMemory } from './pod-memory.ts';
-import { Presence, type PresenceOptions } from './presence.ts';
+import { Presence } from './presence.ts';
 import { homeCondition, Reporter } from './report.ts';
 import { TenantWatch } from './tenant-watch.ts';
 
@@ -26,8 +26,7 @@ const REPORT_MS = 2000;
  */
 const PACE = { burst: 20, perSecond: 0.5 };
 
-interface GuardianOptions extends PresenceOptions {
-  events: EventRecorder;
+interface GuardianOptions extends HostingParts {
   /** How many bytes of memory the pods of one peer may take. */
   heldBytes?: number;
 }

@@ -4,16 +4,12 @@ import { leases, namespaces } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, peerOf } from '../../api/tenant-labels.ts';
 import type { KubeObject, Lease, Namespace } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
-import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { Controller } from '../../kube/controller.ts';
 import { refOf } from '../../kube/store.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { HostingParts } from '../parts.ts';
 import { type HomeState, Heartbeat, type Pulse } from './heartbeat.ts';
 
 const BY_PEER = 'peer';
@@ -21,14 +17,7 @@ const BY_PEER = 'peer';
 const DURATION_SECONDS = 40;
 const CONCURRENCY = 4;
 
-export interface PresenceOptions {
-  client: KubeClient;
-  caches: Caches;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
-  random?: Random;
-}
+type PresenceOptions = Omit<HostingParts, 'events'>;
 
 /**
  * Which homes are there. A home shows it by renewing the Lease `tributary-home` in at least one of its tenant namespaces; the

@@ -6,11 +6,8 @@ import {
   type PeeringRequest,
 } from '../../api/peering-request.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { HostingParts } from '../parts.ts';
 import type { WatchSummary } from './tenant-watch.ts';
 
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
@@ -43,12 +40,7 @@ export function homeCondition(summaries: readonly WatchSummary[] | undefined): W
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-interface ReporterOptions {
-  client: KubeClient;
-  clock: Clock;
-  events: EventRecorder;
-  log: Logger;
-}
+type ReporterOptions = Pick<HostingParts, 'client' | 'clock' | 'events' | 'log'>;
 
 /** Reports whether a home is there: on its PeeringRequest, or in events of the namespaces for a tenant that people made. */
 export class Reporter {

@@ -1,12 +1,10 @@
 import { nodes } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
 import type { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
+import type { HostingParts } from '../parts.ts';
 import { type Action, decide, type Decision, type NodeState, nodeStateOf } from './decide.ts';
 import type { JournalEntry } from './journal-entry.ts';
 import type { JournalStore } from './journal-store.ts';
@@ -35,11 +33,7 @@ class NodeStates {
   }
 }
 
-interface RoundsOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
-  events: EventRecorder;
+interface RoundsOptions extends Pick<HostingParts, 'client' | 'clock' | 'log' | 'events'> {
   namespace: KubeObject;
   store: JournalStore;
   pods: Pick<Informer<Pod>, 'get' | 'relist'>;

@@ -3,17 +3,14 @@ import { LABEL_HOME_UID } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
 import { keepForMs } from '../annotations.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
-import type { EventRecorder } from '../../kube/events.ts';
-import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import { refOf } from '../../kube/store.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { hasCode, ignoring, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
+import type { HostingParts } from '../parts.ts';
 import { type JournalEntry, entryOf, entryOfVanished, recreatedOf } from './journal-entry.ts';
 import { JournalStore } from './journal-store.ts';
 import type { Mutex } from './mutex.ts';
@@ -36,13 +33,7 @@ export interface WatchSummary {
   gap?: string;
 }
 
-interface TenantWatchOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
-  events: EventRecorder;
-  metrics?: ControllerMetrics;
-  random?: Random;
+interface TenantWatchOptions extends Omit<HostingParts, 'caches'> {
   peer: string;
   /** The namespace when the home went away. */
   namespace: KubeObject;

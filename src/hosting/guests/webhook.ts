@@ -16,20 +16,15 @@ import type { AccountRef } from '../../api/rbac.ts';
 import { namespaced, type ResourceType } from '../../api/resources.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import { RESULT_GATE } from '../guardian/result.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import type { AdmissionPart, WebhookPlace } from '../../kube/webhook-configuration.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { HostingParts } from '../parts.ts';
 import { GuestAdmission } from './admission.ts';
 import { keepClaim } from './cost.ts';
 import { Ledger, type LivePods } from './ledger.ts';
 import type { TenantDirectory } from './tenant-directory.ts';
 
-interface GuestAdmissionOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface GuestAdmissionOptions extends Pick<HostingParts, 'client' | 'clock' | 'log'> {
   /** The account of our guardian. */
   account: AccountRef;
   pods: LivePods;

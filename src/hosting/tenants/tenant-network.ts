@@ -9,25 +9,16 @@ import { LABEL_TENANCY, peerOf, TENANCY_CONTRACT } from '../../api/tenant-labels
 import { type Tunnel, TUNNEL_CONDITIONS, tunnels } from '../../api/tunnel.ts';
 import type { Endpoint, EndpointSlice, KubeObject, Namespace } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { refOf } from '../../kube/store.ts';
 import { patchMetadataIfDiffers } from '../../kube/write.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { HostingParts } from '../parts.ts';
 
-interface TenantNetworkOptions {
-  client: KubeClient;
-  caches: Caches;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
-}
+type TenantNetworkOptions = Omit<HostingParts, 'events' | 'random'>;
 
 /** How long a tunnel may be down before its endpoints are withheld: usually the peer's own agent withholds them first. */
 export const HOLD_MS = 5_000;

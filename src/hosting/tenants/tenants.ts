@@ -18,15 +18,12 @@ import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, ANNOTATIONS_OF_POLICY } from 
 import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { jsonContains } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
+import type { HostingParts } from '../parts.ts';
 import {
   type ContractTenant,
   forgeContractTenant,
@@ -56,11 +53,7 @@ const NAMESPACES_AT_ONCE = 8;
 /** How often to look whether people have given us the rights that were missing. */
 const MISSING_RIGHTS_MS = 20_000;
 
-interface TenantsOptions {
-  client: KubeClient;
-  caches: Caches;
-  clock: Clock;
-  log: Logger;
+interface TenantsOptions extends Pick<HostingParts, 'client' | 'caches' | 'clock'> {
   /** How long to wait for a new quota to be in force, milliseconds; 0: not at all. Default 5000. */
   quotaPatienceMs?: number;
   /** Where the network publishes the addresses of this cluster. */
