@@ -4,6 +4,7 @@ import type { NamespaceMapping } from '../api/virtual-node.ts';
 import type { KubeObject, Pod } from '../api/wire.ts';
 import { Informer } from '../kube/informer.ts';
 import { deepEqual } from '../lib/equality.ts';
+import { Background } from '../lib/lifecycle.ts';
 import { RemoteEvents } from './events/remote-events.ts';
 import type { ReferenceKind } from './forge/references.ts';
 import {
@@ -40,8 +41,7 @@ export class Tenant {
   readonly events: RemoteEvents;
   /** Opened separately, where volumes are used. */
   readonly claims: ClaimSides;
-  readonly #abort = new AbortController();
-  #running: Promise<void> | undefined;
+  readonly #background = new Background();
 
   constructor(options: TenantOptions) {
     const { mapping, virtualNode, owner, home, foreign, clock, log } = options;
@@ -122,17 +122,15 @@ export class Tenant {
 
   /** Returns at once: the foreign cluster may be away for long. */
   start({ onSynced, onContact }: { onSynced: () => void; onContact: () => void }): void {
-    const { signal } = this.#abort;
     for (const informer of this.#informers) informer.onContact(onContact);
-    const syncs = this.#informers.map(async (informer) => informer.start(signal));
-    this.#running = Promise.allSettled(syncs).then(() => {
+    this.#background.run(async (signal) => {
+      await Promise.allSettled(this.#informers.map(async (informer) => informer.start(signal)));
       if (!signal.aborted) onSynced();
     });
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort(new Error('tenant closed'));
-    await this.#running;
+    await this.#background.stop();
     await Promise.all(
       [...this.#informers, this.mirror, this.events, this.claims].map(async (part) => part.stop()),
     );

@@ -15,7 +15,7 @@ import { patchMetadataIfDiffers } from '../../kube/write.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { HostingParts } from '../parts.ts';
 
 type TenantNetworkOptions = Omit<HostingParts, 'events' | 'random'>;
@@ -41,8 +41,7 @@ export class TenantNetwork implements Component {
   readonly #namespaces: Cache<Namespace>;
   readonly #slices: Cache<EndpointSlice>;
   readonly #controller: Controller;
-  readonly #abort = new AbortController();
-  #running: Promise<unknown> = Promise.resolve();
+  readonly #background = new Background();
 
   constructor(options: TenantNetworkOptions) {
     this.#options = options;
@@ -80,16 +79,15 @@ export class TenantNetwork implements Component {
       const tenant = this.#namespaces.get(namespace);
       if (tenant !== undefined) this.#controller.add(peerOf(tenant));
     });
-    const starts = this.#caches.map(async (cache) => cache.start(this.#abort.signal));
-    this.#running = Promise.allSettled(starts).then(() => {
+    this.#background.run(async (signal) => {
+      await Promise.allSettled(this.#caches.map(async (cache) => cache.start(signal)));
       for (const namespace of this.#namespaces.list()) this.#controller.add(peerOf(namespace));
     });
     this.#controller.start(signal);
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    await this.#background.stop();
     await this.#controller.stop();
     await Promise.all(this.#caches.map(async (cache) => cache.stop()));
   }

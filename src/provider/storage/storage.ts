@@ -5,7 +5,7 @@ import type { VirtualNode, VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Component } from '../../lib/lifecycle.ts';
+import { Background, type Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { RemoteEvent } from '../events/remote-events.ts';
 import { claimNames } from '../forge/references.ts';
@@ -54,9 +54,8 @@ export class Storage implements Component {
   readonly #nodeName: string;
   readonly #owner: string;
   readonly #nodeLabel: StoragePlace['nodeLabel'];
-  readonly #abort = new AbortController();
+  readonly #background = new Background();
   #listener: (() => void) | undefined;
-  #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: StorageOptions) {
     const { virtualNode, home, clock, log } = options;
@@ -95,12 +94,12 @@ export class Storage implements Component {
 
   /** Does not wait: an agent that an earlier version set up lacks the rights, and then everything but volumes works. */
   start(): void {
-    const { signal } = this.#abort;
-    const caches = [this.classes.start(signal), this.volumes.start(signal)];
-    this.#running = Promise.all(caches).then(
-      () => this.#listener?.(),
-      // Stopped before that.
-      () => undefined,
+    this.#background.run(async (signal) =>
+      Promise.all([this.classes.start(signal), this.volumes.start(signal)]).then(
+        () => this.#listener?.(),
+        // Stopped before that.
+        () => undefined,
+      ),
     );
   }
 
@@ -110,8 +109,7 @@ export class Storage implements Component {
   }
 
   async stop(): Promise<void> {
-    this.#abort.abort(new Error('stopped'));
-    await this.#running;
+    await this.#background.stop();
     await Promise.all([this.classes.stop(), this.volumes.stop()]);
   }
 
