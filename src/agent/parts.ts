@@ -2,17 +2,14 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AgentConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Basics } from '../lib/basics.ts';
 import { Lifecycle } from '../lib/lifecycle.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import { VERSION } from '../version.ts';
 
 /** What every role is given. */
-export interface AgentParts {
+export interface AgentParts extends Basics {
   config: AgentConfig;
-  clock: Clock;
-  log: Logger;
 }
 
 /** A role that is running. */

@@ -21,7 +21,7 @@ import { guestAdmission } from '../hosting/guests/webhook.ts';
 import { TenantNetwork } from '../hosting/tenants/tenant-network.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { ClusterBasics, KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
@@ -71,7 +71,7 @@ const MS = 1000;
 
 export class Peering {
   readonly #options: PeeringOptions;
-  readonly #common: { client: KubeClient; caches: Caches } & Pick<AgentParts, 'clock' | 'log'>;
+  readonly #common: ClusterBasics & { caches: Caches };
   readonly #events: ClientEventRecorder;
   readonly #seen: Cache<ForeignCluster>;
   readonly #domains: Cache<SearchDomain>;

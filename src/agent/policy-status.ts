@@ -1,7 +1,7 @@
 import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import type { Cache } from '../kube/cache.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { ClusterBasics } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import { together } from '../lib/listeners.ts';
 import type { Component } from '../lib/lifecycle.ts';
@@ -10,10 +10,8 @@ import type { Clusters } from '../peering/clusters/clusters.ts';
 import type { Lending } from '../peering/lending/lending.ts';
 import type { StockWatcher } from '../peering/offer/stock-watcher.ts';
 import { PolicyStatusKeeper } from '../peering/policy/policy-status.ts';
-import type { AgentParts } from './parts.ts';
 
-interface PolicyStatusParts extends Pick<AgentParts, 'clock' | 'log'> {
-  client: KubeClient;
+interface PolicyStatusParts extends ClusterBasics {
   metrics: ControllerMetrics;
   sharing: Cache<SharingPolicy>;
   acceptance: Cache<AcceptancePolicy>;

@@ -5,18 +5,15 @@ import { pods, roleBindings } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Basics } from '../lib/basics.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../lib/errors.ts';
-import type { Logger } from '../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import { agentBindingNames, agentName, forgeLaunchedAgent, type LaunchedAgent } from './launched-agent.ts';
 
-interface PodLauncherOptions {
+interface PodLauncherOptions extends Basics {
   home: KubeClient;
   image: string;
   priorityClassName?: string;
-  clock: Clock;
-  log: Logger;
   /** How long the pod may take to go before its rights are taken from it; default 12 s. */
   goneMs?: number;
 }

@@ -10,9 +10,8 @@ import {
 import type { ConfigMap } from '../api/wire.ts';
 import { applyManifests } from '../kube/apply.ts';
 import type { Cache } from '../kube/cache.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { ClusterBasics } from '../kube/client.ts';
 import { Backoff, systemRandom } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
 import { splitEndpoint } from '../lib/endpoint.ts';
 import { errorMessage } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
@@ -20,13 +19,10 @@ import type { Logger } from '../lib/log.ts';
 import type { LanSource } from './lan/lan-source.ts';
 import type { Announcement } from './candidates.ts';
 
-interface AnnouncementOptions {
-  client: KubeClient;
+interface AnnouncementOptions extends ClusterBasics {
   namespace: string;
   /** Asked at the start. */
   own: () => OwnAnnouncement;
-  clock: Clock;
-  log: Logger;
 }
 
 const RETRY_MS = { baseMs: 1000, capMs: 30_000 };

@@ -1,13 +1,10 @@
 import { type ForeignCluster, foreignClusters, type Sighting } from '../api/foreign-cluster.ts';
 import { ANNOTATION_OUTGOING, LABEL_DISCOVERED } from '../api/names.ts';
 import type { Cache } from '../kube/cache.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../kube/controller.ts';
-import type { Clock } from '../lib/clock.ts';
+import { type ControllerBasics, Controller, type ReconcileResult } from '../kube/controller.ts';
 import { hasCode, ignoring } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Subscriptions } from '../lib/listeners.ts';
-import type { Logger } from '../lib/log.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Candidate, CandidateSource } from './candidates.ts';
 import { clusterIDsOf, inOrder, isDiscovered, nextSighting, sightingPatch } from './sighting.ts';
@@ -18,14 +15,10 @@ export const foreignClusterIndexes: Record<string, (object: ForeignCluster) => s
   [CLUSTER_ID_INDEX]: clusterIDsOf,
 };
 
-export interface SightingWriterOptions {
-  client: KubeClient;
+export interface SightingWriterOptions extends ControllerBasics {
   source: CandidateSource;
   /** A cache with `foreignClusterIndexes`, started before this component. */
   clusters: Pick<Cache<ForeignCluster>, 'byIndex' | 'list' | 'onChange'>;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
   limits?: Partial<SightingLimits>;
 }
 

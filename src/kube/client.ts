@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ResourceType } from '../api/resources.ts';
 import type { DraftMeta, KubeObject } from '../api/wire.ts';
+import type { Basics } from '../lib/basics.ts';
 
 /** Name and, for namespaced kinds, namespace of one object. */
 export interface ObjectRef {
@@ -106,4 +107,9 @@ export interface KubeClient {
   watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
   raw(request: RawRequest): Promise<RawResponse>;
   close(): Promise<void>;
+}
+
+/** What a part is given that works on one cluster. */
+export interface ClusterBasics extends Basics {
+  client: KubeClient;
 }

@@ -1,9 +1,10 @@
 import { type Random, systemRandom } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Basics } from '../lib/basics.ts';
 import { type TributaryError, errorCode, errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import type { Logger } from '../lib/log.ts';
 import { KeyedQueue } from '../lib/queue.ts';
+import type { ClusterBasics } from './client.ts';
 
 /** Where a controller counts; an adapter to a metrics library lives elsewhere. */
 export interface ControllerMetrics {
@@ -18,7 +19,12 @@ export interface ReconcileResult {
   requeueAfterMs?: number;
 }
 
-export interface ControllerOptions {
+/** What a part is given that runs controllers on one cluster. */
+export interface ControllerBasics extends ClusterBasics {
+  metrics?: ControllerMetrics;
+}
+
+export interface ControllerOptions extends Basics {
   name: string;
   /** How many keys at a time; never one key twice at a time. */
   concurrency: number;
@@ -27,8 +33,6 @@ export interface ControllerOptions {
    * to be called again; how soon depends on the error's code.
    */
   reconcile: (key: string, context: { signal: AbortSignal }) => Promise<ReconcileResult | void>;
-  clock: Clock;
-  log: Logger;
   metrics?: ControllerMetrics;
   random?: Random;
 }

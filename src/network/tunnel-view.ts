@@ -2,23 +2,20 @@ import { type NetworkState, type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, tunn
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Clock } from '../lib/clock.ts';
+import type { Basics } from '../lib/basics.ts';
 import { untilAborted } from '../lib/deadline.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
-import type { Logger } from '../lib/log.ts';
 import { ViewTable } from './views.ts';
 
-interface TunnelViewOptions {
+interface TunnelViewOptions extends Basics {
   home: KubeClient;
   /** ClusterID of the provider; names its Tunnel. */
   provider: string;
   /** Of that Tunnel alone. */
   tunnels: Cache<Tunnel>;
-  clock: Clock;
-  log: Logger;
 }
 
 /** What the answers follow from; everything else of a Tunnel changes far more often. */

@@ -3,10 +3,9 @@ import { isIP } from 'node:net';
 import { instanceLabel } from '../announcement.ts';
 import type { Announcement, Candidate, CandidateSource } from '../candidates.ts';
 import { type Random, systemRandom } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { Sighting } from './cache.ts';
 import { hostInterfaces, type LanInterface, lanInterfaces, onLinkTest } from './interfaces.ts';
 import type { OpenLink } from './link.ts';
@@ -16,9 +15,7 @@ import { Refusals } from './refusals.ts';
 import { Segment } from './segment.ts';
 import { linkOpener } from './socket.ts';
 
-export interface LanSourceOptions {
-  clock: Clock;
-  log: Logger;
+export interface LanSourceOptions extends Basics {
   random?: Random;
   /** Interfaces by name; default: all that look like a LAN. */
   interfaces?: readonly string[];

@@ -1,7 +1,6 @@
 import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { Browser } from './browser.ts';
 import { ServiceCache } from './cache.ts';
 import { hasFamily, interfaceKey, type LanInterface } from './interfaces.ts';
@@ -11,10 +10,8 @@ import type { Quota } from './quota.ts';
 import { Responder } from './responder.ts';
 import type { LanQuery, LanResponse } from './wire.ts';
 
-export interface SegmentOptions {
-  clock: Clock;
+export interface SegmentOptions extends Basics {
   random: Random;
-  log: Logger;
   quota: Quota;
   openLink: OpenLink;
   maxIntervalMs: number;

@@ -3,12 +3,9 @@ import { getServers } from 'node:dns';
 import { type SearchDomain, searchDomains } from '../../api/search-domain.ts';
 import { type Candidate, CandidateSet, type CandidateSource } from '../candidates.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { type ControllerBasics, Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import {
   BrowsedDomain,
   DEFAULT_PACE,
@@ -21,15 +18,11 @@ import { parseServers, type ServerAddress } from './exchange.ts';
 import { lookAt } from './look.ts';
 import { Resolver } from './resolver.ts';
 
-export interface WanSourceOptions {
-  client: KubeClient;
+export interface WanSourceOptions extends ControllerBasics {
   /** Started before this one. */
   domains: Pick<Cache<SearchDomain>, 'get' | 'list' | 'onChange'>;
   /** This cluster. It is listed, too, but is no candidate. */
   ownClusterID: string;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
   pace?: Pace;
   /** Makes the resolver of a SearchDomain; for tests. */
   resolver?: (servers: readonly ServerAddress[]) => Pick<Resolver, 'resolve'>;

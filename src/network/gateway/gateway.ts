@@ -8,15 +8,13 @@ import {
 } from '../../api/own-network.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { joinEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import { exportedTo } from '../exchange/document.ts';
 import type { HostConfig, HostNetwork, HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import { gatewayPlan } from '../plan/gateway.ts';
@@ -33,8 +31,7 @@ import type { Prober } from '../probe/prober.ts';
 import type { Responder } from '../probe/responder.ts';
 import { EndpointResolver, type LookUp } from './resolver.ts';
 
-export interface GatewayOptions {
-  client: KubeClient;
+export interface GatewayOptions extends ClusterBasics {
   caches: Caches;
   host: HostNetwork;
   prober: Pick<Prober, 'setTargets' | 'results' | 'onChange'>;
@@ -42,8 +39,6 @@ export interface GatewayOptions {
   lookUp: LookUp;
   /** Counters of the host's rules by their comment. */
   counters: () => Promise<ReadonlyMap<string, { packets: number }>>;
-  clock: Clock;
-  log: Logger;
   events: EventRecorder;
   metrics: TunnelMetrics;
   controllerMetrics?: ControllerMetrics;

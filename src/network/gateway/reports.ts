@@ -1,25 +1,18 @@
 import type { WantedCondition } from '../../api/conditions.ts';
 import { type Tunnel, TUNNEL_CONDITIONS, tunnels as tunnelType } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import { type ControllerBasics, Controller } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { hasCode } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
 import { tunnelConditions, type TunnelObservation } from './conditions.ts';
 import { reportPerTunnel } from './host-report.ts';
 import { type ConnectionFacts, connectionOf, statusPatch, type StatusPatch } from './status.ts';
 
-interface ReportsOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface ReportsOptions extends ControllerBasics {
   events: EventRecorder;
   tunnels: Pick<Cache<Tunnel>, 'get'>;
-  metrics?: ControllerMetrics;
 }
 
 /** All that is known of all tunnels at one moment. */

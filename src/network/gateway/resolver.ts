@@ -1,19 +1,16 @@
 import { Resolver } from 'node:dns/promises';
 
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { joinEndpoint, splitEndpoint } from '../../lib/endpoint.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { contains, formatAddress, parseAddress, type Prefix } from '../../lib/prefix.ts';
 import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
 
 /** Finds the addresses of a name. It must end by itself, and must not hold a thread meanwhile. */
 export type LookUp = (name: string) => Promise<readonly string[]>;
 
-interface EndpointResolverOptions {
-  clock: Clock;
-  log: Logger;
+interface EndpointResolverOptions extends Basics {
   lookUp: LookUp;
   /** Called when the addresses of a name have changed. */
   onChange: () => void;

@@ -1,14 +1,11 @@
 import { Backoff, type Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { HostNetwork } from '../host/host-config.ts';
 
-export interface StandbyFenceOptions {
+export interface StandbyFenceOptions extends Basics {
   host: Pick<HostNetwork, 'cleanUp'>;
-  clock: Clock;
-  log: Logger;
   random?: Random;
 }
 

@@ -1,10 +1,9 @@
 import { isIP } from 'node:net';
 
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import { addressBytes } from './addresses.ts';
 import { cleanUpHost } from './clean-up.ts';
 import type { HostConfig, HostNetwork, HostReport, Owner, WireGuardPeerState } from './host-config.ts';
@@ -22,9 +21,7 @@ const QUIET_MS = 100;
 /** Name of the link that is made for the trial, and removed at once. */
 const TRIAL = 'tributary-trial';
 
-interface HostOptions {
-  clock: Clock;
-  log: Logger;
+interface HostOptions extends Basics {
   /** Called with each thing that was removed. */
   removed?: (what: string) => void;
 }
@@ -122,7 +119,7 @@ class Host implements HostNetwork {
 }
 
 /** Tries to make a WireGuard link, since only then the kernel may load its module. Needs CAP_NET_ADMIN. */
-export async function kernelHasWireGuard(options: { clock: Clock; log: Logger }): Promise<boolean> {
+export async function kernelHasWireGuard(options: Basics): Promise<boolean> {
   const kernel = new Rtnetlink(options);
   try {
     await createLink(kernel, 'gateway', { kind: 'wireguard', name: TRIAL, mtu: 1420, addresses: [] });

@@ -1,6 +1,7 @@
 import { getSystemErrorName } from 'node:util';
 import netlink from 'netlink';
 
+import type { Basics } from '../../lib/basics.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -48,7 +49,7 @@ export class Rtnetlink {
   #last: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(options: { clock: Clock; log: Logger }) {
+  constructor(options: Basics) {
     this.#clock = options.clock;
     this.#log = options.log;
   }

@@ -2,14 +2,10 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { extname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Basics } from '../../lib/basics.ts';
 import type { Readable, Writable } from 'node:stream';
 
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
-
-export interface WatchOptions {
-  clock: Clock;
-  log: Logger;
+export interface WatchOptions extends Basics {
   /** Something of the host's network has changed, or may have. */
   changed: () => void;
   /** Whether changes of the neighbours of this link count. Those of other links change all the time. */

@@ -5,18 +5,15 @@ import type { ConfigMap, Lease } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { HostConfig, HostNetwork, HostProblem } from '../host/host-config.ts';
 import { nodePlan } from '../plan/node.ts';
 
-interface NodeOptions {
+interface NodeOptions extends Basics {
   caches: Caches;
   host: HostNetwork;
-  clock: Clock;
-  log: Logger;
   metrics?: ControllerMetrics;
   namespace: string;
   nodeName: string;

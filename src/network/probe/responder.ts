@@ -1,15 +1,12 @@
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { TokenBucket, TokenBuckets } from '../../lib/token-bucket.ts';
 import { PROBE_PORT } from '../plan/names.ts';
 import { decodeProbe, encodeProbe } from './message.ts';
 import type { ProbeSocket, ProbeSockets } from './sockets.ts';
 
-export interface ResponderOptions {
-  clock: Clock;
-  log: Logger;
+export interface ResponderOptions extends Basics {
   sockets: ProbeSockets;
 }
 

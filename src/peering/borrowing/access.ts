@@ -1,20 +1,17 @@
 import { Backoff, type Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { ApiReach } from '../ports.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 import { checkedAccess } from './probe.ts';
 import type { Access } from './secret.ts';
 
-interface AccessOptions {
+interface AccessOptions extends Basics {
   /** Throws where the address may not be used or nobody answers there; see probe.ts. */
   probe: (api: ApiAccess, signal: AbortSignal) => Promise<void>;
   reach: ApiReach;
-  clock: Clock;
   random: Random;
-  log: Logger;
   /** Called when something about the way to that provider has changed. */
   wake: (clusterID: string) => void;
 }

@@ -4,12 +4,10 @@ import type { NamespaceMappingState } from '../../api/namespace-offloading.ts';
 import type { SignedContract } from '../../api/offer.ts';
 import type { HomeApiServer } from '../../api/virtual-node.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import { type ControllerBasics, Controller } from '../../kube/controller.ts';
 import type { DrainLimits } from '../../kube/drain-stage.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { type Random, systemRandom } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -48,8 +46,7 @@ interface BorrowingIntents {
   onChange(listener: (clusterID: string) => void): () => void;
 }
 
-export interface BorrowingOptions {
-  client: KubeClient;
+export interface BorrowingOptions extends ControllerBasics {
   caches: Caches;
   identity: OwnIdentity;
   /** Of this cluster, for people over there. */
@@ -74,10 +71,7 @@ export interface BorrowingOptions {
   /** How long pods may take to leave when a peering ends. Default 300 000 as budgets allow, 30 000 to end then. */
   drain?: Partial<DrainLimits>;
   events: EventRecorder;
-  metrics?: ControllerMetrics;
-  clock: Clock;
   random?: Random;
-  log: Logger;
 }
 
 /** Providers that are worked on at the same time. */

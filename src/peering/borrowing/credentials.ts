@@ -1,17 +1,14 @@
 import { Backoff, type Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { PeerLinks } from '../ports.ts';
 import type { Credential } from '../protocol/documents.ts';
 import type { HeldCredential } from './secret.ts';
 
-interface CredentialsOptions {
+interface CredentialsOptions extends Basics {
   links: () => Pick<PeerLinks, 'view' | 'call'>;
-  clock: Clock;
   random: Random;
-  log: Logger;
   /** Called when something about that provider's credential has changed. */
   wake: (clusterID: string) => void;
 }

@@ -1,9 +1,8 @@
 import type { AdvertisementSpec } from '../../api/advertisement.ts';
 import type { EventRecorder, EventSubject } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import { LastWords } from '../../lib/last-words.ts';
-import type { Logger } from '../../lib/log.ts';
 import { isSignedBy } from '../contract.ts';
 import { checkOffer } from '../offer/check.ts';
 import type { OwnIdentity, PeerIdentity } from '../ports.ts';
@@ -11,11 +10,9 @@ import type { DocumentChanges, GrantDocument, OfferDocument } from '../protocol/
 import type { ReceivedDocuments } from './facts.ts';
 import { BORROWING_EVENTS } from './status.ts';
 
-interface ProviderInboxOptions {
+interface ProviderInboxOptions extends Basics {
   identity: OwnIdentity;
-  clock: Clock;
   events: EventRecorder;
-  log: Logger;
   /** The offer that the provider's Advertisement holds. */
   keptOffer: (clusterID: string) => Pick<AdvertisementSpec, 'offer' | 'signature'> | undefined;
   /** What people look at to learn of that provider. */

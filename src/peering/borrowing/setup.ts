@@ -4,11 +4,10 @@ import { secrets } from '../../api/resources.ts';
 import { VIRTUAL_NODE_CONDITIONS, VIRTUAL_NODE_REASONS, type VirtualNode } from '../../api/virtual-node.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { AgentLauncher, WantedAgent } from '../ports.ts';
 import type { AccessFinder, AccessState } from './access.ts';
 import type { BorrowingCaches } from './caches.ts';
@@ -175,10 +174,8 @@ function told(
   };
 }
 
-interface AgentSetupOptions {
+interface AgentSetupOptions extends Basics {
   launcher: AgentLauncher;
-  clock: Clock;
-  log: Logger;
 }
 
 /** How often the agent's objects are looked at where nothing differs. */

@@ -3,20 +3,15 @@ import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import { leases, nodes, pods, type ResourceType } from '../../api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject, Node } from '../../api/wire.ts';
-import type { DeleteOptions, KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics, DeleteOptions, KubeClient } from '../../kube/client.ts';
 import { type DrainLimits, drainText } from '../../kube/drain-stage.ts';
 import { NodeDrain } from '../../kube/drain.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { ignoring } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { closedVirtualNode, endingSince, endingVirtualNode, isClosed, isOf } from './virtual-node.ts';
 
-interface TeardownOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface TeardownOptions extends ClusterBasics {
   events: EventRecorder;
   limits: DrainLimits;
 }

@@ -2,11 +2,8 @@ import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { ControllerMetrics } from '../../kube/controller.ts';
+import type { ControllerBasics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
 import type { ClusterIntent, Policies } from './intent.ts';
 
@@ -16,11 +13,7 @@ interface Collection<T> {
   onChange(listener: (key: string, current: T | undefined, previous: T | undefined) => void): () => void;
 }
 
-export interface ClustersOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
+export interface ClustersOptions extends ControllerBasics {
   events: EventRecorder;
   /** Our own ClusterID. */
   own: string;

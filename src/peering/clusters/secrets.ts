@@ -3,10 +3,8 @@ import type { SecretKeyRef } from '../../api/peer-selector.ts';
 import { secrets } from '../../api/resources.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import type { Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
+import { type ControllerBasics, Controller } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
@@ -14,11 +12,7 @@ import type { Logger } from '../../lib/log.ts';
 import { checkNetworkKey } from '../identity/network-key.ts';
 import { networkKeyName } from '../policy/match.ts';
 
-interface ReferencedSecretsOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
-  metrics?: ControllerMetrics;
+interface ReferencedSecretsOptions extends ControllerBasics {
   /** Only this namespace is looked at. */
   namespace: string;
   /** Names of the Secrets that somebody refers to now. */

@@ -1,10 +1,9 @@
 import { createHash, KeyObject, webcrypto } from 'node:crypto';
 import type * as X509 from '@peculiar/x509';
 import { Backoff, type Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { type KeyPair, type Source, Variable } from '../../lib/source.ts';
 import { ECDSA_P256, loadX509 } from '../../lib/x509.ts';
 
@@ -81,12 +80,10 @@ function serialOf(publicKey: Uint8Array): string {
   return digest.toString('hex');
 }
 
-export interface PeeringCertificateOptions {
+export interface PeeringCertificateOptions extends Basics {
   /** It must be loaded when this starts. */
   signer: CertificateSigner;
-  clock: Clock;
   random: Random;
-  log: Logger;
   /** How long a leaf is valid. Default 24 h. */
   lifeMs?: number;
 }

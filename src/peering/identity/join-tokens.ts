@@ -5,11 +5,9 @@ import { APP_NAME, checkedLabel, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { JOIN_TOKEN_TYPE, LABEL_JOIN_TOKEN } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import type { Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 
 /** What a person carries from the provider to the consumer. */
 interface JoinToken {
@@ -78,10 +76,7 @@ interface JoinTokenEntry {
 export type TokenCheckResult =
   { result: 'ok'; name: string } | { result: 'TokenInvalid' | 'TokenExpired' | 'TokenUsed' };
 
-interface JoinTokensOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface JoinTokensOptions extends ClusterBasics {
   /** Where we run. */
   namespace: string;
   /** Our own. */

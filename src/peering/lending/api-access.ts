@@ -1,10 +1,8 @@
 import { configMaps, endpointSlices } from '../../api/resources.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { TributaryError, errorMessage, ignoring } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 import { deepEqual } from '../../lib/equality.ts';
 
@@ -13,10 +11,7 @@ const RETRY_MS = 2000;
 /** In the serving certificate of every API server, under whichever address it is reached. */
 const SERVER_NAME = 'kubernetes.default.svc';
 
-export interface ApiAccessOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+export interface ApiAccessOptions extends ClusterBasics {
   /** The namespace that we run in: every namespace has a ConfigMap with the authority of the API server. */
   systemNamespace: string;
   /** What the administrator has configured; then nothing is looked for. */

@@ -14,15 +14,13 @@ import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.
 import type { ResourceList } from '../../api/wire.ts';
 import type { Remains, Tenants } from '../../hosting/tenants/tenants.ts';
 import type { Cache } from '../../kube/cache.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { JoinTokens, TokenCheckResult } from '../identity/join-tokens.ts';
 import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PeerFacts } from '../policy/match.ts';
@@ -43,10 +41,7 @@ export interface LendingIntent {
   facts: PeerFacts;
 }
 
-export interface ReconcilerOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+export interface ReconcilerOptions extends ClusterBasics {
   events: EventRecorder;
   identity: OwnIdentity;
   inbox: Inbox;

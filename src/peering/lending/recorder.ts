@@ -4,12 +4,10 @@ import {
   type PeeringRequest,
   type PeeringRequestStatus,
 } from '../../api/peering-request.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import type { Logger } from '../../lib/log.ts';
 
 /** Use alone is written at most this often: it moves with every pod. */
 const USE_INTERVAL_MS = 10_000;
@@ -18,10 +16,7 @@ const USE_INTERVAL_MS = 10_000;
 const { exceeded, namespaceTaken, stuck, kindRefused, rightsMissing } = PEERING_REQUEST_REASONS;
 const PROBLEMS: ReadonlySet<string> = new Set([exceeded, namespaceTaken, stuck, kindRefused, rightsMissing]);
 
-interface StatusRecorderOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface StatusRecorderOptions extends ClusterBasics {
   events: EventRecorder;
 }
 

@@ -1,7 +1,6 @@
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { TributaryError, errorCode, errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { LendingSide, PeerIdentity } from '../ports.ts';
 import type { CallMethod, Calls } from '../protocol/documents.ts';
 import { PARAMS, isCallMethod } from '../protocol/forms.ts';
@@ -31,12 +30,10 @@ export const callHandlers = (lending: Pick<LendingSide, 'credential'>, dialBack:
   },
 });
 
-export interface AnswersOptions {
+export interface AnswersOptions extends Basics {
   peer: PeerIdentity;
   handlers: CallHandlers;
   send: (message: Message) => void;
-  clock: Clock;
-  log: Logger;
   timeoutMs: number;
   /** How many are worked on at the same time. */
   max: number;

@@ -1,12 +1,11 @@
 import { Backoff } from '../../lib/backoff.ts';
 import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { BorrowingSide, LendingSide, NetworkSide, PeerIdentity, ServicesSide } from '../ports.ts';
 import type { DocumentChanges } from '../protocol/documents.ts';
 
-export interface DeliveryOptions {
+export interface DeliveryOptions extends Basics {
   peer: PeerIdentity;
   /** Whether it can say everything again: it has a link. */
   isPresent: () => boolean;
@@ -16,9 +15,7 @@ export interface DeliveryOptions {
   network?: Pick<NetworkSide, 'received'>;
   /** Likewise. */
   services?: Pick<ServicesSide, 'received'>;
-  clock: Clock;
   random: Random;
-  log: Logger;
 }
 
 /** Tells the sender that its words have arrived, and what is wrong with them. */

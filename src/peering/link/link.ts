@@ -1,7 +1,6 @@
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { LinkView, PeerIdentity } from '../ports.ts';
 import type { CallMethod, Calls, DocumentChanges, Documents, Hello } from '../protocol/documents.ts';
 import { BINDING_KINDS } from '../protocol/documents.ts';
@@ -72,7 +71,7 @@ export interface LinkEnd {
   fault: boolean;
 }
 
-export interface LinkOptions {
+export interface LinkOptions extends Basics {
   channel: Channel;
   peer: PeerIdentity;
   dialledBy: Dialler;
@@ -82,8 +81,6 @@ export interface LinkOptions {
   documents: () => Documents;
   handlers: CallHandlers;
   events: LinkEvents;
-  clock: Clock;
-  log: Logger;
   times: LinkTimes;
   rates?: Rates;
 }

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { DOCUMENT_KINDS } from '../protocol/documents.ts';
 import type { DocumentChanges, DocumentKind, Documents } from '../protocol/documents.ts';
 import { MAX_MESSAGE_BYTES } from './message.ts';
 
-export interface OutboxOptions {
+export interface OutboxOptions extends Basics {
   /** All that we have to say now; throws while that is not known. */
   documents: () => Documents;
   send: (id: number, changes: DocumentChanges) => void;
-  clock: Clock;
-  log: Logger;
 }
 
 /** Of a message, for what is around the documents. */

@@ -1,10 +1,10 @@
 import type { WebSocket } from 'ws';
 import type { Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { LogFields, Logger } from '../../lib/log.ts';
+import type { LogFields } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import type {
@@ -38,7 +38,7 @@ import type { Rates } from './throttle.ts';
 
 export type { NetworkKey, SelfDescription };
 
-export interface LinkRegistryOptions extends HelloOptions {
+export interface LinkRegistryOptions extends HelloOptions, Basics {
   identity: OwnIdentity;
   /** Leaf and identity certificate, as from PeeringCertificate. */
   certificate: Source<KeyPair>;
@@ -50,9 +50,7 @@ export interface LinkRegistryOptions extends HelloOptions {
   services?: ServicesSide;
   /** Call `dial` of a consumer: open `/v1/streams/<stream>` there and join it to our API server. */
   dialBack: DialBack;
-  clock: Clock;
   random: Random;
-  log: Logger;
   times?: Partial<LinkTimes & DialTimes>;
   /** How often links that nobody may need are looked at; the second look closes them. Default 5 s. */
   reapMs?: number;

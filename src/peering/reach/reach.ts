@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage, hasCode, TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { ApiReach } from '../ports.ts';
 import { PeerDialler, PeerEndpoints, type Way } from './dialler.ts';
@@ -13,7 +12,7 @@ import { DEFAULT_LIMITS, type ReachLimits, type ReachPeers } from './ports.ts';
 import { connectTcp, hold, type ListenAt, PeerListener, refuse } from './sockets.ts';
 import { CLOSE, type Seat, StreamSet } from './streams.ts';
 
-interface ReachOptions {
+interface ReachOptions extends Basics {
   peers: ReachPeers;
   /** We as provider: whether that peer's grant is Active now. */
   mayReach: (clusterID: string) => boolean;
@@ -22,8 +21,6 @@ interface ReachOptions {
   /** We as consumer: where local listeners are, and the address under which agents reach them (default: the same). */
   listen: ListenAt & { advertised?: string };
   limits?: Partial<ReachLimits>;
-  clock: Clock;
-  log: Logger;
 }
 
 type Caller = Readonly<{ clusterID: string }>;

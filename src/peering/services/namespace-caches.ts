@@ -1,15 +1,10 @@
 import { LABEL_SERVICE_NAME } from '../../api/names.ts';
 import { endpointSlices, services } from '../../api/resources.ts';
 import type { EndpointSlice, Service } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
-import type { Logger } from '../../lib/log.ts';
 
-interface NamespaceCachesOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface NamespaceCachesOptions extends ClusterBasics {
   changed: () => void;
 }
 

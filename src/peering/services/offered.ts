@@ -6,24 +6,19 @@ import { API_VERSION } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, Subscriptions } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { Documents } from '../protocol/documents.ts';
 import { NamespaceCaches } from './namespace-caches.ts';
 import { type Offering, offeringOf } from './offering.ts';
 import type { Lent, OwnPods } from './ports.ts';
 
-export interface OfferedServicesOptions {
-  client: KubeClient;
+export interface OfferedServicesOptions extends ClusterBasics {
   caches: Caches;
-  clock: Clock;
-  log: Logger;
   events: EventRecorder;
   lent: Lent;
   ownPods: OwnPods;

@@ -12,16 +12,13 @@ import { API_VERSION } from '../../api/virtual-node.ts';
 import type { EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
-import type { KubeClient } from '../../kube/client.ts';
-import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
+import { type ControllerBasics, Controller, type ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, throwFirst, TributaryError } from '../../lib/errors.ts';
 import { LastWords } from '../../lib/last-words.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { DocumentChanges, ServicesDocument } from '../protocol/documents.ts';
 import {
   forgeEndpoints,
@@ -35,13 +32,9 @@ import { sortedPlaces } from './offering.ts';
 import { checkServices, homeKey, planOf } from './plan.ts';
 import type { Borrowed, Linked, ProviderNetwork, ProviderNetworks } from './ports.ts';
 
-export interface UsedServicesOptions {
-  client: KubeClient;
+export interface UsedServicesOptions extends ControllerBasics {
   caches: Caches;
-  clock: Clock;
-  log: Logger;
   events: EventRecorder;
-  metrics?: ControllerMetrics;
   borrowed: Borrowed;
   networks: ProviderNetworks;
   /** Called from `start` on, so that parts that need each other can be made in any order. */
