@@ -1,6 +1,5 @@
 import type { LabelSelector } from './api/label-selector.ts';
-import { LOG_LEVELS } from './lib/log.ts';
-import type { LogLevel } from './lib/log.ts';
+import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { overlaps, parsePrefix } from './lib/prefix.ts';

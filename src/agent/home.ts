@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { AgentConfig } from '../config.ts';
-import { processEnvironment } from '../config.ts';
+import { type AgentConfig, processEnvironment } from '../config.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { inClusterCredentials } from '../kube/in-cluster.ts';
 import { parseKubeconfig } from '../kube/kubeconfig.ts';

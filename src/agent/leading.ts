@@ -1,7 +1,6 @@
 /** What the roles share in which one replica leads. */
 import type { KubeClient } from '../kube/client.ts';
-import { LeaderElection } from '../kube/leader-election.ts';
-import type { LeaderElectionOptions } from '../kube/leader-election.ts';
+import { LeaderElection, type LeaderElectionOptions } from '../kube/leader-election.ts';
 import type { Lifecycle } from '../lib/lifecycle.ts';
 import { OpsServer, type OpsServerOptions } from '../server/ops.ts';
 import type { AgentParts } from './parts.ts';

@@ -3,8 +3,7 @@ import type { AgentConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Basics } from '../lib/basics.ts';
-import { Lifecycle } from '../lib/lifecycle.ts';
-import type { Component } from '../lib/lifecycle.ts';
+import { type Component, Lifecycle } from '../lib/lifecycle.ts';
 import { VERSION } from '../version.ts';
 
 /** What every role is given. */

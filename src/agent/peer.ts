@@ -5,8 +5,7 @@ import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { OpsServer } from '../server/ops.ts';
 import { homeCredentials } from './home.ts';
-import type { Agent, AgentParts } from './parts.ts';
-import { createRegistry } from './parts.ts';
+import { type Agent, type AgentParts, createRegistry } from './parts.ts';
 import { Registries } from '../server/registries.ts';
 import { VirtualNodeAgent } from './virtual-node.ts';
 

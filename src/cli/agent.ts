@@ -1,13 +1,11 @@
 import { hostname } from 'node:os';
-import type { Role } from '../agent/roles.ts';
-import { ROLES } from '../agent/roles.ts';
+import { type Role, ROLES } from '../agent/roles.ts';
 import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
-import type { CommandIo } from './command-line.ts';
-import { EXIT, parseCommandLine } from './command-line.ts';
+import { type CommandIo, EXIT, parseCommandLine } from './command-line.ts';
 
 export const AGENT_USAGE: string = `tributary peer --virtual-node NAME [options]
        tributary cluster [options]

@@ -4,8 +4,7 @@ import { TributaryError, errorCode, errorMessage } from '../../lib/errors.ts';
 import type { LendingSide, PeerIdentity } from '../ports.ts';
 import type { CallMethod, Calls } from '../protocol/documents.ts';
 import { PARAMS, isCallMethod } from '../protocol/forms.ts';
-import { MAX_RESULT_LENGTH, problemText } from './message.ts';
-import type { Message } from './message.ts';
+import { MAX_RESULT_LENGTH, type Message, problemText } from './message.ts';
 
 /** What peers may call. */
 export type CallHandlers = {

@@ -1,7 +1,6 @@
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
-import { TributaryError } from '../../lib/errors.ts';
-import type { ErrorCode } from '../../lib/errors.ts';
+import { type ErrorCode, TributaryError } from '../../lib/errors.ts';
 import type { CallMethod, Calls } from '../protocol/documents.ts';
 import { RESULTS } from '../protocol/forms.ts';
 

@@ -1,5 +1,4 @@
-import { Backoff } from '../../lib/backoff.ts';
-import type { Random } from '../../lib/backoff.ts';
+import { Backoff, type Random } from '../../lib/backoff.ts';
 import type { Basics } from '../../lib/basics.ts';
 import { errorCode, errorMessage, hasCode } from '../../lib/errors.ts';
 import type { BorrowingSide, LendingSide, NetworkSide, PeerIdentity, ServicesSide } from '../ports.ts';

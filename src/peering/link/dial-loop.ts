@@ -1,5 +1,4 @@
-import { Backoff, spreadMs } from '../../lib/backoff.ts';
-import type { Random } from '../../lib/backoff.ts';
+import { Backoff, type Random, spreadMs } from '../../lib/backoff.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 import type { QuietLog } from '../../lib/quiet-log.ts';

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import { connect } from 'node:tls';
-import type { TLSSocket } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';

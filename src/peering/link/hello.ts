@@ -1,6 +1,5 @@
 import { networkProof, provesNetworkKey } from '../identity/network-key.ts';
-import type { Hello } from '../protocol/documents.ts';
-import { PROTOCOLS } from '../protocol/documents.ts';
+import { type Hello, PROTOCOLS } from '../protocol/documents.ts';
 
 /** What we tell every peer about ourselves. */
 export interface SelfDescription {

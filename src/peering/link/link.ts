@@ -2,21 +2,24 @@ import type { Basics } from '../../lib/basics.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { LinkView, PeerIdentity } from '../ports.ts';
-import type { CallMethod, Calls, DocumentChanges, Documents, Hello } from '../protocol/documents.ts';
-import { BINDING_KINDS } from '../protocol/documents.ts';
-import { Answers } from './answers.ts';
-import type { CallHandlers } from './answers.ts';
+import {
+  BINDING_KINDS,
+  type CallMethod,
+  type Calls,
+  type DocumentChanges,
+  type Documents,
+  type Hello,
+} from '../protocol/documents.ts';
+import { Answers, type CallHandlers } from './answers.ts';
 import { OutgoingCalls } from './calls.ts';
 import type { Channel, ChannelEnd } from './channel.ts';
 import type { Dialler } from './contest.ts';
 import type { Acknowledge } from './delivery.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { commonProtocol } from './hello.ts';
-import { decode, encode, problemText } from './message.ts';
-import type { Message, Received } from './message.ts';
+import { decode, encode, type Message, problemText, type Received } from './message.ts';
 import { Outbox } from './outbox.ts';
-import { Throttle, WEIGHTS } from './throttle.ts';
-import type { Rates } from './throttle.ts';
+import { type Rates, Throttle, WEIGHTS } from './throttle.ts';
 
 /** Why we end a link, as its WebSocket close code; 4000 to 4999 are for private use (RFC 6455, section 7.4.2). */
 export const CLOSE = {

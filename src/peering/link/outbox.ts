@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import { DOCUMENT_KINDS } from '../protocol/documents.ts';
-import type { DocumentChanges, DocumentKind, Documents } from '../protocol/documents.ts';
+import {
+  DOCUMENT_KINDS,
+  type DocumentChanges,
+  type DocumentKind,
+  type Documents,
+} from '../protocol/documents.ts';
 import { MAX_MESSAGE_BYTES } from './message.ts';
 
 export interface OutboxOptions extends Basics {

@@ -1,10 +1,8 @@
 import type { PeerIdentity } from '../ports.ts';
 import type { DocumentChanges } from '../protocol/documents.ts';
 import { contest } from './contest.ts';
-import { Delivery } from './delivery.ts';
-import type { Acknowledge, DeliveryOptions } from './delivery.ts';
-import { CLOSE } from './link.ts';
-import type { Link } from './link.ts';
+import { type Acknowledge, Delivery, type DeliveryOptions } from './delivery.ts';
+import { CLOSE, type Link } from './link.ts';
 
 export interface PeerSlotOptions {
   peer: PeerIdentity;

@@ -20,18 +20,13 @@ import type {
   ServicesSide,
 } from '../ports.ts';
 import type { CallMethod, Calls } from '../protocol/documents.ts';
-import { callHandlers } from './answers.ts';
-import type { CallHandlers, DialBack } from './answers.ts';
+import { callHandlers, type CallHandlers, type DialBack } from './answers.ts';
 import { WebSocketChannel } from './channel.ts';
 import type { Dialler } from './contest.ts';
-import { DEFAULT_DIAL_TIMES } from './dial-loop.ts';
-import type { DialTimes, LinkOutcome } from './dial-loop.ts';
-import { Dialer } from './dialer.ts';
-import type { Secured } from './dialer.ts';
-import { helloTo, provedKeys } from './hello.ts';
-import type { HelloOptions, NetworkKey, SelfDescription } from './hello.ts';
-import { CLOSE, DEFAULT_TIMES, Link } from './link.ts';
-import type { LinkEnd, LinkEvents, LinkTimes } from './link.ts';
+import { DEFAULT_DIAL_TIMES, type DialTimes, type LinkOutcome } from './dial-loop.ts';
+import { Dialer, type Secured } from './dialer.ts';
+import { type HelloOptions, helloTo, type NetworkKey, provedKeys, type SelfDescription } from './hello.ts';
+import { CLOSE, DEFAULT_TIMES, Link, type LinkEnd, type LinkEvents, type LinkTimes } from './link.ts';
 import { PeerSlot } from './peer-slot.ts';
 import { Targets } from './targets.ts';
 import type { Rates } from './throttle.ts';

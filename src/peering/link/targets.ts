@@ -1,7 +1,6 @@
 import { deepEqual } from '../../lib/equality.ts';
 import type { DialProblem, DialTarget } from '../ports.ts';
-import { DialLoop } from './dial-loop.ts';
-import type { DialLoopOptions } from './dial-loop.ts';
+import { DialLoop, type DialLoopOptions } from './dial-loop.ts';
 import type { Link, LinkEnd } from './link.ts';
 
 export interface TargetsOptions extends Pick<
