@@ -24,7 +24,7 @@ function keyOf({
   return `${group === '' ? version : `${group}/${version}`} ${kind}`;
 }
 
-/** Where objects of a manifest's kind live; a kind that nobody has listed in api/resources.ts is a bug. */
+/** The resource type of a manifest's kind. A kind that is not listed in api/resources.ts is a bug. */
 export function typeOf({
   apiVersion,
   kind,
@@ -35,8 +35,8 @@ export function typeOf({
 }
 
 /**
- * Makes each object as its manifest says, in this order; fields that the manifest does not name stay as they are.
- * Ours are taken back from whoever changed them. Repeating it changes nothing.
+ * Makes each object as its manifest says, in this order. Fields that the manifest does not name stay as they are. If
+ * somebody has changed a field of ours, we set it again. A second call changes nothing.
  */
 export async function applyManifests(
   client: KubeClient,
@@ -53,7 +53,7 @@ export async function applyManifests(
   return applied;
 }
 
-/** Deletes the objects of these manifests in reverse order; what is not there is as good as deleted. */
+/** Deletes the objects of these manifests in reverse order. Objects that do not exist count as deleted. */
 export async function deleteManifests(
   client: KubeClient,
   manifests: readonly Pick<Named, 'apiVersion' | 'kind' | 'metadata'>[],

@@ -7,7 +7,7 @@ export interface CollectOptions {
   excess: 'throw' | 'cut';
 }
 
-/** The whole body, bounded. The stream is gone afterwards. */
+/** Reads the whole body, up to the limit. Afterwards the stream is closed. */
 export async function collect(body: Readable, { maxBytes, excess }: CollectOptions): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -61,7 +61,7 @@ export async function* lines(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer
   }
 }
 
-/** What went wrong while reading a body: our own error where there is one, else Unreachable. */
+/** The error that ended the reading of a body: our own error if there is one, otherwise Unreachable. */
 export function readError(error: unknown): TributaryError {
   if (errorCode(error) !== undefined && (error as { name?: unknown }).name === 'TributaryError') {
     return error as TributaryError;

@@ -3,9 +3,9 @@ import type { Component } from '../lib/lifecycle.ts';
 import type { ContactState } from './contact.ts';
 import type { ChangeListener } from './store.ts';
 
-/** Objects of one kind, as they were last seen: what an Informer holds, or what one asker sees of a shared one. */
+/** Objects of one kind, as last seen: those that an Informer holds, or those that one user sees of a shared Informer. */
 export interface Cache<T extends KubeObject> extends Component {
-  /** Resolves when all that is there is known, however long that takes. */
+  /** Resolves when all existing objects are known, however long that takes. */
   start(signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
   get(key: string): T | undefined;
@@ -14,7 +14,7 @@ export interface Cache<T extends KubeObject> extends Component {
   byIndex(index: string, value: string): readonly T[];
   /** Whether `byIndex` would find anything, however many. */
   hasIndexed(index: string, value: string): boolean;
-  /** Whether all that is there is known. Before, what is missing is not absent. */
+  /** Whether all existing objects are known. Before that, a missing object may exist nevertheless. */
   readonly synced: boolean;
   readonly contact: ContactState;
   /**

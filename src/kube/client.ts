@@ -16,7 +16,7 @@ export interface CallOptions {
 }
 
 export interface ListOptions {
-  /** All namespaces where omitted. */
+  /** If omitted, all namespaces. */
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
@@ -52,9 +52,9 @@ export type PatchBody =
 
 export interface DeleteOptions extends CallOptions {
   gracePeriodSeconds?: number;
-  /** Refused with Conflict when the object there is another one. */
+  /** If the object there has another UID, the request fails with Conflict. */
   uid?: string;
-  /** Refused with Conflict when somebody has written since. */
+  /** If somebody has written since this version, the request fails with Conflict. */
   resourceVersion?: string;
   propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
@@ -76,14 +76,14 @@ export interface RawResponse {
 }
 
 /**
- * One API server, spoken to in plain JSON. Every method throws TributaryError (see lib/errors.ts) and honours
- * its signal. Objects come back as parsed, `metadata.managedFields` dropped.
+ * A client of one API server, which speaks plain JSON. Every method throws TributaryError (see lib/errors.ts) and stops
+ * when its signal fires. Returned objects are as the server sent them, but without `metadata.managedFields`.
  */
 export interface KubeClient {
   get<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: CallOptions): Promise<T>;
-  /** All pages. */
+  /** Returns the objects of all pages. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>>;
-  /** Page by page, for callers that must not hold everything at once. */
+  /** Returns one page after the other, for callers that must not hold all objects at once. */
   pages<T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): AsyncIterable<ObjectList<T>>;
   /** `body` needs metadata.name (or generateName) and, where namespaced, metadata.namespace. */
   create<T extends KubeObject>(
@@ -91,7 +91,7 @@ export interface KubeClient {
     body: Omit<T, 'metadata'> & { metadata: DraftMeta },
     options?: CallOptions,
   ): Promise<T>;
-  /** PUT; with a resourceVersion in the body a stale write fails with Conflict. */
+  /** PUT. If the body has a resourceVersion that is not the current one, it fails with Conflict. */
   replace<T extends KubeObject>(type: ResourceType<T>, body: T, options?: CallOptions): Promise<T>;
   patch<T extends KubeObject>(
     type: ResourceType<T>,
@@ -102,7 +102,7 @@ export interface KubeClient {
   delete<T extends KubeObject>(type: ResourceType<T>, ref: ObjectRef, options?: DeleteOptions): Promise<void>;
   /**
    * Ends without error when the server closes the stream; throws Expired on 410, in the answer or in the stream.
-   * A connection that went silent is found by HTTP/2 pings and ends as Unreachable.
+   * HTTP/2 pings detect a connection that has gone silent; the watch then throws Unreachable.
    */
   watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions): AsyncIterable<WatchEvent<T>>;
   raw(request: RawRequest): Promise<RawResponse>;

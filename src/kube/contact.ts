@@ -2,21 +2,21 @@ import type { Clock } from '../lib/clock.ts';
 import type { ErrorCode } from '../lib/errors.ts';
 import { Listeners } from '../lib/listeners.ts';
 
-/** What we know of our line to an API server. */
+/** What we know about our connection to an API server. */
 export interface ContactState {
   /** Monotonic ms of the last sign of life; -Infinity before the first. */
   readonly lastOkAt: number;
   /** Monotonic ms since when nothing succeeded; undefined while all is well. */
   readonly failingSince: number | undefined;
-  /** Why, in one line. */
+  /** The cause, in one line. */
   readonly error: string | undefined;
-  /** Of that error; undefined as well where it is not one of ours. */
+  /** The code of that error; also undefined if it is not one of our errors. */
   readonly code?: ErrorCode | undefined;
-  /** HTTP status, where there was an answer. Of a group that nobody serves it is a bare 404, which is no NotFound. */
+  /** HTTP status, if there was an answer. An API group that nobody serves gives a plain 404, which is not our NotFound. */
   readonly status?: number | undefined;
 }
 
-/** Turns single outcomes into a state, and tells listeners when it turns from good to bad or back. */
+/** Derives a state from single outcomes. Tells listeners when it turns from good to bad or back, and of each new error. */
 export class Contact {
   readonly #clock: Clock;
   readonly #changed = new Listeners();

@@ -6,7 +6,7 @@ import type { Logger } from '../lib/log.ts';
 import { KeyedQueue } from '../lib/queue.ts';
 import type { ClusterBasics } from './client.ts';
 
-/** Where a controller counts; an adapter to a metrics library lives elsewhere. */
+/** The counters of a controller. An adapter to a metrics library is outside of this folder. */
 export interface ControllerMetrics {
   reconciled(name: string, outcome: ReconcileOutcome, seconds: number): void;
   depth(name: string, depth: number): void;
@@ -15,7 +15,7 @@ export interface ControllerMetrics {
 export type ReconcileOutcome = 'ok' | 'requeue' | 'conflict' | 'terminal' | 'error';
 
 export interface ReconcileResult {
-  /** Look again after this long, even if nothing changes. */
+  /** The controller reconciles the key again after this time, even if nothing changes. */
   requeueAfterMs?: number;
 }
 
@@ -26,18 +26,18 @@ export interface ControllerBasics extends ClusterBasics {
 
 export interface ControllerOptions extends Basics {
   name: string;
-  /** How many keys at a time; never one key twice at a time. */
+  /** How many keys are reconciled at the same time; the same key never runs twice at once. */
   concurrency: number;
   /**
-   * Makes the world right for one key: reads the whole truth, makes at most one write per object, forgets. Throws
-   * to be called again; how soon depends on the error's code.
+   * Makes the objects of one key as they should be. It reads the current state, writes each object at most once, and
+   * remembers nothing. If it throws, it is called again; how soon depends on the error's code.
    */
   reconcile: (key: string, context: { signal: AbortSignal }) => Promise<ReconcileResult | void>;
   metrics?: ControllerMetrics;
   random?: Random;
 }
 
-/** What can never succeed is looked at again only because somebody may have changed the world without a word. */
+/** An error that no retry can cure is retried so rarely; it is, because something may have changed unnoticed. */
 const TERMINAL_RETRY_MS = 5 * 60_000;
 
 /** A queue of keys and workers that reconcile them. Feed it from informers' changes with `add`. */
@@ -48,7 +48,7 @@ export class Controller implements Component {
   readonly #queue: KeyedQueue;
   readonly #random: Random;
   readonly #abort = new AbortController();
-  /** The last message logged for a key, so that a lasting error is one line, not a flood. */
+  /** The last message that was logged for a key, so that an error that lasts is logged only once. */
   readonly #complaints = new Map<string, string>();
   #workers: Promise<void>[] = [];
 
@@ -61,7 +61,7 @@ export class Controller implements Component {
     this.#queue = new KeyedQueue({ clock, random });
   }
 
-  /** Keys that wait, run and are delayed, for metrics and health. */
+  /** Numbers of keys that wait, run or are delayed, for metrics and health. */
   get load(): { waiting: number; running: number; delayed: number; oldestAgeMs: number } {
     const { depth, running, delayed, oldestAgeMs } = this.#queue;
     return { waiting: depth, running, delayed, oldestAgeMs };
@@ -72,7 +72,7 @@ export class Controller implements Component {
     this.#options.metrics?.depth(this.name, this.#queue.depth);
   }
 
-  /** For resyncs: gives way to changes. */
+  /** For resyncs: keys that changes have added go first. */
   addSlow(key: string): void {
     this.#queue.addSlow(key);
     this.#options.metrics?.depth(this.name, this.#queue.depth);
@@ -164,7 +164,7 @@ export class Controller implements Component {
     const message = errorMessage(error);
     if (this.#complaints.get(key) === message) return;
     this.#complaints.set(key, message);
-    // What is not one of our errors is a bug, and its place in the code is worth knowing.
+    // Any other error is a bug, so we also log where in the code it was thrown.
     const stack = errorCode(error) === undefined ? String((error as { stack?: unknown })?.stack) : undefined;
     const fields = { key, error: message, retryInMs: Math.round(delayMs), stack };
     if (stack === undefined) this.#log.warn('reconcile failed', fields);

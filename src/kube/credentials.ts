@@ -9,15 +9,15 @@ import type { Clock } from '../lib/clock.ts';
 import { systemClock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 
-/** Where one API server is and how to prove who we are. */
+/** The address of one API server, and how we authenticate there. */
 export interface Credentials {
-  /** https only; a path before `/api` is kept. */
+  /** Only https. A path before `/api` is kept. */
   server: URL;
-  /** PEM; the system's roots where absent. */
+  /** PEM; if absent, the system's root certificates count. */
   ca?: string;
   /** PEM. */
   clientCert?: { cert: string; key: string };
-  /** `fresh` asks to look past any cache: the server has refused the last one. */
+  /** `fresh`: take no token from a cache, since the server has refused the last one. */
   token?: (signal?: AbortSignal, fresh?: boolean) => Promise<string | undefined>;
   /** The name in the certificate, where it is not the host of `server`. */
   tlsServerName?: string;
@@ -33,7 +33,7 @@ export interface TlsTarget {
   servername?: string;
   secureContext: ReturnType<typeof createSecureContext>;
   rejectUnauthorized: boolean;
-  /** Where the name in the certificate is an address other than the one that is dialled. */
+  /** Needed if the name in the certificate is another address than the one that we dial. */
   checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
@@ -47,7 +47,7 @@ export function tlsTarget(credentials: Credentials): TlsTarget {
   return {
     host,
     port: Number(server.port === '' ? 443 : server.port),
-    // Server name indication takes no addresses (RFC 6066, section 3).
+    // Server name indication does not allow IP addresses (RFC 6066, section 3).
     ...(isIP(name) === 0
       ? { servername: name }
       : { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) }),
@@ -56,7 +56,7 @@ export function tlsTarget(credentials: Credentials): TlsTarget {
   };
 }
 
-/** Whether connections made with the one are as good for the other: all but the token, which goes with each request. */
+/** Whether connections with `one` also serve `other`: all but the token, which each request carries, must be equal. */
 export function sameButToken(one: Credentials, other: Credentials): boolean {
   const { token: _one, server: here, ...mine } = one;
   const { token: _other, server: there, ...theirs } = other;
@@ -83,7 +83,7 @@ export function rereadToken(
       token = (await read()).trim();
       readAt = clock.monotonic();
     } catch (error) {
-      // The volume may be swapped under us; the last token is good for a while yet.
+      // The kubelet may be replacing the volume just now; the last token is still valid for a while.
       if (token === undefined) throw error;
     }
     return token;

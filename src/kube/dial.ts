@@ -9,7 +9,7 @@ export interface DialOptions {
   target: TlsTarget;
   protocols: readonly string[];
   timeoutMs: number;
-  /** Keep sending after the peer has ended its side; for upgraded connections. */
+  /** Whether we may go on sending after the peer has ended its side; for upgraded connections. */
   allowHalfOpen?: boolean;
   signal?: AbortSignal | undefined;
 }
@@ -20,7 +20,7 @@ export interface DialOptions {
  */
 const TCP_KEEPALIVE_MS = 15_000;
 
-/** A TLS connection after a verified handshake, or Unreachable. */
+/** Resolves with a TLS connection whose handshake is verified; otherwise throws Unreachable. */
 export async function dial(options: DialOptions): Promise<TLSSocket> {
   const { clock, target, protocols, timeoutMs, allowHalfOpen = false, signal } = options;
   const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();

@@ -4,9 +4,9 @@ import { type Held, heldText } from './evictions.ts';
 
 /** How long each stage may take, in milliseconds. */
 export interface DrainLimits {
-  /** Budgets are honoured for so long. */
+  /** For so long we respect PodDisruptionBudgets. */
   evictMs: number;
-  /** Then pods are deleted, and have so long to end with their own grace. */
+  /** After that we delete the pods; they have so long to end with their own grace period. */
   endMs: number;
 }
 
@@ -19,7 +19,7 @@ export interface DrainTimes {
   hasty: boolean;
 }
 
-/** Evict: as budgets allow. Delete: all the same, with the pods' own grace. Force: not waiting for anybody. */
+/** Evict: as budgets allow. Delete: in spite of budgets, with the pods' own grace period. Force: at once. */
 export interface Stage {
   kind: 'Evict' | 'Delete' | 'Force';
   /** When the next stage comes by time alone. */
@@ -63,13 +63,13 @@ export interface DrainState {
   held: readonly Held[];
   /** When the stage ends by time alone, milliseconds since the epoch. */
   untilMs: number;
-  /** Look again after so long. */
+  /** After how many milliseconds to look again. */
   waitMs: number;
 }
 
 const MAX_REASONS = 3;
 
-/** For people. The same while nothing changes, so that it can stand in a status. Pure. */
+/** A text for people. It stays the same while nothing changes, so that it can be in a status. Pure. */
 export function drainText({ stage, left, held, untilMs }: DrainState): string {
   const reasons = new Map<string, number>();
   for (const one of held) {

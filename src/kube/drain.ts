@@ -14,7 +14,7 @@ export interface NodeDrainOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
-  /** On pods whose budget was overridden. */
+  /** For events on pods whose budget was overridden. */
   events: EventRecorder;
   limits: DrainLimits;
   random?: Random;
@@ -22,7 +22,7 @@ export interface NodeDrainOptions {
 
 export interface Drained {
   nodeName: string;
-  /** As read just now; undefined: it is not there. */
+  /** The Node as just read; undefined if it does not exist. */
   node: Node | undefined;
   /** When the drain began, milliseconds since the epoch. */
   sinceMs: number;
@@ -110,7 +110,7 @@ export class NodeDrain {
     );
   }
 
-  /** An object that is gone, or was replaced by another, counts as deleted. */
+  /** An object that is gone, or that another one has replaced, counts as deleted. */
   async deletePods(
     items: readonly Pick<Pod, 'metadata'>[],
     signal: AbortSignal,

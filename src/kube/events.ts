@@ -9,7 +9,7 @@ import type { KubeClient } from './client.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
-/** What an event is about: any object from the API server. */
+/** The object that an event is about; any object from the API server. */
 export type EventSubject = Pick<KubeObject, 'apiVersion' | 'kind'> & {
   metadata: Pick<KubeObject['metadata'], 'name'> & Partial<KubeObject['metadata']>;
 };
@@ -21,7 +21,7 @@ export const aboutPod = ({ metadata }: Pick<EventSubject, 'metadata'>): EventSub
   metadata,
 });
 
-/** Tells people what happened to an object. Never throws, never waits. */
+/** Tells people what has happened to an object. It never throws and never waits. */
 export interface EventRecorder {
   event(subject: EventSubject, type: EventType, reason: string, message: string): void;
 }
@@ -30,17 +30,17 @@ export interface EventRecorderOptions {
   client: KubeClient;
   clock: Clock;
   log: Logger;
-  /** Who speaks, for example `tributary`. */
+  /** The reporting component, for example `tributary`. */
   component: string;
   /** The node's or pod's name. */
   host?: string;
 }
 
-/** As client-go: the same news within this time is one Event that counts. */
+/** As client-go does: the same news within this time becomes one Event with a count. */
 const SERIES_MS = 10 * 60_000;
-/** At most one write per Event in this time; what comes meanwhile is counted into the next. */
+/** At most one write for each Event in this time. News that comes meanwhile is counted in the next write. */
 const WRITE_INTERVAL_MS = 5000;
-/** As client-go's spam filter: per object a burst, then one in five minutes. */
+/** As client-go's spam filter does: each object has a burst, and then one Event in five minutes. */
 const BURST = 25;
 const REFILL_MS = 5 * 60_000;
 /** Series, and objects in the spam filter, that are remembered. The oldest is forgotten first. */
@@ -79,7 +79,7 @@ export class ClientEventRecorder implements EventRecorder, Component {
     this.#options = options;
   }
 
-  /** Lets the writes under way end. */
+  /** Waits until the writes under way have ended. */
   async stop(): Promise<void> {
     await Promise.allSettled(this.#writes);
     this.#abort.abort(new Error('stopped'));

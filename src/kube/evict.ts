@@ -4,21 +4,21 @@ import type { KubeObject, Pod } from '../api/wire.ts';
 import { type TributaryError, errorMessage, hasCode } from '../lib/errors.ts';
 import type { KubeClient } from './client.ts';
 
-/** Only ever created, as the subresource `eviction` of a pod. */
+/** Evictions are only created, as the subresource `eviction` of a pod. */
 const evictions: ResourceType<KubeObject> = namespaced('/v1', 'Eviction', 'pods');
 
 export type EvictionAnswer =
-  /** The pod ends now, with its own grace period; with `dryRun`: it could. */
+  /** The pod ends now, with its own grace period; with `dryRun`: it would. */
   | { kind: 'Evicted' }
-  /** It is not there any more, or another pod bears its name. */
+  /** The pod is gone, or another pod has its name. */
   | { kind: 'Gone' }
-  /** A budget holds it; the server may have said when to ask again. */
+  /** A budget does not allow it now; the server may have said when to ask again. */
   | { kind: 'Held'; budget: string; message: string; retryAfterMs?: number }
-  /** Several budgets mean it, which the API server refuses to judge. No wait will change that. */
+  /** Several budgets select the pod. The API server refuses that case, and waiting does not help. */
   | { kind: 'Misconfigured'; message: string };
 
 export interface EvictOptions {
-  /** Only asks. Nothing is taken from the budget. */
+  /** Only asks; takes nothing from the budget. */
   dryRun?: boolean;
   signal: AbortSignal;
 }

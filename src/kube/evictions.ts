@@ -16,7 +16,7 @@ export interface EvictionsOptions {
 /** Why a pod is not evicted yet. */
 export interface Held {
   pod: Pick<Pod, 'metadata'>;
-  /** `namespace/name`; absent where no budget is the reason. */
+  /** `namespace/name`; absent if a budget is not the reason. */
   budget?: string;
   message: string;
 }
@@ -24,20 +24,20 @@ export interface Held {
 interface Attempt {
   held: Held;
   count: number;
-  /** Monotonic milliseconds: not asked again before. */
+  /** We do not ask again before this time; monotonic milliseconds. */
   nextMs: number;
 }
 
 /** A budget is looked at soon after the first refusal, then ever more rarely. */
 const PATIENCE = { baseMs: 1000, capMs: 15_000 };
 const AT_ONCE = 16;
-/** Beyond this the oldest are forgotten: they are merely asked again too early. */
+/** If there are more, the oldest are forgotten; then we only ask too early for those. */
 const MAX_REMEMBERED = 20_000;
 
 /** Reason of the event on a pod that a budget held for too long. */
 export const BUDGET_OVERRIDDEN = 'DisruptionBudgetOverridden';
 
-/** Text of that event. `why`: what could not wait any longer. */
+/** The text of that event. `why`: the thing that could not wait any longer. */
 export const overriddenText = (
   held: Pick<Held, 'budget' | 'message'>,
   afterMs: number,
@@ -104,9 +104,9 @@ export class Evictions {
     const { uid } = pod.metadata;
     const { count = 0 } = this.#attempts.get(uid) ?? {};
     const waitMs = PATIENCE.baseMs + fullJitterMs(count, { ...PATIENCE, random });
-    // A server that names an hour must not be believed.
+    // We do not wait for an hour, even if the server says so.
     const nextMs = clock.monotonic() + Math.max(waitMs, Math.min(atLeastMs, PATIENCE.capMs));
-    // Not the whole pod: it may be large.
+    // We do not keep the whole pod, since it may be large.
     const held: Held = { pod: { metadata: pod.metadata }, ...why };
     remember(this.#attempts, uid, { held, count: count + 1, nextMs }, MAX_REMEMBERED);
     return held;

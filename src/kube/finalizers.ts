@@ -4,8 +4,8 @@ import { ignoring } from '../lib/errors.ts';
 import type { CallOptions, KubeClient } from './client.ts';
 
 /**
- * Adds a finalizer, by the object's version: Conflict where somebody wrote since. Nothing is sent, and the object
- * returned as it is, where it has it already or is on its way out (the API server would refuse).
+ * Adds a finalizer, if the object still has this version; otherwise throws Conflict. If the object has the finalizer
+ * already, or is being deleted (then the API server would refuse), it sends nothing and returns the object as it is.
  */
 export async function addFinalizer<T extends KubeObject>(
   client: KubeClient,
@@ -18,7 +18,7 @@ export async function addFinalizer<T extends KubeObject>(
   return write(client, type, object, { finalizers: [...finalizers, finalizer], ...(signal && { signal }) });
 }
 
-/** Removes a finalizer. An object that is gone, or another under its name, is as good as done. */
+/** Removes a finalizer. If the object is gone, or another one has its name, there is nothing to do. */
 export async function removeFinalizer<T extends KubeObject>(
   client: KubeClient,
   type: ResourceType<T>,
@@ -32,7 +32,7 @@ export async function removeFinalizer<T extends KubeObject>(
   return writing.catch(ignoring('NotFound'));
 }
 
-/** A merge patch with the version in it replaces the list only where nobody has written since. */
+/** A merge patch that names the version replaces the list only if nobody has written since. */
 async function write<T extends KubeObject>(
   client: KubeClient,
   type: ResourceType<T>,

@@ -25,9 +25,9 @@ import { watchEvents } from './watch-events.ts';
 export interface ClientOptions extends Omit<TransportOptions, 'clock'> {
   clock?: Clock;
   random?: Random;
-  /** Of a unary call, from sending to the last byte. Default 30 s. */
+  /** How long a unary call may take, from sending to the last byte. Default 30 s. */
   timeoutMs?: number;
-  /** Of the answer to a unary call. Default 64 MiB. */
+  /** The largest answer to a unary call. Default 64 MiB. */
   maxAnswerBytes?: number;
 }
 
@@ -103,7 +103,7 @@ class JsonClient implements HttpClient {
     const limit = String(options.limit ?? PAGE_LIMIT);
     let next: string | undefined;
     do {
-      // A continued list takes its version from the token; naming one as well is refused.
+      // A list that continues takes its version from the token; the server refuses a request that also names one.
       const { resourceVersion: _version, resourceVersionMatch: _match, ...continued } = options;
       const query =
         next === undefined ? listQuery(options, { limit }) : listQuery(continued, { limit, continue: next });
@@ -131,7 +131,7 @@ class JsonClient implements HttpClient {
       options.subresource === undefined
         ? collectionPath(type, namespace)
         : objectPath(type, { ...body.metadata, name }, options.subresource);
-    // Of kinds that are not built in, the API server wants to be told; a subresource has a kind of its own.
+    // For custom resources the API server needs apiVersion and kind in the body. A subresource has a kind of its own.
     const sent = options.subresource === undefined ? { ...namesOf(type), ...body } : body;
     return this.#object(type, { method: 'POST', path, what, body: sent, signal: options.signal });
   };
@@ -206,13 +206,13 @@ class JsonClient implements HttpClient {
     return oneShape<T>(type, parseAnswer(await this.#unary(request), request.what));
   }
 
-  /** One call with its answer read whole. Patience on 429, which says that nothing was done. */
+  /** One call, whose answer it reads as a whole. Repeats it after 429, which says that the server has done nothing. */
   async #unary(request: UnaryRequest): Promise<Buffer> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#once(request);
       } catch (error) {
-        // A disruption budget answers 429 as well, and the caller wants to hear of it.
+        // A disruption budget also gives 429, and the caller has to know that.
         const waitMs = request.path.endsWith('/eviction') ? undefined : patienceMs(error, attempt);
         if (waitMs === undefined) throw error;
         await this.#clock.sleep(waitMs + fullJitterMs(attempt, this.#jitter()), request.signal);
@@ -251,7 +251,7 @@ class JsonClient implements HttpClient {
   }
 }
 
-/** How long to wait before the same call may be sent again; undefined where it must not. */
+/** How long to wait before the same call is sent again; undefined if it must not be sent again. */
 function patienceMs(error: unknown, attempt: number): number | undefined {
   if (!hasCode(error, 'TooManyRequests') || attempt >= PATIENCE.attempts) return undefined;
   const { retryAfterMs = PATIENCE.defaultMs } = error as TributaryError;

@@ -2,7 +2,7 @@ import { TributaryError } from '../lib/errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Credentials, rereadToken } from './credentials.ts';
 
-/** Where every pod finds its service account. */
+/** The folder in which every pod finds its service account. */
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface InClusterOptions {
@@ -11,7 +11,7 @@ export interface InClusterOptions {
   clock?: Clock;
 }
 
-/** The credentials of the pod we run in. The token is read again every minute: the kubelet rotates it. */
+/** The credentials of our own pod. The token is read again every minute, since the kubelet rotates it. */
 export async function inClusterCredentials({ readFile, env, clock }: InClusterOptions): Promise<Credentials> {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'];

@@ -16,7 +16,7 @@ import { View } from './view.ts';
 export interface InformerOptions<T extends KubeObject> {
   client: KubeClient;
   type: ResourceType<T>;
-  /** What to hold: selectors, a namespace, metadata only. */
+  /** Which objects to hold: selectors, a namespace, metadata only. */
   list: Omit<ListOptions, 'signal' | 'resourceVersion' | 'resourceVersionMatch'>;
   clock: Clock;
   log: Logger;
@@ -25,7 +25,7 @@ export interface InformerOptions<T extends KubeObject> {
   /** By name: the values under which an object is to be found. */
   indexes?: Record<string, (object: T) => string[]>;
   random?: Random;
-  /** In logs and health; by default made of kind and namespace. */
+  /** The name in logs and health; by default made of kind and namespace. */
   name?: string;
 }
 
@@ -35,7 +35,7 @@ const WATCH_SECONDS = { min: 300, max: 600 };
 const SHORT_WATCH_MS = 1000;
 /** For so long a list that is older than what we have seen is taken for a lagging API server. */
 const OLDER_VIEW_PATIENCE_MS = 5 * 60_000;
-/** Between two lists asked for by `relist`. */
+/** Least time between two lists that `relist` asks for. */
 const RELIST_INTERVAL_MS = 1000;
 
 /**
@@ -164,7 +164,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     }
   }
 
-  /** How long to wait before the next attempt. */
+  /** Returns how long to wait before the next attempt. */
   #afterError(error: unknown, signal: AbortSignal): number {
     if (signal.aborted) return 0;
     if (hasCode(error, 'Expired')) {
@@ -181,7 +181,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#contact.failed(message, { code: errorCode(error), status });
     const delayMs = Math.max(this.#backoff.next(), (error as { retryAfterMs?: number }).retryAfterMs ?? 0);
     const fields = { error: message, failures: this.#backoff.failures, retryInMs: Math.round(delayMs) };
-    // Once loudly; then contact and metrics tell the rest.
+    // Log it once; after that, contact and metrics show that it lasts.
     if (this.#backoff.failures === 1) this.#log.warn('lost contact', fields);
     else this.#log.debug('still no contact', fields);
     return delayMs;

@@ -8,14 +8,14 @@ import { type Fields, isFields } from '../lib/fields.ts';
 import { type Credentials, rereadToken } from './credentials.ts';
 
 export interface KubeconfigOptions {
-  /** Instead of `current-context`. */
+  /** The context to read, instead of `current-context`. */
   context?: string;
   /**
    * Whether the text may name files of this machine. Only for a kubeconfig that the user named on the command
    * line: one that comes from a Secret may have been written by a peer.
    */
   allowFiles?: boolean;
-  /** Relative file names start here. */
+  /** The folder that relative file names refer to. */
   baseDir?: string;
   readFile?: (path: string) => Promise<string>;
   clock?: Clock;
@@ -102,7 +102,7 @@ function serverUrl(text: string | undefined, where: string): URL {
   return url;
 }
 
-/** Ways to authenticate that we cannot honour; ignoring one would mean acting as somebody else. */
+/** Ways to authenticate that we do not support. If we ignored one, we would act as somebody else. */
 const UNSUPPORTED = [
   'exec',
   'auth-provider',

@@ -7,9 +7,9 @@ import { type LeaseOptions, LeaseRecord } from './lease.ts';
 
 export interface LeaderElectionOptions extends LeaseOptions {
   log: Logger;
-  /** A leader that could not renew for so long steps down. Must be shorter than the duration; default two thirds. */
+  /** A leader steps down if it could not renew for so long. Shorter than the duration; default two thirds of it. */
   renewDeadlineMs?: number;
-  /** Between attempts; default a seventh of the duration. */
+  /** Time between two attempts; default a seventh of the duration. */
   retryMs?: number;
   random?: Random;
   /**
@@ -115,7 +115,7 @@ export class LeaderElection implements Component {
     }
   }
 
-  /** One look and, where it may be ours, one write; both before the term would end. */
+  /** Reads the lease once and, if we may take it, writes it once; both before the term would end. */
   async #attempt(signal: AbortSignal): Promise<void> {
     const { clock, log, durationMs, renewDeadlineMs = (durationMs * 2) / 3 } = this.#options;
     const began = clock.monotonic();

@@ -10,7 +10,7 @@ export interface LeaseKeeperOptions extends LeaseOptions {
   /** Default a quarter of the duration. */
   intervalMs?: number;
   random?: Random;
-  /** Asked before each renewal: while false, the lease is left to lapse. */
+  /** Called before each renewal. While it returns false, the lease is not renewed. */
   healthy?: () => boolean;
 }
 
@@ -23,7 +23,7 @@ export class LeaseKeeper implements Component {
   readonly #options: LeaseKeeperOptions;
   readonly #record: LeaseRecord;
   readonly #background = new Background();
-  /** Leaves the lease to lapse: the node is not gone because its agent restarts. */
+  /** Does not give up the lease: the node is not gone just because its agent restarts. */
   readonly stop: Background['stop'] = this.#background.stop;
   #renewedAt = -Infinity;
 

@@ -16,7 +16,7 @@ export interface LeaseOptions {
   labels?: Record<string, string>;
 }
 
-/** What others can see of the holder. */
+/** Whether we hold the Lease, it is free, or somebody else has it. */
 export type LeaseView = { state: 'held' } | { state: 'free' } | { state: 'taken'; holder: string };
 
 /**
@@ -34,7 +34,7 @@ export class LeaseRecord {
     this.#options = options;
   }
 
-  /** Reads the record, and says whether it is ours, to be had, or somebody else's. */
+  /** Reads the record, and says whether it is ours, free, or somebody else's. */
   async look(signal: AbortSignal): Promise<LeaseView> {
     const { client, clock, namespace, name } = this.#options;
     try {
@@ -63,7 +63,7 @@ export class LeaseRecord {
     return lapsed ? { state: 'free' } : { state: 'taken', holder };
   }
 
-  /** Takes or renews it, by the version last seen. Conflict or AlreadyExists: somebody was faster; look again. */
+  /** Takes or renews it, if it has the version last seen. Throws Conflict or AlreadyExists if somebody was faster. */
   async write(signal: AbortSignal): Promise<void> {
     const { client, clock } = this.#options;
     const known = this.#known;
@@ -75,7 +75,7 @@ export class LeaseRecord {
     this.#seenAt = clock.monotonic();
   }
 
-  /** Gives it up where it is ours, so that a successor need not wait for it to lapse. */
+  /** Gives it up if it is ours, so that a successor need not wait until it lapses. */
   async release(signal: AbortSignal): Promise<void> {
     const { client, identity } = this.#options;
     const known = this.#known;

@@ -20,7 +20,7 @@ export function objectPath(type: Type, ref: ObjectRef, subresource?: string): st
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** Names come from other clusters too: one that would leave its place in the path is refused. */
+/** Names may come from other clusters. A name that would change the rest of the path is refused. */
 function segment(name: string, what: string): string {
   if (name === '' || name === '.' || name === '..' || /[/%]/.test(name)) {
     throw new TributaryError('Invalid', `"${name.slice(0, 100)}" cannot be the ${what} of an object`);
@@ -28,7 +28,7 @@ function segment(name: string, what: string): string {
   return encodeURIComponent(name);
 }
 
-/** Query of a list or a watch, with its question mark; empty where nothing is asked. */
+/** The query of a list or a watch, with its question mark; empty if there are no parameters. */
 export function listQuery(options: Partial<WatchOptions>, more: Record<string, string> = {}): string {
   const query = new URLSearchParams();
   const keys = ['labelSelector', 'fieldSelector', 'resourceVersion', 'resourceVersionMatch'] as const;
@@ -40,7 +40,7 @@ export function listQuery(options: Partial<WatchOptions>, more: Record<string, s
   return query.size === 0 ? '' : `?${query.toString()}`;
 }
 
-/** What to call the thing in an error. */
+/** The name of the object or collection in an error message. */
 export function nameOf(type: Type, ref: Partial<ObjectRef>): string {
   const name = ref.name === undefined ? '' : ` ${ref.name}`;
   return ref.namespace === undefined ? `${type.kind}${name}` : `${type.kind}${name} in ${ref.namespace}`;

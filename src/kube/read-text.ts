@@ -4,7 +4,7 @@ import { parseStatus, statusError } from './status-error.ts';
 
 const MAX_TEXT_BYTES = 1024 * 1024;
 
-/** The text at a path that is no object, such as `/version`; throws TributaryError for every status but 2xx. */
+/** Reads the text at a path that is not an object, such as `/version`. Throws TributaryError unless the status is 2xx. */
 export async function readText(client: KubeClient, path: string, signal: AbortSignal): Promise<string> {
   const { status, body } = await client.raw({ method: 'GET', path, signal });
   const text = await collect(body, { maxBytes: MAX_TEXT_BYTES, excess: 'throw' });

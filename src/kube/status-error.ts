@@ -19,7 +19,7 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   429: 'TooManyRequests',
 };
 
-/** Longer texts come from no API server, or from a hostile one. */
+/** An API server sends no longer text, unless it is hostile. */
 const MAX_MESSAGE = 2000;
 const MAX_CAUSES = 8;
 const MAX_CAUSE = 500;

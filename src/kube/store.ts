@@ -29,7 +29,7 @@ export class Store<T extends KubeObject> {
     for (const [index, keys] of Object.entries(indexes)) this.addIndex(index, keys);
   }
 
-  /** Finds at once what is there already. */
+  /** The index contains existing objects from the start. */
   addIndex(index: string, keys: (object: T) => string[]): void {
     this.#keyFunctions.push([index, keys]);
     this.#indexes.set(index, new Map());
@@ -62,7 +62,7 @@ export class Store<T extends KubeObject> {
     return this.#valuesOf(index).has(value);
   }
 
-  /** Returns what was there. */
+  /** Returns the object that was there. */
   set(key: string, object: T | undefined): T | undefined {
     const previous = this.#objects.get(key);
     if (previous !== undefined) this.#unindex(key, previous);

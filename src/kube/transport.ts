@@ -4,16 +4,16 @@ import type { Credentials } from './credentials.ts';
 import type { Failure, WireRequest } from './http2-connection.ts';
 import { type CarrierStats, Sockets, type SocketsOptions } from './sockets.ts';
 
-/** Brings requests to one server, and its answers back. */
+/** Sends requests to one server and returns its answers. */
 export interface Carrier {
-  /** An answer, whatever its status; throws where the server cannot be reached or the signal fires. */
+  /** Resolves with the answer, whatever its status. Throws if the server cannot be reached or the signal fires. */
   request(wire: WireRequest): Promise<RawResponse | Failure>;
   readonly stats: CarrierStats;
   close(): Promise<void>;
 }
 
 export interface TransportOptions extends SocketsOptions {
-  /** What requests travel by. TLS over TCP where absent; tests have one within the process. */
+  /** What carries the requests. Default: TLS over TCP; tests have one inside the process. */
   carrier?: Carrier;
   userAgent?: string;
   /** Called for each request sent, retries included; for tests and metrics. */
@@ -33,7 +33,7 @@ export interface TransportStats extends CarrierStats {
   requests: number;
 }
 
-/** For a request that found no answer; a dial that fails is not repeated here. */
+/** A request that gets no answer is sent at most so often. A dial that fails is not repeated here. */
 const MAX_ATTEMPTS = 3;
 
 /** HTTP requests to one API server, authenticated, and repeated where that does no harm. */
@@ -104,7 +104,7 @@ export class Transport {
   }
 }
 
-/** A read does no harm twice: a kept connection may have died without our knowing. */
+/** A read may be sent twice without harm: a kept connection may have died without our knowing. */
 function mayRepeat({ method, signal }: WireRequest, { failure }: Failure): boolean {
   return signal?.aborted !== true && (failure === 'unprocessed' || method === 'GET' || method === 'HEAD');
 }

@@ -15,7 +15,7 @@ export interface UpgradeRequest {
   /** In order, names as written. Host, Authorization and those of a body are ours and are dropped here. */
   rawHeaders: readonly (readonly [string, string])[];
   signal?: AbortSignal;
-  /** Until the head of the answer. Default 30 s. */
+  /** Time limit until the head of the answer has come. Default 30 s. */
   timeoutMs?: number;
   clock?: Clock;
 }
@@ -29,7 +29,7 @@ export interface UpgradeResponse {
   socket: Duplex;
   /** What followed the head of a 101 in the same packet. */
   head: Buffer;
-  /** Of an answer that is not 101, cut at 64 KiB. */
+  /** The body of an answer that is not 101, cut at 64 KiB. */
   body: Buffer;
 }
 
@@ -73,7 +73,7 @@ async function attempt(
   });
   const { promise, resolve, reject } = Promise.withResolvers<UpgradeResponse>();
   const request = httpsRequest({
-    // Taken as it is: no agent, no pool.
+    // The request uses this socket as it is, without an agent or a pool.
     createConnection: () => socket,
     method: upgrade.method,
     path: credentials.server.pathname.replace(/\/+$/, '') + upgrade.path,

@@ -20,7 +20,7 @@ export async function replaceStatusIfDiffers<T extends WithStatus>(
   return client.replace(type, { ...object, status }, { subresource, ...(signal && { signal }) });
 }
 
-/** The same for the rest of an object: `desired` in full, with the version it was made from. */
+/** The same for the rest of an object. `desired` is the full object, with the version that it was made from. */
 export async function replaceIfDiffers<T extends KubeObject>(
   client: KubeClient,
   type: ResourceType<T>,
