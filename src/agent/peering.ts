@@ -27,6 +27,7 @@ import type { Credentials } from '../kube/credentials.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
 import { systemRandom } from '../lib/backoff.ts';
 import { parseEndpoint } from '../lib/endpoint.ts';
+import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Subscriptions } from '../lib/listeners.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
@@ -218,8 +219,7 @@ export class Peering {
     const { apiServer, credentialSeconds, systemNamespace } = parts.config;
     const own: ApiAccess = {
       server: credentials.server.origin,
-      ...(credentials.ca !== undefined && { ca: credentials.ca }),
-      ...(credentials.tlsServerName !== undefined && { serverName: credentials.tlsServerName }),
+      ...present({ ca: credentials.ca, serverName: credentials.tlsServerName }),
     };
     return new Lending({
       ...this.#common,

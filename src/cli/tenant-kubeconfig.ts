@@ -5,6 +5,7 @@ import { stringify } from 'yaml';
 import { serviceAccountTokens } from '../api/resources.ts';
 import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { present } from '../lib/fields.ts';
 import {
   DEFAULT_TOKEN_SECONDS,
   forgeKubeconfig,
@@ -90,13 +91,8 @@ async function issued(line: CommandLine, io: CommandIo, open: OpenTokenIssuer): 
 }
 
 function named(line: CommandLine): Pick<PeerAccess, 'peer' | 'namespace' | 'tlsServerName'> {
-  const namespace = line.values['namespace'];
-  const tlsServerName = line.values['tls-server-name'];
-  return {
-    peer: required(line, 'peer'),
-    ...(namespace !== undefined && { namespace }),
-    ...(tlsServerName !== undefined && { tlsServerName }),
-  };
+  const { namespace, 'tls-server-name': tlsServerName } = line.values;
+  return { peer: required(line, 'peer'), ...present({ namespace, tlsServerName }) };
 }
 
 const authorityData = (base64: string | undefined): Pick<PeerAccess, 'certificateAuthorityData'> =>

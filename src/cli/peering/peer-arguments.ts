@@ -3,6 +3,7 @@ import type { PeeringWish } from '../../api/foreign-cluster.ts';
 import { ENDPOINT_PATTERN } from '../../api/limits.ts';
 import { AGENT_OPTIONS } from '../../config.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import { listOf, positionals, type CommandIo, type CommandLine } from '../command-line.ts';
@@ -62,9 +63,7 @@ export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerA
   const { name, incoming, namespaces } = values;
   return {
     endpoint: checkedEndpoint(endpoint),
-    ...(clusterID !== undefined && { clusterID }),
-    ...(token !== undefined && { token }),
-    ...(name !== undefined && { name }),
+    ...present({ clusterID, token, name }),
     outgoing: wish('outgoing', values['outgoing'] ?? 'Enabled'),
     ...(incoming !== undefined && { incoming: wish('incoming', incoming) }),
     ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),

@@ -9,6 +9,7 @@ import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { hasCode } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 
 const PURPOSE = 'tributary preshared v1';
@@ -119,19 +120,11 @@ export class PresharedKeys {
       halves(renewedEntry(peer)),
       this.#read(this.#keys, PRESHARED_SECRET, peer),
     ];
-    const due = decidePreshared(
-      { own, peer },
-      {
-        ...(half !== undefined && { half }),
-        ...(renewed !== undefined && { renewed }),
-        ...(key !== undefined && { key }),
-      },
-      {
-        ...wish,
-        wanted: wish.wanted && enabled,
-        fresh: () => this.#mint(peer, wish.renew),
-      },
-    );
+    const due = decidePreshared({ own, peer }, present({ half, renewed, key }), {
+      ...wish,
+      wanted: wish.wanted && enabled,
+      fresh: () => this.#mint(peer, wish.renew),
+    });
     if (!wish.wanted || half === this.#minted.get(peer)?.half) this.#minted.delete(peer);
     if (due.halves) await this.#write(PRESHARED_HALVES_SECRET, this.#halves, due.halves, signal);
     if (due.keys) await this.#write(PRESHARED_SECRET, this.#keys, due.keys, signal);

@@ -1,6 +1,7 @@
 import type { Tunnel } from '../../api/tunnel.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
+import { present } from '../../lib/fields.ts';
 import { contains, parseAddress, type Prefix, prefixesOf } from '../../lib/prefix.ts';
 import type { WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
@@ -109,9 +110,7 @@ export class PeerWatch {
       ...(probe !== undefined && {
         answering: probe.alive && clock.now() - (probe.lastAnswerMs ?? -Infinity) < silenceMs,
       }),
-      ...(current !== undefined && { current }),
-      ...(before !== undefined && { before }),
-      ...(lastKnown !== undefined && { lastKnown }),
+      ...present({ current, before, lastKnown }),
     });
   }
 }

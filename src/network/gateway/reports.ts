@@ -4,6 +4,7 @@ import type { Cache } from '../../kube/cache.ts';
 import { type ControllerBasics, Controller } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { hasCode } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { HostReport, WireGuardPeerState } from '../host/host-config.ts';
 import type { ProbeResult } from '../probe/peer-probe.ts';
 import { tunnelConditions, type TunnelObservation } from './conditions.ts';
@@ -122,19 +123,16 @@ function reportOf(tunnel: Tunnel, round: Round, host: HostReport | undefined): R
   const probe = round.probes.get(name);
   const endpoint = round.endpointOf(tunnel);
   const refused = round.refused.get(name);
-  const shared = { ...(endpoint !== undefined && { endpoint }), ...(probe !== undefined && { probe }) };
+  const shared = present({ endpoint, probe });
   return {
     seen: {
       ...shared,
       now: round.now,
       exported: round.exported,
       dialable: round.dialable,
-      ...(host !== undefined && { host }),
-      ...(wireguard?.handshakeMs !== undefined && { handshakeMs: wireguard.handshakeMs }),
-      ...(receivedMs !== undefined && { receivedMs }),
-      ...(refused !== undefined && { refused }),
+      ...present({ host, handshakeMs: wireguard?.handshakeMs, receivedMs, refused }),
     },
-    connection: { ...shared, gateway: round.gateway, ...(wireguard !== undefined && { wireguard }) },
+    connection: { ...shared, gateway: round.gateway, ...present({ wireguard }) },
   };
 }
 

@@ -6,6 +6,7 @@ import { dial } from '../../kube/dial.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { startDeadline, untilAborted } from '../../lib/deadline.ts';
 import { errorMessage, TributaryError } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
 
 /** All addresses of a host name. */
@@ -73,11 +74,7 @@ function checkAuthority(pem: string): void {
 export async function probe(api: ApiAccess, options: ProbeOptions, signal: AbortSignal): Promise<void> {
   const { clock, resolve = resolveAll } = options;
   const server = new URL(api.server);
-  const target = tlsTarget({
-    server,
-    ...(api.ca !== undefined && { ca: api.ca }),
-    ...(api.serverName !== undefined && { tlsServerName: api.serverName }),
-  });
+  const target = tlsTarget({ server, ...present({ ca: api.ca, tlsServerName: api.serverName }) });
   using deadline = startDeadline(clock, PROBE_TIMEOUT_MS, `probing ${server.host}`, signal);
   const found =
     isIP(target.host) === 0 ? await untilAborted(resolve(target.host), deadline.signal) : [target.host];

@@ -17,6 +17,7 @@ import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import type { SignedContract } from '../../api/offer.ts';
 import type { Condition } from '../../api/wire.ts';
 import type { EventType } from '../../kube/events.ts';
+import { present } from '../../lib/fields.ts';
 import type { OfferAssessment } from './facts.ts';
 
 /** Reasons of events of Advertisements; a closed list. */
@@ -81,18 +82,11 @@ export function forgeStatus(inputs: StatusInputs): AdvertisementStatus {
   };
 }
 
-const decisionIn = ({ decision, reason, message, policy }: AdvertisementStatus): AdvertisementStatus => ({
-  ...(decision !== undefined && { decision }),
-  ...(reason !== undefined && { reason }),
-  ...(message !== undefined && { message }),
-  ...(policy !== undefined && { policy }),
-});
+const decisionIn = ({ decision, reason, message, policy }: AdvertisementStatus): AdvertisementStatus =>
+  present({ decision, reason, message, policy });
 
-const placesIn = ({ access, credentialExpires, virtualNodes }: AdvertisementStatus): AdvertisementStatus => ({
-  ...(access !== undefined && { access }),
-  ...(credentialExpires !== undefined && { credentialExpires }),
-  ...(virtualNodes !== undefined && { virtualNodes }),
-});
+const placesIn = ({ access, credentialExpires, virtualNodes }: AdvertisementStatus): AdvertisementStatus =>
+  present({ access, credentialExpires, virtualNodes });
 
 const placesOf = ({
   access,

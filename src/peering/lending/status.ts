@@ -16,6 +16,7 @@ import {
 } from '../../api/peering-request.ts';
 import type { Condition, Namespace, ResourceList } from '../../api/wire.ts';
 import type { KindsReport } from '../../hosting/policies/kinds.ts';
+import { present } from '../../lib/fields.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Decision } from './decide.ts';
 
@@ -137,12 +138,6 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
     conditions: conditionsOf(request, lent.nowMs, lentConditions(lent, isUp)),
   };
 }
-
-type Present<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
-
-/** Only the fields that have a value. */
-const present = <T extends object>(fields: T): Present<T> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<T>;
 
 /** Whether all that a revised contract needs is there from the one before, because only amounts have changed. */
 function isStillUp(

@@ -1,6 +1,7 @@
 import type { Basics } from '../../lib/basics.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { LinkView, PeerIdentity } from '../ports.ts';
 import {
   BINDING_KINDS,
@@ -176,7 +177,6 @@ export class Link {
 
   view(): Omit<LinkView, 'networkKeys'> {
     const { clusterName, software, endpoints = [] } = this.#hello ?? {};
-    const rttMs = this.#heartbeat.rttMs;
     return {
       connected: true,
       clusterID: this.peer.clusterID,
@@ -185,10 +185,7 @@ export class Link {
       endpoint: this.endpoint,
       since: this.#since,
       peerEndpoints: endpoints,
-      ...(this.#protocol !== undefined && { protocol: this.#protocol }),
-      ...(clusterName !== undefined && { clusterName }),
-      ...(software !== undefined && { software }),
-      ...(rttMs !== undefined && { rttMs }),
+      ...present({ protocol: this.#protocol, clusterName, software, rttMs: this.#heartbeat.rttMs }),
     };
   }
 

@@ -18,6 +18,7 @@ import type { Caches } from '../../kube/caches.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
+import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import { type Stock, takeStock } from './stock.ts';
@@ -208,7 +209,6 @@ function storageClassOffer({
     name: metadata.name,
     provisioner,
     ...(metadata.annotations?.[DEFAULT_CLASS] === 'true' && { isDefault: true }),
-    ...(volumeBindingMode !== undefined && { volumeBindingMode }),
-    ...(allowVolumeExpansion !== undefined && { allowVolumeExpansion }),
+    ...present({ volumeBindingMode, allowVolumeExpansion }),
   };
 }
