@@ -3,12 +3,12 @@ import { pods } from '../api/resources.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
-import { ignoring } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { KubeClient } from './client.ts';
 import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
 import type { EventRecorder } from './events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, overriddenText } from './evictions.ts';
+import { deleteByUid } from './write.ts';
 
 export interface NodeDrainOptions {
   client: KubeClient;
@@ -120,13 +120,7 @@ export class NodeDrain {
     const how = force ? { gracePeriodSeconds: 0 } : {};
     for (let at = 0; at < items.length; at += AT_ONCE) {
       const some = items.slice(at, at + AT_ONCE);
-      await Promise.all(
-        some.map(async ({ metadata: { name, namespace = '', uid } }) =>
-          client
-            .delete(pods, { name, namespace }, { ...how, uid, signal })
-            .catch(ignoring('NotFound', 'Conflict')),
-        ),
-      );
+      await Promise.all(some.map(async (pod) => deleteByUid(client, pods, pod, { ...how, signal })));
     }
   }
 }

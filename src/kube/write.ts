@@ -1,7 +1,8 @@
 import type { ResourceType } from '../api/resources.ts';
 import type { KubeObject } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
-import type { CallOptions, KubeClient } from './client.ts';
+import { ignoring } from '../lib/errors.ts';
+import type { CallOptions, DeleteOptions, KubeClient } from './client.ts';
 
 type WithStatus = KubeObject & { status?: unknown };
 
@@ -47,6 +48,18 @@ export async function patchMetadataIfDiffers<T extends KubeObject>(
   const { uid } = object.metadata;
   const body = { metadata: { uid, ...(labels && { labels }), ...(annotations && { annotations }) } };
   return client.patch(type, object.metadata, { type: 'merge', body }, signal === undefined ? {} : { signal });
+}
+
+/** Deletes this object and no other of its name. One that is gone, or was replaced by another, counts as deleted. */
+export async function deleteByUid<T extends KubeObject>(
+  client: Pick<KubeClient, 'delete'>,
+  type: ResourceType<T>,
+  { metadata }: Pick<KubeObject, 'metadata'>,
+  options: Omit<DeleteOptions, 'uid'>,
+): Promise<void> {
+  await client
+    .delete(type, metadata, { uid: metadata.uid, ...options })
+    .catch(ignoring('NotFound', 'Conflict'));
 }
 
 type Marks = Record<string, string | null>;

@@ -5,8 +5,9 @@ import { pods } from '../api/resources.ts';
 import type { Pod, Toleration } from '../api/wire.ts';
 import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
+import { deleteByUid } from '../kube/write.ts';
 import { eachAtOnce } from '../lib/each-at-once.ts';
-import { errorMessage, ignoring } from '../lib/errors.ts';
+import { errorMessage } from '../lib/errors.ts';
 import { drainAction, type DrainContext } from './drain.ts';
 import type { OffloadingParts, Remake } from './release/remake.ts';
 
@@ -96,9 +97,8 @@ export class NamespacePods {
       await remake.begin(pod, { from, unlessStarted: false, ...taken, budgetsUntil, signal });
       return undefined;
     }
-    const { uid } = pod.metadata;
     // Another pod of that name is judged when it is listed.
-    await client.delete(pods, pod.metadata, { uid, signal }).catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(client, pods, pod, { signal });
     return undefined;
   }
 

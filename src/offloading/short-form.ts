@@ -10,6 +10,7 @@ import { API_VERSION } from '../api/virtual-node.ts';
 import type { Draft, KubeObject } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
+import { deleteByUid } from '../kube/write.ts';
 import { ignoring } from '../lib/errors.ts';
 import type { View } from './view.ts';
 
@@ -175,9 +176,7 @@ export class ShortFormReconciler {
         return;
       case 'Delete':
         if (offloading === undefined) return;
-        await client
-          .delete(namespaceOffloadings, offloading.metadata, { uid: offloading.metadata.uid, signal })
-          .catch(ignoring('NotFound', 'Conflict'));
+        await deleteByUid(client, namespaceOffloadings, offloading, { signal });
         return;
       case 'Complain':
         if (this.#complaints.get(uid) === action.message) return;

@@ -6,8 +6,9 @@ import { keepForMs } from '../annotations.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import { refOf } from '../../kube/store.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { hasCode, ignoring, throwFirst } from '../../lib/errors.ts';
+import { hasCode, throwFirst } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { TokenBucket } from '../../lib/token-bucket.ts';
 import type { HostingParts } from '../parts.ts';
@@ -342,14 +343,10 @@ export class TenantWatch {
     for (const { metadata } of Array.from(this.#pods.list())) {
       if (metadata.deletionTimestamp !== undefined) continue;
       if (!isAway()) return {};
-      const { namespace = '', name, uid } = metadata;
-      await client
-        .delete(pods, { namespace, name }, { uid, signal })
-        .catch(ignoring('NotFound', 'Conflict'))
-        .catch((error: unknown) => {
-          if (!hasCode(error, 'Forbidden', 'Invalid', 'Unavailable')) throw error;
-          failures.push(error);
-        });
+      await deleteByUid(client, pods, { metadata }, { signal }).catch((error: unknown) => {
+        if (!hasCode(error, 'Forbidden', 'Invalid', 'Unavailable')) throw error;
+        failures.push(error);
+      });
     }
     throwFirst(failures);
     if (this.#pods.size === 0 && isAway()) await this.#store.remove(signal);

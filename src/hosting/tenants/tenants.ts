@@ -18,9 +18,10 @@ import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, ANNOTATIONS_OF_POLICY } from 
 import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
 import { jsonContains } from '../../lib/equality.ts';
-import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
 import type { HostingParts } from '../parts.ts';
@@ -319,11 +320,8 @@ export class Tenants {
   }
 
   async #delete(type: ResourceType<KubeObject>, object: KubeObject, signal: AbortSignal): Promise<void> {
-    const { uid, deletionTimestamp } = object.metadata;
-    if (deletionTimestamp !== undefined) return;
-    const deleting = this.#options.client.delete(type, object.metadata, { uid, signal });
-    // Conflict: another object has its name now, which this cache shows soon.
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    if (object.metadata.deletionTimestamp !== undefined) return;
+    await deleteByUid(this.#options.client, type, object, { signal });
   }
 
   #isAsWanted(manifest: Manifest): boolean {

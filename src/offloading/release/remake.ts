@@ -6,6 +6,7 @@ import { Controller, type ControllerMetrics, type ReconcileResult } from '../../
 import { aboutPod, type EventRecorder } from '../../kube/events.ts';
 import { Evictions } from '../../kube/evictions.ts';
 import { Informer } from '../../kube/informer.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
@@ -173,9 +174,7 @@ export class Remake {
   }
 
   async #drop(secret: Secret, signal: AbortSignal): Promise<ReconcileResult> {
-    const { uid } = secret.metadata;
-    const deleting = this.#options.client.delete(secrets, secret.metadata, { uid, signal });
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(this.#options.client, secrets, secret, { signal });
     return {};
   }
 }

@@ -6,6 +6,7 @@ import { JOIN_TOKEN_TYPE, LABEL_JOIN_TOKEN } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import type { Secret } from '../../api/wire.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 
@@ -155,10 +156,7 @@ export class JoinTokens {
     for (const secret of await this.#secrets(signal)) {
       const { expires } = entryOf(secret);
       if (Date.parse(expires) + REMOVED_AFTER_MS > clock.now()) continue;
-      const { uid } = secret.metadata;
-      await client
-        .delete(secrets, secret.metadata, { uid, ...(signal && { signal }) })
-        .catch(ignoring('NotFound', 'Conflict'));
+      await deleteByUid(client, secrets, secret, { ...(signal && { signal }) });
     }
   }
 

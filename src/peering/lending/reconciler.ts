@@ -18,6 +18,7 @@ import type { ClusterBasics } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
@@ -156,11 +157,8 @@ export class Reconciler {
   }
 
   /** The peer no longer asks. The approval that a person has given goes with the object. */
-  async #delete({ metadata }: PeeringRequest, signal: AbortSignal): Promise<void> {
-    const { name, uid } = metadata;
-    await this.#options.client
-      .delete(peeringRequests, { name }, { uid, signal })
-      .catch(ignoring('NotFound', 'Conflict'));
+  async #delete(request: PeeringRequest, signal: AbortSignal): Promise<void> {
+    await deleteByUid(this.#options.client, peeringRequests, request, { signal });
   }
 
   async #end(request: PeeringRequest, heard: Heard, signal: AbortSignal): Promise<ReconcileResult | void> {

@@ -13,8 +13,9 @@ import type { AddressPort } from '../../api/tunnel.ts';
 import type { Draft, DraftMeta, EndpointSlice, KubeObject, Service } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { OfferedPort, OfferedService } from '../protocol/documents.ts';
 
 /** A home Service stands here for a Service of a provider: a Service without a selector, and its EndpointSlices. */
@@ -223,10 +224,7 @@ export class HomeServiceWriter {
 
   async remove<T extends KubeObject>(type: ResourceType<T>, object: T, signal: AbortSignal): Promise<void> {
     if (object.metadata.deletionTimestamp !== undefined) return;
-    const { uid } = object.metadata;
-    await this.#options.client
-      .delete(type, object.metadata, { uid, signal })
-      .catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(this.#options.client, type, object, { signal });
   }
 
   /** Returns what the API server, or a policy in it, refuses, to be told to people. All other errors are tried again. */

@@ -11,6 +11,7 @@ import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { aboutPod } from '../../kube/events.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LossBudget } from '../../lib/loss-budget.ts';
@@ -286,8 +287,7 @@ export class PodReconciler {
     if ((home.metadata.finalizers ?? []).length > 0 && !isFinished(home)) {
       return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock.now())), signal);
     }
-    const deleting = this.#options.home.delete(pods, home.metadata, { uid, gracePeriodSeconds: 0, signal });
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
     return DONE;
   }
 

@@ -2,6 +2,7 @@ import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { PodChange } from '../forge/change.ts';
 import type { Tenant } from '../tenants.ts';
@@ -34,11 +35,8 @@ export class RemotePods {
   }
 
   async delete(remote: Pod, gracePeriodSeconds: number | undefined, signal: AbortSignal): Promise<void> {
-    const { uid } = remote.metadata;
     const grace = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
-    const deleting = this.#foreign.delete(pods, remote.metadata, { uid, signal, ...grace });
-    // Gone already, or another pod by now: the watch tells the rest.
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(this.#foreign, pods, remote, { signal, ...grace });
   }
 
   /** A pod of ours that the cache does not hold: either the cache is wrong, or its label was taken off. */

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../api/wire.ts';
 import type { ObjectRef } from '../../kube/client.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { CommonParts } from '../namespaces.ts';
 
@@ -31,12 +32,10 @@ export class RemoteCopies {
 
   async delete<T extends KubeObject>(
     type: ResourceType<T>,
-    { metadata }: KubeObject,
+    copy: KubeObject,
     signal: AbortSignal,
   ): Promise<void> {
-    const deleting = this.#options.foreign.delete(type, metadata, { uid: metadata.uid, signal });
-    // Gone, or another object by now: the watch tells the rest.
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(this.#options.foreign, type, copy, { signal });
   }
 
   /** Past the caches. By a list of one, since peers may list copies but not get them. */

@@ -9,7 +9,8 @@ import { isFinished } from '../../api/pod.ts';
 import { secrets, serviceAccountTokens } from '../../api/resources.ts';
 import type { Draft, DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import { errorMessage, ignoring } from '../../lib/errors.ts';
+import { deleteByUid } from '../../kube/write.ts';
+import { errorMessage } from '../../lib/errors.ts';
 import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
 import type { CommonParts, OffloadedNamespaces } from '../namespaces.ts';
@@ -193,8 +194,7 @@ export class TokenReconciler {
       ({ metadata }) => metadata.labels?.[LABEL_HOME_UID] === owner,
     );
     if (isUsed) return { requeueAfterMs: isEnding ? ENDING_RETRY_MS : KEEP_UNREFERENCED_MS };
-    const deleting = this.#options.foreign.delete(secrets, copy.metadata, { uid: copy.metadata.uid, signal });
-    await deleting.catch(ignoring('NotFound', 'Conflict'));
+    await deleteByUid(this.#options.foreign, secrets, copy, { signal });
     return {};
   }
 }
