@@ -47,6 +47,12 @@ export function oneShape<T extends KubeObject>(type: ResourceType<T>, object: Fi
   return { ...names, ...object, metadata: rest } as unknown as T;
 }
 
+/** Which object it is, in which state, and how old. */
+export function identityOf(metadata: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
+  return { name, ...(namespace !== undefined && { namespace }), uid, resourceVersion, creationTimestamp };
+}
+
 export function parseList<T extends KubeObject>(type: ResourceType<T>, body: Buffer, what: string): Page<T> {
   const { items, metadata } = parseAnswer(body, what);
   // Some lists of Go programs are null where they are empty.

@@ -153,6 +153,29 @@ export interface WebhookPlace {
   bundle: string;
 }
 
+/** What all webhooks have in common. With all fields that an API server would fill in, so that they compare as equal. */
+export const webhookAt = ({
+  clientConfig,
+  bundle,
+}: WebhookPlace): Pick<
+  MutatingWebhook & ValidatingWebhook,
+  'admissionReviewVersions' | 'clientConfig' | 'matchPolicy' | 'objectSelector'
+> => ({
+  admissionReviewVersions: ['v1'],
+  clientConfig: { ...clientConfig, caBundle: Buffer.from(bundle).toString('base64') },
+  matchPolicy: 'Equivalent',
+  objectSelector: {},
+});
+
+/** @param resource of the core group, in namespaces */
+export const askedAbout = (operation: string, resource: string): object => ({
+  apiGroups: [''],
+  apiVersions: ['v1'],
+  operations: [operation],
+  resources: [resource],
+  scope: 'Namespaced',
+});
+
 /** Questions that belong together, and the configurations by which they are asked. */
 export interface AdmissionPart {
   /** Before anybody asks. */

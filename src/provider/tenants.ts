@@ -13,17 +13,12 @@ import {
   type Side,
   type SidesOptions,
 } from './reflect/mirror-sides.ts';
+import type { Sides } from './reflect/mirrored-kind.ts';
 import { ClaimSides } from './storage/claim-sides.ts';
 
 /** `owner`: of the copies; see ReflectorOptions. */
 interface TenantOptions extends SidesOptions {
   virtualNode: string;
-}
-
-/** The objects of one kind on both sides, by metadata only: no Secret's data is cached. */
-interface ReflectedCaches {
-  home: Informer<KubeObject>;
-  remote: Informer<KubeObject>;
 }
 
 /**
@@ -34,7 +29,8 @@ export class Tenant {
   #mapping: NamespaceMapping;
   readonly virtualNode: string;
   readonly pods: Informer<Pod>;
-  readonly caches: Readonly<Record<ReferenceKind, ReflectedCaches>>;
+  /** By metadata only: no Secret's data is cached. */
+  readonly caches: Readonly<Record<ReferenceKind, Sides>>;
   /** Services, Ingresses and other kinds that rules name; each kind is opened separately. */
   readonly mirror: MirrorSides;
   /** Events over there; opened separately, and no part of `synced`. */
@@ -58,7 +54,7 @@ export class Tenant {
         : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${owner})` };
     const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }) };
     this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
-    const caches = (type: typeof configMaps | typeof secrets): ReflectedCaches => ({
+    const caches = (type: typeof configMaps | typeof secrets): Sides => ({
       home: new Informer<KubeObject>({
         ...common,
         client: home,

@@ -1,6 +1,7 @@
 /** The two forms in which a pod is held: slim, to decide about it; as a body, to make it anew. And what memory they take. */
 import { ANNOTATION_RESULT, LABEL_HOME_UID } from '../../api/names.ts';
 import type { Pod, PodSpec, PodStatus } from '../../api/wire.ts';
+import { identityOf } from '../../kube/objects.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { DISRUPTION_TARGET, isDisruptionTarget, RESULT_GATE, resultOf } from './result.ts';
 
@@ -55,14 +56,9 @@ function howOf(status: PodStatus | undefined): PodStatus {
 }
 
 function placeOf(metadata: Pod['metadata']): Pod['metadata'] {
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   const { deletionTimestamp, deletionGracePeriodSeconds } = metadata;
   return {
-    name,
-    ...(namespace !== undefined && { namespace }),
-    uid,
-    resourceVersion,
-    creationTimestamp,
+    ...identityOf(metadata),
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
   };

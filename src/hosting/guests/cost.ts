@@ -3,6 +3,7 @@ import { type CountedPod, podRequests, readableAmounts } from '../../api/pod-req
 import { isFinished } from '../../api/pod.ts';
 import type { persistentVolumeClaims } from '../../api/resources.ts';
 import type { KubeObject, Pod } from '../../api/wire.ts';
+import { identityOf } from '../../kube/objects.ts';
 
 /**
  * What a pod costs, as a ResourceQuota counts it (pkg/quota/v1/evaluator/core/pods.go): what the scheduler sets aside, and one
@@ -25,7 +26,6 @@ export function costOfClaim({ spec }: Pick<Claim, 'spec'>): Sums {
 /** A claim as the ledger counts it, until it is gone. Other fields are left out, because there may be many claims. */
 export function keepClaim(object: CountedPod): CountedPod {
   const { spec, status } = object as KubeObject as Claim;
-  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const asked = readableAmounts(spec?.resources?.requests);
   const allocated = readableAmounts(status?.allocatedResources);
   // A volume that grows counts as what it grows to (KEP-1790).
@@ -33,13 +33,7 @@ export function keepClaim(object: CountedPod): CountedPod {
     .map((amounts) => amounts.get(STORAGE) ?? 0n)
     .toSorted((a, b) => (a < b ? 1 : -1))[0];
   return {
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      uid,
-      resourceVersion,
-      creationTimestamp,
-    },
+    metadata: identityOf(object.metadata),
     node: '',
     requests: [[STORAGE, milli ?? 0n]],
   };

@@ -17,7 +17,12 @@ import { namespaced, type ResourceType } from '../../api/resources.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import { RESULT_GATE } from '../guardian/result.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { AdmissionPart, WebhookPlace } from '../../kube/webhook-configuration.ts';
+import {
+  type AdmissionPart,
+  askedAbout,
+  webhookAt,
+  type WebhookPlace,
+} from '../../kube/webhook-configuration.ts';
 import type { HostingParts } from '../parts.ts';
 import { GuestAdmission } from './admission.ts';
 import { keepClaim } from './cost.ts';
@@ -97,36 +102,18 @@ export function guestAdmission({
   };
 }
 
-/** Webhooks are configured with all fields that an API server would fill in, so that they compare as equal. */
-interface GuestWebhookFacts {
+interface GuestWebhookFacts extends WebhookPlace {
   /** Whether there is any tenant namespace. */
   hasTenants: boolean;
-  clientConfig: MutatingWebhook['clientConfig'];
-  /** PEM. */
-  bundle: string;
 }
 
 /** How long an API server waits for an answer, and so how long an outage delays each pod. */
 const TIMEOUT_SECONDS = 3;
 
-const common = ({
-  clientConfig,
-  bundle,
-}: GuestWebhookFacts): Omit<ValidatingWebhook, 'name' | 'sideEffects'> => ({
-  admissionReviewVersions: ['v1'],
-  clientConfig: { ...clientConfig, caBundle: Buffer.from(bundle).toString('base64') },
-  matchPolicy: 'Equivalent',
+const common = (place: WebhookPlace): Omit<ValidatingWebhook, 'name' | 'sideEffects'> => ({
+  ...webhookAt(place),
   namespaceSelector: { matchExpressions: [{ key: LABEL_PEER, operator: 'Exists' }] },
-  objectSelector: {},
   timeoutSeconds: TIMEOUT_SECONDS,
-});
-
-const asked = (operation: string, resource: string): object => ({
-  apiGroups: [''],
-  apiVersions: ['v1'],
-  operations: [operation],
-  resources: [resource],
-  scope: 'Namespaced',
 });
 
 /**
@@ -142,7 +129,7 @@ const forgePlacementWebhooks = (facts: GuestWebhookFacts): MutatingWebhook[] =>
           failurePolicy: 'Ignore',
           // Another webhook may add to the pod after us.
           reinvocationPolicy: 'IfNeeded',
-          rules: [asked('CREATE', 'pods')],
+          rules: [askedAbout('CREATE', 'pods')],
           sideEffects: 'None',
         },
       ]
@@ -161,9 +148,9 @@ const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): Validati
           failurePolicy: 'Fail',
           matchConditions: [{ name: 'charged', expression: charged }],
           rules: [
-            asked('CREATE', 'pods'),
-            asked('UPDATE', 'pods/resize'),
-            asked('UPDATE', 'pods/ephemeralcontainers'),
+            askedAbout('CREATE', 'pods'),
+            askedAbout('UPDATE', 'pods/resize'),
+            askedAbout('UPDATE', 'pods/ephemeralcontainers'),
           ],
           sideEffects: 'NoneOnDryRun',
         },
@@ -172,7 +159,7 @@ const forgeQuotaWebhooks = (facts: GuestWebhookFacts, charged: string): Validati
           ...common(facts),
           name: 'storage.guests.tributary.dev',
           failurePolicy: 'Fail',
-          rules: [asked('CREATE', 'persistentvolumeclaims')],
+          rules: [askedAbout('CREATE', 'persistentvolumeclaims')],
           sideEffects: 'NoneOnDryRun',
         },
       ]

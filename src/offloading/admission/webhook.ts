@@ -11,7 +11,12 @@ import { LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
-import type { AdmissionPart } from '../../kube/webhook-configuration.ts';
+import {
+  type AdmissionPart,
+  askedAbout,
+  webhookAt,
+  type WebhookPlace,
+} from '../../kube/webhook-configuration.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { SelectedNode } from './avoid.ts';
 import type { Offloading } from '../offloading.ts';
@@ -85,13 +90,9 @@ export function failedNodesOf(
   );
 }
 
-interface WebhookFacts {
+interface WebhookFacts extends WebhookPlace {
   /** Of each strategy; no order, none twice. */
   namespaces: Readonly<Record<PodStrategy, readonly string[]>>;
-  /** Without the bundle. */
-  clientConfig: MutatingWebhook['clientConfig'];
-  /** PEM. */
-  bundle: string;
 }
 
 /** How long an API server waits for an answer, and so what an outage of the webhook costs each pod of these namespaces. */
@@ -143,35 +144,23 @@ const WEBHOOKS: Readonly<Record<PodStrategy, StrategyWebhook>> = {
  * Pure: one webhook for each strategy that a namespace has; none where no namespace is offloaded. With all fields that an API
  * server would fill in, so that they can be compared.
  */
-export function forgeWebhooks({ namespaces, clientConfig, bundle }: WebhookFacts): MutatingWebhook[] {
-  const caBundle = Buffer.from(bundle).toString('base64');
+export function forgeWebhooks({ namespaces, ...place }: WebhookFacts): MutatingWebhook[] {
   return (['Local', 'LocalAndRemote', 'Remote'] as const).flatMap((strategy) => {
     const values = namespaces[strategy].toSorted();
     if (values.length === 0) return [];
     const { name, failurePolicy, condition } = WEBHOOKS[strategy];
     return [
       {
+        ...webhookAt(place),
         name,
-        admissionReviewVersions: ['v1'],
-        clientConfig: { ...clientConfig, caBundle },
         failurePolicy,
         matchConditions: [...CONDITIONS, condition],
-        matchPolicy: 'Equivalent',
         // By name: whoever may edit a namespace sets its labels, but nobody sets `kubernetes.io/metadata.name`.
         namespaceSelector: {
           matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }],
         },
-        objectSelector: {},
         reinvocationPolicy: 'IfNeeded',
-        rules: [
-          {
-            apiGroups: [''],
-            apiVersions: ['v1'],
-            operations: ['CREATE'],
-            resources: ['pods'],
-            scope: 'Namespaced',
-          },
-        ],
+        rules: [askedAbout('CREATE', 'pods')],
         sideEffects: 'None',
         timeoutSeconds: TIMEOUT_SECONDS,
       },

@@ -6,6 +6,7 @@ import type { Pod } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import { Informer } from '../../kube/informer.ts';
+import { identityOf } from '../../kube/objects.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { OffloadingParts } from './remake.ts';
@@ -105,19 +106,14 @@ export class BoundPods implements Component {
 function waiting(pod: Pod): Pod | undefined {
   const { phase = 'Pending', startTime, conditions = [] } = pod.status ?? {};
   if (startTime !== undefined || phase !== 'Pending') return undefined;
-  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, ownerReferences } =
-    pod.metadata;
+  const { deletionTimestamp, ownerReferences } = pod.metadata;
   const volumes = claimVolumes(pod);
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     ...(volumes.length > 0 && { spec: { containers: [], volumes } }),
     metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      uid,
-      resourceVersion,
-      creationTimestamp,
+      ...identityOf(pod.metadata),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
       ...(ownerReferences && { ownerReferences }),
     },

@@ -15,6 +15,7 @@ import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace, Node, ObjectMeta, Pod, ResourceList } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
+import { identityOf } from '../../kube/objects.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { Debounce } from '../../lib/debounce.ts';
 import { deepEqual } from '../../lib/equality.ts';
@@ -185,16 +186,9 @@ const bareOf = ({ metadata }: KubeObject): KubeObject => ({
   metadata: { ...keepMeta(metadata), labels: metadata.labels ?? {} },
 });
 
-function keepMeta({ name, namespace, uid, resourceVersion, ...rest }: ObjectMeta): ObjectMeta {
-  const { creationTimestamp, deletionTimestamp } = rest;
-  return {
-    name,
-    ...(namespace !== undefined && { namespace }),
-    uid,
-    resourceVersion,
-    creationTimestamp,
-    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-  };
+function keepMeta(metadata: ObjectMeta): ObjectMeta {
+  const { deletionTimestamp } = metadata;
+  return { ...identityOf(metadata), ...(deletionTimestamp !== undefined && { deletionTimestamp }) };
 }
 
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';

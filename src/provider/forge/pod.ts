@@ -7,6 +7,7 @@ import {
   TAINT_VIRTUAL_NODE,
 } from '../../api/names.ts';
 import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
 import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts';
 import type { ForgeContext } from './context.ts';
 import { forgeEnvironment } from './environment.ts';
@@ -47,9 +48,6 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
   const forge = <C extends AnyContainer>(container: C): C =>
     forgeContainer(container, dropped, home, context);
   const volumes = forgeVolumes(home, context);
-  const travelling = Object.fromEntries(
-    Object.entries(spec).filter(([key]) => !(HOME_ONLY_FIELDS as readonly string[]).includes(key)),
-  ) as unknown as PodSpec;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -69,7 +67,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       },
     },
     spec: {
-      ...travelling,
+      ...withoutKeys(spec, HOME_ONLY_FIELDS),
       // The account belongs to the home cluster; what it may do there travels as a token (forge/tokens.ts).
       automountServiceAccountToken: false,
       containers: spec.containers.map(forge),

@@ -10,7 +10,7 @@ import type { Endpoint, EndpointSlice } from '../../api/wire.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import {
   type Forged,
-  isReflection,
+  mayBeCopied,
   mergedMeta,
   type MirrorContext,
   type MirroredKind,
@@ -40,8 +40,7 @@ export const endpointSliceKind: MirroredKind<EndpointSlice> = {
   select: (source, { isReflected }) => {
     const service = serviceOf(source);
     return (
-      !isReflection(source) &&
-      source.metadata.deletionTimestamp === undefined &&
+      mayBeCopied(source) &&
       // Addresses that are names (FQDN) are deprecated, and nobody can say where they lead.
       FAMILIES[source.addressType] !== undefined &&
       service !== undefined &&

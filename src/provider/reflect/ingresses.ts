@@ -3,11 +3,12 @@ import { ingresses } from '../../api/resources.ts';
 import type { Ingress } from '../../api/wire.ts';
 import {
   type Forged,
-  isReflection,
+  mayBeCopied,
   mergedMeta,
   type MirrorContext,
   type MirroredKind,
   mirroredMeta,
+  SAME_NAME,
   travellingLabels,
 } from './mirrored-kind.ts';
 import { serviceKind } from './services.ts';
@@ -71,9 +72,8 @@ export const ingressKind: MirroredKind<Ingress> = {
   type: ingresses,
   ruledBy: { group: 'networking.k8s.io', resource: 'ingresses' },
   needsNetwork: false,
-  remoteName: (name) => name,
-  homeName: (name) => name,
-  select: (source) => !isReflection(source) && source.metadata.deletionTimestamp === undefined,
+  ...SAME_NAME,
+  select: mayBeCopied,
   forge: forgeIngress,
   mustReplace: () => false,
   // Its status belongs to the foreign cluster's controller, as the status at home belongs to home's.

@@ -2,6 +2,7 @@ import { ANNOTATION_HOME_NAMESPACE, LABEL_MANAGED_BY } from '../../api/names.ts'
 import type { ResourceType } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, ObjectMeta } from '../../api/wire.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
 import type { NetworkView } from '../network-view.ts';
 import type { GroupResource } from './rules.ts';
 
@@ -65,9 +66,15 @@ export interface MirroredKind<T extends KubeObject = KubeObject> {
   readonly merge: (copy: T, wanted: Wanted<T>) => T;
 }
 
+/** Of kinds whose copies have the name of the object at home. */
+export const SAME_NAME: Pick<MirroredKind, 'remoteName' | 'homeName'> = {
+  remoteName: (name) => name,
+  homeName: (name) => name,
+};
+
 /** A copy of an object of another cluster is not sent on: two clusters could reflect each other forever. */
-export const isReflection = ({ metadata }: KubeObject): boolean =>
-  metadata.labels?.[LABEL_MANAGED_BY] !== undefined;
+export const mayBeCopied = ({ metadata }: KubeObject): boolean =>
+  metadata.labels?.[LABEL_MANAGED_BY] === undefined && metadata.deletionTimestamp === undefined;
 
 /** Without our own labels, which describe the cluster that they were set in. */
 export const travellingLabels = (labels: Record<string, string> = {}): Record<string, string> =>
@@ -102,10 +109,9 @@ export function mirroredMeta(
  * where they are not wanted.
  */
 export function mergedMeta(copy: ObjectMeta, wanted: DraftMeta, owned: readonly string[]): ObjectMeta {
-  const others = Object.entries(copy.annotations ?? {}).filter(([key]) => !owned.includes(key));
   return {
     ...copy,
     labels: wanted.labels ?? {},
-    annotations: { ...Object.fromEntries(others), ...wanted.annotations },
+    annotations: { ...withoutKeys(copy.annotations ?? {}, owned), ...wanted.annotations },
   };
 }

@@ -7,12 +7,13 @@ import { type FieldPath, parsePath } from './field-paths.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind } from './ingresses.ts';
 import {
-  isReflection,
+  mayBeCopied,
   mergedMeta,
   type MirrorContext,
   type MirroredKind,
   type MirroredKindName,
   mirroredMeta,
+  SAME_NAME,
   unmanaged,
   type Wanted,
 } from './mirrored-kind.ts';
@@ -133,12 +134,11 @@ export function customKind(rule: KindRule): MirroredKind {
     type,
     ruledBy: rule,
     needsNetwork: false,
-    remoteName: (name) => name,
-    homeName: (name) => name,
-    select: (source) => !isReflection(source) && source.metadata.deletionTimestamp === undefined,
+    ...SAME_NAME,
+    select: mayBeCopied,
     forge: (source, context) => ({ object: forge(source, type, context) }),
     mustReplace: () => false,
-    merge: (copy, wanted) => merge(copy, wanted),
+    merge,
   };
 }
 

@@ -1,11 +1,13 @@
 /** How a Service of home is kept in the tenant namespace. Pure. */
 import { services } from '../../api/resources.ts';
 import type { Service } from '../../api/wire.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
 import {
-  isReflection,
+  mayBeCopied,
   mergedMeta,
   type MirroredKind,
   mirroredMeta,
+  SAME_NAME,
   travellingLabels,
 } from './mirrored-kind.ts';
 
@@ -25,13 +27,13 @@ const PLAIN_FIELDS = [
 ] as const satisfies readonly (keyof ServiceSpec)[];
 
 /** Fields that we own; those that the foreign API server adds (addresses, families) are not among them. */
-const OWNED_FIELDS: ReadonlySet<string> = new Set<keyof ServiceSpec>([
+const OWNED_FIELDS: readonly (keyof ServiceSpec)[] = [
   ...PLAIN_FIELDS,
   'type',
   'ports',
   'externalName',
   'ipFamilyPolicy',
-]);
+];
 
 /** Annotations steer controllers whose owners have not asked for it; this one only steers kube-proxy's hints. */
 const HARMLESS_ANNOTATIONS = ['service.kubernetes.io/topology-mode'];
@@ -48,11 +50,9 @@ export const serviceKind: MirroredKind<Service> = {
   type: services,
   ruledBy: { group: '', resource: 'services' },
   needsNetwork: true,
-  remoteName: (name) => name,
-  homeName: (name) => name,
+  ...SAME_NAME,
   select: (source) =>
-    !isReflection(source) &&
-    source.metadata.deletionTimestamp === undefined &&
+    mayBeCopied(source) &&
     // The API server's own, which every cluster has.
     !(source.metadata.namespace === 'default' && source.metadata.name === 'kubernetes'),
   forge: (source, context) => {
@@ -73,7 +73,7 @@ export const serviceKind: MirroredKind<Service> = {
     ...copy,
     metadata: mergedMeta(copy.metadata, wanted.metadata, HARMLESS_ANNOTATIONS),
     spec: {
-      ...Object.fromEntries(Object.entries(copy.spec ?? {}).filter(([key]) => !OWNED_FIELDS.has(key))),
+      ...withoutKeys(copy.spec ?? {}, OWNED_FIELDS),
       ...wanted.spec,
     },
   }),
