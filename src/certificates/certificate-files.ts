@@ -1,17 +1,14 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Clock } from '../lib/clock.ts';
+import type { Basics } from '../lib/basics.ts';
 import { errorMessage } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import { Variable } from '../lib/source.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
 
-interface CertificateFilesOptions {
+interface CertificateFilesOptions extends Basics {
   certificatePath: string;
   keyPath: string;
-  clock: Clock;
-  log: Logger;
 }
 
 /** Mounted Secrets change by a swap of symbolic links, which no file watcher reports reliably. */

@@ -4,14 +4,12 @@ import { nodeNameOf } from '../api/node-labels.ts';
 import { certificateSigningRequests, pods } from '../api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { CertificateSigningRequest, Pod } from '../api/wire.ts';
+import type { ClusterBasics } from '../kube/client.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
-import type { KubeClient } from '../kube/client.ts';
 import { Backoff, type Random, systemRandom } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import {
   type CsrDecision,
   decideCsr,
@@ -22,10 +20,7 @@ import {
 } from './csr-policy.ts';
 import { KUBELET_SERVING_SIGNER, parseSigningRequest, settleRequest } from './signing-request.ts';
 
-interface ServingApproverOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface ServingApproverOptions extends ClusterBasics {
   random: Random;
   virtualNodes: () => readonly ServedNode[];
   /** The pod that a service account's credential is bound to. */
@@ -34,8 +29,7 @@ interface ServingApproverOptions {
 
 /** A request may be older than the VirtualNode or pod it belongs to; so often all of them are looked at again. */
 const RELIST_SECONDS = 60;
-const RETRY_BASE_MS = 1_000;
-const RETRY_CAP_MS = 60_000;
+const RETRY = { baseMs: 1_000, capMs: 60_000 };
 const MIN_RETRY_MS = 200;
 
 /** Approves the serving certificates of agents, and denies them what is not theirs (see csr-policy.ts). */
@@ -56,7 +50,7 @@ export class ServingApprover implements Component {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, log, random } = this.#options;
-    const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random });
+    const backoff = new Backoff({ ...RETRY, random });
     while (!signal.aborted) {
       try {
         await this.#follow(signal, () => backoff.reset());

@@ -2,12 +2,10 @@ import { X509Certificate } from 'node:crypto';
 
 import { certificateSigningRequests } from '../api/resources.ts';
 import type { CertificateSigningRequest } from '../api/wire.ts';
-import type { KubeClient } from '../kube/client.ts';
+import type { ClusterBasics } from '../kube/client.ts';
 import { Backoff, type Random } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import { type KeyPair, type Source, Variable } from '../lib/source.ts';
 import { createSigningRequest, KUBELET_SERVING_SIGNER, settleRequest } from './signing-request.ts';
 import { type CertificateSubject, generateKey, privatePem, selfSigned } from './self-signed.ts';
@@ -23,10 +21,7 @@ export interface ServingCertificateState {
   expiresMs?: number;
 }
 
-interface ServingCertificateOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+interface ServingCertificateOptions extends ClusterBasics {
   random: Random;
   nodeName: string;
   /** Names and addresses at which API servers reach the kubelet port. */
@@ -40,8 +35,7 @@ const POLL_FIRST_MS = 500;
 const POLL_MAX_MS = 10_000;
 /** How often the addresses are compared with those in the certificate. */
 const LOOK_AGAIN_MS = 60_000;
-const RETRY_BASE_MS = 2_000;
-const RETRY_CAP_MS = 300_000;
+const RETRY = { baseMs: 2_000, capMs: 300_000 };
 const MIN_RETRY_MS = 500;
 
 /**
@@ -87,7 +81,7 @@ export class ServingCertificate implements Component, Source<KeyPair> {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock, log, random } = this.#options;
-    const backoff = new Backoff({ baseMs: RETRY_BASE_MS, capMs: RETRY_CAP_MS, random });
+    const backoff = new Backoff({ ...RETRY, random });
     while (!signal.aborted) {
       try {
         const subject = this.#subject();
@@ -143,11 +137,11 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   }
 
   async #untilIssued(name: string, waiting: string, signal: AbortSignal): Promise<string> {
-    const { client, clock, log } = this.#options;
+    const { clock, log } = this.#options;
     let told = false;
     for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MAX_MS)) {
       await clock.sleep(waitMs, signal);
-      const csr = await this.#read(client, name, signal);
+      const csr = await this.#read(name, signal);
       const certificate = csr === undefined ? undefined : outcome(csr);
       if (certificate !== undefined) return Buffer.from(certificate, 'base64').toString('utf8');
       if (!told && waitMs === POLL_MAX_MS) {
@@ -158,13 +152,9 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   }
 
   /** Undefined when the server cannot tell now; the request itself is still there. */
-  async #read(
-    client: KubeClient,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<CertificateSigningRequest | undefined> {
+  async #read(name: string, signal: AbortSignal): Promise<CertificateSigningRequest | undefined> {
     try {
-      return await client.get(certificateSigningRequests, { name }, { signal });
+      return await this.#options.client.get(certificateSigningRequests, { name }, { signal });
     } catch (error) {
       if (hasCode(error, 'NotFound')) throw new Error(`request ${name} was deleted`, { cause: error });
       if (signal.aborted) throw error;

@@ -1,6 +1,7 @@
 import { secrets } from '../api/resources.ts';
 import { type KubeconfigSecretRef, VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
 import type { Secret } from '../api/wire.ts';
+import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Credentials, sameButToken } from '../kube/credentials.ts';
 import { createClient } from '../kube/http-client.ts';
@@ -11,16 +12,13 @@ import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
-import type { Logger } from '../lib/log.ts';
 import type { ContactReason } from './node/contact.ts';
 
-export interface ForeignClusterOptions {
+export interface ForeignClusterOptions extends Basics {
   home: KubeClient;
   /** How the foreign API server is reached. */
   connect?: (credentials: Credentials, options: { clock: Clock }) => KubeClient;
   secretRef: KubeconfigSecretRef;
-  clock: Clock;
-  log: Logger;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { HOME_LEASE } from '../api/names.ts';
 import { leases } from '../api/resources.ts';
 import type { Lease } from '../api/wire.ts';
+import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { microTime } from '../kube/lease.ts';
 import { type Random, spreadMs, systemRandom } from '../lib/backoff.ts';
@@ -8,9 +9,8 @@ import type { Clock } from '../lib/clock.ts';
 import { startDeadline } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import { Background, type Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 
-export interface HomeLeaseOptions {
+export interface HomeLeaseOptions extends Basics {
   foreign: KubeClient;
   /** Namespaces in which the Lease may be, in any order. */
   tenantNamespaces: () => readonly string[];
@@ -18,8 +18,6 @@ export interface HomeLeaseOptions {
   identity: string;
   /** Whether the home API server answers. While it does not, the home counts as away, although this program runs. */
   homeAnswers: () => boolean;
-  clock: Clock;
-  log: Logger;
   random?: Random;
 }
 

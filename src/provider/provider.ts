@@ -4,14 +4,13 @@ import { nodeNameOf } from '../api/node-labels.ts';
 import { nodes } from '../api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { Node, Pod } from '../api/wire.ts';
+import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
-import type { Clock } from '../lib/clock.ts';
 import { hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
 import { EventsHome } from './events/events-home.ts';
@@ -35,7 +34,7 @@ import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
 import { connect } from './connect.ts';
 
-interface ProviderOptions {
+interface ProviderOptions extends Basics {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
   virtualNode: VirtualNode;
   home: KubeClient;
@@ -53,8 +52,6 @@ interface ProviderOptions {
   network?: NetworkView;
   /** Whether the home API server has answered recently. Default: always. */
   homeAnswers?: () => boolean;
-  clock: Clock;
-  log: Logger;
 }
 
 const MARK_STOPPED_MS = 3_000;

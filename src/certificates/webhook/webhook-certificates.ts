@@ -2,25 +2,20 @@ import { WEBHOOK_SERVICE } from '../../api/admission.ts';
 import { APP_NAME, LABEL_APP_NAME } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
 import type { Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { Backoff, type Random } from '../../lib/backoff.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, ignoring } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { periodOf, type WebhookSubject } from './authority.ts';
 import { bundleOf, type Chain, chainOf, dataOf, renewed, restMs } from './chain.ts';
 
-interface WebhookCertificatesOptions {
-  client: KubeClient;
+interface WebhookCertificatesOptions extends ClusterBasics {
   /** The project's own namespace. */
   namespace: string;
   subject: WebhookSubject;
-  clock: Clock;
   random: Random;
-  log: Logger;
   metrics: { certificateExpires(atMs: number): void };
 }
 

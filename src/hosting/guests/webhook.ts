@@ -16,6 +16,7 @@ import type { AccountRef } from '../../api/rbac.ts';
 import { namespaced, type ResourceType } from '../../api/resources.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import { RESULT_GATE } from '../guardian/result.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import {
   type AdmissionPart,
@@ -23,13 +24,12 @@ import {
   webhookAt,
   type WebhookPlace,
 } from '../../kube/webhook-configuration.ts';
-import type { HostingParts } from '../parts.ts';
 import { GuestAdmission } from './admission.ts';
 import { keepClaim } from './cost.ts';
 import { Ledger, type LivePods } from './ledger.ts';
 import type { TenantDirectory } from './tenant-directory.ts';
 
-interface GuestAdmissionOptions extends Pick<HostingParts, 'client' | 'clock' | 'log'> {
+interface GuestAdmissionOptions extends ClusterBasics {
   /** The account of our guardian. */
   account: AccountRef;
   pods: LivePods;

@@ -5,13 +5,13 @@ import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
 import type { Pod } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
 import { identityOf } from '../../kube/objects.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { OffloadingParts } from './remake.ts';
 
-interface BoundPodsOptions extends Pick<OffloadingParts, 'client' | 'clock' | 'log'> {
+interface BoundPodsOptions extends ClusterBasics {
   caches: Caches;
 }
 

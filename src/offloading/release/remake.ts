@@ -1,23 +1,18 @@
 import { ANNOTATION_REMADE_FOR, LABEL_REMAKE } from '../../api/names.ts';
 import { pods, secrets } from '../../api/resources.ts';
 import type { Pod, Secret } from '../../api/wire.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { ClusterBasics } from '../../kube/client.ts';
 import { Controller, type ControllerMetrics, type ReconcileResult } from '../../kube/controller.ts';
 import { aboutPod, type EventRecorder } from '../../kube/events.ts';
 import { Evictions } from '../../kube/evictions.ts';
 import { Informer } from '../../kube/informer.ts';
 import { deleteByUid } from '../../kube/write.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { type Journal, journalOf, journalSecret, readJournal, type RemakeOptions } from './journal.ts';
 
 /** What every part of offloading works with. */
-export interface OffloadingParts {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+export interface OffloadingParts extends ClusterBasics {
   metrics?: ControllerMetrics;
   events: EventRecorder;
 }

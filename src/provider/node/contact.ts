@@ -1,11 +1,10 @@
 import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
+import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { readText } from '../../kube/read-text.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 
 export type ContactReason = (typeof VIRTUAL_NODE_REASONS)[keyof typeof VIRTUAL_NODE_REASONS];
 
@@ -18,14 +17,12 @@ export interface ContactState {
   version: string | undefined;
 }
 
-interface ContactOptions {
+interface ContactOptions extends Basics {
   foreign: KubeClient;
   /** Why no request can be made at all, such as a kubeconfig that cannot be parsed. */
   problem: () => { reason: ContactReason; message: string } | undefined;
   /** A tenant namespace to read from, so that the credential and its rights are proved too. */
   tenantNamespace: () => string | undefined;
-  clock: Clock;
-  log: Logger;
 }
 
 const PROBE_EVERY_MS = 10_000;

@@ -2,11 +2,10 @@ import { LABEL_MANAGED_BY } from '../../api/names.ts';
 import type { ReflectionRule } from '../../api/reflection.ts';
 import type { NamespaceMapping } from '../../api/virtual-node.ts';
 import type { EndpointSlice, Ingress, KubeObject } from '../../api/wire.ts';
+import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer } from '../../kube/informer.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deepEqual } from '../../lib/equality.ts';
-import type { Logger } from '../../lib/log.ts';
 import { endpointSliceKind, serviceOf } from './endpoint-slices.ts';
 import { ingressKind, secretsOf, servicesOf } from './ingresses.ts';
 import type { MirroredKindName, Sides } from './mirrored-kind.ts';
@@ -15,14 +14,12 @@ import { ruledKinds, type BadRule, type RuledKind } from './mirrored-kinds.ts';
 export type Side = 'home' | 'remote';
 
 /** Both sides of one offloaded namespace, and how they are reached. */
-export interface SidesOptions {
+export interface SidesOptions extends Basics {
   mapping: NamespaceMapping;
   /** Value of the label that marks copies as ours. */
   owner: string;
   home: KubeClient;
   foreign: KubeClient;
-  clock: Clock;
-  log: Logger;
 }
 
 export interface MirrorSidesListener {

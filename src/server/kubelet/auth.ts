@@ -3,11 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 
 import { subjectAccessReviews, tokenReviews } from '../../api/resources.ts';
+import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import { authenticated, bearerToken, type UserInfo } from './user.ts';
 
@@ -120,10 +119,8 @@ interface Refusal {
   text: string;
 }
 
-interface KubeletAuthOptions {
+interface KubeletAuthOptions extends Basics {
   nodeName: string;
-  clock: Clock;
-  log: Logger;
   reviews: Reviews;
   /** The user of a connection's client certificate, where there is a good one. */
   certificateUser: (socket: TLSSocket) => UserInfo | undefined;

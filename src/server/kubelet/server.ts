@@ -4,11 +4,10 @@ import { createServer, type Server, type ServerOptions } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
-import type { Logger } from '../../lib/log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { close, listen, portOf } from '../listening.ts';
 import { KubeletAuth, type Reviews } from './auth.ts';
@@ -20,7 +19,7 @@ import { isStreamPath } from './stream-request.ts';
 import { Streams } from './streams.ts';
 import { Connections } from './user.ts';
 
-export interface KubeletServerOptions {
+export interface KubeletServerOptions extends Basics {
   nodeName: string;
   /** Default all addresses. */
   host?: string;
@@ -31,8 +30,6 @@ export interface KubeletServerOptions {
   servingCertificate: Source<KeyPair>;
   /** PEM bundle whose client certificates are believed; empty: none is. */
   clientAuthorities: Source<string>;
-  clock: Clock;
-  log: Logger;
   metrics: ServerMetrics;
   /** exec, attach and portForward together; default 512. */
   maxStreams?: number;

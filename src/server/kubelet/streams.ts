@@ -2,11 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
+import type { Basics } from '../../lib/basics.ts';
 import type { UpgradeResponse } from '../../kube/upgrade.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { remoteRefusal } from './answers.ts';
 import type { KubeletAuth } from './auth.ts';
 import type { KubeletBackend, PodLocation } from './backend.ts';
@@ -27,11 +26,9 @@ export const STREAM_IDLE_MS: number = 4 * 60 * 60_000;
 /** From the request to the foreign server's answer. */
 const DIAL_DEADLINE_MS = 30_000;
 
-interface StreamsOptions {
+interface StreamsOptions extends Basics {
   backend: KubeletBackend;
   auth: KubeletAuth;
-  clock: Clock;
-  log: Logger;
   metrics: ServerMetrics;
   maxStreams: number;
 }

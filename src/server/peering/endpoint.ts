@@ -9,10 +9,9 @@ import {
 } from 'node:tls';
 import type { WebSocket, WebSocketServer } from 'ws';
 
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { close, listen, portOf } from '../listening.ts';
@@ -44,7 +43,7 @@ export interface PeeringHandlers {
   api: (socket: WebSocket, caller: Caller) => void;
 }
 
-export interface PeeringEndpointOptions {
+export interface PeeringEndpointOptions extends Basics {
   /** Default all addresses, IPv4 and IPv6. */
   host?: string;
   /** 0 takes a free one. */
@@ -55,8 +54,6 @@ export interface PeeringEndpointOptions {
   handlers: PeeringHandlers;
   /** Callers that we deal with. The others share a small part of the places. */
   isKnown: (clusterID: string) => boolean;
-  clock: Clock;
-  log: Logger;
   limits?: Partial<PlaceLimits>;
   /** From the first packet until TLS is done, and again until the upgrade. Default 10 s. */
   handshakeMs?: number;

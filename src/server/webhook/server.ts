@@ -4,17 +4,16 @@ import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 
 import type { Admission, Hook } from '../../api/admission.ts';
-import type { Clock } from '../../lib/clock.ts';
+import type { Basics } from '../../lib/basics.ts';
 import { errorCode, errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import type { Logger } from '../../lib/log.ts';
 import { QuietLog } from '../../lib/quiet-log.ts';
 import type { KeyPair, Source } from '../../lib/source.ts';
 import { close, listen, portOf } from '../listening.ts';
 import type { WebhookMetrics, WebhookOutcome } from './metrics.ts';
 import { answerOf, type BodyLimits, BodyReader, parseReview, type ReviewRequest } from './review.ts';
 
-interface WebhookServerOptions {
+interface WebhookServerOptions extends Basics {
   /** Default all addresses, IPv4 and IPv6. */
   host?: string;
   /** 0 takes a free one. */
@@ -22,8 +21,6 @@ interface WebhookServerOptions {
   certificate: Source<KeyPair>;
   /** Only their paths are answered. */
   hooks: readonly Hook[];
-  clock: Clock;
-  log: Logger;
   metrics: WebhookMetrics;
   bodyLimits?: BodyLimits;
 }
