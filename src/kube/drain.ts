@@ -2,18 +2,13 @@ import { isOfDaemonSet } from '../api/pod.ts';
 import { pods } from '../api/resources.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
-import type { Clock } from '../lib/clock.ts';
-import type { Logger } from '../lib/log.ts';
-import type { KubeClient } from './client.ts';
+import type { ClusterBasics } from './client.ts';
 import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
 import type { EventRecorder } from './events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, overriddenText } from './evictions.ts';
 import { deleteByUid } from './write.ts';
 
-export interface NodeDrainOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+export interface NodeDrainOptions extends ClusterBasics {
   /** For events on pods whose budget was overridden. */
   events: EventRecorder;
   limits: DrainLimits;

@@ -1,11 +1,9 @@
 import { events } from '../api/resources.ts';
 import type { KubeEvent, KubeObject } from '../api/wire.ts';
-import type { Clock } from '../lib/clock.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import type { Logger } from '../lib/log.ts';
 import { remember } from '../lib/remember.ts';
-import type { KubeClient } from './client.ts';
+import type { ClusterBasics } from './client.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
@@ -26,10 +24,7 @@ export interface EventRecorder {
   event(subject: EventSubject, type: EventType, reason: string, message: string): void;
 }
 
-export interface EventRecorderOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+export interface EventRecorderOptions extends ClusterBasics {
   /** The reporting component, for example `tributary`. */
   component: string;
   /** The node's or pod's name. */

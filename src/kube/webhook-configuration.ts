@@ -2,14 +2,12 @@ import type { Hook, MutatingWebhook, ValidatingWebhook } from '../api/admission.
 import { APP_NAME, LABEL_APP_NAME } from '../api/manifest.ts';
 import { namespaces, type ResourceType } from '../api/resources.ts';
 import type { KubeObject, OwnerReference } from '../api/wire.ts';
-import type { Clock } from '../lib/clock.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { subscribing } from '../lib/listeners.ts';
-import type { Logger } from '../lib/log.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { FIELD_MANAGER } from './apply.ts';
-import type { KubeClient } from './client.ts';
+import type { ClusterBasics } from './client.ts';
 import { Controller, type ControllerMetrics } from './controller.ts';
 import { Informer } from './informer.ts';
 
@@ -27,10 +25,7 @@ export interface KeptConfiguration {
   wanted: () => Webhook[];
 }
 
-export interface WebhookConfigurationOptions {
-  client: KubeClient;
-  clock: Clock;
-  log: Logger;
+export interface WebhookConfigurationOptions extends ClusterBasics {
   metrics: ControllerMetrics;
   /** The project's own namespace: what is made anew goes when it goes. */
   systemNamespace: string;
