@@ -94,6 +94,8 @@ export class Borrowing implements BorrowingSide {
   readonly #credentials: CredentialRenewer;
   readonly #controller: Controller;
   readonly #listeners = new Listeners<[clusterID: string]>();
+  /** Calls back after the report about a provider, or the state of a namespace with it, has changed. */
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#listeners.add;
   readonly #told = new Map<string, Told>();
 
   constructor(options: BorrowingOptions) {
@@ -182,11 +184,6 @@ export class Borrowing implements BorrowingSide {
   effectOf({ metadata: { name } }: AcceptancePolicy): PolicyEffect {
     const under = [...this.#caches.advertisements.list()].filter(({ status }) => status?.policy === name);
     return { peers: under.map(({ metadata }) => metadata.name) };
-  }
-
-  /** Calls back after the report about a provider, or the state of a namespace with it, has changed. */
-  get onChange(): (listener: (clusterID: string) => void) => () => void {
-    return this.#listeners.add;
   }
 
   /** Before, what is missing is not absent: nothing may be taken back because of it. */

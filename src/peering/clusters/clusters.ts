@@ -24,7 +24,14 @@ export class Clusters {
   readonly #keys: NetworkKeys;
   readonly #reconciler: ForeignClusterReconciler;
   readonly #changed = new Listeners<[clusterID: string]>();
+  /**
+   * Calls back with each ClusterID whose intent may have changed; the returned function ends that. It does not call for
+   * a SharingPolicy: lending follows these policies itself, and nobody else reads them from an intent.
+   */
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#changed.add;
   readonly #keysChanged = new Listeners();
+  /** Calls back when the answer of `networkKeys` may have changed. */
+  readonly onNetworkKeys: Listeners['add'] = this.#keysChanged.add;
 
   constructor(options: ClustersOptions) {
     const { client, clock, metrics, systemNamespace: namespace, limits } = options;
@@ -79,14 +86,6 @@ export class Clusters {
     return isKnown(this.intent(clusterID), reports);
   }
 
-  /**
-   * Calls back with each ClusterID whose intent may have changed; the returned function ends that. It does not call for
-   * a SharingPolicy: lending follows these policies itself, and nobody else reads them from an intent.
-   */
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#changed.add(listener);
-  }
-
   /** The network keys that policies refer to and that are there. */
   networkKeys(): readonly NamedKey[] {
     const { acceptance, sharing } = this.#options;
@@ -98,11 +97,6 @@ export class Clusters {
     const refs = networkKeyRefs([policy]);
     this.networkKeys();
     for (const name of refs.keys()) this.#keys.check(name);
-  }
-
-  /** Calls back when the answer of `networkKeys` may have changed. */
-  onNetworkKeys(listener: () => void): () => void {
-    return this.#keysChanged.add(listener);
   }
 
   #policies(): Policies {

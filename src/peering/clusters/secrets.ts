@@ -35,6 +35,8 @@ export class ReferencedSecrets {
   readonly #controller: Controller;
   readonly #held = new Map<string, Held>();
   readonly #changed = new Listeners<[name: string]>();
+  /** Calls back with the name of each Secret whose data has changed. */
+  readonly onChange: Listeners<[name: string]>['add'] = this.#changed.add;
 
   constructor(options: ReferencedSecretsOptions) {
     const { client, clock, log, metrics, namespace } = options;
@@ -82,11 +84,6 @@ export class ReferencedSecrets {
     const data = this.#held.get(name)?.data;
     if (data === undefined || !Object.hasOwn(data, key)) return undefined;
     return withoutLineEnd(Buffer.from(data[key] ?? '', 'base64'));
-  }
-
-  /** Calls back with the name of each Secret whose data has changed. */
-  onChange(listener: (name: string) => void): () => void {
-    return this.#changed.add(listener);
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {

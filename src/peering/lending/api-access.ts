@@ -29,6 +29,7 @@ export class ApiAccessFinder implements Component {
   readonly #options: ApiAccessOptions;
   readonly #background = new Background();
   readonly #changed = new Listeners();
+  readonly onChange: Listeners['add'] = this.#changed.add;
   /** Bound. */
   readonly stop: Background['stop'] = this.#background.stop;
   #current: ApiAccess | undefined;
@@ -40,10 +41,6 @@ export class ApiAccessFinder implements Component {
 
   get current(): ApiAccess | undefined {
     return this.#current;
-  }
-
-  onChange(listener: () => void): () => void {
-    return this.#changed.add(listener);
   }
 
   /** Does not wait until the address is found: `onChange` tells of it. */

@@ -72,7 +72,11 @@ export class Lending implements LendingSide {
   readonly #inbox: Inbox;
   readonly #controller: Controller;
   readonly #changed = new Listeners<[clusterID: string]>();
+  /** Calls back when documents or report of that peer may have changed; the returned function ends that. */
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#changed.add;
   readonly #policyChanged = new Listeners<[policy: string]>();
+  /** Calls back when `effectOf` or `conditionsOf` that policy may answer something else; not for what is free. */
+  readonly onPolicy: Listeners<[policy: string]>['add'] = this.#policyChanged.add;
 
   constructor(options: LendingOptions) {
     this.#options = options;
@@ -257,16 +261,6 @@ export class Lending implements LendingSide {
 
   #under({ metadata: { name } }: SharingPolicy): PeeringRequest[] {
     return [...this.#requests.list()].filter(({ status }) => status?.policy === name);
-  }
-
-  /** Calls back when `effectOf` or `conditionsOf` that policy may answer something else; not for what is free. */
-  onPolicy(listener: (policy: string) => void): () => void {
-    return this.#policyChanged.add(listener);
-  }
-
-  /** Calls back when documents or report of that peer may have changed; the returned function ends that. */
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#changed.add(listener);
   }
 }
 

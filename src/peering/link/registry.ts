@@ -72,6 +72,7 @@ export class LinkRegistry implements PeerLinks, Component {
   readonly #targets: Targets;
   readonly #slots = new Map<string, PeerSlot>();
   readonly #listeners = new Listeners<[key: LinkKey]>();
+  readonly onChange: Listeners<[key: LinkKey]>['add'] = this.#listeners.add;
   /** Resolved when it is known what became of a link that we have dialled. */
   readonly #outcomes = new Map<Link, (outcome: LinkOutcome) => void>();
   #state: 'new' | 'running' | 'stopped' = 'new';
@@ -176,10 +177,6 @@ export class LinkRegistry implements PeerLinks, Component {
     const link = this.#slots.get(clusterID)?.active;
     if (link === undefined) throw new TributaryError('Unreachable', `there is no link to ${clusterID}`);
     return link.call(method, params, signal);
-  }
-
-  onChange(listener: (key: LinkKey) => void): () => void {
-    return this.#listeners.add(listener);
   }
 
   #provedBy(link: Link): string[] {

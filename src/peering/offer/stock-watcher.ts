@@ -48,6 +48,8 @@ export class StockWatcher implements Component {
   readonly #storage: Cache<StorageClass>;
   readonly #ingress: Cache<IngressClass>;
   readonly #listeners = new Listeners();
+  /** Calls back when anything that counts has changed: at once, then at most every 250 ms. */
+  readonly onChange: Listeners['add'] = this.#listeners.add;
   readonly #changes: Debounce;
   #stock: Stock | undefined;
 
@@ -104,11 +106,6 @@ export class StockWatcher implements Component {
   /** Requests of that peer's bound pods over all its tenant namespaces, and how many they are. */
   usage(clusterID: string): ResourceList {
     return formatAmounts(this.stock().used.get(clusterID) ?? new Map([['pods', 0n]]));
-  }
-
-  /** Calls back when anything that counts has changed: at once, then at most every 250 ms. */
-  onChange(listener: () => void): () => void {
-    return this.#listeners.add(listener);
   }
 
   /** `part`: what of an object moves the stock; undefined: nothing. */

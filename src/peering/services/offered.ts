@@ -40,6 +40,8 @@ export class OfferedServices {
   readonly #changes: Debounce;
   readonly #offerings = new Map<string, Offering>();
   readonly #changed = new Listeners<[clusterID: string]>();
+  /** Calls back when what a peer is offered has changed; the returned function ends that. */
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#changed.add;
   readonly #complaints = new Map<string, string>();
   #isReady = false;
 
@@ -67,11 +69,6 @@ export class OfferedServices {
   /** What that peer may reach; undefined: not known yet. */
   open(clusterID: string): readonly AddressPort[] | undefined {
     return this.#isReady ? (this.#offerings.get(clusterID)?.open ?? []) : undefined;
-  }
-
-  /** Calls back when what a peer is offered has changed; the returned function ends that. */
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#changed.add(listener);
   }
 
   #watching(): Component {

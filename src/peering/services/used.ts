@@ -63,6 +63,7 @@ export class UsedServices {
   readonly #received = new LastWords<ReceivedServices>();
   readonly #used = new Map<string, AddressPort[]>();
   readonly #changed = new Listeners<[clusterID: string]>();
+  readonly onChange: Listeners<[clusterID: string]>['add'] = this.#changed.add;
 
   constructor(options: UsedServicesOptions) {
     this.#options = options;
@@ -111,10 +112,6 @@ export class UsedServices {
   /** Endpoints over there, as we see their addresses; undefined: not known yet. */
   used(clusterID: string): readonly AddressPort[] | undefined {
     return this.#used.get(clusterID);
-  }
-
-  onChange(listener: (clusterID: string) => void): () => void {
-    return this.#changed.add(listener);
   }
 
   /**
