@@ -3,6 +3,7 @@ import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 import type { Draft, KubeObject, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { JournalEntry } from './journal-entry.ts';
 import {
@@ -233,10 +234,8 @@ export class JournalStore {
 }
 
 const withoutData = ({ apiVersion, kind, metadata, type }: Secret): Secret => ({
-  ...(apiVersion !== undefined && { apiVersion }),
-  ...(kind !== undefined && { kind }),
+  ...present({ apiVersion, kind, type }),
   metadata,
-  ...(type !== undefined && { type }),
 });
 
 /** All Secrets should say the same time. Where they differ, the earliest counts. */

@@ -2,6 +2,7 @@ import { ANNOTATION_RELEASED_FROM, ANNOTATION_REMADE_FOR, LABEL_REMAKE } from '.
 import type { LabelSelector } from '../../api/label-selector.ts';
 import type { Draft, ObjectMeta, Pod, Secret } from '../../api/wire.ts';
 import { TributaryError, errorMessage } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { remadePod } from './remade-pod.ts';
 
 const KEY = 'journal';
@@ -47,8 +48,7 @@ export function journalOf(
     uid,
     pod: { ...made, metadata: { ...made.metadata, name, namespace, annotations } },
     unlessStarted,
-    ...(budgetsUntil !== undefined && { budgetsUntil }),
-    ...(namespaceUid !== undefined && { namespaceUid }),
+    ...present({ budgetsUntil, namespaceUid }),
   };
 }
 

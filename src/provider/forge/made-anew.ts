@@ -7,6 +7,7 @@ import {
 import { isFinished } from '../../api/pod.ts';
 import { parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import { endedStatus } from './ended-status.ts';
 
 /**
@@ -57,8 +58,7 @@ function withoutContainers(home: Pod, status: PodStatus): PodStatus {
   const { containerStatuses, initContainerStatuses } = endedStatus(home, '');
   return {
     ...status,
-    ...(containerStatuses === undefined ? {} : { containerStatuses }),
-    ...(initContainerStatuses === undefined ? {} : { initContainerStatuses }),
+    ...present({ containerStatuses, initContainerStatuses }),
   };
 }
 

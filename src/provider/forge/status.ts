@@ -6,6 +6,7 @@ import {
 } from '../../api/names.ts';
 import type { OffloadedReason } from '../../api/names.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
@@ -93,10 +94,8 @@ function ephemeralStatuses(
   return all.length === 0 ? {} : { ephemeralContainerStatuses: all };
 }
 
-const withCause = ({ reason, message }: PodCondition): Pick<PodStatus, 'reason' | 'message'> => ({
-  ...(reason === undefined ? {} : { reason }),
-  ...(message === undefined ? {} : { message }),
-});
+const withCause = ({ reason, message }: PodCondition): Pick<PodStatus, 'reason' | 'message'> =>
+  present({ reason, message });
 
 /**
  * The home generation that the foreign kubelet has acted on (KEP-5067). Its own generations count other writes, so

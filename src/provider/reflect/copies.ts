@@ -10,6 +10,7 @@ import { configMaps, pods, type ResourceType, secrets } from '../../api/resource
 import type { ConfigMap, DraftMeta, KubeObject, ObjectMeta, Secret } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { present } from '../../lib/fields.ts';
 import { podReferences, type ReferenceKind, remoteReferenceName } from '../forge/references.ts';
 import { type FieldPath, parsePath, withoutPaths } from './field-paths.ts';
 import { ACCOUNT_TOKEN_TYPE, BOOTSTRAP_TOKEN_TYPE } from './travel.ts';
@@ -63,9 +64,7 @@ const configMapKind: ReflectedKind<ConfigMap> = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: copyMeta('ConfigMap', source, options),
-    ...(source.data === undefined ? {} : { data: source.data }),
-    ...(source.binaryData === undefined ? {} : { binaryData: source.binaryData }),
-    ...(source.immutable === undefined ? {} : { immutable: source.immutable }),
+    ...present({ data: source.data, binaryData: source.binaryData, immutable: source.immutable }),
   }),
 };
 
@@ -80,8 +79,7 @@ const secretKind: ReflectedKind<Secret> = {
     kind: 'Secret',
     metadata: copyMeta('Secret', source, options),
     type: source.type === undefined || TIED_SECRET_TYPES.has(source.type) ? 'Opaque' : source.type,
-    ...(source.data === undefined ? {} : { data: source.data }),
-    ...(source.immutable === undefined ? {} : { immutable: source.immutable }),
+    ...present({ data: source.data, immutable: source.immutable }),
   }),
 };
 

@@ -7,6 +7,7 @@ import {
 } from '../../api/names.ts';
 import { endpointSlices } from '../../api/resources.ts';
 import type { Endpoint, EndpointSlice } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import { podAddressFamily } from '../pod-address.ts';
 import {
   type Forged,
@@ -132,11 +133,7 @@ function cross(
     if (view === undefined || podAddressFamily(view) === 0) return 'NotExported';
     translated.push(view);
   }
-  return {
-    addresses: translated,
-    ...(conditions !== undefined && { conditions }),
-    ...(hostname !== undefined && { hostname }),
-  };
+  return { addresses: translated, ...present({ conditions, hostname }) };
 }
 
 /** Nothing may be sent there: also a terminating endpoint must not serve as a last resort. */

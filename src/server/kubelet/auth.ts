@@ -7,6 +7,7 @@ import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { startDeadline } from '../../lib/deadline.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { ExpiringCache } from './expiring-cache.ts';
 import { authenticated, bearerToken, type UserInfo } from './user.ts';
 
@@ -34,8 +35,7 @@ export const apiServerReviews = (client: KubeClient): Reviews => ({
     return {
       name: user.username,
       groups: user.groups ?? [],
-      ...(user.uid === undefined ? {} : { uid: user.uid }),
-      ...(user.extra === undefined ? {} : { extra: user.extra }),
+      ...present({ uid: user.uid, extra: user.extra }),
     };
   },
 
@@ -43,8 +43,7 @@ export const apiServerReviews = (client: KubeClient): Reviews => ({
     const spec = {
       user: user.name,
       groups: user.groups,
-      ...(user.uid === undefined ? {} : { uid: user.uid }),
-      ...(user.extra === undefined ? {} : { extra: user.extra }),
+      ...present({ uid: user.uid, extra: user.extra }),
       resourceAttributes: { verb, version: 'v1', resource: 'nodes', subresource, name: nodeName },
     };
     const review = await client.create(subjectAccessReviews, { metadata: {}, spec }, { signal });

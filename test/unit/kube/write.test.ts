@@ -3,7 +3,12 @@ import { configMaps, pods } from '../../../src/api/resources.ts';
 import type { ConfigMap, Pod } from '../../../src/api/wire.ts';
 import { addFinalizer, removeFinalizer } from '../../../src/kube/finalizers.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
-import { patchMetadataIfDiffers, replaceIfDiffers, replaceStatusIfDiffers } from '../../../src/kube/write.ts';
+import {
+  deleteByUid,
+  patchMetadataIfDiffers,
+  replaceIfDiffers,
+  replaceStatusIfDiffers,
+} from '../../../src/kube/write.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -90,4 +95,16 @@ test('the last finalizer lets a dying object go; one that has gone is no error',
   await removeFinalizer(client, configMaps, dying, { finalizer: FINALIZER });
   await expect(client.get(configMaps, REF)).rejects.toMatchObject({ code: 'NotFound' });
   expect(await removeFinalizer(client, configMaps, dying, { finalizer: FINALIZER })).toBeUndefined();
+});
+
+test('an object is deleted, and no other of its name; one that has gone is no error', async () => {
+  server.seed(configMaps, { metadata: REF });
+  const first: ConfigMap = await client.get(configMaps, REF);
+  await deleteByUid(client, configMaps, first, {});
+  await expect(client.get(configMaps, REF)).rejects.toMatchObject({ code: 'NotFound' });
+  await deleteByUid(client, configMaps, first, {});
+  server.seed(configMaps, { metadata: REF });
+  const second: ConfigMap = await client.get(configMaps, REF);
+  await deleteByUid(client, configMaps, first, {});
+  expect(await client.get(configMaps, REF)).toEqual(second);
 });
