@@ -29,7 +29,7 @@ import { systemRandom } from '../lib/backoff.ts';
 import { parseEndpoint } from '../lib/endpoint.ts';
 import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
-import { Subscriptions } from '../lib/listeners.ts';
+import { subscribing } from '../lib/listeners.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
 import { clusterIndexes, Clusters } from '../peering/clusters/clusters.ts';
 import { PeeringCertificate } from '../peering/identity/certificate.ts';
@@ -339,23 +339,16 @@ export class Peering {
 
   /** Passes changes of one part on to others while all of them run. */
   #wiring(): Component {
-    const subscriptions = new Subscriptions();
-    return {
-      name: 'peering wiring',
-      start: () => {
-        subscriptions.add(
-          this.#lending.onChange((clusterID) => {
-            if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
-            this.#links.publish(clusterID);
-          }),
-          this.#clusters.onChange((clusterID) => this.#links.publish(clusterID)),
-          this.#network.onChange((clusterID) => this.#links.publish(clusterID)),
-          this.#services.onOffer((clusterID) => this.#links.publish(clusterID)),
-          this.#clusters.onNetworkKeys(() => this.#links.describe()),
-        );
-      },
-      stop: () => subscriptions.end(),
-    };
+    return subscribing('peering wiring', () => [
+      this.#lending.onChange((clusterID) => {
+        if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
+        this.#links.publish(clusterID);
+      }),
+      this.#clusters.onChange((clusterID) => this.#links.publish(clusterID)),
+      this.#network.onChange((clusterID) => this.#links.publish(clusterID)),
+      this.#services.onOffer((clusterID) => this.#links.publish(clusterID)),
+      this.#clusters.onNetworkKeys(() => this.#links.describe()),
+    ]);
   }
 
   #announcement(): OwnAnnouncement {

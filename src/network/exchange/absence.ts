@@ -9,7 +9,7 @@ import { Controller, type ControllerMetrics, type ReconcileResult } from '../../
 import type { InformerOptions } from '../../kube/informer.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Subscriptions } from '../../lib/listeners.ts';
+import { subscribing } from '../../lib/listeners.ts';
 
 export interface AbsenceOptions extends Pick<InformerOptions<Lease>, 'client' | 'clock' | 'log' | 'random'> {
   caches: Caches;
@@ -51,24 +51,18 @@ export class GatewayAbsence {
   }
 
   actors(): Component[] {
-    const subscriptions = new Subscriptions();
-    const wiring: Component = {
-      name: 'absence wiring',
-      start: () => {
-        this.#heardAt = this.#options.clock.monotonic();
-        subscriptions.add(
-          this.#lease.onChange(() => {
-            this.#heardAt = this.#options.clock.monotonic();
-            this.#controller.add(KEY);
-          }),
-          this.#options.tunnels.onChange(() => this.#controller.add(KEY)),
-        );
-        this.#controller.add(KEY);
-      },
-      stop: () => {
-        subscriptions.end();
-      },
-    };
+    const wiring = subscribing('absence wiring', () => {
+      this.#heardAt = this.#options.clock.monotonic();
+      const ends = [
+        this.#lease.onChange(() => {
+          this.#heardAt = this.#options.clock.monotonic();
+          this.#controller.add(KEY);
+        }),
+        this.#options.tunnels.onChange(() => this.#controller.add(KEY)),
+      ];
+      this.#controller.add(KEY);
+      return ends;
+    });
     return [wiring, this.#controller];
   }
 

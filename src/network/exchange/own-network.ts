@@ -19,7 +19,7 @@ import type { InformerOptions } from '../../kube/informer.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { Listeners, Subscriptions } from '../../lib/listeners.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
 import {
   composeOwn,
@@ -84,37 +84,31 @@ export class OwnNetworkPublisher {
   }
 
   actors(): Component[] {
-    const subscriptions = new Subscriptions();
     const changed = (): void => {
       this.#reserved = undefined;
       this.#localRoutes = undefined;
       this.#controller.add(KEY);
     };
-    const wiring: Component = {
-      name: 'own network wiring',
-      start: () => {
-        subscriptions.add(
-          this.#nodes.onChange((_key, current, previous) => {
-            if (deepEqual(current && realNode(current), previous && realNode(previous))) return;
-            this.#real = undefined;
-            changed();
-          }),
-          this.#published.onChange(() => {
-            changed();
-            this.#listeners.tell();
-          }),
-          this.#gateway.onChange(() => {
-            changed();
-            this.#listeners.tell();
-          }),
-          this.#services.onChange(changed),
-        );
-        this.#controller.add(KEY);
-      },
-      stop: () => {
-        subscriptions.end();
-      },
-    };
+    const wiring = subscribing('own network wiring', () => {
+      const ends = [
+        this.#nodes.onChange((_key, current, previous) => {
+          if (deepEqual(current && realNode(current), previous && realNode(previous))) return;
+          this.#real = undefined;
+          changed();
+        }),
+        this.#published.onChange(() => {
+          changed();
+          this.#listeners.tell();
+        }),
+        this.#gateway.onChange(() => {
+          changed();
+          this.#listeners.tell();
+        }),
+        this.#services.onChange(changed),
+      ];
+      this.#controller.add(KEY);
+      return ends;
+    });
     return [wiring, this.#controller];
   }
 
