@@ -37,9 +37,9 @@ const isTenant = (labels: string): string =>
   `(${labels}[?'${LABEL_TENANCY}'].orValue('') == '${TENANCY_CONTRACT}' && ${labels}[?'${LABEL_PEER}'].orValue('') != '')`;
 const labelsOf = (what: string): string => `${what}.?metadata.?labels.orValue({})`;
 
-const kind = (plural: string): string => `request.resource.resource == '${plural}'`;
-const isNamespace = kind('namespaces');
-const isInside = `!(${isNamespace}) && !(${kind('flowschemas')})`;
+const isKind = (plural: string): string => `request.resource.resource == '${plural}'`;
+const isNamespace = isKind('namespaces');
+const isInside = `!(${isNamespace}) && !(${isKind('flowschemas')})`;
 /** CEL: the peer of the namespace that is written to. */
 const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
 
@@ -67,18 +67,18 @@ const validations: NonNullable<PolicySpec['validations']> = [
   },
   {
     expression:
-      `!(${isInside}) || (request.namespace == '${PEERS_NAMESPACE}' && ${kind('serviceaccounts')}) || ` +
+      `!(${isInside}) || (request.namespace == '${PEERS_NAMESPACE}' && ${isKind('serviceaccounts')}) || ` +
       isTenant('namespaceObject.metadata.?labels.orValue({})'),
     message: 'lending may write in namespaces of tenants that it has made only',
   },
   {
     // NetworkPolicies that people make in a tenant namespace are theirs: what policies allow adds up.
-    expression: `!(${kind('networkpolicies')}) || request.name == '${ISOLATION_NAME}'`,
+    expression: `!(${isKind('networkpolicies')}) || request.name == '${ISOLATION_NAME}'`,
     message: `lending may make the NetworkPolicy ${ISOLATION_NAME} only`,
   },
   {
     expression:
-      `!(${kind('rolebindings')}) || object == null || (((object.roleRef.kind == 'ClusterRole' && ` +
+      `!(${isKind('rolebindings')}) || object == null || (((object.roleRef.kind == 'ClusterRole' && ` +
       `object.roleRef.name == '${TENANT_ROLE}') || (object.roleRef.kind == 'Role' && ` +
       `object.roleRef.name == '${TENANT_KINDS_ROLE}')) && has(object.subjects) && object.subjects.all(s, ` +
       `s.kind == 'ServiceAccount' && s.?namespace.orValue('') == '${PEERS_NAMESPACE}' && s.name == ${peerHere}))`,
@@ -86,7 +86,7 @@ const validations: NonNullable<PolicySpec['validations']> = [
   },
   {
     expression:
-      `!(${kind('roles')}) || (request.name == '${TENANT_KINDS_ROLE}' && (object == null || ` +
+      `!(${isKind('roles')}) || (request.name == '${TENANT_KINDS_ROLE}' && (object == null || ` +
       'object.?rules.orValue([]).all(r, r.verbs.all(v, v in ' +
       `[${KIND_VERBS.map((verb) => `'${verb}'`).join(', ')}]) && !has(r.nonResourceURLs) && ` +
       "r.?resources.orValue([]).all(n, !n.contains('*') && !n.contains('/')) && " +
@@ -95,13 +95,13 @@ const validations: NonNullable<PolicySpec['validations']> = [
   },
   {
     expression:
-      `!(${kind('endpointslices')}) || oldObject == null || ` +
+      `!(${isKind('endpointslices')}) || oldObject == null || ` +
       `${labelsOf('oldObject')}[?'${LABEL_SLICE_MANAGED_BY}'].orValue('') == '${SLICE_MANAGER}'`,
     message: 'lending may withhold endpoints that a peer has made, and change no others',
   },
   {
     expression:
-      `!(${kind('flowschemas')}) || (request.name.startsWith('${FLOW_SCHEMA_PREFIX}') && (object == null || ` +
+      `!(${isKind('flowschemas')}) || (request.name.startsWith('${FLOW_SCHEMA_PREFIX}') && (object == null || ` +
       `object.spec.priorityLevelConfiguration.name == '${PEERS_PRIORITY_LEVEL}'))`,
     message: 'lending may make FlowSchemas of peers only, in the priority level of peers',
   },
@@ -131,7 +131,6 @@ export const forgeLendingFence = (account: AccountRef, elsewhere?: string): Poli
     validations,
   });
 
-const isKind = (plural: string): string => `request.resource.resource == '${plural}'`;
 const isMade = (plural: string): string => `(${isKind(plural)} && request.operation == 'CREATE')`;
 const annotation = (what: string, key: string): string =>
   `${what}.metadata.?annotations[?'${key}'].orValue('')`;

@@ -198,8 +198,9 @@ export function followEvents(
 }
 
 /**
- * Events of one tenant namespace. None is kept, so that memory does not grow with what a foreign cluster sends. One of an earlier version does not let them be read; then only the events are missing, since a
- * tenant's `synced` does not depend on this.
+ * Events of one tenant namespace. None is kept, so that memory does not grow with what a foreign cluster sends. A foreign
+ * cluster of an earlier version does not let events be read; then only they are missing, since a tenant's `synced` does not
+ * depend on this.
  */
 export class RemoteEvents {
   readonly #options: RemoteEventsOptions;

@@ -10,8 +10,8 @@ import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { aboutPod } from '../../kube/events.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { deleteByUid } from '../../kube/write.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { LossBudget } from '../../lib/loss-budget.ts';
@@ -24,7 +24,7 @@ import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
 import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Situation } from './decide.ts';
-import { Patience } from './patience.ts';
+import { HeldRequests } from './held-requests.ts';
 import { nameTaken, refusalOf } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
 
@@ -51,19 +51,19 @@ const DONE: ReconcileResult = {};
 /** The shell around `decide`: gathers the situation, performs the one step. */
 export class PodReconciler {
   readonly #options: PodReconcilerOptions;
-  readonly #patience: Patience;
+  readonly #heldRequests: HeldRequests;
   readonly #remotes: RemotePods;
 
   constructor(options: PodReconcilerOptions) {
     this.#options = options;
-    this.#patience = new Patience(options.clock);
+    this.#heldRequests = new HeldRequests(options.clock);
     this.#remotes = new RemotePods(options.foreign);
   }
 
   async reconcile(key: string, signal: AbortSignal): Outcome {
     const home = this.#options.homePods.get(key);
-    if (home === undefined) this.#patience.forget(key);
-    const heldMs = this.#patience.waitMs(key);
+    if (home === undefined) this.#heldRequests.forget(key);
+    const heldMs = this.#heldRequests.waitMs(key);
     const action = decide(this.#situation(key, home, heldMs > 0));
     try {
       const { requeueAfterMs = heldMs } = await this.#act(action, signal);
@@ -133,7 +133,7 @@ export class PodReconciler {
       const refusal = refusalOf(error);
       if (refusal === undefined) throw error;
       const { requeueAfterMs } = slowRetry(home, clock);
-      this.#patience.hold(podKey(home), requeueAfterMs);
+      this.#heldRequests.hold(podKey(home), requeueAfterMs);
       const status = refusedStatus(home, refusal, timestamp(clock.now()));
       return this.#refuse(home, { ...refusal, status }, signal);
     }
@@ -159,7 +159,7 @@ export class PodReconciler {
     if (holder.metadata.labels?.[LABEL_HOME_UID] === home.metadata.uid) {
       return this.#reclaim(holder, tenants.of(namespace), signal);
     }
-    this.#patience.hold(podKey(home), slowRetry(home, clock).requeueAfterMs);
+    this.#heldRequests.hold(podKey(home), slowRetry(home, clock).requeueAfterMs);
     const refusal = nameTaken(`pod "${name}"`);
     const status = refusedStatus(home, refusal, timestamp(clock.now()));
     return this.#refuse(home, { ...refusal, status }, signal);
@@ -182,7 +182,7 @@ export class PodReconciler {
       change = nextChange(home, remote, context, refused);
     }
     // Not even the record was accepted: asked again later, and until then the status is shown.
-    this.#patience.hold(
+    this.#heldRequests.hold(
       podKey(home),
       Math.max(REFUSED_CHANGE_WAIT_MS, slowRetry(home, clock).requeueAfterMs),
     );

@@ -5,7 +5,7 @@ import type { Clock } from '../../lib/clock.ts';
  * of a quota changes with every pod that comes or goes: without this, a full foreign cluster would be asked as fast as it
  * answers. Forgotten at a restart, which costs one request a pod.
  */
-export class Patience {
+export class HeldRequests {
   readonly #clock: Clock;
   /** By key; monotonic. */
   readonly #until = new Map<string, number>();
