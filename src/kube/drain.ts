@@ -4,7 +4,7 @@ import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
 import type { ClusterBasics } from './client.ts';
 import { type DrainLimits, type DrainState, type Stage, awayForMs, stageOf } from './drain-stage.ts';
-import type { EventRecorder } from './events.ts';
+import { aboutPod, type EventRecorder } from './events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, overriddenText } from './evictions.ts';
 import { deleteByUid } from './write.ts';
 
@@ -96,13 +96,8 @@ export class NodeDrain {
   ): void {
     const { events, limits } = this.#options;
     if (budget === undefined) return;
-    const subject = { apiVersion: 'v1', kind: 'Pod', metadata };
-    events.event(
-      subject,
-      'Warning',
-      BUDGET_OVERRIDDEN,
-      overriddenText({ budget, message }, limits.evictMs, why),
-    );
+    const text = overriddenText({ budget, message }, limits.evictMs, why);
+    events.event(aboutPod({ metadata }), 'Warning', BUDGET_OVERRIDDEN, text);
   }
 
   /** An object that is gone, or that another one has replaced, counts as deleted. */

@@ -62,10 +62,8 @@ export class Reconciler {
     const isKept = finalizers.includes(FINALIZER_OFFLOADING);
     if (deletionTimestamp !== undefined) return isKept ? this.#remove(offloading, signal) : {};
     if (!isKept && view.whyNotOffloadable(namespace) === undefined && !view.isTerminating(namespace)) {
-      await addFinalizer(client, namespaceOffloadings, offloading, {
-        finalizer: FINALIZER_OFFLOADING,
-        signal,
-      });
+      const ours = { finalizer: FINALIZER_OFFLOADING, signal };
+      await addFinalizer(client, namespaceOffloadings, offloading, ours);
       return {};
     }
     const predating = await this.#tellPredating(offloading, signal);
@@ -182,10 +180,8 @@ export class Reconciler {
       return { requeueAfterMs: LOOK_MS };
     }
     if (!isDone) this.#tellLeft(offloading, { mapped, count: remaining.length, isRemaking });
-    await removeFinalizer(client, namespaceOffloadings, offloading, {
-      finalizer: FINALIZER_OFFLOADING,
-      signal,
-    });
+    const ours = { finalizer: FINALIZER_OFFLOADING, signal };
+    await removeFinalizer(client, namespaceOffloadings, offloading, ours);
     return {};
   }
 
@@ -204,10 +200,8 @@ export class Reconciler {
     ].join('; ');
     const message = `not waited for any longer; ${what}. What is left at a provider that does not answer goes when its peering ends`;
     events.event(subjectOf(offloading), 'Warning', 'LeftBehind', message);
-    log.warn('an offloaded namespace was not given back in time', {
-      namespace: namespaceOf(offloading),
-      left: what,
-    });
+    const namespace = namespaceOf(offloading);
+    log.warn('an offloaded namespace was not given back in time', { namespace, left: what });
   }
 
   async #writeStatus(

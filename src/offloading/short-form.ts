@@ -165,29 +165,23 @@ export class ShortFormReconciler {
         // A person may have made one in the meantime, and that one wins.
         await client.create(namespaceOffloadings, action.draft, { signal }).catch(ignoring('AlreadyExists'));
         return;
-      case 'Patch':
+      case 'Patch': {
         if (offloading === undefined) return;
-        await client.patch(
-          namespaceOffloadings,
-          offloading.metadata,
-          { type: 'merge', body: action.body },
-          { signal },
-        );
+        const patch = { type: 'merge', body: action.body } as const;
+        await client.patch(namespaceOffloadings, offloading.metadata, patch, { signal });
         return;
+      }
       case 'Delete':
         if (offloading === undefined) return;
         await deleteByUid(client, namespaceOffloadings, offloading, { signal });
         return;
-      case 'Complain':
+      case 'Complain': {
         if (this.#complaints.get(uid) === action.message) return;
         this.#complaints.set(uid, action.message);
-        this.#options.events.event(
-          { ...namespace, apiVersion: 'v1', kind: 'Namespace' },
-          'Warning',
-          action.reason,
-          action.message,
-        );
+        const subject = { ...namespace, apiVersion: 'v1', kind: 'Namespace' };
+        this.#options.events.event(subject, 'Warning', action.reason, action.message);
         return;
+      }
       default:
         action satisfies never;
     }

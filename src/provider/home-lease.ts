@@ -103,12 +103,8 @@ export class HomeLease implements Component {
       if (!signal.aborted) {
         // It will not pass by itself: the foreign cluster will take this cluster for away.
         const isRefused = this.#failures === 0 && hasCode(error, 'Forbidden', 'Invalid');
-        log[isRefused ? 'warn' : 'debug'](
-          'cannot renew the Lease that shows the foreign cluster that this cluster is there',
-          {
-            error: errorMessage(error),
-          },
-        );
+        const message = 'cannot renew the Lease that shows the foreign cluster that this cluster is there';
+        log[isRefused ? 'warn' : 'debug'](message, { error: errorMessage(error) });
       }
       return this.#failures++ === 0 ? SOON_MS : INTERVAL_MS;
     }

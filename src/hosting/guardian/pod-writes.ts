@@ -57,15 +57,8 @@ export class PodWrites {
     if (pod === undefined || result === undefined) return 'Contradicted';
     const { client } = this.#options;
     const body = { metadata: { uid: pod.metadata.uid }, status: result };
-    await client.patch(
-      pods,
-      pod.metadata,
-      { type: 'merge', body },
-      {
-        subresource: 'status',
-        ...(signal && { signal }),
-      },
-    );
+    const options = { subresource: 'status', ...(signal && { signal }) };
+    await client.patch(pods, pod.metadata, { type: 'merge', body }, options);
     return 'Done';
   }
 }

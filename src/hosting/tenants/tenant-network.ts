@@ -107,20 +107,16 @@ export class TenantNetwork implements Component {
     const waitMs = withholdIn(tunnel, this.#options.clock.now());
     if (waitMs !== 'Ready' && waitMs > 0) return { requeueAfterMs: waitMs };
     const change = waitMs === 'Ready' ? released : withheld;
-    await this.#write(
-      slices.flatMap((slice) => change(slice) ?? []),
-      signal,
-    );
+    const changed = slices.flatMap((slice) => change(slice) ?? []);
+    await this.#write(changed, signal);
     return {};
   }
 
   async #bound(tenant: KubeObject, tunnel: Tunnel | undefined, signal: AbortSignal): Promise<void> {
     const prefixes = peerPrefixes(tunnel);
     const annotations = { [ANNOTATION_PEER_PREFIXES]: prefixes === '' ? null : prefixes };
-    await patchMetadataIfDiffers<KubeObject>(this.#options.client, namespaces, tenant, {
-      annotations,
-      signal,
-    });
+    const marks = { annotations, signal };
+    await patchMetadataIfDiffers<KubeObject>(this.#options.client, namespaces, tenant, marks);
   }
 
   async #write(changed: EndpointSlice[], signal: AbortSignal): Promise<void> {

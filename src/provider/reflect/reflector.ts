@@ -9,7 +9,7 @@ import {
   remoteReferenceName,
   ROOT_CA_CONFIG_MAP,
 } from '../forge/references.ts';
-import { referenceKey } from '../home-pods.ts';
+import { podKey, referenceKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenants.ts';
@@ -328,10 +328,8 @@ export class Reflector {
     }
     const ref = { namespace: tenantNamespace, name: remoteReferenceName(kind, source.name) };
     if (isTaken && (await this.#copies.isOurs(type, ref, signal))) {
-      return this.#copies.awaitShown(
-        key,
-        this.#options.tenants.of(source.namespace ?? '')?.caches[kind].remote,
-      );
+      const tenant = this.#options.tenants.of(source.namespace ?? '');
+      return this.#copies.awaitShown(key, tenant?.caches[kind].remote);
     }
     const refusal = isTaken ? nameTaken(`${kind.toLowerCase()} "${source.name}"`) : refusalOf(error);
     if (refusal === undefined) throw error;
@@ -351,27 +349,19 @@ export class Reflector {
     signal: AbortSignal,
   ): Promise<boolean> {
     const { type } = REFLECTED_KINDS[kind];
-    const live: (KubeObject & { immutable?: boolean; type?: string }) | undefined = await this.#copies.live(
-      type,
-      metadata,
-      { signal },
-    );
+    const reading = this.#copies.live(type, metadata, { signal });
+    const live: (KubeObject & { immutable?: boolean; type?: string }) | undefined = await reading;
     return live !== undefined && (live.immutable === true || live.type !== (draft as { type?: string }).type);
   }
 
   #tell(kind: ReferenceKind, { name, namespace, uid }: KubeObject['metadata'], refusal: Refusal): void {
     const metadata = { name, uid, ...(namespace !== undefined && { namespace }) };
-    this.#options.events.event(
-      { apiVersion: 'v1', kind, metadata },
-      'Warning',
-      refusal.reason,
-      `not brought to the foreign cluster: ${refusal.message}`,
-    );
+    const message = `not brought to the foreign cluster: ${refusal.message}`;
+    this.#options.events.event({ apiVersion: 'v1', kind, metadata }, 'Warning', refusal.reason, message);
   }
 
   #wakeUsers(key: ReflectionKey): void {
-    const users = this.#options.homePods.byIndex('references', key);
-    this.#options.wake(users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+    this.#options.wake(this.#usersOf(key).map(podKey));
   }
 }
 
