@@ -3,7 +3,7 @@ import type { Pod } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { podReferences } from './forge/references.ts';
 import { podKey, referenceKey } from './home-pods.ts';
-import type { Provider } from './provider.ts';
+import type { Wired } from './wired.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
 import { homeReferenceName } from './reflect/reflector.ts';
@@ -18,7 +18,7 @@ import {
 const TOKEN_SECRET = /^tributary-token-([0-9a-f-]{36})$/u;
 
 /** Says which change of which cache concerns which key of which controller. */
-export function connect(provider: Provider): void {
+export function connect(provider: Wired): void {
   connectHomePods(provider);
   connectTenants(provider);
   connectNode(provider);
@@ -26,7 +26,7 @@ export function connect(provider: Provider): void {
   connectStorage(provider);
 }
 
-function connectHomePods(provider: Provider): void {
+function connectHomePods(provider: Wired): void {
   provider.homePods.onChange((key, current, previous) => {
     provider.controllers.pods.add(key);
     // A status alone changes neither references nor tokens, and comes far more often than anything else.
@@ -41,14 +41,14 @@ function connectHomePods(provider: Provider): void {
   });
 }
 
-function addDependents({ controllers }: Provider, pod: Pod): void {
+function addDependents({ controllers }: Wired, pod: Pod): void {
   const namespace = pod.metadata.namespace ?? '';
   for (const { kind, name } of podReferences(pod))
     controllers.reflect.add(referenceKey(kind, namespace, name));
   controllers.tokens.add(`${namespace}/${pod.metadata.uid}`);
 }
 
-function connectTenants(provider: Provider): void {
+function connectTenants(provider: Wired): void {
   const { tenants, homePods, controllers, nodeName, reflector } = provider;
   const mirrored = mirrorListener(provider);
   tenants.listen({
@@ -88,7 +88,7 @@ function connectTenants(provider: Provider): void {
 }
 
 /** Everything of one namespace, at low priority: the caches have just become complete, or contact is back. */
-function enqueueNamespace(provider: Provider, homeNamespace: string): void {
+function enqueueNamespace(provider: Wired, homeNamespace: string): void {
   const { tenants, homePods, controllers } = provider;
   for (const pod of homePods.list()) {
     if (pod.metadata.namespace !== homeNamespace) continue;
@@ -105,7 +105,7 @@ function enqueueNamespace(provider: Provider, homeNamespace: string): void {
 }
 
 /** All copies of ours that are over there for pods. */
-function enqueueCopies({ controllers }: Provider, { mapping, caches }: Tenant): void {
+function enqueueCopies({ controllers }: Wired, { mapping, caches }: Tenant): void {
   const { homeNamespace } = mapping;
   for (const kind of ['ConfigMap', 'Secret'] as const) {
     for (const { metadata } of caches[kind].remote.list()) {
@@ -119,7 +119,7 @@ function enqueueCopies({ controllers }: Provider, { mapping, caches }: Tenant): 
 }
 
 /** ConfigMaps and Secrets that a rule selects, after those that pods wait for. */
-function enqueueSelected({ controllers, reflector }: Provider, { mapping, caches }: Tenant): void {
+function enqueueSelected({ controllers, reflector }: Wired, { mapping, caches }: Tenant): void {
   for (const kind of ['ConfigMap', 'Secret'] as const) {
     for (const { metadata } of caches[kind].home.list()) {
       const key = referenceKey(kind, mapping.homeNamespace, metadata.name);
@@ -134,7 +134,7 @@ const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
   virtualNode?.spec.ingressClasses,
 ];
 
-function connectNode(provider: Provider): void {
+function connectNode(provider: Wired): void {
   const { nodes, virtualNodes, contact, homeLease, foreign, tenants, controllers, nodeName } = provider;
   nodes.onChange(() => controllers.node.add(nodeName));
   virtualNodes.onChange((_key, current, previous) => {

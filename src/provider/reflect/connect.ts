@@ -1,6 +1,6 @@
 import type { Ingress } from '../../api/wire.ts';
 import { podKey, referenceKey } from '../home-pods.ts';
-import type { Provider } from '../provider.ts';
+import type { Wired } from '../wired.ts';
 import { endpointSliceKind } from './endpoint-slices.ts';
 import { ingressKind, ingressReferences } from './ingresses.ts';
 import type { OpenKind } from './mirror-sides.ts';
@@ -9,7 +9,7 @@ import { serviceKind } from './services.ts';
 import type { Tenant, TenantListener } from '../tenants.ts';
 
 /** When the network changes, so do addresses and readiness: of pods, of the Node, and of what is mirrored. */
-export function connectMirror(provider: Provider): void {
+export function connectMirror(provider: Wired): void {
   const { network, controllers, homePods, tenants, nodeName } = provider;
   homePods.onChange((key, current) => {
     if (current === undefined) wakeDraining(provider, key);
@@ -22,14 +22,14 @@ export function connectMirror(provider: Provider): void {
 }
 
 /** In a namespace that is being taken out, copies stay until its last pod has gone. */
-export function wakeDraining(provider: Provider, podKeyAtHome: string): void {
+export function wakeDraining(provider: Wired, podKeyAtHome: string): void {
   const [homeNamespace = ''] = podKeyAtHome.split('/');
   if (provider.namespaces.isAsked(homeNamespace)) return;
   const tenant = provider.tenants.of(homeNamespace);
   if (tenant !== undefined) enqueueMirrored(provider, tenant);
 }
 
-export const mirrorListener = (provider: Provider): Pick<TenantListener, 'opened' | 'ruled' | 'mirror'> => ({
+export const mirrorListener = (provider: Wired): Pick<TenantListener, 'opened' | 'ruled' | 'mirror'> => ({
   opened: (tenant) => openMirror(provider, tenant),
   ruled: (tenant) => openMirror(provider, tenant),
   mirror: (tenant) => {
@@ -62,7 +62,7 @@ export const mirrorListener = (provider: Provider): Pick<TenantListener, 'opened
 });
 
 /** Opens the kinds that the rules and the network ask for now, and looks at everything that they may concern. */
-export function openMirror(provider: Provider, tenant: Tenant): void {
+export function openMirror(provider: Wired, tenant: Tenant): void {
   const hasNetwork = provider.network.state.kind !== 'Off';
   tenant.mirror.set({ rules: tenant.mapping.reflection, hasNetwork });
   provider.troubles.lookAtRules(tenant);
@@ -71,13 +71,13 @@ export function openMirror(provider: Provider, tenant: Tenant): void {
 }
 
 /** After the last copy has gone that kept a kind open, or a namespace that is being taken out, the Node is looked at. */
-function settle(provider: Provider, { mirror, mapping }: Tenant): void {
+function settle(provider: Wired, { mirror, mapping }: Tenant): void {
   const isLast = !provider.namespaces.isAsked(mapping.homeNamespace) && !mirror.holdsCopies;
   if (mirror.settle() || isLast) provider.controllers.node.add(provider.nodeName);
 }
 
 /** EndpointSlices come and go with their Service, and Ingresses report whether their Services are there. */
-function enqueueSlices({ controllers }: Provider, { mirror, mapping }: Tenant, service: string): void {
+function enqueueSlices({ controllers }: Wired, { mirror, mapping }: Tenant, service: string): void {
   for (const { metadata } of mirror.slicesOf(service)) {
     controllers.mirror.add(mirrorKey(endpointSliceKind.kind, mapping.homeNamespace, metadata.name));
   }
@@ -87,27 +87,23 @@ function enqueueSlices({ controllers }: Provider, { mirror, mapping }: Tenant, s
 }
 
 /** Certificates travel with the Ingresses that name them. */
-function enqueueSecrets({ controllers }: Provider, { mapping }: Tenant, ingresses: readonly Ingress[]): void {
+function enqueueSecrets({ controllers }: Wired, { mapping }: Tenant, ingresses: readonly Ingress[]): void {
   for (const { kind, name } of ingresses.flatMap(ingressReferences)) {
     controllers.reflect.add(referenceKey(kind, mapping.homeNamespace, name));
   }
 }
 
-function enqueueAllSecrets(provider: Provider, tenant: Tenant): void {
+function enqueueAllSecrets(provider: Wired, tenant: Tenant): void {
   const ingresses = tenant.mirror.of(ingressKind.kind)?.home.list() ?? [];
   enqueueSecrets(provider, tenant, [...ingresses]);
 }
 
 /** Everything mirrored of one namespace: Services first, since EndpointSlices follow them. */
-export function enqueueMirrored(provider: Provider, tenant: Tenant): void {
+export function enqueueMirrored(provider: Wired, tenant: Tenant): void {
   for (const open of tenant.mirror.open()) enqueueKind(provider, tenant, open);
 }
 
-function enqueueKind(
-  { controllers }: Provider,
-  { mapping }: Tenant,
-  { ruled, home, remote }: OpenKind,
-): void {
+function enqueueKind({ controllers }: Wired, { mapping }: Tenant, { ruled, home, remote }: OpenKind): void {
   const { kind } = ruled;
   const names = new Set<string | undefined>();
   for (const { metadata } of home.list()) names.add(metadata.name);

@@ -3,7 +3,7 @@ import type { Pod } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { claimNames } from '../forge/references.ts';
 import { podKey } from '../home-pods.ts';
-import type { Provider } from '../provider.ts';
+import type { Wired } from '../wired.ts';
 import type { Tenant } from '../tenants.ts';
 import { claimKey, claimKeyOf } from './claims.ts';
 
@@ -14,7 +14,7 @@ const mappingOf = (virtualNode: VirtualNode | undefined): unknown => [
 ];
 
 /** Which change of which cache concerns which claim. */
-export function connectStorage(provider: Provider): void {
+export function connectStorage(provider: Wired): void {
   const { storage, virtualNodes, homePods } = provider;
   storage.classes.onChange(() => lookAtClaims(provider));
   storage.volumes.onChange((_key, current, previous) => {
@@ -38,18 +38,18 @@ export function connectStorage(provider: Provider): void {
 }
 
 /** Opens the caches that are needed now, and looks at all known claims. */
-export function lookAtClaims(provider: Provider): void {
+export function lookAtClaims(provider: Wired): void {
   for (const tenant of provider.tenants.all()) lookAtClaimsOf(provider, tenant);
 }
 
-export function lookAtClaimsOf(provider: Provider, tenant: Tenant): void {
+export function lookAtClaimsOf(provider: Wired, tenant: Tenant): void {
   openClaims(provider, tenant);
   const { homeNamespace } = tenant.mapping;
   for (const name of tenant.claims.names()) wake(provider, claimKey(homeNamespace, name));
 }
 
 /** Claims are watched where a class or a volume of ours exists, or a pod that mounts a claim. */
-function openClaims(provider: Provider, tenant: Tenant): void {
+function openClaims(provider: Wired, tenant: Tenant): void {
   const { storage, controllers, homePods } = provider;
   const { homeNamespace } = tenant.mapping;
   const mounts = (pod: Pod): boolean =>
@@ -71,7 +71,7 @@ function openClaims(provider: Provider, tenant: Tenant): void {
   });
 }
 
-function wake({ controllers, homePods }: Provider, key: string): void {
+function wake({ controllers, homePods }: Wired, key: string): void {
   controllers.storage.add(key);
   for (const pod of homePods.byIndex('claims', key)) controllers.pods.add(podKey(pod));
 }
