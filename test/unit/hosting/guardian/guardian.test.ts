@@ -73,11 +73,15 @@ async function stop(): Promise<void> {
   await stopping;
 }
 
-/** While time passes, in steps that are short beside any patience. */
+/**
+ * While time passes, in steps that are short beside any patience. A journal is packed by another thread, for which the
+ * clock does not wait: so each step rests longer than the one before, or a home would be gone before its journal is there.
+ */
 const until = async (what: string, condition: () => Promise<boolean>): Promise<void> => {
   for (let step = 0; !(await condition()); step++) {
     if (step === MAX_STEPS) throw new Error(`not within ${MAX_STEPS} steps: ${what}`);
     await clock.advance(500);
+    await new Promise((resolve) => setTimeout(resolve, step / 50));
   }
 };
 
