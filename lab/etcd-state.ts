@@ -10,6 +10,8 @@ export type EtcdState = ReadonlyMap<string, string>;
 
 /** Leases and the like: a running program renews them, and an old one would say that the program does not run. */
 const OWN_LIFE = ['/registry/leases/kube-', '/registry/masterleases/'];
+/** Leases of nodes that a user of the cluster made stay behind when their nodes go; they are deleted, never put back. */
+const NODE_LEASES = ['/registry/leases/kube-node-lease/'];
 /** Written at any time, by anybody; nothing depends on them. */
 const NOTES = ['/registry/events/', '/registry/events.k8s.io/'];
 
@@ -18,7 +20,7 @@ const MOST_OPERATIONS = 100;
 const MOST_BYTES = 1_000_000;
 
 /** Controllers react to what is restored. If it still changes after this number of passes, a program works against it. */
-const PASSES = 40;
+const PASSES = 100;
 const PASS_MS = 100;
 
 export interface Change {
@@ -42,7 +44,7 @@ export async function restoreState(url: string, wanted: EtcdState): Promise<void
   let left = -1;
   for (let pass = 0; pass < PASSES; pass += 1) {
     const changes = changesTo(await readState(url), wanted);
-    const counted = changes.filter(({ key }) => !isBelow(key, NOTES));
+    const counted = changes.filter(({ key }) => !isBelow(key, [...NOTES, ...OWN_LIFE]));
     if (counted.length === 0 && left === 0) return;
     left = counted.length;
     for (const batch of batches(changes)) await call(url, 'txn', { success: batch.map(operation) });
@@ -51,13 +53,17 @@ export async function restoreState(url: string, wanted: EtcdState): Promise<void
   throw new Error(`${url}: ${left} keys do not stay as they were`);
 }
 
-/** The writes that turn one state into another. Only keys of Kubernetes count, except those that are renewed all the time. */
+/**
+ * The writes that turn one state into another. Only keys of Kubernetes count. What is renewed all the time stays as it is,
+ * but leases of nodes that should not be there go.
+ */
 export function changesTo(current: EtcdState, wanted: EtcdState): Change[] {
   const deleted = [...current.keys()].filter((key) => !wanted.has(key)).map((key) => ({ key }));
   const put = [...wanted].filter(([key, value]) => current.get(key) !== value);
-  return [...deleted, ...put.map(([key, value]) => ({ key, value }))].filter(
-    ({ key }) => isBelow(key, ['/registry/']) && !isBelow(key, OWN_LIFE),
-  );
+  return [
+    ...deleted.filter(({ key }) => !isBelow(key, OWN_LIFE) || isBelow(key, NODE_LEASES)),
+    ...put.map(([key, value]) => ({ key, value })).filter(({ key }) => !isBelow(key, OWN_LIFE)),
+  ].filter(({ key }) => isBelow(key, ['/registry/']));
 }
 
 const isBelow = (key: string, prefixes: readonly string[]): boolean => {

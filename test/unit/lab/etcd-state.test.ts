@@ -16,12 +16,22 @@ test('what was added goes, what was changed or removed comes back', () => {
   ]);
 });
 
-test('Leases of nodes and keys that are not of Kubernetes are left alone; other Leases go', () => {
-  const wanted = state({ '/registry/leases/kube-node-lease/n': 'old' });
+test('Leases that programs renew and keys that are not of Kubernetes are left alone; other Leases go', () => {
+  const wanted = state({
+    '/registry/leases/kube-node-lease/n': 'old',
+    '/registry/leases/kube-system/kube-scheduler': 'old',
+    '/registry/leases/kube-node-lease/gone': 'old',
+  });
   const current = state({
     '/registry/leases/kube-node-lease/n': 'new',
+    '/registry/leases/kube-node-lease/milan': 'of a node that a test made',
+    '/registry/leases/kube-system/kube-scheduler': 'new',
+    '/registry/leases/kube-system/apiserver-1': 'new',
     '/registry/leases/tenant/home': 'new',
     compact_rev_key: '7',
   });
-  expect(changesTo(current, wanted)).toEqual([{ key: encode('/registry/leases/tenant/home') }]);
+  expect(changesTo(current, wanted)).toEqual([
+    { key: encode('/registry/leases/kube-node-lease/milan') },
+    { key: encode('/registry/leases/tenant/home') },
+  ]);
 });
