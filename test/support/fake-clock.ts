@@ -4,10 +4,10 @@ import { settle, work } from './settle.ts';
 export { settle };
 
 /**
- * How long to wait in real time if no timer waits and nothing seems to run: other threads may work, for example to
- * make keys.
+ * How long to wait in real time, milliseconds, if no timer is due and nothing seems to run: other threads may work, for
+ * example to make keys, and other programs may keep them from it.
  */
-const IDLE_TURNS = 1_000;
+const THREADS_MS = 20_000;
 
 interface Timer {
   at: number;
@@ -71,16 +71,20 @@ export class FakeClock implements Clock {
   /** Lets time pass, from timer to timer, until the condition holds; fails after `limitMs` and says what was missed. */
   async until(what: string, condition: () => boolean | Promise<boolean>, limitMs = 10_000): Promise<void> {
     const end = this.#monotonic + limitMs;
-    let idle = 0;
+    let idleSince: number | undefined;
     await settle();
     for (let at = this.#monotonic; !(await condition()); at = this.#monotonic) {
       // A condition may let time pass by itself.
       if (this.#monotonic > at && this.#monotonic < end) continue;
-      if (await this.#step(end)) idle = 0;
-      else if (this.#monotonic >= end || idle++ === IDLE_TURNS)
-        throw new Error(`not within ${limitMs} ms: ${what}`);
-      else if (this.pending > 0) this.#monotonic = end;
-      else await settle();
+      if (await this.#step(end)) {
+        idleSince = undefined;
+        continue;
+      }
+      if (this.pending > 0) this.#monotonic = Math.max(this.#monotonic, end);
+      idleSince ??= performance.now();
+      if (performance.now() - idleSince > THREADS_MS) throw new Error(`not within ${limitMs} ms: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      await settle();
     }
   }
 
