@@ -379,8 +379,10 @@ describe('what a hostile one sends', () => {
         last = answer.body;
       }
       expect(last).toContain('exceeded quota: tributary');
-      expect(statuses.length).toBeLessThanOrEqual(501);
-      expect(statuses.length).toBeGreaterThan(490);
+      // The API server answers with a conflict where the quota's own controller was faster: that one was not made.
+      const made = statuses.filter((status) => status === 201);
+      expect(made.length).toBeLessThanOrEqual(500);
+      expect(made.length).toBeGreaterThan(480);
     },
     TIMEOUT_MS,
   );
