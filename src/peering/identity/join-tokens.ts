@@ -8,6 +8,7 @@ import type { Secret } from '../../api/wire.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 
 /** What a person carries from the provider to the consumer. */
@@ -156,7 +157,7 @@ export class JoinTokens {
     for (const secret of await this.#secrets(signal)) {
       const { expires } = entryOf(secret);
       if (Date.parse(expires) + REMOVED_AFTER_MS > clock.now()) continue;
-      await deleteByUid(client, secrets, secret, { ...(signal && { signal }) });
+      await deleteByUid(client, secrets, secret, present({ signal }));
     }
   }
 
