@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { advertisements } from '../../src/api/advertisement.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { announcementData } from '../../src/api/own-announcement.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
@@ -35,16 +34,6 @@ beforeAll(async () => {
     metadata: { namespace: NAMESPACE, name: 'tributary-announcement' },
     data: announcementData(own),
   });
-  await eventually('the kinds are served', async () =>
-    Promise.all([
-      client.list(foreignClusters),
-      client.list(peeringRequests),
-      client.list(advertisements),
-    ]).then(
-      () => true,
-      () => false,
-    ),
-  );
 }, TIMEOUT_MS);
 afterAll(async () => {
   await client?.close();

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { namespaceOffloadingDefinition } from '../../src/api/crd/namespace-offloading.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats NamespaceOffloadings: their rules, their defaults, their messages. */
@@ -19,10 +18,6 @@ let lab: RightsCluster;
 beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
-  await eventually('the kind is served', async () => {
-    const { status } = await lab.cluster.api.call('GET', `${GROUP}/${plural}`);
-    return status === 200;
-  });
 }, TIMEOUT_MS);
 
 afterAll(async () => lab?.down(), TIMEOUT_MS);

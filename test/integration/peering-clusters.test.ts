@@ -56,13 +56,6 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(account());
-  for (const plural of ['foreignclusters', 'acceptancepolicies', 'sharingpolicies']) {
-    const path = `${GROUP}/${plural}`;
-    await eventually(
-      `${plural} are served`,
-      async () => (await lab.cluster.api.call('GET', path)).status === 200,
-    );
-  }
   const { token } = await lab.tokenOf(ACCOUNT);
   client = createClient({
     server: new URL(lab.cluster.server),

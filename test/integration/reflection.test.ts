@@ -90,11 +90,7 @@ const RULE: ReflectionRule = { group: GROUP, resource: 'timetables', policy: 'Al
 let lab: AgentLab;
 beforeAll(async () => {
   lab = await AgentLab.up();
-  await applyYaml(lab.homeCluster.kubeconfig, JSON.stringify(DEFINITION));
-  await eventually('the kind is served at home', async () => {
-    const { status } = await lab.homeCluster.api.call('GET', `/apis/${GROUP}/v1/timetables`);
-    return status === 200;
-  });
+  await applyYaml(lab.homeCluster, JSON.stringify(DEFINITION));
   await lab.start();
   await lab.ready();
 }, 2 * TIMEOUT_MS);
@@ -129,7 +125,7 @@ test(
       async () => [...(await told('KindNotServed')), ...(await told('KindForbidden'))].length > 0,
       WAIT_MS,
     );
-    for (const object of RIGHTS) await applyYaml(lab.foreignCluster.kubeconfig, JSON.stringify(object));
+    for (const object of RIGHTS) await applyYaml(lab.foreignCluster, JSON.stringify(object));
     await eventually(
       'what is missing now is told',
       async () =>
@@ -137,7 +133,7 @@ test(
       WAIT_MS,
     );
     expect((await told('KindNotServed', 'default'))[0]).toContain('namespace shop: the foreign cluster');
-    await applyYaml(lab.foreignCluster.kubeconfig, JSON.stringify(THEIRS));
+    await applyYaml(lab.foreignCluster, JSON.stringify(THEIRS));
     await eventually('it is there', async () => (await there('first')) !== undefined, WAIT_MS);
     const copy = await there('first');
     expect(copy?.spec).toEqual({ opens: '08:30', replicas: 1, suspend: false });
@@ -217,7 +213,7 @@ test(
       'tributary.dev/ingress-hosts': 'example.com',
     };
     await applyYaml(
-      lab.foreignCluster.kubeconfig,
+      lab.foreignCluster,
       JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tenant', annotations } }),
     );
     await lab.home.create(secrets, { metadata: { namespace: 'shop', name: 'cert' }, data: {} });

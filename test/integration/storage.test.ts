@@ -47,7 +47,7 @@ beforeAll(async () => {
   const role = ['peer', '--virtual-node', NODE, '--namespaces', 'shop', '--image', 'tributary:test'];
   const metadata = { name: 'tributary-system' };
   await lab.homeCluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata });
-  await applyYaml(lab.homeCluster.kubeconfig, await printed(manifestsCommand, role));
+  await applyYaml(lab.homeCluster, await printed(manifestsCommand, role));
   writeFileSync(kubeconfig, await agentKubeconfig());
   agent = createClient(await parseKubeconfig(readFileSync(kubeconfig, 'utf8')));
   await furnishForeign();

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { binaries } from '../../lab/binaries.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats Tunnels: their rules, their defaults, their two writers. */
@@ -19,10 +18,6 @@ let lab: RightsCluster;
 beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
-  await eventually(
-    'Tunnels are served',
-    async () => (await lab.cluster.api.call('GET', PATH)).status === 200,
-  );
 }, TIMEOUT_MS);
 
 afterAll(async () => lab?.down(), TIMEOUT_MS);

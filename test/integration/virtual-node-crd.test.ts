@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { binaries } from '../../lab/binaries.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { eventually } from '../support/eventually.ts';
 import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What the API server makes of the CustomResourceDefinition: its rules, its defaults, its words. */
@@ -17,10 +16,6 @@ let lab: RightsCluster;
 beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
-  await eventually(
-    'the kind is served',
-    async () => (await lab.cluster.api.call('GET', PATH)).status === 200,
-  );
 }, TIMEOUT_MS);
 
 afterAll(async () => lab?.down(), TIMEOUT_MS);

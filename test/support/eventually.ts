@@ -1,18 +1,56 @@
-/**
- * Waits, on the real clock, until the condition holds; fails after `deadlineMs` and says what was waited for. The
- * deadline is one that only a fault misses: other suites and their clusters keep both cores busy.
- */
+/** Waits for conditions, on the real clock. */
+import { hasCode } from '../../src/lib/errors.ts';
+
+export interface Wait {
+  /** One that only a fault misses: other suites and their clusters keep both cores busy. */
+  deadlineMs?: number;
+  /** The least and the longest rest between two looks, milliseconds. */
+  rest?: { least: number; most: number };
+  /** Which failures of a look mean "not yet"; others are thrown at once. */
+  isLater?: (error: unknown) => boolean;
+  /** What to add to the message when the deadline is missed. */
+  seen?: () => Promise<unknown>;
+}
+
+/** An API server answers so while it starts, or while it takes a new kind. Whoever waits for something asks again. */
+const isUnavailable = (error: unknown): boolean =>
+  hasCode(error, 'Unavailable', 'Unreachable', 'TooManyRequests');
+
+/** Looks until the answer is neither undefined nor false, and returns it; fails with what was missed and seen last. */
+export async function awaited<T>(
+  what: string,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+  { deadlineMs = 60_000, rest = { least: 2, most: 100 }, isLater = isUnavailable, seen }: Wait = {},
+): Promise<T> {
+  const began = performance.now();
+  for (;;) {
+    let problem: unknown;
+    try {
+      const answer = await look();
+      if (answer !== undefined && answer !== false) return answer;
+    } catch (error) {
+      if (!isLater(error)) throw error;
+      problem = error;
+    }
+    const waited = performance.now() - began;
+    if (waited > deadlineMs) {
+      const last = await seen?.().catch((error: unknown) => error);
+      const details = [problem, last]
+        .filter((part) => part !== undefined)
+        .map((part) => `; ${describe(part)}`);
+      throw new Error(`not within ${deadlineMs} ms: ${what}${details.join('')}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, restMs(waited, rest)));
+  }
+}
+
+/** Waits until the condition holds. */
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  deadlineMs = 60_000,
+  deadlineMs?: number,
 ): Promise<void> {
-  const began = performance.now();
-  while (!(await condition())) {
-    const waited = performance.now() - began;
-    if (waited > deadlineMs) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, restMs(waited, { least: 2, most: 100 })));
-  }
+  await awaited(what, condition, deadlineMs === undefined ? {} : { deadlineMs });
 }
 
 /**
@@ -21,3 +59,6 @@ export async function eventually(
  */
 export const restMs = (waitedMs: number, { least, most }: { least: number; most: number }): number =>
   Math.min(most, Math.max(least, waitedMs / 10));
+
+const describe = (part: unknown): string =>
+  Error.isError(part) ? part.message : JSON.stringify(part, undefined, 1).slice(0, 3_000);

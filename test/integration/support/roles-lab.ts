@@ -29,7 +29,6 @@ import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { ignoring } from '../../../src/lib/errors.ts';
-import { eventually } from '../../support/eventually.ts';
 import { applyYaml, printed } from '../../support/labs/rights-cluster.ts';
 
 const NAMESPACE = 'tributary-system';
@@ -135,11 +134,7 @@ export class RolesSide {
 
   /** What role `cluster` writes. */
   async furnish(): Promise<void> {
-    await applyYaml(this.cluster.kubeconfig, await printed(manifestsCommand, ['crds']));
-    await eventually('the kind is served', async () => {
-      const { status } = await this.cluster.api.call('GET', '/apis/tributary.dev/v1alpha1/tunnels');
-      return status === 200;
-    });
+    await applyYaml(this.cluster, await printed(manifestsCommand, ['crds']));
     await this.client.create(namespaces, { metadata: { name: NAMESPACE } });
     const network: OwnNetwork = {
       pods: [PODS],

@@ -1,34 +1,17 @@
 /** Waits on real clusters: a look every so often, and a message with what was seen last. */
-import { restMs } from '../eventually.ts';
+import { awaited } from '../eventually.ts';
 
 const POLL_MS = 100;
 /** Each look often starts a program. */
-const POLL = { least: 100, most: 500 };
+const REST = { least: 100, most: 500 };
 
 /** Asks until the answer is neither undefined nor false, and returns it. Errors count as "not yet". */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  options: { seconds?: number; seen?: () => Promise<unknown> } = {},
+  { seconds = 60, ...options }: { seconds?: number; seen?: () => Promise<unknown> } = {},
 ): Promise<T> {
-  const { seconds = 60, seen } = options;
-  const began = performance.now();
-  let problem: unknown;
-  for (;;) {
-    try {
-      const answer = await ask();
-      problem = undefined;
-      if (answer !== undefined && answer !== false) return answer;
-    } catch (error) {
-      problem = error;
-    }
-    const waited = performance.now() - began;
-    if (waited > seconds * 1000) break;
-    await new Promise((resolve) => setTimeout(resolve, restMs(waited, POLL)));
-  }
-  const last = await seen?.().catch((error: unknown) => error);
-  const details = [problem, last].filter((part) => part !== undefined).map(describe);
-  throw new Error(`not within ${seconds} s: ${what}${details.map((text) => `; ${text}`).join('')}`);
+  return awaited(what, ask, { ...options, deadlineMs: seconds * 1000, rest: REST, isLater: () => true });
 }
 
 /** Collects what is seen during some time, for tests of what must not happen. */
@@ -39,6 +22,3 @@ export async function during(seconds: number, look: () => Promise<void>): Promis
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
-
-const describe = (part: unknown): string =>
-  Error.isError(part) ? part.message : JSON.stringify(part, undefined, 1).slice(0, 3_000);

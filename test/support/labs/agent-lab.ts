@@ -70,7 +70,7 @@ export class AgentLab {
     const proxy = await new FaultProxy({ server: foreign.server, ca: authority.cert, certificate }).start();
     const tenant = ['--peer', peer, '--namespace', 'tenant'];
     await applyYaml(
-      foreign.kubeconfig,
+      foreign,
       await printed(tenantCommand, [...tenant, '--quota', 'cpu=100,memory=100Gi,pods=60']),
     );
     const direct = await printed(
@@ -95,8 +95,7 @@ export class AgentLab {
   }
 
   async #furnish(provider: string | undefined): Promise<void> {
-    const { kubeconfig } = this.homeCluster;
-    await applyYaml(kubeconfig, await printed(manifestsCommand, ['crds']));
+    await applyYaml(this.homeCluster, await printed(manifestsCommand, ['crds']));
     await this.homeCluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     const account = '/api/v1/namespaces/shop/serviceaccounts/default';
     await eventually('the account', async () => (await this.homeCluster.api.get(account)) !== undefined);
@@ -107,10 +106,6 @@ export class AgentLab {
       resources: { cpu: '1000', memory: '1000Gi', pods: '100' },
       namespaces: [{ homeNamespace: 'shop', tenantNamespace: 'tenant' }],
     };
-    await eventually('the kind is served', async () => {
-      const { status } = await this.homeCluster.api.call('GET', '/apis/tributary.dev/v1alpha1/virtualnodes');
-      return status === 200;
-    });
     const kind = { apiVersion: API_VERSION, kind: 'VirtualNode' };
     const labels = provider === undefined ? {} : { [LABEL_PROVIDER]: provider };
     await this.home.create(virtualNodes, { ...kind, metadata: { name: NODE, labels }, spec });

@@ -19,7 +19,7 @@ import type { Condition, KubeObject } from '../../../src/api/wire.ts';
 import { type HttpClient, createClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { LABEL_PEER } from '../../../src/api/tenant-labels.ts';
-import { restMs } from '../eventually.ts';
+import { awaited } from '../eventually.ts';
 
 // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
 await import('reflect-metadata');
@@ -35,24 +35,15 @@ export type Direction = 'outgoing' | 'incoming';
 /** Why these tests cannot run here; undefined when they can. */
 export const peeringLabProblem = (): string | undefined => lab.missing(lab.thisMachine());
 
-const POLL = { least: 20, most: 250 };
-/** A busy machine is slow to start programs. */
-const PATIENCE_MS = 60_000;
+const REST = { least: 20, most: 250 };
 
-/** Waits until `look` returns something else than undefined or false; fails with what it saw last. */
+/** Waits until `look` returns something else than undefined or false. */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
-  deadlineMs: number = PATIENCE_MS,
+  deadlineMs = 60_000,
 ): Promise<T> {
-  const began = performance.now();
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    const waited = performance.now() - began;
-    if (waited > deadlineMs) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, restMs(waited, POLL)));
-  }
+  return awaited(what, look, { deadlineMs, rest: REST });
 }
 
 /** Prints a line for the person who reads the output of the tests. */

@@ -4,8 +4,11 @@
  */
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:https';
+import { parseAllDocuments } from 'yaml';
+
 import { binaries } from '../../../lab/binaries.ts';
 import type { Cluster } from '../../../lab/cluster.ts';
+import { eventually } from '../eventually.ts';
 import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 
 type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
@@ -39,12 +42,34 @@ export type PatchType = 'merge' | 'strategic-merge';
 /** One request with somebody's own token; `patch` (default: merge) counts where the method is PATCH. */
 export type Caller = (method: string, path: string, body?: object, patch?: PatchType) => Promise<Answer>;
 
-/** As a person would apply it. */
-export async function applyYaml(kubeconfig: string, yaml: string): Promise<void> {
+/** As a person would apply it; resolves when the kinds that it defines are served. */
+export async function applyYaml(cluster: Cluster, yaml: string): Promise<void> {
   const { kubectl } = await binaries(undefined, ['kubectl']);
-  const args = ['--kubeconfig', kubeconfig, 'apply', '--server-side', '-f', '-'];
+  const args = ['--kubeconfig', cluster.kubeconfig, 'apply', '--server-side', '-f', '-'];
   const run = spawnSync(kubectl, args, { input: yaml, encoding: 'utf8' });
   if (run.status !== 0) throw new Error(run.stderr);
+  for (const path of definedPaths(yaml)) {
+    const isServed = async (): Promise<boolean> => (await cluster.api.call('GET', path)).status === 200;
+    await eventually(`${path} is served`, isServed);
+  }
+}
+
+interface Definition {
+  kind?: string;
+  spec: { group: string; names: { plural: string }; versions: { name: string; served: boolean }[] };
+}
+
+/** Where an API server lists the kinds that this text defines. It answers 404 for a moment after it took a definition. */
+function definedPaths(yaml: string): string[] {
+  const objects = parseAllDocuments(yaml).map((document) => document.toJS() as Definition | null);
+  return objects
+    .filter((object) => object !== null)
+    .filter(({ kind }) => kind === 'CustomResourceDefinition')
+    .flatMap(({ spec: { group, names, versions } }) =>
+      versions
+        .filter(({ served }) => served)
+        .map(({ name }) => `/apis/${group}/${name}/${names.plural}?limit=1`),
+    );
 }
 
 export class RightsCluster {
@@ -65,7 +90,7 @@ export class RightsCluster {
   }
 
   async apply(yaml: string): Promise<void> {
-    await applyYaml(this.cluster.kubeconfig, yaml);
+    await applyYaml(this.cluster, yaml);
   }
 
   async tokenOf(account: AccountRef, expirationSeconds = 3600): Promise<Token> {

@@ -49,13 +49,9 @@ export class ServicesLab {
 
   async #furnish(): Promise<void> {
     const { lab } = this;
-    await applyYaml(lab.foreignCluster.kubeconfig, await printed(manifestsCommand, ['crds']));
+    await applyYaml(lab.foreignCluster, await printed(manifestsCommand, ['crds']));
     const body = { metadata: { labels: { 'tributary.dev/tenancy': 'contract' } } };
     await lab.foreign.patch(namespaces, { name: 'tenant' }, { type: 'merge', body });
-    await eventually('Tunnels are served', async () => {
-      const { status } = await lab.foreignCluster.api.call('GET', '/apis/tributary.dev/v1alpha1/tunnels');
-      return status === 200;
-    });
     this.#tenantNetwork.start(new AbortController().signal);
     await lab.start();
     await lab.ready();

@@ -82,7 +82,7 @@ export class SlicesLab {
     const { lab, peer } = this.world;
     const quota = ['--quota', 'cpu=100,memory=100Gi,pods=60'];
     const tenants = ['--peer', HOME_ID, '--namespace', `tenant,${IDLE}`];
-    await applyYaml(lab.foreignCluster.kubeconfig, await printed(tenantCommand, [...tenants, ...quota]));
+    await applyYaml(lab.foreignCluster, await printed(tenantCommand, [...tenants, ...quota]));
     for (const name of ['tenant', IDLE]) {
       const body = { metadata: { labels: { 'tributary.dev/tenancy': 'contract' } } };
       await lab.foreign.patch(namespaces, { name }, { type: 'merge', body });
