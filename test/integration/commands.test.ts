@@ -15,7 +15,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 // Each command is a program of its own to start.
 const TIMEOUT_MS = 180_000;
-const PATIENCE_MS = 60_000;
 jest.setTimeout(TIMEOUT_MS);
 const NAMESPACE = 'tributary-system';
 const [MILAN, HOME] = ['milan'.padEnd(26, 'a'), 'home'.padEnd(26, 'c')];
@@ -72,11 +71,7 @@ test('a token made here is used there, peered, and ended', async () => {
   expect((await tributary('token list')).out).toMatch(/\ndoor /);
 
   const peering = tributary('peer 10.0.0.1:7443 --token - --name there --namespaces shop', made.out);
-  await eventually(
-    'the ForeignCluster',
-    async () => (await client.list(foreignClusters)).items.length === 1,
-    PATIENCE_MS,
-  );
+  await eventually('the ForeignCluster', async () => (await client.list(foreignClusters)).items.length === 1);
   const { metadata, spec: wanted } = await client.get(foreignClusters, { name: 'there' });
   expect(wanted).toMatchObject({
     clusterID: HOME,
@@ -96,11 +91,7 @@ test('a token made here is used there, peered, and ended', async () => {
   expect((await tributary('peerings')).out).toMatch(/\nthere .* Established +None\n/);
 
   const ending = tributary('unpeer there --force');
-  await eventually(
-    'the wish to end',
-    async () => JSON.stringify(await spec('there')).includes('Disabled'),
-    PATIENCE_MS,
-  );
+  await eventually('the wish to end', async () => JSON.stringify(await spec('there')).includes('Disabled'));
   await setStatus('there', { outgoing: { phase: 'None' }, incoming: { phase: 'None' } });
   expect(await ending).toMatchObject({ code: 0, err: '' });
   expect(await spec('there')).toMatchObject({ outgoing: 'Disabled', incoming: 'Disabled' });

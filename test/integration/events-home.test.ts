@@ -11,8 +11,6 @@ import { eventually } from '../support/eventually.ts';
 /** Events of remote pods, and rules over ConfigMaps and Secrets, with real API servers and the rights that are printed. */
 
 const TIMEOUT_MS = 240_000;
-/** Of a new agent, on a machine with other work. */
-const PATIENCE_MS = 60_000;
 
 let lab: AgentLab;
 beforeAll(async () => {
@@ -32,7 +30,7 @@ async function add(name: string, spec: Partial<PodSpec> = {}): Promise<Pod> {
 const read = async (name: string): Promise<Pod> => lab.home.get(pods, { namespace: 'shop', name });
 const body = async (name: string): Promise<Pod> => lab.foreign.get(pods, { namespace: 'tenant', name });
 const runs = async (name: string): Promise<void> =>
-  eventually(`${name} runs`, async () => (await read(name)).status?.phase === 'Running', PATIENCE_MS);
+  eventually(`${name} runs`, async () => (await read(name)).status?.phase === 'Running');
 /** As `kubectl describe pod` asks. */
 async function eventsOf(pod: Pod): Promise<KubeEvent[]> {
   const { name, uid } = pod.metadata;
@@ -49,7 +47,7 @@ describe('events', () => {
       const pod = await add('unplaceable', {
         containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu: '50' } } }],
       });
-      await eventually('said', async () => (await found(pod, 'FailedScheduling')) !== undefined, PATIENCE_MS);
+      await eventually('said', async () => (await found(pod, 'FailedScheduling')) !== undefined);
       expect(await found(pod, 'FailedScheduling')).toMatchObject({
         type: 'Warning',
         message: expect.stringContaining('Insufficient cpu'),
@@ -58,7 +56,7 @@ describe('events', () => {
       });
       const placed = await add('placed');
       await runs('placed');
-      await eventually('said', async () => (await found(placed, 'Scheduled')) !== undefined, PATIENCE_MS);
+      await eventually('said', async () => (await found(placed, 'Scheduled')) !== undefined);
       const { message } = (await found(placed, 'Scheduled')) ?? {};
       expect(message).toMatch(/^Successfully assigned shop\/placed to /u);
     },
@@ -104,7 +102,7 @@ describe('events', () => {
         (await eventsOf(pod))
           .filter(({ reason, source }) => reason !== 'BackOff' && source?.component?.endsWith(`, ${NODE}`))
           .map(({ metadata }) => metadata.resourceVersion);
-      await eventually('placed', async () => (await found(pod, 'Scheduled')) !== undefined, PATIENCE_MS);
+      await eventually('placed', async () => (await found(pod, 'Scheduled')) !== undefined);
       const before = await versions();
       await lab.kill();
       await lab.foreign.patch(events, made.metadata, {
@@ -113,8 +111,8 @@ describe('events', () => {
       });
       await lab.start();
       await add('after');
-      await eventually('runs', async () => (await read('after')).status?.phase === 'Running', PATIENCE_MS);
-      await eventually('counted on', async () => (await found(pod, 'BackOff'))?.count === 8, PATIENCE_MS);
+      await eventually('runs', async () => (await read('after')).status?.phase === 'Running');
+      await eventually('counted on', async () => (await found(pod, 'BackOff'))?.count === 8);
       expect(await versions()).toEqual(before);
       expect((await eventsOf(pod)).filter(({ reason }) => reason === 'BackOff')).toHaveLength(1);
     },

@@ -14,7 +14,6 @@ import { seeded, type Chance } from '../support/seed.ts';
  */
 
 const TIMEOUT_MS = 150_000;
-const ROLLOUT_MS = 60_000;
 const REPLICAS = 20;
 const KILLS = short('kills of an agent during two rollouts', { short: 8, long: 40 });
 const LONGEST_LIFE_MS = 3_000;
@@ -72,14 +71,10 @@ async function unfinished(image: string): Promise<string[]> {
 async function rolledOut(image: string): Promise<void> {
   let wrong: string[] = [];
   try {
-    await eventually(
-      'rolled out',
-      async () => {
-        wrong = await unfinished(image);
-        return wrong.length === 0;
-      },
-      ROLLOUT_MS,
-    );
+    await eventually('rolled out', async () => {
+      wrong = await unfinished(image);
+      return wrong.length === 0;
+    });
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${wrong.join('\n')}`, { cause: error });
   }

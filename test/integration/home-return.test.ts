@@ -102,7 +102,7 @@ const restarts = async (name: string): Promise<number | undefined> =>
 test(
   'the Lease is renewed while the agent runs',
   async () => {
-    await eventually('found', async () => (await renewedAt()) > 0, 30_000);
+    await eventually('found', async () => (await renewedAt()) > 0);
     const first = await renewedAt();
     await eventually('renewed', async () => (await renewedAt()) > first);
     const { spec } = await lab.foreign.get(leases, LEASE);
@@ -129,12 +129,12 @@ test(
         containerStatuses: [{ ...ended, state: { terminated: { exitCode: 0, reason: 'Completed' } } }],
       },
     );
-    await eventually('lapsed', () => Date.now() - last > DURATION_S * 1000 + 1000, 20_000);
+    await eventually('lapsed', () => Date.now() - last > DURATION_S * 1000 + 1000);
     expect(await renewedAt()).toBe(last);
     const made = [await read('foreign', 'web'), await read('foreign', 'work')];
 
     await lab.start({ kubeconfig });
-    await eventually('home shows itself', async () => (await renewedAt()) > last, 60_000);
+    await eventually('home shows itself', async () => (await renewedAt()) > last);
     await put(late, RECREATED);
 
     await eventually('the first is adopted', async () => (await restarts('web')) === 5);
@@ -170,15 +170,11 @@ test(
   async () => {
     way.silence();
     // The Node’s Lease at home counts for 20 s.
-    await eventually(
-      'lapsed',
-      async () => Date.now() - (await renewedAt()) > (DURATION_S + 2) * 1000,
-      60_000,
-    );
+    await eventually('lapsed', async () => Date.now() - (await renewedAt()) > (DURATION_S + 2) * 1000);
     const last = await renewedAt();
     way.restore();
     way.cut();
-    await eventually('renewed', async () => (await renewedAt()) > last, 60_000);
+    await eventually('renewed', async () => (await renewedAt()) > last);
     await lab.ready();
   },
   TIMEOUT_MS,

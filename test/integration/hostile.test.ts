@@ -128,7 +128,7 @@ async function furnish(): Promise<void> {
       last = (await peer(method, `${path}?dryRun=All`, body)).body;
       return !last.includes('"uid"');
     };
-    await eventually(`in force: ${row.name}`, isRefused, 30_000).catch((cause: unknown) => {
+    await eventually(`in force: ${row.name}`, isRefused).catch((cause: unknown) => {
       throw new Error(last, { cause });
     });
   }

@@ -1,14 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { announcementData } from '../../src/api/own-announcement.ts';
 import type { LanAgentLine, LanAgentOptions } from '../support/network/lan-agent.ts';
-import { eventually as eventuallyWithin } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
 
 /** LAN discovery over real multicast, and against avahi. */
 
 const TIMEOUT_MS = 180_000;
-/** Limit for things that take a second or two, on a busy machine. */
-const SOON_MS = 30_000;
 /** A cluster that sends no goodbye is known for this time, which is longer than all waits of these tests. */
 const TTL_MS = 120_000;
 const ID = { milan: 'milan'.padEnd(26, 'a'), rome: 'rome'.padEnd(26, 'b'), turin: 'turin'.padEnd(26, 'c') };
@@ -20,8 +18,6 @@ const rome: LanAgentOptions = {
 };
 const ROME_TXT = [`id=${ID.rome}`, 'name=Rome', 'v=1', 'unknown=1'];
 
-const eventually = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> =>
-  eventuallyWithin(what, condition, SOON_MS);
 const problem = lanLabProblem();
 if (problem !== undefined) process.stderr.write(`LAN discovery is not tested: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;
@@ -111,7 +107,6 @@ describeInLab('LAN discovery', () => {
       await a.until(
         'rome is not seen any more',
         (line) => line.event === 'foreigncluster' && line.name === ID.rome && line.sighting === undefined,
-        SOON_MS,
       );
       expect(b.lines.at(-1)).toMatchObject({ event: 'stopped' });
     },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { eventually as eventuallyWithin } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import type { LanAgentOptions } from '../support/network/lan-agent.ts';
 import { isSeen, type LanAgent, type LanHost, LanLab, lanLabProblem } from '../support/network/lan-lab.ts';
 import { type AnnouncedCluster, announcementPacket, loopPacket } from '../support/network/lan-packets.ts';
@@ -7,7 +7,6 @@ import { type AnnouncedCluster, announcementPacket, loopPacket } from '../suppor
 /** LAN discovery over real multicast, with an attacker on the segment. */
 
 const TIMEOUT_MS = 180_000;
-const SOON_MS = 30_000;
 const ID = { milan: 'milan'.padEnd(26, 'a'), rome: 'rome'.padEnd(26, 'b') };
 const milan: LanAgentOptions = {
   announcement: { clusterID: ID.milan, clusterName: 'Milan', port: 7443, protocols: [1, 2] },
@@ -15,9 +14,6 @@ const milan: LanAgentOptions = {
 const rome: LanAgentOptions = {
   announcement: { clusterID: ID.rome, clusterName: 'Rome', port: 7444, protocols: [1] },
 };
-
-const eventually = async (what: string, condition: () => boolean): Promise<void> =>
-  eventuallyWithin(what, condition, SOON_MS);
 
 /** A well-formed announcement of a cluster that does not exist. */
 function bogus(number: number): AnnouncedCluster {

@@ -38,7 +38,7 @@ describe('agents of two foreign clusters', () => {
     // One that is not there does not keep it from the other.
     await lab.launcher.ensure(wanted(B, ['paris'], ['gone', 'web']), signal);
     agentA = await lab.cluster.as(account(A));
-    await eventually('its rights hold', async () => (await makeNode('milan', true)).status === 201, 30_000);
+    await eventually('its rights hold', async () => (await makeNode('milan', true)).status === 201);
   }, TIMEOUT_MS);
 
   /** Writes an object or its status, and tries again if a controller was faster. */
@@ -165,7 +165,6 @@ describe('agents of two foreign clusters', () => {
     await eventually(
       'its token is worth nothing',
       async () => (await agentA('GET', '/api/v1/nodes/milan')).status === 401,
-      30_000,
     );
     expect(
       await lab.admin('GET', `/apis/apps/v1/namespaces/${AGENTS}/deployments/tributary-peer-${B}`),
@@ -262,7 +261,7 @@ describe('an agent under the account that was made for it', () => {
   test(
     'has all the rights that it needs: Node, pod, its end, and its own',
     async () => {
-      await eventually('the Node is Ready', ready, 30_000);
+      await eventually('the Node is Ready', ready);
       await eventually(
         'shop has its account',
         async () => (await lab.shown('/api/v1/namespaces/shop/serviceaccounts/default')) !== undefined,
@@ -280,24 +279,18 @@ describe('an agent under the account that was made for it', () => {
       };
       expect(await lab.admin('POST', '/api/v1/namespaces/shop/pods', pod)).toMatchObject({ status: 201 });
       const remote = '/api/v1/namespaces/rome-shop/pods/hello';
-      await eventually('it runs over there', async () => (await lab.shown(remote)) !== undefined, 30_000);
+      await eventually('it runs over there', async () => (await lab.shown(remote)) !== undefined);
       await eventually(
         'home shows that it runs',
         async () => (await lab.shown<Shown>(POD))?.status?.phase === 'Running',
-        30_000,
       );
       await lab.admin('DELETE', POD);
       await eventually(
         'it is gone on both sides',
         async () => !(await lab.shown(POD)) && !(await lab.shown(remote)),
-        30_000,
       );
       await lab.admin('DELETE', '/apis/tributary.dev/v1alpha1/virtualnodes/vn-rome');
-      await eventually(
-        'so is the Node',
-        async () => (await lab.shown('/api/v1/nodes/rome')) === undefined,
-        30_000,
-      );
+      await eventually('so is the Node', async () => (await lab.shown('/api/v1/nodes/rome')) === undefined);
       // Matched as a whole word, because the number of a port may contain one of these.
       const refused = lines.filter((line) => /\b(forbidden|denied|403|422)\b/i.test(JSON.stringify(line)));
       expect(refused).toEqual([]);

@@ -180,7 +180,7 @@ describe('a peer that is let in', () => {
       for (const home of ['shop', 'web']) expect(await world.exists(rome.tenant(home))).toBe(false);
       const schemas = (await admin.list(flowSchemas)).items.map(({ metadata }) => metadata.name);
       expect(schemas).not.toContain(`tributary-peer-${rome.id}`);
-      await eventually('its token is dead', async () => (await call('GET', '/api')).status === 401, 30_000);
+      await eventually('its token is dead', async () => (await call('GET', '/api')).status === 401);
       await expect(world.lending.credential(rome.identity, new AbortController().signal)).rejects.toThrow(
         'no contract',
       );
@@ -234,17 +234,12 @@ describe('a peer that is let in', () => {
       await again();
       await rome.granted('Active');
       await rome.ask(null);
-      await eventually(
-        'deleted',
-        async () => !(await world.exists(rome.tenant())) || (await isEnding(rome)),
-        20_000,
-      );
+      await eventually('deleted', async () => !(await world.exists(rome.tenant())) || (await isEnding(rome)));
       await again();
-      await eventually('all gone', async () => !(await world.exists(rome.tenant())), 20_000);
+      await eventually('all gone', async () => !(await world.exists(rome.tenant())));
       await eventually(
         'the request as well',
         async () => (await admin.list(peeringRequests)).items.length === 0,
-        20_000,
       );
     },
     TIMEOUT_MS,

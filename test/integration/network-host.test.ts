@@ -11,7 +11,6 @@ import { HostLab, hostLabProblem, type HostProcess } from './support/host-lab.ts
 /** The network of a host as one value, on real network namespaces. */
 
 const TIMEOUT_MS = 180_000;
-const SOON_MS = 30_000;
 
 const ok = { problems: [] };
 
@@ -105,7 +104,7 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
         'nft delete table inet tributary_node',
       ]) {
         await lab.run(command.split(' ') as [string, ...string[]]);
-        await eventually(`${command} is undone`, async () => (await lab.state()) === whole, SOON_MS);
+        await eventually(`${command} is undone`, async () => (await lab.state()) === whole);
       }
       expect(host.printer.log).toBe('');
     },
@@ -145,7 +144,7 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
       for (const atLeast of [1, 100, 500]) {
         const victim = await lab.start();
         victim.send({ set: config });
-        await eventually('it has begun', async () => (await count()) >= atLeast, SOON_MS);
+        await eventually('it has begun', async () => (await count()) >= atLeast);
         await victim.kill();
         if ((await count()) < 1002) halves++;
         expect(await host.do({ set: config })).toMatchObject(ok);
@@ -280,7 +279,7 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
       const isThere = async (): Promise<boolean> => (await ip('-4 route show proto 116')).length === 2;
       for (let round = 0; round < 2; round++) {
         await lab.ip('tuntap add mode tun name trib-wg');
-        await eventually('its route is there', isThere, SOON_MS);
+        await eventually('its route is there', isThere);
         expect(await ip('addr show trib-wg')).toContainEqual(expect.stringContaining('inet 10.70.0.1/32'));
         await lab.ip('link del trib-wg');
       }
@@ -305,26 +304,22 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
     'more changes than fit are one change, and later ones are heard too',
     async () => {
       await host.do({ watch: true });
-      await eventually('it listens', () => host.changes > 0, SOON_MS);
+      await eventually('it listens', () => host.changes > 0);
       const watcher = await host.watcher();
       process.kill(watcher, 'SIGSTOP');
       const routes = manyRoutes(10_000).map(({ destination }) => `route add ${destination} dev eth0`);
       await run(['ip', '-batch', '-'], { netns: lab.netns, stdin: `${routes.join('\n')}\n` });
       const before = host.changes;
       process.kill(watcher, 'SIGCONT');
-      await eventually('it is heard', () => host.changes > before, SOON_MS);
+      await eventually('it is heard', () => host.changes > before);
       expect(host.printer.log).toContain('The watch on the network of this host ended and is started again');
-      await eventually('another one watches', async () => (await host.watcher()) !== watcher, SOON_MS);
-      await eventually(
-        'what comes later is heard',
-        async () => {
-          const heard = host.changes;
-          await lab.ip('rule add pref 300 lookup 600', 'rule del pref 300');
-          await eventually('a change', () => host.changes > heard, SOON_MS);
-          return !existsSync(`/proc/${watcher}`);
-        },
-        SOON_MS,
-      );
+      await eventually('another one watches', async () => (await host.watcher()) !== watcher);
+      await eventually('what comes later is heard', async () => {
+        const heard = host.changes;
+        await lab.ip('rule add pref 300 lookup 600', 'rule del pref 300');
+        await eventually('a change', () => host.changes > heard);
+        return !existsSync(`/proc/${watcher}`);
+      });
       expect(await host.end()).toBe(0);
     },
     TIMEOUT_MS,
@@ -335,10 +330,10 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
     async () => {
       for (const end of [async () => host.end(), async () => host.kill()]) {
         await host.do({ watch: true });
-        await eventually('it listens', () => host.changes > 0, SOON_MS);
+        await eventually('it listens', () => host.changes > 0);
         const watcher = await host.watcher();
         await end();
-        await eventually('it is gone', () => !existsSync(`/proc/${watcher}`), SOON_MS);
+        await eventually('it is gone', () => !existsSync(`/proc/${watcher}`));
         host = await lab.start();
       }
     },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { eventually as eventuallyWithin } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { planeLabProblem } from '../support/network/plane-lab.ts';
-import { FAR_GATEWAY, longestGap, ping, RolesLab, rolesSoonMs, type RolesSide } from './support/roles-lab.ts';
+import { FAR_GATEWAY, longestGap, ping, RolesLab, type RolesSide } from './support/roles-lab.ts';
 
 /** The roles `gateway` and `node` as programs in network namespaces, with real API servers and wireguard-go. */
 
@@ -20,8 +20,6 @@ const AWAY = 'away'.padEnd(26, 'b');
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`the network's roles are not tested: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;
-const eventually = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> =>
-  eventuallyWithin(what, condition, rolesSoonMs);
 
 describeInLab('the roles gateway and node', () => {
   let lab: RolesLab;

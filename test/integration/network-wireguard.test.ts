@@ -16,7 +16,6 @@ import { Netns, netnsProblem } from '../support/network/in-netns.ts';
 
 const MODULE = 'network/host/wireguard/wireguard.ts';
 const TIMEOUT_MS = 240_000;
-const SOON_MS = 20_000;
 const PORT = 51_820;
 
 const problem = netnsProblem();
@@ -42,7 +41,7 @@ class End {
   static async up(number: number, program: string): Promise<End> {
     const netns = await Netns.up(`wg${process.pid}-${number}`);
     const end = new End(number, netns, program);
-    await eventually('the link', async () => end.isReady(), SOON_MS);
+    await eventually('the link', async () => end.isReady());
     await netns.run(['ip', 'addr', 'add', `10.99.0.${number}/24`, 'dev', end.link]);
     await netns.run(['ip', 'link', 'set', end.link, 'up', 'mtu', '1380']);
     return end;
@@ -130,7 +129,7 @@ describeAsRoot('the WireGuard driver', () => {
       // The peer, its endpoint, keepalive and prefixes.
       expect(await one.set(peerOf(two))).toBe(4);
       expect(await two.set(peerOf(one))).toBe(4);
-      await eventually('a ping', async () => one.reaches('10.99.0.2'), SOON_MS);
+      await eventually('a ping', async () => one.reaches('10.99.0.2'));
       expect(await one.set(peerOf(two))).toBe(0);
       expect(await two.set(peerOf(one))).toBe(0);
       const [peer] = await one.peers();
@@ -158,13 +157,12 @@ describeAsRoot('the WireGuard driver', () => {
     async () => {
       await one.set(peerOf(two, { endpoint: `172.31.0.2:${PORT}` }));
       await two.set(peerOf(one));
-      await eventually('a ping', async () => two.reaches('10.99.0.1'), SOON_MS);
+      await eventually('a ping', async () => two.reaches('10.99.0.1'));
       await two.netns.run(['wg', 'set', two.link, 'listen-port', `${PORT + 7}`]);
       const learnt = `172.31.0.2:${PORT + 7}`;
       await eventually(
         'the new endpoint',
         async () => (await two.reaches('10.99.0.1')) && (await one.peers())[0]?.endpoint === learnt,
-        SOON_MS,
       );
       expect(await one.set(peerOf(two, { endpoint: `172.31.0.2:${PORT}` }))).toBe(0);
       expect((await one.peers())[0]?.endpoint).toBe(learnt);
@@ -192,7 +190,7 @@ describeAsRoot('the WireGuard driver', () => {
       const presharedKey = generateKey().privateKey;
       expect(await one.set(peerOf(two, { presharedKey }))).toBe(5);
       await two.set(peerOf(one, { presharedKey }));
-      await eventually('a ping', async () => one.reaches('10.99.0.2'), SOON_MS);
+      await eventually('a ping', async () => one.reaches('10.99.0.2'));
       expect(await one.show('preshared-keys')).toContain(presharedKey);
       const other = generateKey().privateKey;
       expect(await one.set(peerOf(two, { presharedKey: other }))).toBe(1);
@@ -210,13 +208,13 @@ describeAsRoot('the WireGuard driver', () => {
     async () => {
       await one.set(peerOf(two));
       await two.set(peerOf(one));
-      await eventually('a ping', async () => one.reaches('10.99.0.2'), SOON_MS);
+      await eventually('a ping', async () => one.reaches('10.99.0.2'));
       one.keys = generateKey();
       expect(await one.set(peerOf(two))).toBe(1);
       expect(await one.show('public-key')).toBe(one.keys.publicKey);
       // The old key goes, the new one comes with endpoint, keepalive and prefixes.
       expect(await two.set(peerOf(one))).toBe(5);
-      await eventually('a ping with the new key', async () => two.reaches('10.99.0.1'), SOON_MS);
+      await eventually('a ping with the new key', async () => two.reaches('10.99.0.1'));
     },
     TIMEOUT_MS,
   );

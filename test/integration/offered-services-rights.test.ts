@@ -61,7 +61,6 @@ beforeAll(async () => {
   await eventually(
     'the fence is in force',
     async () => (await statusOf('POST', servicesOf('shop'), service({}))) === 422,
-    30_000,
   );
 }, TIMEOUT_MS);
 afterAll(async () => lab?.down(), TIMEOUT_MS);

@@ -26,7 +26,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 const TIMEOUT_MS = 180_000;
 const STOP_DEADLINE_MS = 10_000;
-const WAIT_MS = 30_000;
 const SYSTEM = 'tributary-system';
 const SHOP = { name: 'shop' };
 const REF = { namespace: 'shop', name: 'offloading' };
@@ -124,9 +123,9 @@ test(
       SHOP,
       merge({ metadata: { labels: { [LABEL_OFFLOAD]: 'LocalAndRemote' } } }),
     );
-    await eventually('asked for', async () => isReason('InProgress'), WAIT_MS);
+    await eventually('asked for', async () => isReason('InProgress'));
     await map();
-    await eventually('ready', async () => isReason('AsExpected'), WAIT_MS);
+    await eventually('ready', async () => isReason('AsExpected'));
     expect(await offloading()).toMatchObject({
       metadata: {
         finalizers: ['tributary.dev/offloading'],
@@ -139,33 +138,21 @@ test(
     const spec = { containers: [{ name: 'app', image: 'app' }], nodeName: 'milan' };
     const { metadata } = await admin.create(pods, { ...bare, spec });
     await admin.patch(namespaces, SHOP, merge({ metadata: { labels: { [LABEL_OFFLOAD]: null } } }));
-    await eventually(
-      'the pod ends',
-      async () => {
-        const pod = await admin.get(pods, metadata);
-        return pod.metadata.deletionTimestamp !== undefined;
-      },
-      WAIT_MS,
-    );
+    await eventually('the pod ends', async () => {
+      const pod = await admin.get(pods, metadata);
+      return pod.metadata.deletionTimestamp !== undefined;
+    });
     expect(offloadingParts.offloading.of('milan')).toMatchObject([{ homeNamespace: 'shop' }]);
     // As the agent does.
     await admin.patch(pods, metadata, merge({ metadata: { finalizers: null } }));
     await admin.delete(pods, metadata, { gracePeriodSeconds: 0 }).catch(ignoring('NotFound'));
-    await eventually(
-      'the mapping may go',
-      () => offloadingParts.offloading.of('milan').length === 0,
-      WAIT_MS,
-    );
+    await eventually('the mapping may go', () => offloadingParts.offloading.of('milan').length === 0);
     await map();
-    await eventually('it is gone', async () => (await offloading()) === undefined, WAIT_MS);
-    await eventually(
-      'the pod is made anew',
-      async () => {
-        const pod = await admin.get(pods, metadata).catch(ignoring('NotFound'));
-        return pod !== undefined && pod.metadata.uid !== metadata.uid;
-      },
-      WAIT_MS,
-    );
+    await eventually('it is gone', async () => (await offloading()) === undefined);
+    await eventually('the pod is made anew', async () => {
+      const pod = await admin.get(pods, metadata).catch(ignoring('NotFound'));
+      return pod !== undefined && pod.metadata.uid !== metadata.uid;
+    });
     expect(complaints.filter((line) => /forbidden/iu.test(line))).toEqual([]);
   },
   TIMEOUT_MS,

@@ -8,8 +8,6 @@ import { eventually } from '../support/eventually.ts';
 /** Pods that the foreign cluster refuses, and changes that it refuses, on real API servers. */
 
 const TIMEOUT_MS = 120_000;
-/** Above the first few retries of a refused pod. */
-const PATIENCE_MS = 40_000;
 
 let lab: AgentLab;
 beforeAll(async () => {
@@ -137,12 +135,10 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
       const [first] = await found();
       expect(first?.metadata.finalizers).toEqual(['batch.kubernetes.io/job-tracking']);
       await lab.home.delete(pods, { namespace: 'shop', name: first?.metadata.name ?? '' });
-      await eventually(
-        'another one',
-        async () => (await found()).every(({ metadata }) => metadata.uid !== first?.metadata.uid),
-        PATIENCE_MS,
+      await eventually('another one', async () =>
+        (await found()).every(({ metadata }) => metadata.uid !== first?.metadata.uid),
       );
-      await eventually('replaced', async () => (await found()).length === 1, PATIENCE_MS);
+      await eventually('replaced', async () => (await found()).length === 1);
       await lab.homeCluster.api.call(
         'DELETE',
         '/apis/batch/v1/namespaces/shop/jobs/work?propagationPolicy=Background',
@@ -160,7 +156,7 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
         if (method === 'POST' && path.startsWith('/api/v1/namespaces/tenant/pods')) asked++;
         return 'pass';
       });
-      await eventually('asked again', () => asked >= 3, PATIENCE_MS);
+      await eventually('asked again', () => asked >= 3);
       expect((await read('host-network')).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
       lab.proxy.judge(() => 'pass');
     },

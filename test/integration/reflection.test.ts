@@ -14,8 +14,6 @@ import { orNone } from '../support/labs/services-lab.ts';
  */
 
 const TIMEOUT_MS = 150_000;
-/** A little more than the longest back-off of an informer. */
-const WAIT_MS = 60_000;
 const GROUP = 'times.example.com';
 
 interface Timetable extends KubeObject {
@@ -123,18 +121,14 @@ test(
     await eventually(
       'it is told',
       async () => [...(await told('KindNotServed')), ...(await told('KindForbidden'))].length > 0,
-      WAIT_MS,
     );
     for (const object of RIGHTS) await applyYaml(lab.foreignCluster, JSON.stringify(object));
-    await eventually(
-      'what is missing now is told',
-      async () =>
-        (await told('KindNotServed')).join().includes('the foreign cluster does not know timetables'),
-      WAIT_MS,
+    await eventually('what is missing now is told', async () =>
+      (await told('KindNotServed')).join().includes('the foreign cluster does not know timetables'),
     );
     expect((await told('KindNotServed', 'default'))[0]).toContain('namespace shop: the foreign cluster');
     await applyYaml(lab.foreignCluster, JSON.stringify(THEIRS));
-    await eventually('it is there', async () => (await there('first')) !== undefined, WAIT_MS);
+    await eventually('it is there', async () => (await there('first')) !== undefined);
     const copy = await there('first');
     expect(copy?.spec).toEqual({ opens: '08:30', replicas: 1, suspend: false });
     expect(copy?.metadata).not.toHaveProperty('finalizers');
@@ -149,12 +143,12 @@ test(
   async () => {
     const generation = async (): Promise<number> => (await there('first'))?.metadata.generation ?? 0;
     await changeTimetable('first', { spec: { notice: 'x' } });
-    await eventually('it follows', async () => (await there('first'))?.spec.notice === 'x', WAIT_MS);
+    await eventually('it follows', async () => (await there('first'))?.spec.notice === 'x');
     const before = await there('first');
     // It has no account in the foreign cluster, so nothing may be written for it.
     await changeTimetable('first', { spec: { secret: 'other' } });
     await addTimetable('second');
-    await eventually('the next is there', async () => (await there('second')) !== undefined, WAIT_MS);
+    await eventually('the next is there', async () => (await there('second')) !== undefined);
     expect((await there('first'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
     const was = await generation();
     await lab.foreign.patch(
@@ -165,7 +159,6 @@ test(
     await eventually(
       'it is put back',
       async () => (await there('first'))?.spec.notice === 'x' && (await generation()) === was + 2,
-      WAIT_MS,
     );
   },
   TIMEOUT_MS,
@@ -183,24 +176,17 @@ test(
     await eventually(
       'the others are home',
       async () => (await there('first')) === undefined && (await there('second')) === undefined,
-      WAIT_MS,
     );
-    await eventually('it is told', async () => (await told('NameTaken')).length > 0, WAIT_MS);
+    await eventually('it is told', async () => (await told('NameTaken')).length > 0);
     await changeTimetable('first', { metadata: { annotations: { 'tributary.dev/reflect': 'true' } } });
-    await eventually('it opts in', async () => (await there('first')) !== undefined, WAIT_MS);
+    await eventually('it opts in', async () => (await there('first')) !== undefined);
     await setRules();
-    await eventually('it is gone', async () => (await there('first')) === undefined, WAIT_MS);
+    await eventually('it is gone', async () => (await there('first')) === undefined);
     expect((await there('taken'))?.spec.notice).toBe('theirs');
-    await eventually(
-      'the rule is forgotten',
-      async () => {
-        const { status } = await lab.home.get(virtualNodes, { name: NODE });
-        return (
-          status?.namespaces?.[0]?.reflection?.some(({ resource }) => resource === 'timetables') !== true
-        );
-      },
-      WAIT_MS,
-    );
+    await eventually('the rule is forgotten', async () => {
+      const { status } = await lab.home.get(virtualNodes, { name: NODE });
+      return status?.namespaces?.[0]?.reflection?.some(({ resource }) => resource === 'timetables') !== true;
+    });
   },
   TIMEOUT_MS,
 );
@@ -230,11 +216,11 @@ test(
         rules: [{ host: 'shop.example.com', http: { paths: [{ path: '/', pathType: 'Prefix', backend }] } }],
       },
     });
-    await eventually('it is told', async () => (await told('IngressClassNotMapped')).length === 1, WAIT_MS);
+    await eventually('it is told', async () => (await told('IngressClassNotMapped')).length === 1);
     await setNode({ ingressClasses: { nginx: 'haproxy' } });
     const copy = async (): Promise<unknown> =>
       orNone(lab.foreign.get(ingresses, { namespace: 'tenant', name: 'web' }));
-    await eventually('it is there', async () => (await copy()) !== undefined, WAIT_MS);
+    await eventually('it is there', async () => (await copy()) !== undefined);
     expect(await copy()).toMatchObject({
       spec: { ingressClassName: 'haproxy', rules: [{ host: 'shop.example.com' }] },
     });
@@ -243,10 +229,9 @@ test(
       'its certificate',
       async () =>
         (await orNone(lab.foreign.get(secrets, { namespace: 'tenant', name: 'cert' }))) !== undefined,
-      WAIT_MS,
     );
     await lab.home.delete(ingresses, { namespace: 'shop', name: 'web' });
-    await eventually('it is gone', async () => (await copy()) === undefined, WAIT_MS);
+    await eventually('it is gone', async () => (await copy()) === undefined);
   },
   TIMEOUT_MS,
 );

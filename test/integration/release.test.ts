@@ -207,10 +207,8 @@ test(
     if (pod === undefined) throw new Error('no pod');
     await refuse(pod);
     await end(pod.metadata.uid);
-    await eventually(
-      'another pod',
-      async () => (await list('job-name=work')).some(({ metadata }) => metadata.uid !== pod.metadata.uid),
-      30_000,
+    await eventually('another pod', async () =>
+      (await list('job-name=work')).some(({ metadata }) => metadata.uid !== pod.metadata.uid),
     );
     const job = await lab.cluster.api.call('GET', '/apis/batch/v1/namespaces/shop/jobs/work');
     expect((JSON.parse(job.body) as { status: object }).status).not.toHaveProperty('failed');

@@ -32,7 +32,6 @@ import { applyYaml, printed } from '../support/labs/rights-cluster.ts';
 /** Claims here and their volumes over there, with real schedulers, volume controllers, and the rights that are printed. */
 
 const TIMEOUT_MS = 240_000;
-const PATIENCE_MS = 60_000;
 
 let lab: AgentLab;
 let folder: string;
@@ -153,7 +152,6 @@ const runs = async (name: string): Promise<void> =>
   eventually(
     `${name} runs`,
     async () => (await lab.home.get(pods, { namespace: 'shop', name })).status?.phase === 'Running',
-    PATIENCE_MS,
   );
 const said = async (name: string, reason: string): Promise<string | undefined> => {
   const fieldSelector = `involvedObject.name=${name},involvedObject.kind=PersistentVolumeClaim`;
@@ -166,7 +164,7 @@ test(
   async () => {
     const { uid } = (await ask('data', 'foreign')).metadata;
     await mount('data');
-    await eventually('the claim over there', async () => (await there('data')) !== undefined, PATIENCE_MS);
+    await eventually('the claim over there', async () => (await there('data')) !== undefined);
     // Somewhere between the writes; whatever has been done by then is found again.
     await lab.kill();
     await lab.start({ kubeconfig });
@@ -180,7 +178,7 @@ test(
     });
     const real = async (): Promise<string | undefined> =>
       (await volume(`tributary-${uid}`))?.spec?.capacity?.['storage'];
-    await eventually('its real size', async () => (await real()) === '2Gi', PATIENCE_MS);
+    await eventually('its real size', async () => (await real()) === '2Gi');
     expect((await volume(`tributary-${uid}`))?.metadata.annotations).toMatchObject({
       'tributary.dev/foreign-volume': expect.stringMatching(/^disk-/u),
     });
@@ -189,8 +187,8 @@ test(
     await lab.home.delete(pods, { namespace: 'shop', name: 'data' }, { gracePeriodSeconds: 0 });
     await lab.home.delete(claims, { namespace: 'shop', name: 'data' });
     await lab.start({ kubeconfig });
-    await eventually('gone over there', async () => (await there('data')) === undefined, PATIENCE_MS);
-    await eventually('gone here', async () => (await volume(`tributary-${uid}`)) === undefined, PATIENCE_MS);
+    await eventually('gone over there', async () => (await there('data')) === undefined);
+    await eventually('gone here', async () => (await volume(`tributary-${uid}`)) === undefined);
   },
   TIMEOUT_MS,
 );
@@ -214,13 +212,12 @@ test.each([
     }
     await ask(name, storageClass);
     await mount(name);
-    await eventually('said', async () => (await said(name, reason)) !== undefined, PATIENCE_MS);
+    await eventually('said', async () => (await said(name, reason)) !== undefined);
     expect(await said(name, reason)).toMatch(message);
     await eventually(
       'given back',
       async () =>
         (await claim(name)).metadata.annotations?.['volume.kubernetes.io/selected-node'] === undefined,
-      PATIENCE_MS,
     );
     expect((await there(name))?.metadata.labels?.[LABEL_HOME_UID]).toBeUndefined();
     await lab.home.delete(pods, { namespace: 'shop', name }, { gracePeriodSeconds: 0 });
@@ -238,7 +235,7 @@ test(
       (await lab.home.get(pods, { namespace: 'shop', name: 'mine' })).status?.conditions?.find(
         ({ type }) => type === CONDITION_OFFLOADED,
       );
-    await eventually('said', async () => (await condition())?.reason === 'VolumeNotHere', PATIENCE_MS);
+    await eventually('said', async () => (await condition())?.reason === 'VolumeNotHere');
     expect((await condition())?.message).toMatch(/cannot follow the pod/u);
   },
   TIMEOUT_MS,

@@ -18,7 +18,7 @@ import { manifestsCommand } from '../../src/cli/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
-import { eventually as within } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { LendingWorld, type Peer } from '../support/peering/lending-world.ts';
 import { RightsCluster, printed, type Answer, type Caller } from '../support/labs/rights-cluster.ts';
 import {
@@ -37,10 +37,7 @@ import {
  */
 
 const TIMEOUT_MS = 180_000;
-const PATIENCE_MS = 60_000;
 
-const eventually: typeof within = async (what, condition, deadlineMs) =>
-  within(what, condition, deadlineMs ?? PATIENCE_MS);
 const ACCOUNT = { namespace: 'tributary-system', name: 'tributary-cluster' };
 const WIDGET = { group: 'shop.example', resource: 'widgets' };
 const GADGET = { group: 'shop.example', resource: 'gadgets' };
@@ -337,7 +334,7 @@ describe('further kinds', () => {
       // People give the right: it is passed on, without a restart.
       await lab.apply(stringify(aggregated('gadgets')));
       await world.changePolicy({ reflectableKinds: [WIDGET, GADGET] });
-      await eventually('granted', async () => (await kinds())?.status === 'True', 60_000);
+      await eventually('granted', async () => (await kinds())?.status === 'True');
       await eventually('in force', async () => (await peer('GET', of('gadgets'))).status === 200);
     },
     TIMEOUT_MS,

@@ -100,7 +100,6 @@ const untilSighted = async (...clusters: ZoneCluster[]): Promise<Map<string, Sig
   await eventually(
     `sightings of ${clusters.map(({ label }) => label).join()}`,
     async () => [...(await sightings()).keys()].toSorted().join() === wanted,
-    20_000,
   );
   return sightings();
 };
@@ -108,14 +107,10 @@ const untilBrowsed = async (status: string, reason: string): Promise<string> => 
   const read = async (): Promise<SearchDomain> => client.get(searchDomains, { name: 'work' });
   const condition = (domain: SearchDomain): { status: string; reason: string; message: string } | undefined =>
     domain.status?.conditions?.find(({ type }) => type === 'Browsed');
-  await eventually(
-    `Browsed ${status} ${reason}`,
-    async () => {
-      const found = condition(await read());
-      return found?.status === status && found.reason === reason;
-    },
-    20_000,
-  );
+  await eventually(`Browsed ${status} ${reason}`, async () => {
+    const found = condition(await read());
+    return found?.status === status && found.reason === reason;
+  });
   return condition(await read())?.message ?? '';
 };
 

@@ -114,7 +114,7 @@ test('un-peering in the middle of a drain whose peer is dead', async () => {
   await until(
     'a pod waits for a peer that does not answer',
     async () => (await pods()).some(({ metadata }) => metadata.deletionTimestamp !== undefined),
-    { seconds: 30, seen },
+    { seen },
   );
   await unpeerByForce();
   await expectGone(drain);

@@ -172,7 +172,7 @@ test(`${RENEWALS} credentials and the certificates of both are renewed under loa
   const load = await BorrowLoad.start(peers, { namespace: NAMESPACE, tenant, pod: 'server' });
   for (let renewal = 0; renewal < RENEWALS; renewal++) {
     await peers.ask('tributary renew milan');
-    await until('a new token is in the Secret', async () => !tokens.has(await token()), { seconds: 30 });
+    await until('a new token is in the Secret', async () => !tokens.has(await token()));
     tokens.add(await token());
     await load.untilRepeated(['exec', 'logs', 'lists']);
   }

@@ -102,7 +102,7 @@ export class AbsentHome {
   }
 
   async isJournalled(): Promise<void> {
-    await eventually('a journal', async () => (await this.journals()).length > 0, 30_000);
+    await eventually('a journal', async () => (await this.journals()).length > 0);
   }
 }
 

@@ -12,8 +12,6 @@ import type { HostCommand, HostLine } from './host-process.ts';
 import { LinePrinter } from '../../support/network/lan-lab.ts';
 
 const PROGRAMS = ['/usr/sbin/ip', '/usr/sbin/bridge', '/usr/sbin/nft'];
-/** On a machine that is busy with other tests, too. */
-const SOON_MS = 30_000;
 
 /** Why these tests cannot run here; undefined when they can. */
 export function hostLabProblem(): string | undefined {
@@ -116,7 +114,7 @@ export class HostLab {
     const [program, ...args] = inNamespaces(command as [string, ...string[]], { netns: this.netns });
     const host = new HostProcess(spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] }));
     this.#processes.push(host);
-    await host.printer.until('the host process has started', ({ event }) => event === 'started', SOON_MS);
+    await host.printer.until('the host process has started', ({ event }) => event === 'started');
     return host;
   }
 
@@ -162,16 +160,12 @@ export class Monitor {
   /** The events since the last call. */
   async heard(): Promise<string[]> {
     let end = -1;
-    await eventually(
-      'the monitor hears',
-      async () => {
-        // It receives nothing before it listens.
-        await this.#poke(this.#pokes++);
-        end = this.#lines.findLastIndex((line) => line.includes(String(POKE + this.#pokes - 1)));
-        return end >= 0;
-      },
-      SOON_MS,
-    );
+    await eventually('the monitor hears', async () => {
+      // It receives nothing before it listens.
+      await this.#poke(this.#pokes++);
+      end = this.#lines.findLastIndex((line) => line.includes(String(POKE + this.#pokes - 1)));
+      return end >= 0;
+    });
     const own = /new generation/;
     return this.#lines
       .splice(0)
@@ -204,7 +198,7 @@ export class HostProcess {
 
   async answer(command: number): Promise<Extract<HostLine, { event: 'done' }>> {
     const isAnswer = (line: HostLine): boolean => line.event === 'done' && line.command === command;
-    const line = await this.printer.until(`answer ${command} of the host`, isAnswer, SOON_MS);
+    const line = await this.printer.until(`answer ${command} of the host`, isAnswer);
     if (line.event !== 'done') throw new Error('unreachable');
     return line;
   }
@@ -219,7 +213,7 @@ export class HostProcess {
   async watcher(): Promise<number> {
     const { pid } = this.#child;
     const children = (): string => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-    await eventually('it watches', () => /^\d+$/.test(children()), SOON_MS);
+    await eventually('it watches', () => /^\d+$/.test(children()));
     return Number(children());
   }
 
@@ -230,7 +224,7 @@ export class HostProcess {
   /** Ends its input; resolves to the exit status when it has ended by itself. */
   async end(): Promise<number | null> {
     this.#child.stdin?.end();
-    await eventually('the host process ends', () => this.#child.exitCode !== null, SOON_MS);
+    await eventually('the host process ends', () => this.#child.exitCode !== null);
     return this.#child.exitCode;
   }
 
@@ -238,6 +232,6 @@ export class HostProcess {
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     const isGone = (): boolean => this.#child.exitCode !== null || this.#child.signalCode !== null;
-    await eventually('the host process is gone', isGone, SOON_MS);
+    await eventually('the host process is gone', isGone);
   }
 }

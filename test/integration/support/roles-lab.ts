@@ -33,7 +33,6 @@ import { applyYaml, printed } from '../../support/labs/rights-cluster.ts';
 
 const NAMESPACE = 'tributary-system';
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
-const SOON_MS = 40_000;
 /** Both sides write the same ranges, so that everything is translated. */
 const PODS = '10.1.0.0/16';
 const EXTERNAL = '10.70.0.0/20';
@@ -332,5 +331,3 @@ export function longestGap({ answered, sent }: { answered: number[]; sent: numbe
   }
   return longest * 50;
 }
-
-export const rolesSoonMs: number = SOON_MS;

@@ -66,7 +66,7 @@ export class LauncherLab {
       const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'password' } };
       await lab.admin('POST', `/api/v1/namespaces/${name}/secrets`, secret);
     }
-    await eventually('the fences are in force', async () => lab.#isFenced(), 30_000);
+    await eventually('the fences are in force', async () => lab.#isFenced());
     return lab;
   }
 

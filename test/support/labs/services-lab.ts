@@ -15,7 +15,6 @@ import { AgentLab } from './agent-lab.ts';
 import { eventually } from '../eventually.ts';
 import { applyYaml, printed } from './rights-cluster.ts';
 
-export const WAIT_MS = 30_000;
 export const HOME_ID: string = 'a'.repeat(26);
 export const PROVIDER_ID: string = 'b'.repeat(26);
 
@@ -83,7 +82,7 @@ export class ServicesLab {
       return last === wanted;
     };
     try {
-      await eventually(`slice ${name}`, isShown, WAIT_MS);
+      await eventually(`slice ${name}`, isShown);
     } catch (error) {
       throw new Error(`${(error as Error).message}: "${last}" instead of "${wanted}"`, { cause: error });
     }

@@ -29,9 +29,6 @@ import type {
 import { eventually } from '../eventually.ts';
 import { FakeClock } from '../fake-clock.ts';
 
-/** Real API servers are slow on a busy machine. */
-const PATIENCE_MS = 60_000;
-
 export const API = { server: 'https://provider.example:6443' };
 
 export interface Noted {
@@ -234,7 +231,7 @@ export class Peer {
   }
 
   async offered(): Promise<void> {
-    await this.#world.until('an offer', () => this.told.offer !== undefined, PATIENCE_MS);
+    await this.#world.until('an offer', () => this.told.offer !== undefined);
   }
 
   async granted(state: string): Promise<void> {
@@ -243,7 +240,7 @@ export class Peer {
 
   async #until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     try {
-      await this.#world.until(what, condition, PATIENCE_MS);
+      await this.#world.until(what, condition);
     } catch (cause) {
       throw new Error(`${String(cause)}; it is ${JSON.stringify(this.told.grant)}`, { cause });
     }

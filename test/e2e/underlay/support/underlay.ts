@@ -129,7 +129,7 @@ export class Underlay {
     const halted = processesIn(this.node(this.other(node)).netns, /main\.js gateway/);
     for (const id of halted) signalProcess(id, 'SIGSTOP');
     try {
-      await until(`${node} leads`, async () => (await this.gateway()) === node, { seconds: 30 });
+      await until(`${node} leads`, async () => (await this.gateway()) === node);
     } finally {
       for (const id of halted) signalProcess(id, 'SIGCONT');
     }
