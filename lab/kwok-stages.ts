@@ -1,6 +1,6 @@
 /**
  * How kwok plays what a kubelet would do, as Stages of its API (`kwok.x-k8s.io/v1alpha1`). There are three, and none
- * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a deleted pod is gone at once. The lab
+ * waits: a node becomes Ready, and again after it was lost; a bound pod runs; a pod that is deleted is gone at once. The lab
  * applies the Node itself, and kwok renews its Lease without a Stage. Jobs, init containers and readiness gates are
  * not played, because no test uses them on a pretended node.
  */
@@ -30,6 +30,11 @@ type Step =
 
 const isReady = '.status.conditions[]? | select(.type == "Ready") | .status';
 const deletion = '.metadata.deletionTimestamp';
+/**
+ * Without a grace period the API server removes the pod by itself, right after an update that says so. kwok deletes by
+ * name alone: what it does upon that update comes late, and would hit a new pod of that name.
+ */
+const grace = '.metadata.deletionGracePeriodSeconds | select(. != null and . > 0)';
 
 /** Templates are Go's; what they give is YAML, merged into the status. */
 const readyNode = `
@@ -75,7 +80,7 @@ export const stages: readonly Stage[] = [
     ],
     status(runningPod),
   ),
-  stage('pod-ends', 'Pod', [{ key: deletion, operator: 'Exists' }], { delete: true }),
+  stage('pod-ends', 'Pod', [{ key: grace, operator: 'Exists' }], { delete: true }),
 ];
 
 function stage(name: string, kind: 'Node' | 'Pod', when: readonly Requirement[], step: Step): Stage {
