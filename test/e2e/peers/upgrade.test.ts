@@ -18,7 +18,9 @@ const OTHER = 'lab.local/tributary:other';
 const TODAY = 'lab.local/tributary:today';
 /** Tells the same container from one that was started again. */
 const COUNT =
-  'trap "exit 0" TERM; n=0; while :; do n=$((n+1)); echo "tick $n"; echo $n >/tmp/n; sleep 1 & wait $!; done';
+  'trap "exit 0" TERM; n=0; while :; do n=$((n+1)); ' +
+  // Whoever reads the file never finds it empty, nor behind the log.
+  'echo $n >/tmp/next; mv /tmp/next /tmp/n; echo "tick $n"; sleep 1 & wait $!; done';
 
 let peers: Peers;
 let tenant = '';
