@@ -33,7 +33,7 @@ describe.each(TRANSPORTS)('kubectl debug over %s', (transport, env) => {
       timeoutMs: 60_000,
     });
     started.write('ps; echo done\n');
-    await started.waitFor(/trap "echo stopping.*done/s, 40_000);
+    await started.waitFor(/trap "echo stopping.*done/s);
     // This comes last, because the last output of a container may be lost.
     started.write('exit 4\n');
     await started.ended;

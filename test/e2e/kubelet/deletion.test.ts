@@ -33,15 +33,17 @@ test('gracefully: preStop and SIGTERM are seen over there, and the home pod stay
 
 test('kubectl delete waits until the pod is gone over there', async () => {
   await world.runPod(aPod('plain'));
-  await world.ask(['delete', 'pod', 'plain', '--timeout=30s'], { timeoutMs: 40_000 });
+  await world.ask(['delete', 'pod', 'plain', '--timeout=60s'], { timeoutMs: 70_000 });
   expect(await world.remote('plain')).toBeUndefined();
 });
 
 test('by force: gone at home at once, and over there soon after', async () => {
   await world.runPod(aPod('stubborn', STUBBORN, { spec: { terminationGracePeriodSeconds: 600 } }));
-  await world.ask(['delete', 'pod', 'stubborn', '--force', '--grace-period=0', '--timeout=10s']);
+  await world.ask(['delete', 'pod', 'stubborn', '--force', '--grace-period=0', '--timeout=60s'], {
+    timeoutMs: 70_000,
+  });
   expect(await world.home.pod('deletion', 'stubborn')).toBeUndefined();
-  await world.untilGone('stubborn', 20);
+  await world.untilGone('stubborn');
 });
 
 test('a shorter grace while the pod is ending is passed on', async () => {
@@ -65,7 +67,9 @@ test('a shorter grace while the pod is ending is passed on', async () => {
 
 test('a pod of the same name made at once gets a body of its own', async () => {
   const first = await world.runPod(aPod('phoenix'));
-  await world.ask(['delete', 'pod', 'phoenix', '--force', '--grace-period=0', '--timeout=10s']);
+  await world.ask(['delete', 'pod', 'phoenix', '--force', '--grace-period=0', '--timeout=60s'], {
+    timeoutMs: 70_000,
+  });
   const second = await world.runPod(aPod('phoenix'));
   expect(second.metadata.uid).not.toBe(first.metadata.uid);
   const remote = await world.remote('phoenix');

@@ -58,7 +58,7 @@ async function untilFalse(type: string, reason: string): Promise<void> {
 
 /** The same container as before, and the agent says so. */
 async function expectUntouched(): Promise<void> {
-  const now = await world.untilPod('untouched', 'is Ready again', isReady, 60);
+  const now = await world.untilPod('untouched', 'is Ready again', isReady);
   expect(now.metadata.uid).toBe(pod.metadata.uid);
   expect(statusOf(now)).toMatchObject({ containerID: statusOf(pod)?.containerID, restartCount: 0 });
 }
@@ -74,7 +74,7 @@ test('a foreign API server that has died: the node says so, its pods go on', asy
   }
   await untilNode('True', /./);
   await expectUntouched();
-  await world.runPod(aPod('after-death'), 60);
+  await world.runPod(aPod('after-death'));
 });
 
 test('a foreign API server that hangs', async () => {
@@ -87,7 +87,7 @@ test('a foreign API server that hangs', async () => {
   }
   await untilNode('True', /./);
   await expectUntouched();
-  await world.runPod(aPod('after-hanging'), 60);
+  await world.runPod(aPod('after-hanging'));
 });
 
 test('a kubeconfig that is none', async () => {
@@ -129,5 +129,5 @@ test('a credential that the provider has revoked, and a new one', async () => {
   }
   await untilNode('True', /./);
   await expectUntouched();
-  await world.runPod(aPod('after-renewal'), 60);
+  await world.runPod(aPod('after-renewal'));
 });

@@ -51,7 +51,7 @@ const read = async (url: string): Promise<string> => {
 /** Sends a text and reads as much back, or until the other side closes. */
 async function talk(port: number, text: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const socket = connect({ port, host: '127.0.0.1', timeout: 20_000 });
+  const socket = connect({ port, host: '127.0.0.1', timeout: 60_000 });
   let heard = '';
   socket.on('data', (chunk) => {
     heard += chunk.toString();

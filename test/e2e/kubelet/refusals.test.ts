@@ -62,7 +62,7 @@ test.each([
   );
   expect(await world.ask(['describe', 'pod', podName])).toMatch(message);
   expect(await world.remote(podName)).toBeUndefined();
-  await world.ask(['delete', 'pod', podName, '--timeout=20s']);
+  await world.ask(['delete', 'pod', podName, '--timeout=60s'], { timeoutMs: 70_000 });
 });
 
 test('a runtime class that only home knows', async () => {

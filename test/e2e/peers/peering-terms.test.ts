@@ -223,7 +223,7 @@ describe.each(['Delete', 'Keep'] as const)('revoked where the policy says %s', (
       false,
     );
     // Pods are removed first, then the node that they ran on.
-    await peers.untilNodes('are gone', (nodes) => nodes.length === 0, 30);
+    await peers.untilNodes('are gone', (nodes) => nodes.length === 0);
     await until(
       'the VirtualNodes are gone',
       async () => (await peers.rome.list(`${GROUP}/virtualnodes`)).length === 0,

@@ -104,7 +104,7 @@ test('a guest reaches its like and DNS, but no pod of the cluster that lends', a
     const served = await addressOf(tenant, 'served');
     const wget = (address: string): string => `timeout 3 wget -qO- http://${address}:8080/`;
     const answers = async (command: string): Promise<boolean> => {
-      const { stdout } = await peers.run(command, { timeoutMs: 20_000 });
+      const { stdout } = await peers.run(command);
       return stdout.includes('served');
     };
     const asked = (address: string): string => `kubectl -n ${NAMESPACE} exec asks -- ${wget(address)}`;

@@ -67,7 +67,7 @@ async function disturbed(
 }
 
 /** Half a second of answers. */
-async function answering(flow: Datagrams, seconds = 60): Promise<void> {
+async function answering(flow: Datagrams): Promise<void> {
   let good = 0;
   await until(
     'datagrams are answered',
@@ -75,7 +75,7 @@ async function answering(flow: Datagrams, seconds = 60): Promise<void> {
       good = (await flow.look()).silentMs < 200 ? good + 1 : 0;
       return good === 5;
     },
-    { seconds, seen: async () => flow.look() },
+    { seen: async () => flow.look() },
   );
 }
 
@@ -84,7 +84,7 @@ const wait = async (seconds: number): Promise<void> => during(seconds, async () 
 async function seenFrom(from: PodPlace, address: string): Promise<string> {
   const flow = from.send(address);
   try {
-    await answering(flow, 30);
+    await answering(flow);
     return (await flow.look()).seenAs;
   } finally {
     await flow.stop();

@@ -95,13 +95,13 @@ export class World {
   }
 
   /** Creates a home pod and waits until it is Ready at home. */
-  async runPod(pod: object, seconds = 30): Promise<Pod> {
+  async runPod(pod: object): Promise<Pod> {
     const { metadata } = await this.home.create(podPath(this.namespace), pod);
-    return this.untilPod(metadata.name, 'Ready', isReady, seconds);
+    return this.untilPod(metadata.name, 'Ready', isReady);
   }
 
   /** Waits until the home pod is as wanted, and returns it. */
-  async untilPod(name: string, what: string, isSo: (pod: Pod) => boolean, seconds = 30): Promise<Pod> {
+  async untilPod(name: string, what: string, isSo: (pod: Pod) => boolean): Promise<Pod> {
     const read = async (): Promise<Pod | undefined> => this.home.pod(this.namespace, name);
     return until(
       `home pod ${name} ${what}`,
@@ -110,7 +110,6 @@ export class World {
         return pod !== undefined && isSo(pod) && pod;
       },
       {
-        seconds,
         seen: async () => ({ home: (await read())?.status, remote: (await this.remote(name))?.status }),
       },
     );
@@ -122,27 +121,23 @@ export class World {
   }
 
   /** Waits until the remote pod is as wanted, and returns it. */
-  async untilRemote(name: string, what: string, isSo: (pod: Pod) => boolean, seconds = 30): Promise<Pod> {
+  async untilRemote(name: string, what: string, isSo: (pod: Pod) => boolean): Promise<Pod> {
     return until(
       `remote pod ${name} ${what}`,
       async () => {
         const pod = await this.remote(name);
         return pod !== undefined && isSo(pod) && pod;
       },
-      { seconds, seen: async () => this.remote(name) },
+      { seen: async () => this.remote(name) },
     );
   }
 
   /** Waits until neither cluster has a pod of that name. */
-  async untilGone(name: string, seconds = 30): Promise<void> {
-    await until(
-      `pod ${name} gone at home and over there`,
-      async () => {
-        const both = await Promise.all([this.home.pod(this.namespace, name), this.remote(name)]);
-        return both.every((pod) => pod === undefined);
-      },
-      { seconds },
-    );
+  async untilGone(name: string): Promise<void> {
+    await until(`pod ${name} gone at home and over there`, async () => {
+      const both = await Promise.all([this.home.pod(this.namespace, name), this.remote(name)]);
+      return both.every((pod) => pod === undefined);
+    });
   }
 
   /** Messages of the events about an object of the home namespace. */

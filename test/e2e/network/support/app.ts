@@ -130,7 +130,7 @@ export class App {
   }
 
   /** Waits until it answers, and returns the answer. */
-  async untilAnswers(from: Place, host: string, expected: RegExp, seconds = 30): Promise<string> {
+  async untilAnswers(from: Place, host: string, expected: RegExp): Promise<string> {
     let last = '';
     return until(
       `${from.name} on ${from.node.name} asks http://${host} and hears ${expected}`,
@@ -138,7 +138,7 @@ export class App {
         last = await from.fetch(host);
         return expected.test(last) && last;
       },
-      { seconds, seen: async () => Promise.resolve(`heard ${JSON.stringify(last)}`) },
+      { seen: async () => Promise.resolve(`heard ${JSON.stringify(last)}`) },
     );
   }
 
@@ -152,7 +152,7 @@ export class App {
   }
 
   /** Waits until exactly those answer. */
-  async untilAnswering(from: Place, host: string, names: readonly PodName[], seconds = 30): Promise<void> {
+  async untilAnswering(from: Place, host: string, names: readonly PodName[]): Promise<void> {
     let seen = new Set<string>();
     await until(
       `${from.name} on ${from.node.name} hears ${names.join(', ')} behind ${host}`,
@@ -160,7 +160,7 @@ export class App {
         seen = await this.answering(from, host, 24);
         return seen.symmetricDifference(new Set(names)).size === 0;
       },
-      { seconds, seen: async () => Promise.resolve([...seen]) },
+      { seen: async () => Promise.resolve([...seen]) },
     );
   }
 

@@ -34,7 +34,7 @@ export class Place {
   }
 
   /** Runs a script with the pod's files, names and network. */
-  async run(script: string, timeoutMs = 20_000): Promise<Ended> {
+  async run(script: string, timeoutMs = 60_000): Promise<Ended> {
     const enter = ['nsenter', '-t', String(this.#pid), '-n', '-m', '-u', '-r', '-w', '--'] as const;
     return runProgram([...enter, '/bin/sh', '-c', script], { timeoutMs, env: { PATH: '/bin' } });
   }
