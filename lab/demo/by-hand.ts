@@ -60,7 +60,7 @@ export function peeringSteps({ namespaces, quota }: PeeringOptions): PeeringStep
       commands: [
         'tributary manifests crds | kubectl apply -f -',
         `tributary manifests cluster --image ${image} | kubectl apply -f -`,
-        'kubectl wait --for=condition=Established crd/virtualnodes.tributary.dev --timeout=30s',
+        'kubectl wait --for=condition=Established crd/virtualnodes.tributary.dev --timeout=60s',
       ],
     },
     {
