@@ -18,13 +18,20 @@ afterAll(async () => world.close());
 
 test('gracefully: preStop and SIGTERM are seen over there, and the home pod stays until the end', async () => {
   await world.runPod(
-    aPod('polite', 'trap "echo terminated; sleep 1; exit 0" TERM; while :; do sleep 1 & wait $!; done', {
-      container: {
-        lifecycle: { preStop: { exec: { command: ['sh', '-c', 'echo before stop > /proc/1/fd/1'] } } },
+    aPod(
+      'polite',
+      'trap "echo terminated; sleep 1; exit 0" TERM; echo started; while :; do sleep 1 & wait $!; done',
+      {
+        // Enough for both to be run on a busy node.
+        spec: { terminationGracePeriodSeconds: 60 },
+        container: {
+          lifecycle: { preStop: { exec: { command: ['sh', '-c', 'echo before stop > /proc/1/fd/1'] } } },
+        },
       },
-    }),
+    ),
   );
   const logs = world.start(['logs', '-f', 'polite']);
+  await logs.waitFor(/started/);
   await world.ask(['delete', 'pod', 'polite', '--wait=false']);
   await logs.ended;
   expect(logs.stdout).toMatch(/before stop\n(.*\n)*terminated\n/);
@@ -109,5 +116,9 @@ test('a remote pod deleted over there ends the home pod, and is not made again',
   const ended = await world.untilPod('taken', 'has failed', ({ status }) => status?.phase === 'Failed');
   expect(ended.metadata.uid).toBe(pod.metadata.uid);
   expect(await world.remote('taken')).toBeUndefined();
-  expect((await world.events('taken')).join('\n')).toContain('RemotePodLost');
+  await until(
+    'an event with the reason',
+    async () => (await world.events('taken')).some((line) => line.startsWith('RemotePodLost: ')),
+    { seen: async () => world.events('taken') },
+  );
 });
