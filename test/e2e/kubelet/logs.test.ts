@@ -27,9 +27,19 @@ beforeAll(async () => {
     world.runPod(pair),
     world.home.create('/api/v1/namespaces/logs/pods', restarter),
   ]);
+  // A container that runs has not necessarily said anything yet.
+  await untilSaid('talker', 'three');
+  await untilSaid('pair', 'mine');
+  await untilSaid('pair', 'other', ['-c', 'other']);
 });
 
 afterAll(async () => world.close());
+
+const untilSaid = async (pod: string, words: string, args: readonly string[] = []): Promise<void> => {
+  await until(`${pod} has said "${words}"`, async () =>
+    (await world.ask(['logs', pod, ...args])).includes(words),
+  );
+};
 
 const say = async (line: string): Promise<string> =>
   world.ask(['exec', 'talker', '--', 'sh', '-c', `echo ${line} >> /tmp/more`]);
@@ -55,7 +65,10 @@ describe('kubectl logs', () => {
         spec: { restartPolicy: 'Never' },
       }),
     );
-    await world.untilPod('brief', 'has started', (pod) => statusOf(pod)?.state?.waiting === undefined);
+    await world.untilPod('brief', 'has started', (pod) => {
+      const { running, terminated } = statusOf(pod)?.state ?? {};
+      return running !== undefined || terminated !== undefined;
+    });
     expect(await world.ask(['logs', '-f', 'brief'])).toBe('hi\nbye\n');
   });
 
@@ -99,6 +112,7 @@ describe('kubectl logs', () => {
       (pod) => statusOf(pod)?.restartCount === 1 && statusOf(pod)?.state?.running !== undefined,
     );
     expect(await world.ask(['logs', '-p', 'restarter'])).toBe('first life\n');
+    await untilSaid('restarter', 'second life');
     expect(await world.ask(['logs', 'restarter'])).toBe('second life\n');
   });
 
