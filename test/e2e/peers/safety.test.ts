@@ -114,9 +114,11 @@ test('a guest reaches its like and DNS, but no pod of the cluster that lends', a
     await until('our own pod answers itself', async () => answers(ask(ours)));
     await until('its like answers a guest', async () => answers(asked(served)));
     await until('a guest answers us', async () => answers(ask(served)));
-    expect(await kubectl('exec asks -- nslookup kubernetes.default.svc.cluster.local')).toContain('Address');
+    await until('a guest is told names', async () =>
+      (await kubectl('exec asks -- nslookup kubernetes.default.svc.cluster.local')).includes('Address'),
+    );
     await until('our own pod does not answer a guest', async () => !(await answers(asked(ours))));
-    expect(await answers(ask(ours))).toBe(true);
+    await until('our own pod still answers itself', async () => answers(ask(ours)));
   } finally {
     await peers.milan.remove(podPath('default', 'ours'), { gracePeriodSeconds: 0 });
     await kubectl('delete pod served asks --wait=false --ignore-not-found');
@@ -143,7 +145,11 @@ test('a StatefulSet with a volume changes its node over there, and finds its dat
     );
     expect(second.spec?.nodeName).toBe('milan');
     expect((await remote('ledger-0'))?.spec?.nodeName).not.toBe(node);
-    expect(await kubectl('exec ledger-0 -- cat /data/ledger')).toBe('started\nstarted\n');
+    const ledger = async (): Promise<string> => kubectl('exec ledger-0 -- cat /data/ledger');
+    await until('the second life has written', async () => (await ledger()).split('\n').length > 2, {
+      seen: ledger,
+    });
+    expect(await ledger()).toBe('started\nstarted\n');
   } finally {
     await peers.milan.patch(`/api/v1/nodes/${node}`, { spec: { unschedulable: null } });
   }
@@ -171,7 +177,9 @@ test('an autoscaler follows the load of pods over there, up and down', async () 
   };
   const seen = async (): Promise<string> => kubectl('describe hpa busy');
   await until('three pods share the load', async () => (await replicas()) === 3, { seconds: 180, seen });
-  expect(await kubectl('top pods -l app=busy')).toMatch(/^busy-\S+ +\d+m /m);
+  await until('kubectl top shows them', async () =>
+    /^busy-\S+ +\d+m /m.test(await kubectl('top pods -l app=busy')),
+  );
   // The load ends: each pod that is asked stops.
   const pods = await peers.rome.pods(NAMESPACE, 'app=busy');
   for (const { metadata } of pods) await kubectl(`exec ${metadata.name} -- touch /tmp/off`);
