@@ -348,9 +348,11 @@ test('while the webhook is away, only namespaces that want to be Remote wait', a
   await world.untilReady('afar');
   const system = 'kubectl -n tributary-system';
   await world.ask(`${system} scale deployment tributary-cluster --replicas 0`);
-  await world.ask(
-    `${system} wait --for=delete pod -l app.kubernetes.io/instance=tributary-cluster --timeout=60s`,
-  );
+  // kubectl wait fails when they are gone before it looks.
+  await until('the webhook has no pod', async () => {
+    const selector = 'app.kubernetes.io/instance=tributary-cluster';
+    return (await world.pods('tributary-system', selector)).length === 0;
+  });
   const run = (namespace: string): string =>
     `kubectl -n ${namespace} run outage --image lab.local/busybox:1 --restart=Never -- sleep 3600`;
   await world.ask(run('default'));
