@@ -96,13 +96,15 @@ test.each(['only', 'web-milan', 'web-turin'] as const)('names of Services from %
   }
   const stateful = `db-0.db.${SHOP}.svc.cluster.local`;
   await app.untilAnswers(place, `${stateful}:${PORT['db-0']}`, /^db-0 answers/);
-  const { stdout } = await place.run(`nslookup db.${SHOP}.svc.cluster.local | sed 1,2d`);
   const expected = {
     only: app.home('db-0'),
     'web-milan': app.place('db-0').address,
     'web-turin': await seen('turin', 'rome', app.home('db-0')),
   }[from];
-  expect(stdout).toContain(expected);
+  await until(`db is at ${expected}`, async () => {
+    const { stdout } = await place.run(`nslookup db.${SHOP}.svc.cluster.local | sed 1,2d`);
+    return stdout.includes(expected);
+  });
 });
 
 test('endpoints leave while the tunnel is down, and come back', async () => {
