@@ -13,7 +13,7 @@ import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { Guardian } from '../../src/hosting/guardian/guardian.ts';
-import { eventually as within } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { fastClock } from '../support/fast-clock.ts';
 import { mortal } from '../support/mortal.ts';
 import { AbsentHome, DONE } from './support/absent-home.ts';
@@ -27,7 +27,6 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 const TIMEOUT_MS = 120_000;
 /** The shortest Lease, 10 s, lapses in half a second. */
 const CLOCK = fastClock(20);
-const eventually: typeof within = async (what, condition) => within(what, condition, 30_000);
 
 let lab: RightsCluster;
 let admin: KubeClient;

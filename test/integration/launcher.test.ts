@@ -149,30 +149,34 @@ describe('agents of two foreign clusters', () => {
     expect(await agentB('GET', '/api/v1/namespaces/web/secrets/password')).toMatchObject({ status: 200 });
   });
 
-  test('one that is removed leaves nothing, its token is worth nothing, and the other stays', async () => {
-    await lab.launcher.remove(A, signal);
-    const selector = `labelSelector=tributary.dev/provider%3D${A}`;
-    for (const path of [
-      `/apis/apps/v1/deployments?${selector}`,
-      `/api/v1/pods?${selector}`,
-      `/api/v1/serviceaccounts?${selector}`,
-      `${RBAC}/roles?${selector}`,
-      `${RBAC}/rolebindings?${selector}`,
-    ]) {
-      const { items } = JSON.parse((await lab.admin('GET', path)).body) as { items: object[] };
-      expect({ path, items }).toEqual({ path, items: [] });
-    }
-    await eventually(
-      'its token is worth nothing',
-      async () => (await agentA('GET', '/api/v1/nodes/milan')).status === 401,
-    );
-    expect(
-      await lab.admin('GET', `/apis/apps/v1/namespaces/${AGENTS}/deployments/tributary-peer-${B}`),
-    ).toMatchObject({
-      status: 200,
-    });
-    await lab.launcher.remove(A, signal);
-  }, 60_000);
+  test(
+    'one that is removed leaves nothing, its token is worth nothing, and the other stays',
+    async () => {
+      await lab.launcher.remove(A, signal);
+      const selector = `labelSelector=tributary.dev/provider%3D${A}`;
+      for (const path of [
+        `/apis/apps/v1/deployments?${selector}`,
+        `/api/v1/pods?${selector}`,
+        `/api/v1/serviceaccounts?${selector}`,
+        `${RBAC}/roles?${selector}`,
+        `${RBAC}/rolebindings?${selector}`,
+      ]) {
+        const { items } = JSON.parse((await lab.admin('GET', path)).body) as { items: object[] };
+        expect({ path, items }).toEqual({ path, items: [] });
+      }
+      await eventually(
+        'its token is worth nothing',
+        async () => (await agentA('GET', '/api/v1/nodes/milan')).status === 401,
+      );
+      expect(
+        await lab.admin('GET', `/apis/apps/v1/namespaces/${AGENTS}/deployments/tributary-peer-${B}`),
+      ).toMatchObject({
+        status: 200,
+      });
+      await lab.launcher.remove(A, signal);
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe('an agent under the account that was made for it', () => {

@@ -170,10 +170,8 @@ describe('a peer that is let in', () => {
 
       // Revoked: the very next request is refused.
       world.intent(rome.id, 'Disabled');
-      await eventually(
-        'access is gone',
-        async () => [401, 403].includes((await call('GET', podsOf(tenant))).status),
-        2000,
+      await eventually('access is gone', async () =>
+        [401, 403].includes((await call('GET', podsOf(tenant))).status),
       );
       await rome.granted('Denied');
       expect(await rome.hasAccount()).toBe(false);

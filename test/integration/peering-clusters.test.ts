@@ -106,14 +106,10 @@ const until = async (
   condition: (cluster: ForeignCluster) => boolean,
 ): Promise<ForeignCluster> => {
   let last: ForeignCluster | undefined;
-  await eventually(
-    `${name}: ${condition.toString()}`,
-    async () => {
-      last = await read(name);
-      return last !== undefined && condition(last);
-    },
-    4000,
-  ).catch((error: unknown) => {
+  await eventually(`${name}: ${condition.toString()}`, async () => {
+    last = await read(name);
+    return last !== undefined && condition(last);
+  }).catch((error: unknown) => {
     throw new Error(`${String(error)}; it is ${JSON.stringify(last)}; logged: ${complaints.join('')}`);
   });
   return last as unknown as ForeignCluster;

@@ -49,7 +49,7 @@ export class LauncherLab {
       image: 'tributary:1',
       clock: systemClock,
       log: silentLogger,
-      goneMs: 30_000,
+      goneMs: 60_000,
     });
   }
 
