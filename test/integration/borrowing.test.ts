@@ -21,7 +21,7 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
  * rules, finalizers, preconditions and graceful deletion really do. The provider and the agent are scripts.
  */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 
 let lab: RightsCluster;
 let admin: KubeClient;

@@ -30,7 +30,7 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
  * as budgets permit, no budget holds them without limit, and no drain delays another.
  */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const LIMITS = { evictMs: 6000, endMs: 1000 };
 
 interface Budget extends KubeObject {

@@ -13,7 +13,7 @@ import { seeded, type Chance } from '../support/seed.ts';
  * not work.
  */
 
-const TIMEOUT_MS = 150_000;
+const TIMEOUT_MS = 180_000;
 const REPLICAS = 20;
 const KILLS = short('kills of an agent during two rollouts', { short: 8, long: 40 });
 const LONGEST_LIFE_MS = 3_000;

@@ -24,7 +24,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
  * binds pods and says how they are; and it is the home.
  */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 /** The shortest Lease, 10 s, lapses in half a second. */
 const CLOCK = fastClock(20);
 

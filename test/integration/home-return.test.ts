@@ -20,7 +20,7 @@ import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
  * recreated.
  */
 
-const TIMEOUT_MS = 150_000;
+const TIMEOUT_MS = 180_000;
 const LEASE = { namespace: 'tenant', name: HOME_LEASE };
 /** As short as the provider's policy permits, so that the home soon counts as away. */
 const DURATION_S = 10;

@@ -16,7 +16,7 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** The client, the informer and what uses them, against a real API server. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const NAMESPACE = 'contract';
 const serviceAccounts = namespaced<KubeObject>('/v1', 'ServiceAccount');
 

@@ -7,7 +7,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats NamespaceOffloadings: their rules, their defaults, their messages. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const GROUP = '/apis/tributary.dev/v1alpha1';
 const { plural } = namespaceOffloadingDefinition.type;
 const PATH = `${GROUP}/namespaces/default/${plural}`;

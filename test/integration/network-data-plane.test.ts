@@ -8,7 +8,7 @@ import { join, joinThrough } from '../support/network/plane-tunnels.ts';
 
 /** The plans of gateway and node in real network namespaces, without Kubernetes. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`the data plane is not tested: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;

@@ -9,7 +9,7 @@ import { join } from '../support/network/plane-tunnels.ts';
 
 /** A peer that sends through its tunnel whatever it likes. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`hostile peers are not tested: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;

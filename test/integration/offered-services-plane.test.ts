@@ -9,7 +9,7 @@ import { join, joinThrough } from '../support/network/plane-tunnels.ts';
 
 /** What packets of a peer reach of Services that it is offered. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const OTHER_PORT = 7002;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`offered Services are not tested: ${problem}\n`);

@@ -20,7 +20,7 @@ import { FakeLinks, FakeReports } from '../unit/peering/clusters/support/world.t
 
 /** ForeignClusters on a real API server, written with exactly the rights of the table. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const NAMESPACE = 'tributary-system';
 const ACCOUNT = { namespace: NAMESPACE, name: 'clusters' };
 const GROUP = '/apis/tributary.dev/v1alpha1';

@@ -10,7 +10,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats the kinds of peering: their rules, their defaults, their messages. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const GROUP = '/apis/tributary.dev/v1alpha1';
 const MERGE = 'application/merge-patch+json';
 

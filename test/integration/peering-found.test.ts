@@ -12,7 +12,7 @@ import { type City, PeeringLab, peeringLabProblem, say, until } from '../support
 
 /** Clusters that find each other in each possible way, as whole processes on separate networks. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 jest.setTimeout(TIMEOUT_MS);
 const DOMAIN = 'example.org';
 /** After a crash, others forget a cluster within this time. */

@@ -12,7 +12,7 @@ import { type City, PeeringLab, peeringLabProblem, say, until } from '../support
 
 /** Links between whole processes: who can dial whom, addresses that change, and attackers. */
 
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 const PORT = 7443;
 const ATTACKS = short('malformed attempts', { short: 300, long: 1_000 });
 

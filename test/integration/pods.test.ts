@@ -7,7 +7,7 @@ import { eventually } from '../support/eventually.ts';
 
 /** Pods that the foreign cluster refuses, and changes that it refuses, on real API servers. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 
 let lab: AgentLab;
 beforeAll(async () => {

@@ -13,7 +13,7 @@ import { orNone } from '../support/labs/services-lab.ts';
  * rights of a peer.
  */
 
-const TIMEOUT_MS = 150_000;
+const TIMEOUT_MS = 180_000;
 const GROUP = 'times.example.com';
 
 interface Timetable extends KubeObject {

@@ -27,7 +27,7 @@ import { RightsCluster } from '../support/labs/rights-cluster.ts';
  * NamespaceOffloadings, one more. The scheduler and the agent are a few lines.
  */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const OFFLOADINGS: Right = {
   resource: 'namespaceoffloadings.tributary.dev',
   verbs: ['list', 'watch'],

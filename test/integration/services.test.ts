@@ -24,7 +24,7 @@ import {
  * foreign cluster, what a hostile home cannot write there, and what happens when packets do not get through.
  */
 
-const TIMEOUT_MS = 150_000;
+const TIMEOUT_MS = 180_000;
 
 let world: ServicesLab;
 let lab: AgentLab;

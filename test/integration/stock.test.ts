@@ -14,7 +14,7 @@ import { lendingPolicy } from '../unit/peering/support/stock.ts';
 
 /** What is free on a real API server, read with exactly the rights of the table. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const PEER = 'c'.repeat(26);
 const GPU = 'example.com/gpu';
 

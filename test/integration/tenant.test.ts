@@ -12,7 +12,7 @@ import { type Caller, printed, RightsCluster } from '../support/labs/rights-clus
 
 /** What a real API server answers when a peer tries more than it was given. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 
 let lab: RightsCluster;
 let api: KubeApi;

@@ -6,7 +6,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats Tunnels: their rules, their defaults, their two writers. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const PATH = '/apis/tributary.dev/v1alpha1/tunnels';
 const MERGE = 'application/merge-patch+json';
 const ID = 'a'.repeat(26);

@@ -21,7 +21,7 @@ const { PeerProcess } = await import('../../lab/peer-process.ts');
 
 /** Clusters with different versions: the previous commit, the current one, and a future one. */
 
-jest.setTimeout(240_000);
+jest.setTimeout(600_000);
 const PATIENCE_MS = 120_000;
 const SHARES = [20, 35, 25, 40, 30];
 

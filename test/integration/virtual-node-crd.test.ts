@@ -8,7 +8,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** What the API server makes of the CustomResourceDefinition: its rules, its defaults, its words. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const PATH = '/apis/tributary.dev/v1alpha1/virtualnodes';
 
 let lab: RightsCluster;

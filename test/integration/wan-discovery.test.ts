@@ -20,7 +20,7 @@ import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
 
 /** DNS-SD over unicast DNS: CoreDNS on one side, ForeignClusters of a real API server on the other. */
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 180_000;
 const DOMAIN = 'example.org';
 /** So that a test need not wait for minutes; TTLs of the zones are whole seconds. */
 const PACE = { minTtlMs: 300, intervalMs: 300_000 };
