@@ -104,7 +104,14 @@ interface Making {
   spec?: object;
 }
 
-async function make(
+/** Asks until the webhook has given its verdict, which may be a refusal. */
+async function make(namespace: string, name: string, cpu: string, making: Making = {}): Promise<Pod> {
+  return awaited(`a verdict on ${name}`, async () => ask(namespace, name, cpu, making), {
+    isLater: wasNotAsked,
+  });
+}
+
+async function ask(
   namespace: string,
   name: string,
   cpu: string,
@@ -163,11 +170,7 @@ test(
   async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 50 }, async (_, index) =>
-        awaited(
-          `a verdict on storm-${index}`,
-          async () => make(TENANTS[index % 2] ?? '', `storm-${index}`, index % 3 === 0 ? '700m' : '300m'),
-          { isLater: wasNotAsked },
-        ),
+        make(TENANTS[index % 2] ?? '', `storm-${index}`, index % 3 === 0 ? '700m' : '300m'),
       ),
     );
     const refused = results.flatMap((it) => (it.status === 'rejected' ? [refusalOf(it.reason)] : []));
@@ -223,18 +226,23 @@ test(
 const claims = async (count: number, size: string): Promise<string[]> => {
   const made = await Promise.allSettled(
     Array.from({ length: count }, async (_, index) =>
-      peer.create(persistentVolumeClaims, {
-        metadata: {
-          namespace: TENANTS[index % 2] ?? '',
-          name: `data-${index}`,
-          labels: { [LABEL_MANAGED_BY]: 'milan' },
-        },
-        spec: {
-          accessModes: ['ReadWriteOnce'],
-          storageClassName: 'lent',
-          resources: { requests: { storage: size } },
-        },
-      }),
+      awaited(
+        `a verdict on data-${index}`,
+        async () =>
+          peer.create(persistentVolumeClaims, {
+            metadata: {
+              namespace: TENANTS[index % 2] ?? '',
+              name: `data-${index}`,
+              labels: { [LABEL_MANAGED_BY]: 'milan' },
+            },
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              storageClassName: 'lent',
+              resources: { requests: { storage: size } },
+            },
+          }),
+        { isLater: wasNotAsked },
+      ),
     ),
   );
   return made.flatMap((it) => (it.status === 'rejected' ? [errorMessage(it.reason)] : []));
@@ -356,11 +364,11 @@ test(
   'while nobody answers, peers are refused, unforced pods as well, and others are not held up',
   async () => {
     await lab.stop();
-    const refused = await make('rome-b', 'unseen', '1').catch((error: unknown) => error);
+    const refused = await ask('rome-b', 'unseen', '1').catch((error: unknown) => error);
     expect(errorMessage(refused)).toMatch(/failed calling webhook .{1,2}quota\.guests\.tributary\.dev/u);
     // It ends by itself, but may take long: home says so, and asks again.
     expect(refusalOf(refused)).toMatchObject({ reason: 'Forbidden' });
-    await expect(make('rome-a', 'unforced', '1')).rejects.toThrow(/runtime class of the provider/u);
+    await expect(ask('rome-a', 'unforced', '1')).rejects.toThrow(/runtime class of the provider/u);
     await lab.admin.create(pods, {
       apiVersion: 'v1',
       kind: 'Pod',
