@@ -61,10 +61,10 @@ describeInLab('LAN discovery', () => {
     'a cluster that crashes is gone when its TTL has passed, and not before',
     async () => {
       const a = await one.tributary(milan);
-      const b = await two.tributary({ ...rome, ttlSeconds: 4 });
+      const b = await two.tributary({ ...rome, ttlSeconds: 15 });
       const { at } = (await a.until('rome is seen', isSeen(ID.rome))) as { at: number };
-      // It stays while it is asked for in time.
-      await eventually('the TTL of what it said first has passed', () => Date.now() > at + 8000);
+      // It stays while it is asked for in time: a busy machine needs some of its last fifth.
+      await eventually('the TTL of what it said first has passed', () => Date.now() > at + 18_000);
       expect(a.lines.filter(({ event }) => event === 'gone')).toEqual([]);
       const since = Date.now();
       await b.kill();
