@@ -130,9 +130,11 @@ test(
       world.want(false);
       await eventually('told', () => message().includes('2 held by PodDisruptionBudget shop/web'));
       expect(message()).toMatch(/milan: draining: 2 pods left, 2 held by .*needs 2 healthy pods and has 2/);
-      const advertisement = await admin.get(advertisements, { name: world.id });
-      const condition = advertisement.status?.conditions?.find(({ type }) => type === 'VirtualNodeReady');
-      expect(condition?.message ?? message()).toContain('held by PodDisruptionBudget shop/web');
+      await eventually('the Advertisement says so', async () => {
+        const { status } = await admin.get(advertisements, { name: world.id });
+        const condition = status?.conditions?.find(({ type }) => type === 'VirtualNodeReady');
+        return (condition?.message ?? message()).includes('held by PodDisruptionBudget shop/web');
+      });
       expect(await podsOn('milan')).toHaveLength(2);
       await addPod('home-1', 'real');
       await eventually('one has left', async () => (await podsOn('milan')).length === 1);

@@ -199,10 +199,12 @@ test.each([
     await eventually(reason, async () => (await lab.condition(type))?.reason === reason, TIMEOUT_MS);
     expect(await lab.condition(type)).toMatchObject({ status: 'False' });
     expect(await lab.condition('Ready')).toMatchObject({ status: 'False', reason });
-    const ready = (await lab.home.get(nodes, { name: NODE })).status?.conditions?.find(
-      (it) => it.type === 'Ready',
-    );
-    expect(ready).toMatchObject({ status: 'False', reason });
+    // The Node is another object, with writes of its own.
+    await eventually('the Node says so, too', async () => {
+      const { status } = await lab.home.get(nodes, { name: NODE });
+      const ready = status?.conditions?.find((it) => it.type === 'Ready');
+      return ready?.status === 'False' && ready.reason === reason;
+    });
     expect(JSON.stringify(await lab.condition(type))).not.toContain('token');
     await lab.use(lab.kubeconfig);
     await lab.ready();

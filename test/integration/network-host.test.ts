@@ -312,7 +312,9 @@ describeInLab(`the network of a host${problem === undefined ? '' : ` (skipped: $
       const before = host.changes;
       process.kill(watcher, 'SIGCONT');
       await eventually('it is heard', () => host.changes > before);
-      expect(host.printer.log).toContain('The watch on the network of this host ended and is started again');
+      await eventually('it is told', () =>
+        host.printer.log.includes('The watch on the network of this host ended and is started again'),
+      );
       await eventually('another one watches', async () => (await host.watcher()) !== watcher);
       await eventually('what comes later is heard', async () => {
         const heard = host.changes;

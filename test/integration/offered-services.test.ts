@@ -183,7 +183,11 @@ describeInLab('Services of a provider', () => {
   });
 
   test('a name that is taken is left alone, and it is told where there can be none', async () => {
-    await until('all is told', async () => (await standing('shop/taken'))?.state === 'Failed');
+    await until(
+      'both of the same home namespace are told',
+      async () =>
+        (await standing('shop/taken'))?.state === 'Failed' && (await standing('shop/db'))?.state === 'Used',
+    );
     expect(
       Object.fromEntries(
         (await standings()).map((one) => [`${one.homeNamespace}/${one.homeName}`, [one.state, one.reason]]),

@@ -231,7 +231,7 @@ describeInLab('peerings', () => {
         `unpeer: the command took ${ended} s; all ${more.join(' and ')} objects gone after ${seconds(began)} s`,
       );
       // What rome wants holds for the other side too, as long as it wants it.
-      expect(await milan.phaseOf(rome.id, 'incoming')).toBe('None');
+      await milan.inPhase(rome.id, 'incoming', 'None');
     });
 
     test('with the other side dead, and then alive again', async () => {

@@ -126,7 +126,11 @@ test(
     await eventually('what is missing now is told', async () =>
       (await told('KindNotServed')).join().includes('the foreign cluster does not know timetables'),
     );
-    expect((await told('KindNotServed', 'default'))[0]).toContain('namespace shop: the foreign cluster');
+    await eventually('it is told of the VirtualNode, too', async () =>
+      (await told('KindNotServed', 'default')).some((it) =>
+        it.includes('namespace shop: the foreign cluster'),
+      ),
+    );
     await applyYaml(lab.foreignCluster, JSON.stringify(THEIRS));
     await eventually('it is there', async () => (await there('first')) !== undefined);
     const copy = await there('first');
