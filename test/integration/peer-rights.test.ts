@@ -7,6 +7,7 @@ import { printYaml } from '../../src/cli/command-line.ts';
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { draftContract } from '../../src/peering/contract.ts';
 import { forgeContractTenant } from '../../src/hosting/tenants/contract-tenant.ts';
+import { eventually } from '../support/eventually.ts';
 import { allowed, servedResources, serviceAccount } from '../support/labs/access-reviews.ts';
 import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
 import { NOW_MS, anOffer } from '../unit/peering/support/offers.ts';
@@ -61,6 +62,9 @@ beforeAll(async () => {
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop']));
   await lab.apply(printYaml(negotiated()));
+  const peer = await lab.as({ namespace: 'tributary-peers', name: CONSUMER });
+  const widgets = `/apis/shop.example/v1/namespaces/${NEGOTIATED}/widgets`;
+  await eventually('the last rights are in force', async () => (await peer('GET', widgets)).status === 200);
 }, TIMEOUT_MS);
 
 afterAll(async () => lab?.down(), TIMEOUT_MS);

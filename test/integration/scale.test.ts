@@ -17,7 +17,7 @@ const PODS = short('pods at once', { short: 150, long: 1_000 });
 /** Not counted: the work of the compiler on new code. */
 const WARM_UP = 25;
 const CHURN = { minutes: short('minutes of coming and going', { short: 0.1, long: 2 }), pods: 50 };
-const SETUP_TIMEOUT_MS = 180_000;
+const SETUP_TIMEOUT_MS = 600_000;
 /** Generous, so that a busy machine does not fail here. */
 const TIMEOUT_MS = 900_000;
 
