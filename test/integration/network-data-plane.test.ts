@@ -1,7 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { NetworkAccess } from '../../src/api/tunnel.ts';
-import { expectTalk, lend, type Party, party, refusedBy, settled } from '../support/network/plane-checks.ts';
+import {
+  expectAnswer,
+  expectTalk,
+  lend,
+  type Party,
+  party,
+  refusedBy,
+  settled,
+} from '../support/network/plane-checks.ts';
 import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
 import { type PlanePod, TCP_PORT } from '../support/network/plane-node.ts';
 import { join, joinThrough } from '../support/network/plane-tunnels.ts';
@@ -62,15 +70,16 @@ describeInLab('pods of two clusters', () => {
       const [{ side }, peer] = [home.cluster, away.cluster.side];
       const view = side.sees(peer, away.pod.address);
       // Hosts leave under their own addresses of the external range.
-      expect(await home.cluster.node(0).ask('tcp', view)).toBe(peer.sees(side, side.network.gatewayAddress));
+      const [near, remote] = [home.cluster.node(0), home.cluster.node(1)];
+      const gateway = peer.sees(side, side.network.gatewayAddress);
+      await expectAnswer(async () => near.ask('tcp', view), gateway);
       const external = side.network.nodes[1]?.external ?? '';
-      expect(await home.cluster.node(1).ask('tcp', view)).toBe(peer.sees(side, external));
+      await expectAnswer(async () => remote.ask('tcp', view), peer.sees(side, external));
       // And so does what came from elsewhere to a port of a node.
       await home.cluster.node(0).service('fib daddr type local tcp dport 30080', `${view}:${TCP_PORT}`);
       const stranger = lab.stranger();
-      expect(await stranger.ask('tcp', side.network.nodes[0]?.address ?? '', { port: 30_080 })).toBe(
-        peer.sees(side, side.network.gatewayAddress),
-      );
+      const host = side.network.nodes[0]?.address ?? '';
+      await expectAnswer(async () => stranger.ask('tcp', host, { port: 30_080 }), gateway);
     },
     TIMEOUT_MS,
   );
@@ -94,7 +103,7 @@ describeInLab('pods of two clusters', () => {
       await expectTalk(away, home);
       const view = home.cluster.side.sees(away.cluster.side, away.pod.address);
       await node.service('ip daddr 10.96.0.55 tcp dport 80', `${view}:${TCP_PORT}`);
-      expect(await home.pod.ask('tcp', '10.96.0.55', { port: 80 })).toBe(target);
+      await expectAnswer(async () => home.pod.ask('tcp', '10.96.0.55', { port: 80 }), target);
     },
     TIMEOUT_MS,
   );
@@ -113,27 +122,26 @@ describeInLab('pods of two clusters', () => {
         pod.ping(awaySide.sees(homeSide, to.address));
       const fromHome = async (pod: PlanePod, to: PlanePod): Promise<boolean> =>
         pod.ping(homeSide.sees(awaySide, to.address));
-      const found: Record<string, string> = {};
+      const ways = [
+        async () => fromAway(away.pod, homeOther),
+        async () => fromAway(awayOther, home.pod),
+        async () => fromHome(homeOther, away.pod),
+        async () => fromHome(home.pod, awayOther),
+      ];
+      const expected = {
+        OffloadedPods: [true, false, true, false],
+        AllPods: [true, true, true, true],
+        None: [false, false, false, false],
+      } satisfies Record<NetworkAccess, boolean[]>;
       for (const access of ['OffloadedPods', 'AllPods', 'None'] satisfies NetworkAccess[]) {
         homeSide.relation(awaySide).access = access;
         awaySide.relation(homeSide).access = access;
         await lab.apply();
-        found[access] = (
-          await Promise.all([
-            fromAway(away.pod, homeOther),
-            fromAway(awayOther, home.pod),
-            fromHome(homeOther, away.pod),
-            fromHome(home.pod, awayOther),
-          ])
-        )
-          .map((passed) => (passed ? 'yes' : 'no'))
-          .join(' ');
+        // Those that must pass are first: then the tunnel is up, and silence means a refusal.
+        for (const [at, way] of ways.entries()) if (expected[access][at]) await expectAnswer(way, true);
+        const passed = await Promise.all(ways.map(async (way, at) => !expected[access][at] && (await way())));
+        expect({ access, passed }).toEqual({ access, passed: [false, false, false, false] });
       }
-      expect(found).toEqual({
-        OffloadedPods: 'yes no yes no',
-        AllPods: 'yes yes yes yes',
-        None: 'no no no no',
-      });
       expect(await refusedBy(home.cluster, `refused_${awaySide.id}`)).toBeGreaterThan(0);
     },
     TIMEOUT_MS,
@@ -155,7 +163,9 @@ describeInLab('pods of two clusters', () => {
       for (const { pod } of [home, away]) {
         const listed = await pod.run(['nft', 'list', 'table', 'ip', 'sizes']);
         const [clamped, all] = [...listed.matchAll(/packets (\d+)/g)].map(([, packets]) => Number(packets));
-        expect({ clamped, all }).toEqual({ clamped: 1, all: 1 });
+        // More than one where a busy machine was asked again.
+        expect(all).toBeGreaterThan(0);
+        expect(clamped).toBe(all);
       }
       // A datagram that does not fit is answered at the gateway.
       const route = await home.cluster.gatewayNode.run(['ip', 'route', 'show', 'proto', '116']);
@@ -187,7 +197,7 @@ describeInLab('pods of two clusters', () => {
       await expect(gateway.run(['ip', 'route', 'get', view])).rejects.toThrow(/unreachable|No route/);
       expect(await router()).toBe(0);
       // What does not go into the tunnel does go to that router.
-      expect(await gateway.ping('172.31.0.1')).toBe(true);
+      await expectAnswer(async () => gateway.ping('172.31.0.1'), true);
 
       await gateway.startWireGuard();
       await lab.apply();
@@ -258,11 +268,9 @@ describeInLab('three clusters with the same CIDRs', () => {
       ] as const) {
         const seen = through(to, from, from.pod.address);
         const address = through(from, to, to.pod.address);
-        expect([await from.pod.ask('tcp', address), await from.pod.ask('udp', address)]).toEqual([
-          seen,
-          seen,
-        ]);
-        expect(await from.pod.ping(address)).toBe(true);
+        await expectAnswer(async () => from.pod.ask('tcp', address), seen);
+        await expectAnswer(async () => from.pod.ask('udp', address), seen);
+        await expectAnswer(async () => from.pod.ping(address), true);
       }
       expect(await rome.pod.ping(through(rome, bern, stranger.address))).toBe(false);
       expect(await stranger.ping(through(bern, rome, rome.pod.address))).toBe(false);
@@ -272,7 +280,7 @@ describeInLab('three clusters with the same CIDRs', () => {
       const hosted = await home.cluster.pod();
       const toBern = at.sees(other, bern.pod.address);
       const early = { bind: `${hosted.address}:5555` };
-      expect(await hosted.ask('udp', toBern, early)).toBe(other.sees(at, hosted.address));
+      await expectAnswer(async () => hosted.ask('udp', toBern, early), other.sees(at, hosted.address));
       lend(rome, { cluster: home.cluster, pod: hosted });
       await lab.apply();
       // Not even by what it has begun before that was known.
@@ -288,7 +296,7 @@ describeInLab('three clusters with the same CIDRs', () => {
       at.relation(other).access = 'AllPods';
       await lab.apply();
       expect(await bern.pod.ping(other.sees(at, hosted.address))).toBe(false);
-      expect(await bern.pod.ping(other.sees(at, home.pod.address))).toBe(true);
+      await expectAnswer(async () => bern.pod.ping(other.sees(at, home.pod.address)), true);
 
       at.relation(other).transit = 'None';
       await lab.apply();

@@ -100,7 +100,10 @@ describeInLab('a hostile peer', () => {
         targets: [view(home.pod.address), '10.96.0.55'],
       });
       expect(unfiltered).toBe(0);
-      expect(await refusedBy(home.cluster, 'refused_source')).toBeGreaterThan(3);
+      await eventually(
+        'sources are refused',
+        async () => (await refusedBy(home.cluster, 'refused_source')) > 3,
+      );
       await home.cluster.apply();
       expect(await refusedBy(home.cluster, `refused_${enemy.id}`)).toBeGreaterThan(0);
       // The same packets arrive where they may.
@@ -127,8 +130,12 @@ describeInLab('a hostile peer', () => {
       const bounded = peerName('home', side.id);
       await foe.cluster.gatewayNode.run(['nft', 'flush', 'chain', 'inet', 'tributary_gateway', bounded]);
       await foe.pod.run([process.execPath, '-e', FLOOD, view(home.pod.address)]);
-      expect(await refusedBy(home.cluster, `refused_${enemy.id}`)).toBeGreaterThan(1000);
-      expect(await flooded()).toBeGreaterThan(100);
+      // Packets may still be in the tunnel when their sender has ended.
+      await eventually(
+        'most are refused',
+        async () => (await refusedBy(home.cluster, `refused_${enemy.id}`)) > 1000,
+      );
+      await eventually('some come through', async () => (await flooded()) > 100);
       await eventually('the peer may go on', async () => foe.pod.ping(view(home.pod.address)));
 
       // A pod, and one beside the nodes, that speak VXLAN.

@@ -32,6 +32,22 @@ export async function expectTalk(from: Party, to: Party): Promise<void> {
   expect(answers).toEqual(expected);
 }
 
+/**
+ * The answer comes and is the expected one. Each `ask` and `ping` waits for a second, in which a busy machine may not get to run
+ * the server or the tunnel.
+ */
+export async function expectAnswer<T extends string | boolean | undefined>(
+  look: () => Promise<T>,
+  expected: T,
+): Promise<void> {
+  let answer: T | undefined;
+  await eventually('an answer', async () => {
+    answer = await look();
+    return answer !== undefined && answer !== false;
+  }).catch(() => undefined);
+  expect(answer).toBe(expected);
+}
+
 export interface Party {
   cluster: PlaneCluster;
   pod: PlanePod;
