@@ -240,7 +240,7 @@ describeInLab('peerings', () => {
       await milan.cluster.daemon('kube-apiserver').kill();
       try {
         const began = performance.now();
-        await rome.tributary(['unpeer', milan.id, '--timeout', '60s']);
+        await rome.tributary(['unpeer', milan.id, '--timeout', '120s']);
         await nothingLeft(rome);
         say(`unpeer with the other side dead: nothing left here after ${seconds(began)} s`);
       } finally {

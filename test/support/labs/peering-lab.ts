@@ -71,6 +71,7 @@ export class PeeringLab {
     try {
       await Promise.all(own.lab.clusters.map(async (cluster) => lab.PeerProcess.prepare(cluster)));
       for (const cluster of own.lab.clusters) own.#cities.set(cluster.name, await City.open(cluster));
+      for (const city of own.cities) await city.furnished();
     } catch (error) {
       // A test that never got its lab cannot remove it.
       await own.down();
@@ -128,6 +129,23 @@ export class City {
   get process(): PeerProcess {
     if (this.#process === undefined) throw new Error(`${this.name} was never started`);
     return this.#process;
+  }
+
+  /**
+   * Resolves when the controllers of a new cluster have made what each namespace has. They start after its API server is ready, and
+   * an inventory before that would lack it.
+   */
+  async furnished(): Promise<void> {
+    const has = (items: readonly KubeObject[], namespace: string, name: string): boolean =>
+      items.some(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+    await until(`the namespaces of ${this.name} are furnished`, async () => {
+      const all = (await this.client.list(namespaces)).items;
+      const accounts = (await this.client.list(serviceAccounts)).items;
+      const maps = (await this.client.list(configMaps)).items;
+      return all.every(
+        ({ metadata: { name } }) => has(accounts, name, 'default') && has(maps, name, 'kube-root-ca.crt'),
+      );
+    });
   }
 
   /** Does not wait. */
