@@ -176,7 +176,7 @@ test('also in the middle of a rollout, which then ends as it should', async () =
   const pace = async (minReadySeconds: number): Promise<unknown> =>
     peers.rome.patch(deploymentPath(NAMESPACE, 'web'), { spec: { minReadySeconds } });
   // Three times that is longer than the upgrade takes, on a busy machine, too.
-  await pace(60);
+  await pace(40);
   await peers.ask(`kubectl -n ${NAMESPACE} set env deployment/web COLOUR=green`);
   await until('the first new pod is there', async () =>
     Promise.resolve(events('ADDED').length > REPLICAS && events('ADDED').length < 2 * REPLICAS),
