@@ -1,10 +1,9 @@
 /** What the tests of the data plane do with clusters of PlaneLab. */
 import { expect } from '@jest/globals';
-import { deepEqual } from '../../../src/lib/equality.ts';
 
 import type { PlaneCluster, PlaneLab, PlaneOptions } from './plane-lab.ts';
 import { type PlanePod, TCP_PORT, UDP_PORT } from './plane-node.ts';
-import { eventually } from '../eventually.ts';
+import { awaited } from '../eventually.ts';
 import { offload } from './plane-tunnels.ts';
 
 /**
@@ -15,37 +14,20 @@ export async function expectTalk(from: Party, to: Party): Promise<void> {
   const address = from.cluster.side.sees(to.cluster.side, to.pod.address);
   const seen = to.cluster.side.sees(from.cluster.side, from.pod.address);
   // If the first handshakes of both sides cross, WireGuard tries again after 5 s.
-  await eventually(`${from.pod.address} reaches ${address}`, async () => from.pod.ping(address));
-  const ask = async (): Promise<object> => ({
-    tcp: await from.pod.ask('tcp', address),
-    udp: await from.pod.ask('udp', address),
-    icmp: await from.pod.ping(address),
-  });
-  const expected = { tcp: seen, udp: seen, icmp: true };
-  let answers = await ask();
-  // Each waits for a second, in which a busy machine may not get to run the server.
-  await eventually(`${from.pod.address} talks to ${address}`, async () => {
-    if (deepEqual(answers, expected)) return true;
-    answers = await ask();
-    return false;
-  }).catch(() => undefined);
-  expect(answers).toEqual(expected);
+  await expectAnswer(async () => from.pod.ping(address), true);
+  await expectAnswer(async () => from.pod.ask('tcp', address), seen);
+  await expectAnswer(async () => from.pod.ask('udp', address), seen);
 }
 
 /**
- * The answer comes and is the expected one. Each `ask` and `ping` waits for a second, in which a busy machine may not get to run
- * the server or the tunnel.
+ * The first answer is the expected one. Each `ask` and `ping` waits for a second, in which a busy machine may not get to run the server
+ * or the tunnel.
  */
-export async function expectAnswer<T extends string | boolean | undefined>(
-  look: () => Promise<T>,
+export async function expectAnswer<T extends string | true>(
+  look: () => Promise<T | undefined | false>,
   expected: T,
 ): Promise<void> {
-  let answer: T | undefined;
-  await eventually('an answer', async () => {
-    answer = await look();
-    return answer !== undefined && answer !== false;
-  }).catch(() => undefined);
-  expect(answer).toBe(expected);
+  expect(await awaited(`the answer ${expected}`, look)).toBe(expected);
 }
 
 export interface Party {
