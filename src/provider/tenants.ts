@@ -1,10 +1,11 @@
-import { LABEL_MANAGED_BY } from '../api/names.ts';
+import { LABEL_HOME_UID, LABEL_MANAGED_BY } from '../api/names.ts';
 import { configMaps, pods, secrets } from '../api/resources.ts';
 import type { NamespaceMapping } from '../api/virtual-node.ts';
 import type { KubeObject, Pod } from '../api/wire.ts';
 import { Informer } from '../kube/informer.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { Background } from '../lib/lifecycle.ts';
+import { remember } from '../lib/remember.ts';
 import { RemoteEvents } from './events/remote-events.ts';
 import type { ReferenceKind } from './forge/references.ts';
 import {
@@ -15,6 +16,9 @@ import {
 } from './reflect/mirror-sides.ts';
 import type { Sides } from './reflect/mirrored-kind.ts';
 import { ClaimSides } from './storage/claim-sides.ts';
+
+/** Deleted pods whose last state is kept until home has shown it. */
+const MAX_LAST_STATES = 1_000;
 
 /** `owner`: of the copies; see ReflectorOptions. */
 interface TenantOptions extends SidesOptions {
@@ -38,6 +42,8 @@ export class Tenant {
   /** Opened separately, where volumes are used. */
   readonly claims: ClaimSides;
   readonly #background = new Background();
+  /** By name, pods that were deleted over there, as the deletion showed them. */
+  readonly #lastStates = new Map<string, Pod>();
 
   constructor(options: TenantOptions) {
     const { mapping, virtualNode, owner, home, foreign, clock, log } = options;
@@ -54,6 +60,11 @@ export class Tenant {
         : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${owner})` };
     const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }) };
     this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
+    this.pods.onChange((_key, current, previous) => {
+      if (current !== undefined) this.#lastStates.delete(current.metadata.name);
+      else if (previous !== undefined)
+        remember(this.#lastStates, previous.metadata.name, previous, MAX_LAST_STATES);
+    });
     const caches = (type: typeof configMaps | typeof secrets): Sides => ({
       home: new Informer<KubeObject>({
         ...common,
@@ -135,6 +146,16 @@ export class Tenant {
   /** The remote pod that stands for the home pod of this name, whatever its UID. */
   remotePod(name: string): Pod | undefined {
     return this.pods.get(`${this.mapping.tenantNamespace}/${name}`);
+  }
+
+  /** The last state of the deleted remote pod of this home pod: its deletion may have overtaken how it ended. */
+  lastState({ metadata: { name, uid } }: Pod): Pod | undefined {
+    const last = this.#lastStates.get(name);
+    return last?.metadata.labels?.[LABEL_HOME_UID] === uid ? last : undefined;
+  }
+
+  forgetLastState(name: string): void {
+    this.#lastStates.delete(name);
   }
 }
 

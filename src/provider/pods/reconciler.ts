@@ -19,7 +19,7 @@ import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { endedStatus, lostStatus } from '../forge/ended-status.ts';
 import { sameStatus } from '../forge/same-status.ts';
-import { refusedStatus, unshowableStatus } from '../forge/status.ts';
+import { forgeStatus, refusedStatus, unshowableStatus } from '../forge/status.ts';
 import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
@@ -62,7 +62,7 @@ export class PodReconciler {
 
   async reconcile(key: string, signal: AbortSignal): Outcome {
     const home = this.#options.homePods.get(key);
-    if (home === undefined) this.#heldRequests.forget(key);
+    if (home === undefined) this.#forget(key);
     const heldMs = this.#heldRequests.waitMs(key);
     const action = decide(this.#situation(key, home, heldMs > 0));
     try {
@@ -75,6 +75,12 @@ export class PodReconciler {
       }
       throw error;
     }
+  }
+
+  #forget(key: string): void {
+    this.#heldRequests.forget(key);
+    const [namespace = '', name = ''] = key.split('/');
+    this.#options.tenants.of(namespace)?.forgetLastState(name);
   }
 
   #situation(key: string, home: Pod | undefined, held: boolean): Situation {
@@ -283,11 +289,30 @@ export class PodReconciler {
         return this.#reclaim(remote, this.#options.tenants.of(namespace ?? ''), signal);
       }
     }
-    // A controller may wait for its end (`batch.kubernetes.io/job-tracking`): the status has to show that first.
-    if ((home.metadata.finalizers ?? []).length > 0 && !isFinished(home)) {
-      return this.#writeStatus(home, endedStatus(home, timestamp(this.#options.clock.now())), signal);
-    }
+    if (!isFinished(home)) return this.#showEnd(home, signal);
     await deleteByUid(this.#options.home, pods, home, { gracePeriodSeconds: 0, signal });
+    return DONE;
+  }
+
+  /**
+   * As a kubelet, whoever waits for the end of the pod (`kubectl wait`, the Job controller) sees how it ended before the
+   * object goes; the next step deletes it.
+   */
+  async #showEnd(home: Pod, signal: AbortSignal): Outcome {
+    const { clock, context, tenants } = this.#options;
+    const now = timestamp(clock.now());
+    const { namespace = '' } = home.metadata;
+    const last = tenants.of(namespace)?.lastState(home);
+    const given = context(namespace);
+    const shown = last && given ? { ...home, status: forgeStatus(home, last, given, now) } : home;
+    const status = isFinished(shown) ? shown.status : endedStatus(shown, now);
+    try {
+      await this.#putStatus(home, status ?? {}, signal);
+    } catch (error) {
+      // The foreign cluster may report what home cannot show; the pod ends nevertheless.
+      if (!hasCode(error, 'Invalid') || shown === home) throw error;
+      await this.#putStatus(home, endedStatus(home, now), signal);
+    }
     return DONE;
   }
 

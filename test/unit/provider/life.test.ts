@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { STOPPED } from './support/foreign-kubelet.ts';
 import { World } from './support/world.ts';
 
 /** The life of pods between two simulated clusters, without faults. */
@@ -18,6 +19,28 @@ test('created, shown, deleted: and nothing is left', async () => {
   await world.until('gone at home', () => world.home.storage.get('pods', 'shop/web') === undefined);
   expect(world.body('web')).toBeUndefined();
   await world.settled();
+});
+
+test.each([
+  ['', false],
+  [', also if its deletion arrives before that could be written', true],
+])('how a pod ended over there is the last that home shows of it%s', async (_, isLate) => {
+  await world.start();
+  world.addPod('web');
+  await world.settled();
+  const last: unknown[] = [];
+  world.home.storage.subscribe(({ resource, previous, current }) => {
+    if (resource === 'pods' && current === undefined) last.push(previous?.status);
+  });
+  if (isLate) {
+    const isStatus = ({ method, path }: { method: string; path: string }): boolean =>
+      method === 'PUT' && path.endsWith('/web/status');
+    world.home.fault({ match: isStatus, times: 1, status: 500 });
+  }
+  world.deletePod('web');
+  await world.until('gone at home', () => last.length > 0);
+  const terminated = { exitCode: STOPPED, reason: 'Error' };
+  expect(last).toMatchObject([{ phase: 'Failed', containerStatuses: [{ state: { terminated } }] }]);
 });
 
 test('a pod that a controller counts is ended before it is let go', async () => {

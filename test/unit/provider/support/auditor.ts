@@ -47,13 +47,17 @@ export class Auditor {
   }
 
   #onHome({ resource, previous, current }: Change): void {
-    if (resource !== 'pods' || previous?.metadata.uid !== current?.metadata.uid) return;
+    if (resource !== 'pods') return;
+    // A forced deletion does not wait for anybody, and marks nothing.
+    if (previous?.metadata.deletionTimestamp !== undefined && current === undefined) this.#onGone(previous);
+    if (previous?.metadata.uid !== current?.metadata.uid) return;
     const before = phaseOf(previous);
     const after = phaseOf(current);
     const { name, uid } = current?.metadata ?? { name: '', uid: '' };
     if (TERMINAL.has(before) && before !== after)
       this.violations.push(`I3: ${name} went from ${before} to ${after}`);
-    if (after === 'Failed' && before !== after) this.#onFailed(name, uid);
+    const isEnding = current?.metadata.deletionTimestamp !== undefined;
+    if (after === 'Failed' && before !== after && !isEnding) this.#onFailed(name, uid);
     const shown = containerOf(current);
     if (shown !== undefined && !(this.#kubelet.starts.get(uid) ?? []).includes(shown)) {
       this.violations.push(`I4: ${name} shows ${shown}, which never ran for it`);
@@ -63,6 +67,12 @@ export class Auditor {
   #onFailed(name: string, uid: string): void {
     if (this.lost.has(uid) || phaseOf(this.#bodyOf(uid)) === 'Failed') return;
     this.violations.push(`I4: ${name} failed at home only`);
+  }
+
+  /** A kubelet says how a pod ended before it lets it go. */
+  #onGone(pod: AnyObject): void {
+    const phase = phaseOf(pod);
+    if (!TERMINAL.has(phase)) this.violations.push(`I4: ${pod.metadata.name} went while ${phase}`);
   }
 
   #onForeign({ resource, current }: Change): void {

@@ -2,6 +2,9 @@ import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
 import type { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { type AnyObject, timestamp } from '../../../support/fake-api/storage.ts';
 
+/** The exit code of a container that ends on SIGTERM. */
+export const STOPPED = 143;
+
 /**
  * Scheduler and kubelet of the foreign cluster, in memory: places what is created, runs it, ends what is deleted. It
  * keeps a diary, by which a test knows what has really run and for whom.
@@ -41,12 +44,27 @@ export class ForeignKubelet {
     const pod = this.#server.storage.get('pods', key);
     if (pod === undefined) return;
     if (pod.metadata.deletionTimestamp !== undefined) {
-      if (!this.holding) this.#server.storage.remove('pods', key);
+      if (!this.holding) this.#end(key);
     } else if (pod.spec?.['nodeName'] === undefined) {
       this.#server.storage.update('pods', { ...pod, spec: { ...pod.spec, nodeName: 'foreign-1' } });
     } else if (pod.status?.['startTime'] === undefined) {
       this.#run(key, pod);
     }
+  }
+
+  /** The terminal state and the removal follow each other at once, as from a kubelet. */
+  #end(key: string): void {
+    const { status } = this.#server.storage.get('pods', key) ?? {};
+    const containers = (status?.['containerStatuses'] ?? []) as object[];
+    const state = { terminated: { exitCode: STOPPED, reason: 'Error' } };
+    if (containers.length > 0 && status?.['phase'] === 'Running') {
+      this.#status(key, (before) => ({
+        ...before,
+        phase: 'Failed',
+        containerStatuses: containers.map((one) => ({ ...one, ready: false, started: false, state })),
+      }));
+    }
+    this.#server.storage.remove('pods', key);
   }
 
   #run(key: string, pod: AnyObject): void {
