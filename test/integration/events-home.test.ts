@@ -92,7 +92,7 @@ describe('events', () => {
       expect(await found(pod, 'BackOff')).toMatchObject({
         message: `Back-off restarting failed container main in pod restarting_shop(${pod.metadata.uid}) [2J`,
         involvedObject: { fieldPath: 'spec.containers{main}' },
-        source: { component: `kubelet, ${NODE}` },
+        source: { component: 'kubelet', host: NODE },
       });
       const again = { type: 'merge', body: { count: 7, lastTimestamp: now() } } as const;
       await lab.foreign.patch(events, made.metadata, again);

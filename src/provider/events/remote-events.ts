@@ -76,7 +76,7 @@ export function readEvent(
 interface EventPlaces {
   home: Pod;
   remote: Pod;
-  /** Name of the virtual node, for people to see where it happened. */
+  /** Name of the VirtualNode, by which names of events differ. */
   virtualNode: string;
   nodeName: string;
   nowMs: number;
@@ -84,11 +84,11 @@ interface EventPlaces {
 
 /** The same Event at home. Its name follows from the one over there, so that it is created once, and then counted. */
 export function homeEvent(event: RemoteEvent, places: EventPlaces): Draft<KubeEvent> {
-  const { home, virtualNode, nodeName, nowMs } = places;
+  const { home, nodeName, nowMs } = places;
   const { name, namespace = 'default', uid } = home.metadata;
   // Clocks of two clusters differ, and nothing may come from the future.
   const at = (ms: number): string => timestamp(Math.min(ms, nowMs));
-  const component = `${event.component}, ${virtualNode}`;
+  const { component } = event;
   return {
     metadata: {
       name: homeEventName(event, places),
@@ -109,7 +109,8 @@ export function homeEvent(event: RemoteEvent, places: EventPlaces): Draft<KubeEv
     firstTimestamp: at(event.firstAt),
     lastTimestamp: at(event.lastAt),
     count: event.count,
-    source: { component },
+    // As from a kubelet of this node: `kubectl describe` shows both, and selectors find the component.
+    source: { component, host: nodeName },
     reportingComponent: component,
     reportingInstance: nodeName,
   };

@@ -9,7 +9,7 @@ import type { KubeletBackend } from './backend.ts';
 import type { ContainerLogs } from './logs.ts';
 import { pathClass, type ServerMetrics } from './metrics.ts';
 import { splitTarget } from './pod-path.ts';
-import { isStreamPath, parseStreamRequest } from './stream-request.ts';
+import { isStreamMethod, isStreamPath, parseStreamRequest } from './stream-request.ts';
 
 interface RoutesOptions {
   backend: KubeletBackend;
@@ -104,9 +104,7 @@ function addReports(app: Express, { backend }: RoutesOptions): void {
 function streamsWithoutUpgrade(request: Request, response: Response, next: NextFunction): void {
   const target = splitTarget(request.url);
   if (target === undefined || !isStreamPath(target.path)) return next();
-  if (request.method !== 'GET' && request.method !== 'POST') {
-    return sendText(response, 405, 'Method Not Allowed');
-  }
+  if (!isStreamMethod(request.method)) return sendText(response, 405, 'Method Not Allowed');
   const parsed = parseStreamRequest(target, request.headers);
   if ('status' in parsed) return sendText(response, parsed.status, parsed.text);
   return sendText(response, 400, 'Upgrade request required');

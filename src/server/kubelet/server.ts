@@ -40,6 +40,8 @@ export interface KubeletServerOptions extends Basics {
 /** Longer than Go's clients keep idle connections (90 s), so that they close first and never lose a request. */
 const KEEP_ALIVE_MS = 120_000;
 const HANDSHAKE_MS = 10_000;
+/** As the kubelet, whose Go server takes so much (net/http, DefaultMaxHeaderBytes): a command of exec is in the head. */
+const MAX_HEAD_BYTES = 1_048_576;
 
 /** The kubelet API of the virtual node: HTTP/1.1 over TLS, client certificates or bearer tokens. */
 export class KubeletServer implements Component {
@@ -138,7 +140,7 @@ const LIMITS: ServerOptions = {
   keepAliveTimeout: KEEP_ALIVE_MS,
   headersTimeout: 20_000,
   requestTimeout: 60_000,
-  maxHeaderSize: 65_536,
+  maxHeaderSize: MAX_HEAD_BYTES,
   noDelay: true,
   keepAlive: true,
   keepAliveInitialDelay: 15_000,

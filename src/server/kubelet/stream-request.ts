@@ -26,6 +26,9 @@ interface BadStreamRequest {
 export const isStreamPath = (path: string): boolean =>
   STREAM_KINDS.some((kind) => path === `/${kind}` || path.startsWith(`/${kind}/`));
 
+/** The methods with which the kubelet opens streams. */
+export const isStreamMethod = (method: string | undefined): boolean => method === 'GET' || method === 'POST';
+
 const TUNNEL_SUBPROTOCOL = 'SPDY/3.1+portforward.k8s.io';
 
 function parsePath(path: string): { kind: StreamKind; home: PodPath } | BadStreamRequest {

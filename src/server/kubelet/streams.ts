@@ -16,6 +16,7 @@ import {
   answerHeaders,
   formatHead,
   headerValue,
+  isStreamMethod,
   parseStreamRequest,
   type StreamRequest,
   upgradeHeaders,
@@ -93,6 +94,7 @@ export class Streams {
     const { auth, backend } = this.#options;
     const refusal = await auth.refusal(request, target.path);
     if (refusal !== undefined) return refusal;
+    if (!isStreamMethod(request.method)) return { status: 405, text: 'Method Not Allowed' };
     const stream = parseStreamRequest(target, request.headers);
     if ('status' in stream) return stream;
     const location = locatePod(backend, stream.home);

@@ -64,7 +64,7 @@ test('told at home of the home pod; counting on changes the same event', async (
     },
     reason: 'BackOff',
     message: 'Back-off restarting container of shop/web',
-    source: { component: 'kubelet, rome' },
+    source: { component: 'kubelet', host: 'rome' },
     count: 1,
   });
   count('web.1', 2);

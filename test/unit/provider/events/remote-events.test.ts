@@ -49,8 +49,8 @@ test('is told at home as it happened, of the pod at home, by whom and where', ()
     count: 4,
     firstTimestamp: iso(-50_000),
     lastTimestamp: iso(-10_000),
-    source: { component: 'kubelet, milan' },
-    reportingComponent: 'kubelet, milan',
+    source: { component: 'kubelet', host: 'milan-node' },
+    reportingComponent: 'kubelet',
     reportingInstance: 'milan-node',
   });
   expect(told.metadata.name).toMatch(/^web\.[0-9a-f]{20}$/u);
@@ -86,7 +86,7 @@ test('the form of events.k8s.io, as schedulers write it, becomes that of core/v1
     count: 7,
     firstTimestamp: '2025-12-31T23:59:00Z',
     lastTimestamp: '2025-12-31T23:59:59Z',
-    source: { component: 'default-scheduler, milan' },
+    source: { component: 'default-scheduler', host: 'milan-node' },
   });
   expect(told.eventTime).toBeUndefined();
   expect(told.series).toBeUndefined();

@@ -314,6 +314,28 @@ test.each([
   expect([request.method, request.url]).toEqual(['GET', REMOTE_PATH + suffix]);
 });
 
+test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s opens no stream: nothing is dialled', async (method) => {
+  kubelet = await startKubelet();
+  const socket = await kubelet.connect();
+  socket.write(upgradeText(EXEC).replace(/^POST/, method));
+  const text = (await readBytes(socket)).toString();
+  expect(text.slice(0, 12)).toBe('HTTP/1.1 405');
+  expect(kubelet.foreign.arrivals).toHaveLength(0);
+});
+
+test('a command of 900 kB arrives; a head above 1 MiB is refused', async () => {
+  kubelet = await startKubelet();
+  const command = 'x'.repeat(900_000);
+  const socket = await kubelet.connect();
+  const arrival = kubelet.foreign.arrival();
+  socket.write(upgradeText(`/exec/shop/web/main?command=${command}&output=1`));
+  const { request } = await arrival;
+  expect(new URL(request.url ?? '', 'http://foreign').searchParams.get('command')).toBe(command);
+  const other = await kubelet.connect();
+  other.write(upgradeText(`/exec/shop/web/main?command=${'x'.repeat(1_100_000)}&output=1`));
+  expect((await readBytes(other)).toString().slice(0, 12)).toBe('HTTP/1.1 431');
+});
+
 test('streams end with the server', async () => {
   kubelet = await startKubelet();
   const socket = await kubelet.connect();

@@ -54,7 +54,7 @@ export interface Arrival {
 
 /** HTTP/1.1 in clear: what the product adds on top (TLS, credentials) is not under test here. */
 export class FakeForeign {
-  readonly server: Server = createServer();
+  readonly server: Server = createServer({ maxHeaderSize: 2 ** 21 });
   readonly arrivals: Arrival[] = [];
   readonly #waiting: ((arrival: Arrival) => void)[] = [];
   onUpgrade: (arrival: Arrival) => void = ({ socket }) => {
