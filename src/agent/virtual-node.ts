@@ -17,7 +17,7 @@ import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
 import { TunnelView } from '../network/tunnel-view.ts';
 import { Provider } from '../provider/provider.ts';
-import { ForeignUsage } from '../provider/usage.ts';
+import { ForeignUsage, runningPods } from '../provider/usage.ts';
 import { apiServerReviews } from '../server/kubelet/auth.ts';
 import { ServerMetrics } from '../server/kubelet/metrics.ts';
 import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
@@ -163,7 +163,8 @@ export class VirtualNodeAgent implements Component {
       nodeName: provider.nodeName,
       port: kubeletPort,
       backend: kubeletBackend(provider, clock, {
-        statsSummary: async () => usage.refresh().then(() => figures.summary(clock.now())),
+        statsSummary: async () =>
+          usage.refresh().then(() => figures.summary(runningPods(provider.homePods.list()), clock.now())),
         metricsResource: async () => usage.refresh().then(() => figures.exposition(clock.now())),
         metrics,
       }),

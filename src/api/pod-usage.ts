@@ -23,6 +23,12 @@ export interface ContainerSample {
   startTimeMs?: number;
 }
 
+/** A pod with containers that run, as its status says. */
+export interface RunningPod extends Pick<PodSample, 'namespace' | 'name' | 'uid'> {
+  startTimeMs: number;
+  containers: { name: string; startTimeMs: number }[];
+}
+
 /** metrics.k8s.io/v1beta1, as metrics-server serves it. */
 export interface PodMetrics extends KubeObject {
   timestamp?: string;

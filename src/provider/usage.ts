@@ -1,4 +1,10 @@
-import { type ContainerSample, podMetrics, type PodMetrics, type PodSample } from '../api/pod-usage.ts';
+import {
+  type ContainerSample,
+  podMetrics,
+  type PodMetrics,
+  type PodSample,
+  type RunningPod,
+} from '../api/pod-usage.ts';
 import type { Pod } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
@@ -100,6 +106,19 @@ function containerSample(
     memory: usage?.memory ?? '0',
     ...(Number.isNaN(started) ? {} : { startTimeMs: started }),
   };
+}
+
+/** Pods with containers that run, by their status: the foreign metrics API knows a pod only after its first sample. */
+export function runningPods(homePods: Iterable<Pod>): RunningPod[] {
+  return [...homePods].flatMap(({ metadata: { namespace = '', name, uid }, status }) => {
+    const startTimeMs = Date.parse(status?.startTime ?? '');
+    const containers = (status?.containerStatuses ?? []).flatMap((container) => {
+      const at = Date.parse(container.state?.running?.startedAt ?? '');
+      return Number.isNaN(at) ? [] : [{ name: container.name, startTimeMs: at }];
+    });
+    if (Number.isNaN(startTimeMs) || containers.length === 0) return [];
+    return [{ namespace, name, uid, startTimeMs, containers }];
+  });
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };

@@ -1,4 +1,4 @@
-import type { PodSample } from '../../api/pod-usage.ts';
+import type { PodSample, RunningPod } from '../../api/pod-usage.ts';
 import {
   type ContainerPoint,
   type NodePoint,
@@ -72,10 +72,11 @@ export class ResourceMetrics {
     ]);
   }
 
-  /** For /stats/summary, stats/v1alpha1. */
-  summary(nowMs: number): object {
+  /** For /stats/summary, stats/v1alpha1: all of `running`, those without a sample without figures, as a kubelet does. */
+  summary(running: readonly RunningPod[], nowMs: number): object {
     const { nodeName, startTimeMs } = this.#options;
     const pods = this.#counters.pods().filter(({ timestampMs }) => isFresh(timestampMs, nowMs));
+    const measured = new Set(pods.map(({ uid }) => uid));
     const node = this.#counters.node();
     return {
       node: {
@@ -83,19 +84,39 @@ export class ResourceMetrics {
         startTime: time(startTimeMs),
         ...(node === undefined ? {} : usage(node)),
       },
-      pods: pods.map((pod) => ({
-        podRef: { name: pod.name, namespace: pod.namespace, uid: pod.uid },
-        startTime: time(pod.startTimeMs ?? pod.timestampMs),
-        containers: pod.containers.map((container) => ({
-          name: container.name,
-          startTime: time(container.startTimeMs ?? container.timestampMs),
-          ...usage(container),
-        })),
-        ...usage(pod),
-      })),
+      pods: [
+        ...pods.map((pod) => ({ ...podStats(pod, usage), ...usage(pod) })),
+        ...running.filter(({ uid }) => !measured.has(uid)).map((pod) => podStats(pod, () => ({}))),
+      ],
     };
   }
 }
+
+interface Started {
+  startTimeMs: number | undefined;
+  timestampMs?: number;
+}
+
+const podStats = <C extends Started & { name: string }>(
+  {
+    name,
+    namespace,
+    uid,
+    containers,
+    ...pod
+  }: Started & Pick<RunningPod, 'name' | 'namespace' | 'uid'> & { containers: C[] },
+  figures: (container: C) => object,
+): object => ({
+  podRef: { name, namespace, uid },
+  startTime: startOf(pod),
+  containers: containers.map((container) => ({
+    name: container.name,
+    startTime: startOf(container),
+    ...figures(container),
+  })),
+});
+
+const startOf = ({ startTimeMs, timestampMs = 0 }: Started): string => time(startTimeMs ?? timestampMs);
 
 const isFresh = (timestampMs: number, nowMs: number): boolean => nowMs - timestampMs <= STALE_MS;
 

@@ -93,6 +93,10 @@ function addReports(app: Express, { backend }: RoutesOptions): void {
   app.get('/metrics/resource', async (_request, response) =>
     send(response, 200, EXPOSITION, await backend.metricsResource()),
   );
+  // Scrape jobs for kubelets ask for these; there is no prober, no cAdvisor and no health check of components to tell of.
+  app.get(['/metrics/probes', '/metrics/cadvisor', '/metrics/slis'], (_request, response) =>
+    send(response, 200, EXPOSITION, ''),
+  );
   app.get('/metrics', async (_request, response, next) => {
     const text = await backend.metrics?.();
     if (text === undefined) next();

@@ -152,7 +152,7 @@ test('a failure is told; what was known stays until it is stale', () => {
   expect(series(metrics.exposition(T0 + 302 * S), 'scrape_error')?.[0]).toBe(0);
 });
 
-test('the summary holds the same values', () => {
+test('the summary holds the same values, and pods without a sample without any', () => {
   const metrics = create();
   metrics.record([pod(T0 + 60 * S, [container('250m', '10M')])], T0 + 60 * S);
   const time = new Date(T0 + 60 * S).toISOString();
@@ -161,7 +161,14 @@ test('the summary holds the same values', () => {
     cpu: { time, usageNanoCores: 250_000_000, usageCoreNanoSeconds: 3_750_001_000 },
     memory: { time, usageBytes: 10_000_000, workingSetBytes: 10_000_000 },
   };
-  expect(metrics.summary(T0 + 60 * S)).toEqual({
+  const running = ['web', 'new'].map((name) => ({
+    namespace: 'shop',
+    name,
+    uid: `uid-${name}`,
+    startTimeMs: T0,
+    containers: [{ name: 'main', startTimeMs: T0 }],
+  }));
+  expect(metrics.summary(running, T0 + 60 * S)).toEqual({
     node: {
       nodeName: 'milan',
       startTime,
@@ -174,6 +181,11 @@ test('the summary holds the same values', () => {
         startTime,
         containers: [{ name: 'main', startTime, ...usage }],
         ...usage,
+      },
+      {
+        podRef: { name: 'new', namespace: 'shop', uid: 'uid-new' },
+        startTime,
+        containers: [{ name: 'main', startTime }],
       },
     ],
   });
