@@ -2,6 +2,7 @@ import type { Price } from './offer.ts';
 import type { PeerSelector } from './peer-selector.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
+import type { VirtualNodeTaintEffect } from './virtual-node.ts';
 import type { Condition, KubeObject, ResourceList } from './wire.ts';
 
 /** Aggregate: one Node for the whole foreign cluster. PerNode: one for each node over there, so that a pod too large for any is not attracted. */
@@ -48,8 +49,10 @@ export interface AcceptancePolicySpec {
   shape?: VirtualNodeShape;
   /** Most Nodes that PerNode makes of one peer. Default 16. */
   maxNodes?: number;
-  /** Labels and taints for the Nodes. */
+  /** Labels for the Nodes. */
   nodeLabels?: Record<string, string>;
+  /** Of the Nodes. Default NoSchedule. */
+  taintEffect?: VirtualNodeTaintEffect;
 }
 
 export interface AcceptancePolicyStatus {

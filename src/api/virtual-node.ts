@@ -29,6 +29,9 @@ export interface HomeApiServer {
   port: number;
 }
 
+/** None: the Node has no such taint, and the scheduler treats it as any other. */
+export type VirtualNodeTaintEffect = 'NoSchedule' | 'PreferNoSchedule' | 'None';
+
 export interface VirtualNodeSpec {
   /** Name of the Node in the home cluster; default: the VirtualNode's own name. */
   nodeName?: string;
@@ -37,7 +40,9 @@ export interface VirtualNodeSpec {
   resources: ResourceList;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** Besides the taint that keeps unasked pods away. */
+  /** What the taint `tributary.dev/virtual-node` does to pods that do not tolerate it. Default NoSchedule. */
+  taintEffect?: VirtualNodeTaintEffect;
+  /** Besides the taint `tributary.dev/virtual-node`. */
   taints?: Taint[];
   /** Only pods of these namespaces are offloaded. */
   namespaces?: NamespaceMapping[];

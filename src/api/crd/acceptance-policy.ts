@@ -16,6 +16,7 @@ import {
   precedence,
   prices,
   resourceList,
+  taintEffect,
 } from './common.ts';
 import type { Definition } from './definition.ts';
 import { peerSelector } from './peer-selector.ts';
@@ -76,6 +77,7 @@ const spec: Schema = objectOf<AcceptancePolicySpec>(
       maximum: 256,
     }),
     nodeLabels: labels('Labels for the Nodes.'),
+    taintEffect,
   },
 );
 

@@ -136,6 +136,14 @@ export const secretKeyRef = (description: string, key: string): Schema =>
 
 export const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
 
+export const taintEffect: Schema = choice(
+  'What the taint tributary.dev/virtual-node of the Node does to pods that do not tolerate it. NoSchedule (the ' +
+    'default): they are not placed here. PreferNoSchedule: only if no other node has room. None: the Node has no ' +
+    'such taint, so that the scheduler treats it as any other; pods of namespaces that are not offloaded, and of ' +
+    'DaemonSets, are then bound to it and do not run.',
+  ['NoSchedule', 'PreferNoSchedule', 'None'],
+);
+
 export const precedence: Schema = int32(
   'If two policies apply to the same peer, the one with the higher number decides; if the numbers are ' +
     'equal, the older one.',

@@ -9,7 +9,7 @@ import {
 } from '../virtual-node.ts';
 import { MAX_VIRTUAL_NODE_NAME } from '../manifest.ts';
 import type { Taint } from '../wire.ts';
-import { AGE, classMap, column, resourceList } from './common.ts';
+import { AGE, classMap, column, resourceList, taintEffect } from './common.ts';
 import type { Definition } from './definition.ts';
 import { reflectionRules } from './reflection.ts';
 import {
@@ -58,8 +58,7 @@ const resources: Schema = {
 };
 
 const taints: Schema = listOf(
-  'Taints of the Node, besides tributary.dev/virtual-node, which is always there and keeps other pods ' +
-    'away.',
+  'Taints of the Node, besides tributary.dev/virtual-node.',
   32,
   objectOf<Omit<Taint, 'timeAdded'>>('One taint.', ['key', 'effect'], {
     key: { type: 'string', description: 'Key of the taint.', minLength: 1, maxLength: 317 },
@@ -156,6 +155,7 @@ const spec: Schema = {
         maxProperties: 128,
         additionalProperties: { type: 'string', description: 'Value of the annotation.', maxLength: 16384 },
       },
+      taintEffect,
       taints,
       namespaces,
       homeApiServer,

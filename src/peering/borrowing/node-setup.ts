@@ -9,6 +9,7 @@ import {
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceIfDiffers } from '../../kube/write.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { type VirtualNodePlan, virtualNodePlans } from '../offer/virtual-node-plans.ts';
 import type { BorrowingCaches } from './caches.ts';
 import type { ActiveProvider } from './facts.ts';
@@ -98,7 +99,10 @@ export class NodeSetup {
     const { intent, desired } = facts;
     const { clusterName, offer } = advertisement.spec;
     const base = advertisement.metadata.annotations?.[ANNOTATION_NODE_NAME];
-    const { nodeLabels, ingressClasses, storageClasses } = intent.policy?.spec ?? {};
+    const { policy } = intent;
+    const { nodeLabels, ingressClasses, storageClasses } = policy?.spec ?? {};
+    // Without a policy it is for people to say in the VirtualNode.
+    const taintEffect = policy === undefined ? undefined : (policy.spec.taintEffect ?? 'NoSchedule');
     const { name, resources, labels, declaredFeatures } = plan;
     return {
       name,
@@ -111,7 +115,7 @@ export class NodeSetup {
       storageClasses: storageClassesOf(storageClasses),
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
       closed: step.closed !== undefined,
-      ...(homeApiServer !== undefined && { homeApiServer }),
+      ...present({ homeApiServer, taintEffect }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),
     };
   }

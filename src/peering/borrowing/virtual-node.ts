@@ -7,11 +7,12 @@ import {
 } from '../../api/virtual-node.ts';
 import type { Draft, Taint } from '../../api/wire.ts';
 import { deepEqual } from '../../lib/equality.ts';
+import { present } from '../../lib/fields.ts';
 
 /** What peering sets in one VirtualNode; everything else in it belongs to people. */
 export interface DesiredVirtualNode extends Pick<
   VirtualNodeSpec,
-  'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures'
+  'kubeconfigSecretRef' | 'resources' | 'homeApiServer' | 'declaredFeatures' | 'taintEffect'
 > {
   name: string;
   provider: string;
@@ -59,6 +60,7 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
   const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
   const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = desired;
+  const { taintEffect = spec.taintEffect } = desired;
   const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
   const { ingressClasses: _ingress, storageClasses: _storage, ...rest } = kept;
   const taints = withClosed(spec.taints ?? [], desired.closed);
@@ -70,6 +72,7 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
       kubeconfigSecretRef: withDefaults(spec, desired),
       resources: desired.resources,
       labels: { ...Object.fromEntries(others), ...labels },
+      ...present({ taintEffect }),
       ...(taints.length > 0 && { taints }),
       namespaces: movable(spec.namespaces ?? [], desired.namespaces),
       ...(Object.keys(ingressClasses).length > 0 && { ingressClasses }),

@@ -32,10 +32,9 @@ interface Owned {
 export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): Node {
   const labels = nodeLabelsOf(virtualNode);
   const annotations = { ...virtualNode.spec.annotations };
-  const taints: Taint[] = [
-    { key: TAINT_VIRTUAL_NODE, value: virtualNode.metadata.name, effect: 'NoSchedule' },
-    ...(virtualNode.spec.taints ?? []),
-  ];
+  const { taintEffect: effect = 'NoSchedule', taints: further = [] } = virtualNode.spec;
+  const own = { key: TAINT_VIRTUAL_NODE, value: virtualNode.metadata.name };
+  const taints: Taint[] = effect === 'None' ? further : [{ ...own, effect }, ...further];
   const before = readOwned(current);
   const owned: Owned = {
     labels: Object.keys(labels).toSorted(),

@@ -204,3 +204,14 @@ test('labels of the node: the cluster, the place, and what people say above all'
     nginx: 'nginx',
   });
 });
+
+test('the effect of the taint is what the policy says, and without a policy what the VirtualNode says', async () => {
+  await up();
+  await world.start();
+  await world.established();
+  const effect = (): string | undefined => world.virtualNode('milan')?.spec.taintEffect;
+  world.want({ policy: policy({ namespaces: [], taintEffect: 'None' }) });
+  await world.until('None', () => effect() === 'None');
+  world.want({ policy: policy({ namespaces: [] }) });
+  await world.until('the default', () => effect() === 'NoSchedule');
+});

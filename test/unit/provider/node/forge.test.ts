@@ -70,6 +70,15 @@ describe('the Node', () => {
     });
   });
 
+  test.each([
+    ['PreferNoSchedule', [{ key: 'tributary.dev/virtual-node', value: 'rome', effect: 'PreferNoSchedule' }]],
+    ['None', []],
+  ] as const)('the effect of its taint is a choice: %s takes the place of another', (taintEffect, taints) => {
+    expect(forgeNode(current, virtualNode({ taintEffect })).spec).toEqual({ taints });
+    const chosen = stored(forgeNode(current, virtualNode({ taintEffect })));
+    expect(forgeNode(chosen, virtualNode()).spec).toEqual(current.spec);
+  });
+
   test('a label of the user cannot take ours away', () => {
     const labels = {
       'kubernetes.io/hostname': 'x',
