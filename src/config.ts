@@ -1,4 +1,5 @@
 import type { LabelSelector } from './api/label-selector.ts';
+import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
@@ -49,6 +50,8 @@ export interface AgentConfig {
   webhookPort: number | undefined;
   /** Role `cluster`: namespaces with these labels are offloaded as if people had labelled each of them for it. */
   offloadNamespaces: LabelSelector | undefined;
+  /** Where pods of those namespaces may run. */
+  offloadStrategy: PodStrategy;
   /** Role `gateway`: interfaces for LAN discovery; if empty, all that look like a LAN. */
   lanInterfaces: readonly string[];
   /** Role `gateway`: how long an announcement on the LAN is valid. If we crash, others forget us after it. Default 120 s. */
@@ -121,6 +124,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'webhook-port': 'cluster: port of the admission webhook (default 9443; all: a free one)',
   'offload-namespaces':
     'cluster: label selector (KEY=VALUE,KEY,!KEY) of namespaces that are offloaded with defaults',
+  'offload-strategy':
+    'cluster: where pods of those namespaces may run: LocalAndRemote, Remote or Local (default LocalAndRemote)',
   'lan-interfaces': 'gateway: INTERFACE,... for LAN discovery (default: all that look like a LAN)',
   'lan-ttl': 'gateway: seconds after which others forget us if we crash (default 120)',
   'node-name': 'gateway, node: the node that this runs on (default $NODE_NAME)',
@@ -175,6 +180,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     leafSeconds: seconds('leaf-seconds', 86_400, 20),
     webhookPort: port('webhook-port', undefined),
     offloadNamespaces: selector(options['offload-namespaces'], mistakes),
+    offloadStrategy: strategy(options['offload-strategy'] ?? 'LocalAndRemote', mistakes),
     lanInterfaces: list('lan-interfaces'),
     lanTtlSeconds: seconds('lan-ttl', 120, 1),
     nodeName: options['node-name'] ?? env['NODE_NAME'],
@@ -192,6 +198,12 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return Object.freeze(config);
+}
+
+function strategy(text: string, mistakes: string[]): PodStrategy {
+  const known = POD_STRATEGIES.find((one) => one === text);
+  if (known === undefined) mistakes.push(`--offload-strategy: "${text}" is not ${POD_STRATEGIES.join(', ')}`);
+  return known ?? 'LocalAndRemote';
 }
 
 /** Takes what `kubectl -l` takes, except sets. */

@@ -46,14 +46,19 @@ export class OffloadingParts {
     this.#options = options;
     const { parts, home: client, caches, events, metrics, peerNamespaces } = options;
     const { clock, log, config } = parts;
-    const { systemNamespace, offloadNamespaces: selector, drainSeconds } = config;
+    const {
+      systemNamespace,
+      offloadNamespaces: selector,
+      offloadStrategy: podStrategy,
+      drainSeconds,
+    } = config;
     const common = { client, caches, clock, log, metrics, events };
     const namespaceUid = (name: string): string | undefined => this.offloading.namespaceUid(name);
     const remake = (this.#remake = new Remake({ ...common, systemNamespace, namespaceUid }));
     this.offloading = new Offloading({
       ...common,
       ownSystemNamespace: systemNamespace,
-      ...(selector !== undefined && { selector }),
+      ...(selector !== undefined && { selected: { selector, podStrategy } }),
       peerNamespaces,
       remake,
       budgetsForMs: drainSeconds * 1000,
@@ -70,7 +75,9 @@ export class OffloadingParts {
   actors(): Component[] {
     const { parts, guests } = this.#options;
     const { clock, config } = parts;
-    const home = offloadingAdmission(this.offloading, { clock, systemNamespace: config.systemNamespace });
+    const { systemNamespace, offloadNamespaces: selector, offloadStrategy: podStrategy } = config;
+    const selected = selector && { selector, podStrategy };
+    const home = offloadingAdmission(this.offloading, { clock, systemNamespace, selected });
     return [
       ...webhook(guests === undefined ? [home] : [home, guests], this.#options),
       ...this.#remake.components(),

@@ -11,7 +11,8 @@ export const OFFLOADING_NAME = 'offloading';
  * Local: pods stay on real nodes; what they need over there is replicated all the same. Remote: pods run on virtual
  * nodes only. LocalAndRemote: wherever the scheduler finds place.
  */
-export type PodStrategy = 'Local' | 'Remote' | 'LocalAndRemote';
+export const POD_STRATEGIES = ['Local', 'LocalAndRemote', 'Remote'] as const;
+export type PodStrategy = (typeof POD_STRATEGIES)[number];
 
 /**
  * Suffixed: as the provider calls its tenants, `<namespace>-<our ID>`. Same: as the namespace itself, or not at all.

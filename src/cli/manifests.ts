@@ -25,8 +25,8 @@ export const MANIFESTS_USAGE = `tributary manifests crds
                  [--api-server URL] [--home-api-server HOST:PORT] [--credential-seconds N] [--leaf-seconds N]
                  [--pod-cidr CIDR,...] [--service-cidr CIDR,...] [--external-cidr CIDR] [--view-pools CIDR,...]
                  [--reserved-cidrs CIDR,...] [--identity-views on|off] [--preshared-keys on|off]
-                 [--drain-seconds N] [--offload-namespaces LABEL[=VALUE],...] [--webhook-port PORT]
-                 [--log-level LEVEL]
+                 [--drain-seconds N] [--offload-namespaces LABEL[=VALUE],...] [--offload-strategy STRATEGY]
+                 [--webhook-port PORT] [--log-level LEVEL]
        tributary manifests gateway --image IMAGE [--priority-class NAME] [--replicas N] [--network on|off]
                  [--wireguard-port PORT] [--wireguard-interface NAME] [--tunnel-endpoint HOST:PORT,...|none]
                  [--tunnel-mtu BYTES] [--lease-seconds N] [--probe-seconds N] [--lan-interfaces INTERFACE,...]
@@ -47,6 +47,7 @@ const CLUSTER_ARGS = [
   'drain-seconds',
   'leaf-seconds',
   'offload-namespaces',
+  'offload-strategy',
   'pod-cidr',
   'service-cidr',
   'external-cidr',

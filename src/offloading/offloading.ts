@@ -1,9 +1,9 @@
-import type { LabelSelector } from '../api/label-selector.ts';
 import { FINALIZER_OFFLOADING } from '../api/names.ts';
 import {
   type NamespaceOffloading,
   namespaceOffloadings,
   type OffloadedNamespace,
+  type PodStrategy,
 } from '../api/namespace-offloading.ts';
 import { namespaces } from '../api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
@@ -18,7 +18,7 @@ import { Drains } from './drain.ts';
 import { NamespacePods } from './pods.ts';
 import { Reconciler } from './reconciler.ts';
 import type { OffloadingParts, Remake } from './release/remake.ts';
-import { ShortFormReconciler } from './short-form.ts';
+import { type SelectedNamespaces, shortFormOf, ShortFormReconciler } from './short-form.ts';
 import {
   clustersIn,
   isSelected,
@@ -34,7 +34,7 @@ interface OffloadingOptions extends OffloadingParts {
   caches: Caches;
   ownSystemNamespace: string;
   /** Namespaces that are offloaded as if they were labelled one by one. */
-  selector?: LabelSelector;
+  selected?: SelectedNamespaces;
   peerNamespaces: PeerNamespaces;
   remake: Remake;
   /** How long PodDisruptionBudgets may hold up a drain, milliseconds. Default 300 000. */
@@ -114,6 +114,18 @@ export class Offloading {
     return offloading !== undefined && this.#view.isInEffect(offloading) ? offloading : undefined;
   }
 
+  /**
+   * What a label or the operator's selector stands for, from the first moment of the namespace: its object may not be there
+   * yet, nor the namespace in our cache. The object of a person wins.
+   */
+  offloadingByShortForm(namespace: string, podStrategy: PodStrategy): NamespaceOffloading | undefined {
+    if (this.#view.whyNotOffloadable(namespace) !== undefined) return undefined;
+    const offloading = this.#view.offloading(namespace);
+    return offloading !== undefined && offloading.metadata.deletionTimestamp === undefined
+      ? offloading
+      : shortFormOf(namespace, podStrategy);
+  }
+
   /** Those that are in effect. */
   all(): NamespaceOffloading[] {
     return [...this.offloadings.list()].filter((offloading) => this.#view.isInEffect(offloading));
@@ -158,8 +170,8 @@ export class Offloading {
   }
 
   #makeShortForm(): Controller {
-    const { client, events, selector } = this.#options;
-    const reconciler = new ShortFormReconciler({ client, events, view: this.#view, selector });
+    const { client, events, selected } = this.#options;
+    const reconciler = new ShortFormReconciler({ client, events, view: this.#view, selected });
     this.#namespaces.onChange((_name, current, previous) => {
       if (previous !== undefined && current?.metadata.uid !== previous.metadata.uid) {
         reconciler.forget(previous.metadata.uid);

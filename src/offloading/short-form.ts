@@ -25,15 +25,22 @@ export type ShortFormAction =
   | { kind: 'Delete' }
   | { kind: 'Complain'; reason: 'OffloadingRefused' | 'OffloadLabelInvalid'; message: string };
 
+/** What the operator offloads without anybody's label. */
+export interface SelectedNamespaces {
+  selector: LabelSelector;
+  podStrategy: PodStrategy;
+}
+
 interface ShortFormFacts {
   namespace: KubeObject;
   offloading: NamespaceOffloading | undefined;
-  selector: LabelSelector | undefined;
+  selected: SelectedNamespaces | undefined;
   /** Why the namespace never leaves this cluster. */
   refusal: string | undefined;
 }
 
-const STRATEGIES: Readonly<Record<string, PodStrategy>> = {
+/** The values of the label of a namespace, and what they stand for. */
+export const LABEL_STRATEGIES: Readonly<Record<string, PodStrategy>> = {
   true: 'LocalAndRemote',
   Local: 'Local',
   Remote: 'Remote',
@@ -48,13 +55,13 @@ const NOTHING: ShortFormAction = { kind: 'Nothing' };
 export function shortFormAction({
   namespace,
   offloading,
-  selector,
+  selected,
   refusal,
 }: ShortFormFacts): ShortFormAction {
   const { metadata } = namespace;
   if (metadata.deletionTimestamp !== undefined) return NOTHING;
   const label = metadata.labels?.[LABEL_OFFLOAD];
-  const wanted = wantedBy(label, metadata.labels, selector);
+  const wanted = wantedBy(label, metadata.labels, selected);
   if (wanted === 'unknown') return { kind: 'Complain', ...unknownLabel(metadata.name, label) };
   const ours = isOurs(offloading) ? offloading : undefined;
   if (refusal !== undefined || wanted === undefined) {
@@ -80,15 +87,15 @@ interface Wanted {
 function wantedBy(
   label: string | undefined,
   labels: Record<string, string> = {},
-  selector: LabelSelector | undefined,
+  selected: SelectedNamespaces | undefined,
 ): Wanted | undefined | 'unknown' {
   if (label === undefined) {
-    return selector !== undefined && matchesSelector(selector, labels)
-      ? { origin: 'selector', podStrategy: 'LocalAndRemote' }
+    return selected !== undefined && matchesSelector(selected.selector, labels)
+      ? { origin: 'selector', podStrategy: selected.podStrategy }
       : undefined;
   }
   if (label === 'false') return undefined;
-  const podStrategy = Object.hasOwn(STRATEGIES, label) ? STRATEGIES[label] : undefined;
+  const podStrategy = Object.hasOwn(LABEL_STRATEGIES, label) ? LABEL_STRATEGIES[label] : undefined;
   return podStrategy === undefined ? 'unknown' : { origin: 'label', podStrategy };
 }
 
@@ -98,6 +105,15 @@ const draftOf = (namespace: string, { origin, podStrategy }: Wanted): Draft<Name
   metadata: { name: OFFLOADING_NAME, namespace, labels: { [LABEL_OFFLOADING_ORIGIN]: origin } },
   spec: { podStrategy },
 });
+
+/** The object that the short form stands for, before there is one. */
+export const shortFormOf = (namespace: string, podStrategy: PodStrategy): NamespaceOffloading => {
+  const { metadata, spec } = draftOf(namespace, { origin: 'label', podStrategy });
+  return {
+    metadata: { ...metadata, name: OFFLOADING_NAME, uid: '', resourceVersion: '', creationTimestamp: '' },
+    spec,
+  };
+};
 
 /** Other fields that a person has set stay as they are. */
 function corrected(
@@ -122,14 +138,14 @@ const unknownLabel = (
   reason: 'OffloadLabelInvalid',
   message:
     `label ${LABEL_OFFLOAD}=${label} of namespace ${namespace} says nothing that is known, so nothing was changed; ` +
-    `allowed: ${Object.keys(STRATEGIES).join(', ')}, false`,
+    `allowed: ${Object.keys(LABEL_STRATEGIES).join(', ')}, false`,
 });
 
 interface ShortFormReconcilerOptions {
   client: KubeClient;
   events: EventRecorder;
   view: View;
-  selector: LabelSelector | undefined;
+  selected: SelectedNamespaces | undefined;
 }
 
 /**
@@ -146,7 +162,7 @@ export class ShortFormReconciler {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<void> {
-    const { client, view, selector } = this.#options;
+    const { client, view, selected } = this.#options;
     const namespace = view.namespace(name);
     if (namespace === undefined) return;
     const { uid } = namespace.metadata;
@@ -154,7 +170,7 @@ export class ShortFormReconciler {
     const action = shortFormAction({
       namespace,
       offloading,
-      selector,
+      selected,
       refusal: view.whyNotOffloadable(name),
     });
     if (action.kind !== 'Complain') this.#complaints.delete(uid);

@@ -6,9 +6,14 @@ import {
   WEBHOOK_CONFIGURATION,
   WEBHOOK_PATH,
 } from '../../api/admission.ts';
-import { isClusterNamespace } from '../../api/cluster-namespaces.ts';
-import { LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
-import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
+import { isClusterNamespace, isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
+import type { LabelSelector } from '../../api/label-selector.ts';
+import { LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import {
+  type NamespaceOffloading,
+  POD_STRATEGIES,
+  type PodStrategy,
+} from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
 import {
@@ -20,27 +25,49 @@ import {
 import type { Clock } from '../../lib/clock.ts';
 import type { SelectedNode } from './avoid.ts';
 import type { Offloading } from '../offloading.ts';
+import { LABEL_STRATEGIES, type SelectedNamespaces } from '../short-form.ts';
 import { admit } from './decide.ts';
 
 /** The questions of API servers about pods of offloaded namespaces, and where they are told to ask. */
 
-type Offloadings = Pick<Offloading, 'offloadingOf' | 'all' | 'selectedBy' | 'onChange'>;
+type Offloadings = Pick<
+  Offloading,
+  'offloadingOf' | 'offloadingByShortForm' | 'all' | 'selectedBy' | 'onChange'
+>;
 
-/** Pods of offloaded namespaces. */
+interface OffloadingAdmissionOptions {
+  clock: Clock;
+  systemNamespace: string;
+  /** What the operator offloads by a selector of namespaces. */
+  selected: SelectedNamespaces | undefined;
+}
+
+/**
+ * Pods of offloaded namespaces. There is a path for each strategy of the short form: so it is known of a namespace that our
+ * caches do not have yet.
+ */
 export function offloadingAdmission(
   offloadings: Offloadings,
-  { clock, systemNamespace }: { clock: Clock; systemNamespace: string },
+  { clock, systemNamespace, selected: selectedNamespaces }: OffloadingAdmissionOptions,
 ): AdmissionPart {
-  const decide = ({ pod, namespace, about }: Question): Admission => {
-    if (about !== 'Create') return { patch: [], warnings: [] };
-    const offloading = offloadings.offloadingOf(namespace);
-    const selected = offloading === undefined ? [] : offloadings.selectedBy(offloading);
-    const failedNodes = failedNodesOf(offloading, selected);
-    return admit(pod, { offloading, failedNodes, selected: selected.map(placeOf), nowMs: clock.now() });
-  };
+  const decideBy =
+    (offloadingOf: (namespace: string) => NamespaceOffloading | undefined) =>
+    ({ pod, namespace, about }: Question): Admission => {
+      if (about !== 'Create') return { patch: [], warnings: [] };
+      const offloading = offloadingOf(namespace);
+      const selected = offloading === undefined ? [] : offloadings.selectedBy(offloading);
+      const failedNodes = failedNodesOf(offloading, selected);
+      return admit(pod, { offloading, failedNodes, selected: selected.map(placeOf), nowMs: clock.now() });
+    };
   return {
     components: [],
-    hooks: [{ path: WEBHOOK_PATH, decide }],
+    hooks: [
+      { path: WEBHOOK_PATH, decide: decideBy((namespace) => offloadings.offloadingOf(namespace)) },
+      ...POD_STRATEGIES.map((strategy) => ({
+        path: shortFormPath(strategy),
+        decide: decideBy((namespace) => offloadings.offloadingByShortForm(namespace, strategy)),
+      })),
+    ],
     configurations: (place) => [
       {
         type: mutatingWebhookConfigurations,
@@ -48,7 +75,9 @@ export function offloadingAdmission(
         wanted: () =>
           forgeWebhooks({
             namespaces: byStrategy(offloadings.all(), systemNamespace),
-            ...place(WEBHOOK_PATH),
+            systemNamespace,
+            selected: selectedNamespaces,
+            place,
           }),
       },
     ],
@@ -90,9 +119,13 @@ export function failedNodesOf(
   );
 }
 
-interface WebhookFacts extends WebhookPlace {
+interface WebhookFacts {
   /** Of each strategy; no order, none twice. */
   namespaces: Readonly<Record<PodStrategy, readonly string[]>>;
+  systemNamespace: string;
+  selected: SelectedNamespaces | undefined;
+  /** Where API servers come to a path. */
+  place: (path: string) => WebhookPlace;
 }
 
 /** How long an API server waits for an answer, and so what an outage of the webhook costs each pod of these namespaces. */
@@ -118,7 +151,6 @@ const CONDITIONS = [
 ];
 
 interface StrategyWebhook {
-  name: string;
   failurePolicy: 'Ignore' | 'Fail';
   condition: { name: string; expression: string };
 }
@@ -126,44 +158,109 @@ interface StrategyWebhook {
 const GOES_OUT = { name: 'not-kept-home', expression: `!(${IS_KEPT_HOME}) || (${TOLERATES})` };
 
 const WEBHOOKS: Readonly<Record<PodStrategy, StrategyWebhook>> = {
-  Local: {
-    name: 'local.offloading.tributary.dev',
-    failurePolicy: 'Ignore',
-    condition: { name: 'tolerates-virtual-nodes', expression: TOLERATES },
-  },
-  LocalAndRemote: {
-    name: 'local-and-remote.offloading.tributary.dev',
-    failurePolicy: 'Ignore',
-    condition: GOES_OUT,
-  },
+  Local: { failurePolicy: 'Ignore', condition: { name: 'tolerates-virtual-nodes', expression: TOLERATES } },
+  LocalAndRemote: { failurePolicy: 'Ignore', condition: GOES_OUT },
   // A pod that must not run on real nodes is not admitted while the webhook does not answer.
-  Remote: { name: 'remote.offloading.tributary.dev', failurePolicy: 'Fail', condition: GOES_OUT },
+  Remote: { failurePolicy: 'Fail', condition: GOES_OUT },
+};
+
+const SLUGS: Readonly<Record<PodStrategy, string>> = {
+  Local: 'local',
+  LocalAndRemote: 'local-and-remote',
+  Remote: 'remote',
+};
+const shortFormPath = (strategy: PodStrategy): string => `${WEBHOOK_PATH}/${SLUGS[strategy]}`;
+
+type Expressions = NonNullable<NonNullable<MutatingWebhook['namespaceSelector']>['matchExpressions']>;
+
+/** Nobody sets this label but the API server. */
+const NAME = 'kubernetes.io/metadata.name';
+/** What never leaves the cluster has no say by a label; the names of its own parts cannot be listed. */
+const NOT_OF_THE_CLUSTER = {
+  name: 'not-of-the-cluster',
+  expression: `!${isClusterNamespaceIn('request.namespace')}`,
 };
 
 /**
- * Pure: one webhook for each strategy that a namespace has; none where no namespace is offloaded. With all fields that an API
- * server would fill in, so that they can be compared.
+ * Pure. For each strategy, one webhook for the namespaces that have it by their objects, and one for those whose label says
+ * so; one more for what the operator selects. Labels are matched by the API server, so a pod that is made a moment after its
+ * namespace goes where it should. With all fields that an API server would fill in, so that they can be compared.
  */
-export function forgeWebhooks({ namespaces, ...place }: WebhookFacts): MutatingWebhook[] {
-  return (['Local', 'LocalAndRemote', 'Remote'] as const).flatMap((strategy) => {
+export function forgeWebhooks({
+  namespaces,
+  systemNamespace,
+  selected,
+  place,
+}: WebhookFacts): MutatingWebhook[] {
+  const named = Object.values(namespaces).flat();
+  const byLabels = (
+    strategy: PodStrategy,
+    origin: string,
+    matchExpressions: Expressions,
+  ): MutatingWebhook => ({
+    ...forgeWebhook(strategy, origin, place(shortFormPath(strategy))),
+    matchConditions: [NOT_OF_THE_CLUSTER, ...CONDITIONS, WEBHOOKS[strategy].condition],
+    namespaceSelector: {
+      matchExpressions: [
+        ...matchExpressions,
+        // What a peer brings is not lent on.
+        { key: LABEL_PEER, operator: 'DoesNotExist' },
+        // Their objects say more than their labels.
+        { key: NAME, operator: 'NotIn', values: [systemNamespace, ...named].toSorted() },
+      ],
+    },
+  });
+  return POD_STRATEGIES.flatMap((strategy) => {
     const values = namespaces[strategy].toSorted();
-    if (values.length === 0) return [];
-    const { name, failurePolicy, condition } = WEBHOOKS[strategy];
+    const labels = Object.keys(LABEL_STRATEGIES).filter((label) => LABEL_STRATEGIES[label] === strategy);
     return [
-      {
-        ...webhookAt(place),
-        name,
-        failurePolicy,
-        matchConditions: [...CONDITIONS, condition],
-        // By name: whoever may edit a namespace sets its labels, but nobody sets `kubernetes.io/metadata.name`.
-        namespaceSelector: {
-          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }],
-        },
-        reinvocationPolicy: 'IfNeeded',
-        rules: [askedAbout('CREATE', 'pods')],
-        sideEffects: 'None',
-        timeoutSeconds: TIMEOUT_SECONDS,
-      },
+      ...(values.length === 0
+        ? []
+        : [
+            {
+              ...forgeWebhook(strategy, undefined, place(WEBHOOK_PATH)),
+              // By name: whoever may edit a namespace sets its labels.
+              namespaceSelector: { matchExpressions: [{ key: NAME, operator: 'In', values }] },
+            },
+          ]),
+      byLabels(strategy, 'label', [{ key: LABEL_OFFLOAD, operator: 'In', values: labels }]),
+      ...(selected?.podStrategy === strategy
+        ? [
+            byLabels(strategy, 'selector', [
+              { key: LABEL_OFFLOAD, operator: 'DoesNotExist' },
+              ...termsOf(selected.selector),
+            ]),
+          ]
+        : []),
     ];
   });
+}
+
+const termsOf = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): Expressions => [
+  ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'In', values: [value] })),
+  ...matchExpressions.map(({ key, operator, values }) => ({
+    key,
+    operator,
+    ...(values && { values: [...values] }),
+  })),
+];
+
+function forgeWebhook(
+  strategy: PodStrategy,
+  origin: string | undefined,
+  place: WebhookPlace,
+): MutatingWebhook {
+  const { failurePolicy, condition } = WEBHOOKS[strategy];
+  return {
+    ...webhookAt(place),
+    name: [SLUGS[strategy], origin, 'offloading.tributary.dev']
+      .filter((part) => part !== undefined)
+      .join('.'),
+    failurePolicy,
+    matchConditions: [...CONDITIONS, condition],
+    reinvocationPolicy: 'IfNeeded',
+    rules: [askedAbout('CREATE', 'pods')],
+    sideEffects: 'None',
+    timeoutSeconds: TIMEOUT_SECONDS,
+  };
 }

@@ -119,11 +119,16 @@ export class WebhookLab {
     const { components: caches, part } = this.#guests();
     const offloadings = {
       offloadingOf: (namespace: string) => this.#offloadings.get(namespace),
+      offloadingByShortForm: () => undefined,
       all: () => [...this.#offloadings.values()],
       selectedBy: () => [],
       onChange: this.#changed.add,
     };
-    const home = offloadingAdmission(offloadings, { clock: this.clock, systemNamespace: SYSTEM });
+    const home = offloadingAdmission(offloadings, {
+      clock: this.clock,
+      systemNamespace: SYSTEM,
+      selected: undefined,
+    });
     const components = webhook([home, part], {
       parts,
       home: this.#role,

@@ -1,6 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 
-import type { NamespaceOffloading, OffloadedCluster } from '../../../src/api/namespace-offloading.ts';
+import type {
+  NamespaceOffloading,
+  OffloadedCluster,
+  PodStrategy,
+} from '../../../src/api/namespace-offloading.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../../src/api/virtual-node.ts';
 import type { KubeObject, ObjectMeta, Pod, PodSpec } from '../../../src/api/wire.ts';
 import { predatesMessage, predatesOffloading } from '../../../src/offloading/pods.ts';
@@ -36,7 +40,7 @@ describe('short form', () => {
   const act = (
     label: string | undefined,
     existing: NamespaceOffloading | undefined,
-    more: { selector?: boolean; refusal?: string; leaving?: boolean } = {},
+    more: { selector?: PodStrategy; refusal?: string; leaving?: boolean } = {},
   ): ShortFormAction =>
     shortFormAction({
       namespace: namespace(
@@ -46,7 +50,7 @@ describe('short form', () => {
         },
       ),
       offloading: existing,
-      selector: more.selector === true ? { matchLabels: { team: 'a' } } : undefined,
+      selected: more.selector && { selector: { matchLabels: { team: 'a' } }, podStrategy: more.selector },
       refusal: more.refusal,
     });
   const created = (origin: string, podStrategy: string): object => ({
@@ -70,10 +74,27 @@ describe('short form', () => {
     ['Local', act('Local', undefined), created('label', 'Local')],
     ['Remote', act('Remote', undefined), created('label', 'Remote')],
     ['LocalAndRemote', act('LocalAndRemote', undefined), created('label', 'LocalAndRemote')],
-    ['the selector', act(undefined, undefined, { selector: true }), created('selector', 'LocalAndRemote')],
-    ['label before selector', act('Remote', undefined, { selector: true }), created('label', 'Remote')],
-    ['false before selector', act('false', undefined, { selector: true }), NOTHING],
-    ['false takes ours away', act('false', ours('selector'), { selector: true }), { kind: 'Delete' }],
+    [
+      'the selector',
+      act(undefined, undefined, { selector: 'LocalAndRemote' }),
+      created('selector', 'LocalAndRemote'),
+    ],
+    [
+      'the selector with a strategy',
+      act(undefined, undefined, { selector: 'Remote' }),
+      created('selector', 'Remote'),
+    ],
+    [
+      'label before selector',
+      act('Remote', undefined, { selector: 'LocalAndRemote' }),
+      created('label', 'Remote'),
+    ],
+    ['false before selector', act('false', undefined, { selector: 'LocalAndRemote' }), NOTHING],
+    [
+      'false takes ours away',
+      act('false', ours('selector'), { selector: 'LocalAndRemote' }),
+      { kind: 'Delete' },
+    ],
     [
       'a member of every object',
       act('constructor', undefined),
@@ -101,7 +122,7 @@ describe('short form', () => {
     ['label gone', act(undefined, ours('label')), { kind: 'Delete' }],
     [
       'label gone, selector takes over',
-      act(undefined, ours('label'), { selector: true }),
+      act(undefined, ours('label'), { selector: 'LocalAndRemote' }),
       expect.objectContaining({ kind: 'Patch' }),
     ],
     ['a person’s', act('Remote', offloading()), NOTHING],

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { NamespaceOffloading, OffloadedCluster } from '../../../../src/api/namespace-offloading.ts';
 import type { VirtualNode } from '../../../../src/api/virtual-node.ts';
 import { byStrategy, failedNodesOf, forgeWebhooks } from '../../../../src/offloading/admission/webhook.ts';
+import type { SelectedNamespaces } from '../../../../src/offloading/short-form.ts';
 
 const offloading = (
   namespace: string,
@@ -20,12 +21,20 @@ const offloading = (
   spec,
 });
 
-const forged = (offloadings: NamespaceOffloading[]): ReturnType<typeof forgeWebhooks> =>
+const forgedAll = (
+  offloadings: NamespaceOffloading[],
+  selected?: SelectedNamespaces,
+): ReturnType<typeof forgeWebhooks> =>
   forgeWebhooks({
     namespaces: byStrategy(offloadings, 'own'),
-    clientConfig: { url: 'https://127.0.0.1:1/mutate-pods' },
-    bundle: 'PEM',
+    systemNamespace: 'own',
+    selected,
+    place: (path) => ({ clientConfig: { url: `https://127.0.0.1:1${path}` }, bundle: 'PEM' }),
   });
+
+/** Of the objects; those of labels are always there. */
+const forged = (offloadings: NamespaceOffloading[]): ReturnType<typeof forgeWebhooks> =>
+  forgedAll(offloadings).filter(({ name }) => !name.includes('.label.'));
 
 test('each namespace comes to the webhook of its strategy, in an order that does not change', () => {
   const webhooks = forged([
@@ -64,6 +73,46 @@ test.each([
   ['what is being removed', [offloading('far', { podStrategy: 'Remote' }, '2026-01-01T00:00:00Z')]],
 ])('%s is nobody’s business', (_what, offloadings) => {
   expect(forged(offloadings)).toEqual([]);
+});
+
+test('labels are asked about from the first moment of a namespace, each strategy at a path of its own', () => {
+  const [local, both, remote] = forgedAll([offloading('far', { podStrategy: 'Remote' })]).filter(({ name }) =>
+    name.includes('.label.'),
+  );
+  expect([local, both, remote].map((one) => [one?.name, one?.failurePolicy, one?.clientConfig.url])).toEqual([
+    ['local.label.offloading.tributary.dev', 'Ignore', 'https://127.0.0.1:1/mutate-pods/local'],
+    [
+      'local-and-remote.label.offloading.tributary.dev',
+      'Ignore',
+      'https://127.0.0.1:1/mutate-pods/local-and-remote',
+    ],
+    ['remote.label.offloading.tributary.dev', 'Fail', 'https://127.0.0.1:1/mutate-pods/remote'],
+  ]);
+  expect(both?.namespaceSelector?.matchExpressions).toEqual([
+    { key: 'tributary.dev/offload', operator: 'In', values: ['true', 'LocalAndRemote'] },
+    { key: 'tributary.dev/peer', operator: 'DoesNotExist' },
+    // Its object says more than its label, and our own namespace never leaves.
+    { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['far', 'own'] },
+  ]);
+  for (const one of [local, both, remote]) {
+    expect(one?.matchConditions?.[0]?.expression).toBe("!request.namespace.matches('^(kube|tributary)-')");
+  }
+});
+
+test('so is what the operator selects, with its strategy, where no label says otherwise', () => {
+  const selector = {
+    matchLabels: { team: 'a' },
+    matchExpressions: [{ key: 'old', operator: 'DoesNotExist' as const }],
+  };
+  const all = forgedAll([], { selector, podStrategy: 'Remote' });
+  const [one, ...others] = all.filter(({ name }) => name.includes('.selector.'));
+  expect(others).toEqual([]);
+  expect(one).toMatchObject({ name: 'remote.selector.offloading.tributary.dev', failurePolicy: 'Fail' });
+  expect(one?.namespaceSelector?.matchExpressions?.slice(0, 3)).toEqual([
+    { key: 'tributary.dev/offload', operator: 'DoesNotExist' },
+    { key: 'team', operator: 'In', values: ['a'] },
+    { key: 'old', operator: 'DoesNotExist' },
+  ]);
 });
 
 test('virtual nodes of clusters that have failed, or are about to lose the namespace', () => {
