@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import { type MutatingWebhook, WEBHOOK_PORT, WEBHOOK_SERVICE } from '../api/admission.ts';
 import type { WebhookSubject } from '../certificates/webhook/authority.ts';
 import { WebhookCertificates } from '../certificates/webhook/webhook-certificates.ts';
+import type { AgentConfig } from '../config.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
@@ -18,6 +19,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import { together } from '../lib/listeners.ts';
 import { offloadingAdmission } from '../offloading/admission/webhook.ts';
 import { Offloading } from '../offloading/offloading.ts';
+import type { SelectedNamespaces } from '../offloading/short-form.ts';
 import type { PeerNamespaces } from '../offloading/view.ts';
 import { Release } from '../offloading/release/release.ts';
 import { Remake } from '../offloading/release/remake.ts';
@@ -39,6 +41,7 @@ export class OffloadingParts {
   /** Which namespaces go to which provider; for borrowing. */
   readonly offloading: Offloading;
   readonly #options: OffloadingPartsOptions;
+  readonly #selected: SelectedNamespaces | undefined;
   readonly #remake: Remake;
   readonly #release: Release;
 
@@ -46,19 +49,15 @@ export class OffloadingParts {
     this.#options = options;
     const { parts, home: client, caches, events, metrics, peerNamespaces } = options;
     const { clock, log, config } = parts;
-    const {
-      systemNamespace,
-      offloadNamespaces: selector,
-      offloadStrategy: podStrategy,
-      drainSeconds,
-    } = config;
+    const { systemNamespace, drainSeconds } = config;
+    const selected = (this.#selected = selectedBy(config));
     const common = { client, caches, clock, log, metrics, events };
     const namespaceUid = (name: string): string | undefined => this.offloading.namespaceUid(name);
     const remake = (this.#remake = new Remake({ ...common, systemNamespace, namespaceUid }));
     this.offloading = new Offloading({
       ...common,
       ownSystemNamespace: systemNamespace,
-      ...(selector !== undefined && { selected: { selector, podStrategy } }),
+      ...(selected && { selected }),
       peerNamespaces,
       remake,
       budgetsForMs: drainSeconds * 1000,
@@ -75,8 +74,8 @@ export class OffloadingParts {
   actors(): Component[] {
     const { parts, guests } = this.#options;
     const { clock, config } = parts;
-    const { systemNamespace, offloadNamespaces: selector, offloadStrategy: podStrategy } = config;
-    const selected = selector && { selector, podStrategy };
+    const { systemNamespace } = config;
+    const selected = this.#selected;
     const home = offloadingAdmission(this.offloading, { clock, systemNamespace, selected });
     return [
       ...webhook(guests === undefined ? [home] : [home, guests], this.#options),
@@ -86,6 +85,11 @@ export class OffloadingParts {
     ];
   }
 }
+
+const selectedBy = ({
+  offloadNamespaces: selector,
+  offloadStrategy: podStrategy,
+}: AgentConfig): SelectedNamespaces | undefined => selector && { selector, podStrategy };
 
 interface WebhookOptions {
   parts: AgentParts;

@@ -116,14 +116,13 @@ export class Offloading {
 
   /**
    * What a label or the operator's selector stands for, from the first moment of the namespace: its object may not be there
-   * yet, nor the namespace in our cache. The object of a person wins.
+   * yet, nor the namespace in our cache. An object that is there says more; one that is being deleted lets nothing out.
    */
   offloadingByShortForm(namespace: string, podStrategy: PodStrategy): NamespaceOffloading | undefined {
     if (this.#view.whyNotOffloadable(namespace) !== undefined) return undefined;
     const offloading = this.#view.offloading(namespace);
-    return offloading !== undefined && offloading.metadata.deletionTimestamp === undefined
-      ? offloading
-      : shortFormOf(namespace, podStrategy);
+    if (offloading === undefined) return shortFormOf(namespace, podStrategy);
+    return offloading.metadata.deletionTimestamp === undefined ? offloading : undefined;
   }
 
   /** Those that are in effect. */

@@ -25,7 +25,7 @@ afterAll(async () => lab?.down(), TIMEOUT_MS);
 const strategyOf = (pod: Pod): string | undefined => pod.metadata.annotations?.['tributary.dev/strategy'];
 
 test(
-  'without offloaded namespaces there are no webhooks, and then exactly those of the strategies',
+  'without offloaded namespaces there are only the webhooks of labels, and then exactly those of the strategies',
   async () => {
     expect(await lab.configuration()).toMatchObject({ metadata: { name: 'tributary' } });
     await lab.start();
@@ -93,6 +93,27 @@ test(
 );
 
 test(
+  'a label decides from the first moment of a namespace, and only where namespaces may leave the cluster',
+  async () => {
+    const labels = { 'tributary.dev/offload': 'Remote' };
+    const made = async (name: string, more: object = {}): Promise<Pod> => {
+      const metadata = { name, labels: { ...labels, ...more } };
+      await lab.cluster.cluster.api.call('POST', '/api/v1/namespaces', { metadata });
+      return lab.tryPod(name);
+    };
+    // Ten of them: each is the first moment of another namespace, which the program has never heard of.
+    for (let index = 0; index < 10; index++) expect(strategyOf(await made(`far-${index}`))).toBe('Remote');
+    for (const name of ['kube-labelled', 'tributary-labelled']) {
+      expect(strategyOf(await made(name))).toBeUndefined();
+    }
+    expect(strategyOf(await made('of-a-peer', { 'tributary.dev/peer': 'x' }))).toBeUndefined();
+    expect(strategyOf(await made('kept', { 'tributary.dev/offload': 'false' }))).toBeUndefined();
+    expect(strategyOf(await made('unclear', { 'tributary.dev/offload': 'yes' }))).toBeUndefined();
+  },
+  TIMEOUT_MS,
+);
+
+test(
   'whoever changes or deletes the configuration finds it as it was',
   async () => {
     const before = await lab.configuration();
@@ -100,7 +121,7 @@ test(
       type: 'merge',
       body: { webhooks: [] },
     });
-    const isBack = async (): Promise<boolean> => (await lab.configuration())?.webhooks?.length === 3;
+    const isBack = async (): Promise<boolean> => (await lab.configuration())?.webhooks?.length === 6;
     await eventually('it is put back', isBack);
     expect((await lab.configuration())?.webhooks).toEqual(before?.webhooks);
     await lab.admin.delete(mutatingWebhookConfigurations, CONFIGURATION);
@@ -179,6 +200,7 @@ test(
     // Nobody listens.
     expect(strategyOf(await lab.tryPod('shop'))).toBeUndefined();
     await expect(lab.tryPod('far')).rejects.toThrow(/remote\.offloading\.tributary\.dev.*refused/u);
+    await expect(lab.tryPod('far-0')).rejects.toThrow(/remote\.label\.offloading\.tributary\.dev.*refused/u);
     // A server listens and does not answer.
     const hole = await blackHole(Number(new URL(url ?? '').port));
     try {
@@ -211,10 +233,12 @@ test(
 );
 
 test(
-  'the last namespace takes the webhooks with it',
+  'the last namespace takes its webhook with it',
   async () => {
     for (const namespace of ['shop', 'far', 'home', 'kube-system']) lab.offload(namespace, null);
-    await eventually('no webhooks', async () => Object.keys(await lab.lists()).length === 0);
+    await eventually('no webhooks but those of labels', async () => {
+      return Object.keys(await lab.lists()).length === 0;
+    });
     await lab.stop();
     await eventually('pods are made again', async () =>
       lab.tryPod('far').then(

@@ -36,7 +36,7 @@ export function termsOf(
 }
 
 /** Selects the same nodes: in both languages an absent label is NotIn any value. */
-function expressionsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): NodeExpression[] {
+export function expressionsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): NodeExpression[] {
   return [
     ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'In', values: [value] })),
     ...matchExpressions.map(({ key, operator, values }) => ({

@@ -7,7 +7,6 @@ import {
   WEBHOOK_PATH,
 } from '../../api/admission.ts';
 import { isClusterNamespace, isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
-import type { LabelSelector } from '../../api/label-selector.ts';
 import { LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import {
   type NamespaceOffloading,
@@ -27,6 +26,7 @@ import type { SelectedNode } from './avoid.ts';
 import type { Offloading } from '../offloading.ts';
 import { LABEL_STRATEGIES, type SelectedNamespaces } from '../short-form.ts';
 import { admit } from './decide.ts';
+import { expressionsOf } from './strategy.ts';
 
 /** The questions of API servers about pods of offloaded namespaces, and where they are told to ask. */
 
@@ -175,7 +175,7 @@ type Expressions = NonNullable<NonNullable<MutatingWebhook['namespaceSelector']>
 
 /** Nobody sets this label but the API server. */
 const NAME = 'kubernetes.io/metadata.name';
-/** What never leaves the cluster has no say by a label; the names of its own parts cannot be listed. */
+/** Whatever their labels say, they never leave the cluster; their names cannot be listed. */
 const NOT_OF_THE_CLUSTER = {
   name: 'not-of-the-cluster',
   expression: `!${isClusterNamespaceIn('request.namespace')}`,
@@ -228,22 +228,13 @@ export function forgeWebhooks({
         ? [
             byLabels(strategy, 'selector', [
               { key: LABEL_OFFLOAD, operator: 'DoesNotExist' },
-              ...termsOf(selected.selector),
+              ...expressionsOf(selected.selector),
             ]),
           ]
         : []),
     ];
   });
 }
-
-const termsOf = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): Expressions => [
-  ...Object.entries(matchLabels).map(([key, value]) => ({ key, operator: 'In', values: [value] })),
-  ...matchExpressions.map(({ key, operator, values }) => ({
-    key,
-    operator,
-    ...(values && { values: [...values] }),
-  })),
-];
 
 function forgeWebhook(
   strategy: PodStrategy,

@@ -30,6 +30,7 @@ import { Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { Listeners } from '../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { offloadingAdmission } from '../../../src/offloading/admission/webhook.ts';
+import { shortFormOf } from '../../../src/offloading/short-form.ts';
 import { StockWatcher } from '../../../src/peering/offer/stock-watcher.ts';
 import { eventually } from '../eventually.ts';
 import { printed, RightsCluster } from './rights-cluster.ts';
@@ -119,7 +120,8 @@ export class WebhookLab {
     const { components: caches, part } = this.#guests();
     const offloadings = {
       offloadingOf: (namespace: string) => this.#offloadings.get(namespace),
-      offloadingByShortForm: () => undefined,
+      offloadingByShortForm: (namespace: string, podStrategy: PodStrategy) =>
+        this.#offloadings.get(namespace) ?? shortFormOf(namespace, podStrategy),
       all: () => [...this.#offloadings.values()],
       selectedBy: () => [],
       onChange: this.#changed.add,
@@ -197,14 +199,16 @@ export class WebhookLab {
     return this.admin.get(mutatingWebhookConfigurations, CONFIGURATION).catch(ignoring('NotFound'));
   }
 
-  /** Namespaces by the first word of the webhook's name. */
+  /** Of the webhooks for objects, not for labels: namespaces by the first word of the webhook's name. */
   async lists(): Promise<Record<string, string[]>> {
     const found = (await this.configuration())?.webhooks ?? [];
     return Object.fromEntries(
-      found.map(({ name, namespaceSelector }) => [
-        name.split('.')[0],
-        namespaceSelector?.matchExpressions?.[0]?.values ?? [],
-      ]),
+      found
+        .filter(({ name }) => !name.includes('.label.'))
+        .map(({ name, namespaceSelector }) => [
+          name.split('.')[0],
+          namespaceSelector?.matchExpressions?.[0]?.values ?? [],
+        ]),
     );
   }
 

@@ -81,6 +81,10 @@ test.each([
     'cluster --image x --offload-namespaces tier=batch,!legacy',
     ['--offload-namespaces', 'tier=batch,!legacy'],
   ],
+  [
+    'cluster --image x --offload-namespaces tier=batch --offload-strategy Remote',
+    ['--offload-strategy', 'Remote'],
+  ],
   ['peer --virtual-node m --image x --namespaces a --log-level debug', ['--log-level', 'debug']],
 ])('"%s" hands it on', async (args, wanted) => {
   expect((await podOf(args)).args?.slice(-2)).toEqual(wanted);
@@ -117,6 +121,11 @@ test.each([
     `cluster --image x --offload-namespaces tier=`,
     manifestsCommand,
     '--offload-namespaces: "tier=" is not KEY',
+  ],
+  [
+    `cluster --image x --offload-strategy remote`,
+    manifestsCommand,
+    '--offload-strategy: "remote" is not Local, LocalAndRemote, Remote',
   ],
   [`cluster --image x --webhook-port 0`, manifestsCommand, '--webhook-port must be from 1 to 65535, not "0"'],
   [`cluster --image x --webhook-port x`, manifestsCommand, '--webhook-port must be a port, not "x"'],

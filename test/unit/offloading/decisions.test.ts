@@ -134,7 +134,7 @@ describe('short form', () => {
       act('true', undefined, { refusal: 'no' }),
       { kind: 'Complain', reason: 'OffloadingRefused', message: 'no' },
     ],
-    ['refused, asked by nobody', act(undefined, undefined, { refusal: 'no', selector: true }), NOTHING],
+    ['refused, asked by nobody', act(undefined, undefined, { refusal: 'no', selector: 'Remote' }), NOTHING],
     ['refused since', act('true', ours('label'), { refusal: 'no' }), { kind: 'Delete' }],
   ])('%s', (_what, action, expected) => expect(action).toEqual(expected));
 });

@@ -179,6 +179,23 @@ describe('short form', () => {
     await world.untilGone();
   });
 
+  test('what a label stands for is known before the namespace and its object are', async () => {
+    await world.namespace('tenant', { [LABEL_PEER]: 'x' });
+    await world.start();
+    const strategyOf = (namespace: string): string | undefined =>
+      world.offloading.offloadingByShortForm(namespace, 'Remote')?.spec.podStrategy;
+    expect(strategyOf('not-seen-yet')).toBe('Remote');
+    expect(strategyOf('shop')).toBe('Remote');
+    expect(strategyOf('tenant')).toBeUndefined();
+    await world.offload({ podStrategy: 'LocalAndRemote' });
+    await world.until('a person’s own object wins', () => strategyOf('shop') === 'LocalAndRemote');
+    await world.untilReady('NoClusterSelected');
+    const held = { type: 'merge', body: { metadata: { finalizers: ['test/wait'] } } } as const;
+    await world.client.patch(namespaceOffloadings, { name: 'offloading', namespace: 'shop' }, held);
+    await world.remove();
+    await world.until('one that is being deleted lets nothing out', () => strategyOf('shop') === undefined);
+  });
+
   test('a person’s own object wins', async () => {
     await world.offload({ podStrategy: 'Local' });
     await world.start();
@@ -193,8 +210,9 @@ describe('short form', () => {
   test('the operator’s selector; without it, next time, they go', async () => {
     await world.namespace('team-a', { team: 'a' });
     await world.namespace('home', { team: 'a', 'tributary.dev/offload': 'false' });
-    await world.start({ matchLabels: { team: 'a' } });
+    await world.start({ selector: { matchLabels: { team: 'a' } }, podStrategy: 'Remote' });
     await world.untilReady('NoClusterSelected', 'team-a');
+    expect((await world.get('team-a'))?.spec.podStrategy).toBe('Remote');
     expect((await world.get('team-a'))?.metadata.labels).toEqual({
       'tributary.dev/offloading-origin': 'selector',
     });

@@ -1,4 +1,3 @@
-import type { LabelSelector } from '../../../../src/api/label-selector.ts';
 import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
 import {
   type NamespaceMappingState,
@@ -18,6 +17,7 @@ import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { Offloading } from '../../../../src/offloading/offloading.ts';
 import { Remake } from '../../../../src/offloading/release/remake.ts';
+import type { SelectedNamespaces } from '../../../../src/offloading/short-form.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
@@ -86,7 +86,7 @@ export class OffloadWorld {
     return this.api.client({ token: async () => token });
   }
 
-  async start(selector?: LabelSelector): Promise<Offloading> {
+  async start(selected?: SelectedNamespaces): Promise<Offloading> {
     const { clock } = this;
     const client = (this.#controllers = this.#connect(CONTROLLER));
     const events = {
@@ -104,7 +104,7 @@ export class OffloadWorld {
       ...common,
       caches: new Caches(common),
       ownSystemNamespace: SYSTEM,
-      ...(selector && { selector }),
+      ...(selected && { selected }),
       peerNamespaces: {
         stateOf: (cluster, namespace) => this.#standing(cluster, namespace),
         isNamed: (cluster, namespace) => this.named.has(`${cluster}/${namespace}`),
