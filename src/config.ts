@@ -179,8 +179,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     drainSeconds: seconds('drain-seconds', 300, 0),
     leafSeconds: seconds('leaf-seconds', 86_400, 20),
     webhookPort: port('webhook-port', undefined),
-    offloadNamespaces: selector(options['offload-namespaces'], mistakes),
-    offloadStrategy: strategy(options['offload-strategy'] ?? 'LocalAndRemote', mistakes),
+    ...offloadOf(options, mistakes),
     lanInterfaces: list('lan-interfaces'),
     lanTtlSeconds: seconds('lan-ttl', 120, 1),
     nodeName: options['node-name'] ?? env['NODE_NAME'],
@@ -199,6 +198,14 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return Object.freeze(config);
 }
+
+const offloadOf = (
+  options: Options,
+  mistakes: string[],
+): Pick<AgentConfig, 'offloadNamespaces' | 'offloadStrategy'> => ({
+  offloadNamespaces: selector(options['offload-namespaces'], mistakes),
+  offloadStrategy: strategy(options['offload-strategy'] ?? 'LocalAndRemote', mistakes),
+});
 
 function strategy(text: string, mistakes: string[]): PodStrategy {
   const known = POD_STRATEGIES.find((one) => one === text);

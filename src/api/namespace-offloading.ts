@@ -23,6 +23,9 @@ export type OffloadedNaming = 'Suffixed' | 'Same' | 'Selected';
 /** Return: pods without an owner are made anew here. End: they end. Pods with an owner are replaced by it either way. */
 export type OnRemoval = 'Return' | 'End';
 
+/** Stay: pods that were made before stay where they are. Move: those of controllers are evicted one by one, and made anew. */
+export type ExistingPods = 'Stay' | 'Move';
+
 export interface NamespaceOffloadingSpec {
   /** Virtual nodes by the labels of their Node; default: all. */
   clusterSelector?: LabelSelector;
@@ -34,6 +37,8 @@ export interface NamespaceOffloadingSpec {
   remoteName?: string;
   /** Rules for kinds of objects; each kind once. */
   reflection?: ReflectionRule[];
+  /** Default Stay. */
+  existingPods?: ExistingPods;
   /** Default Return. */
   onRemoval?: OnRemoval;
   /** A pod that the foreign cluster cannot place for so long is released to run elsewhere; 0: never. Default 60. */
@@ -69,6 +74,8 @@ export interface HeldOff {
 export interface NamespaceOffloadingStatus {
   observedGeneration?: number;
   clusters?: OffloadedCluster[];
+  /** Pods that were made before, and are on real nodes. Absent where they are not looked for. */
+  podsAtHome?: number;
   heldOff?: HeldOff[];
   conditions?: Condition[];
 }
@@ -100,6 +107,8 @@ export const namespaceOffloadings: ResourceType<NamespaceOffloading> = namespace
 export const NAMESPACE_OFFLOADING_CONDITIONS = {
   /** The namespace is in all selected clusters. */
   ready: 'Ready',
+  /** Pods that were made before are on real nodes. */
+  podsAtHome: 'PodsAtHome',
 } as const;
 
 /** Of the condition, and of each cluster; a closed list. */
@@ -112,6 +121,10 @@ export const NAMESPACE_OFFLOADING_REASONS = {
   allFailed: 'AllClustersFailed',
   inProgress: 'InProgress',
   ending: 'Ending',
+  /** Pods that were made before are on real nodes, and stay there. */
+  podsAtHome: 'PodsAtHome',
+  /** They are being moved. */
+  moving: 'Moving',
   /** A namespace that holds a cluster's own parts never leaves it. */
   systemNamespace: 'SystemNamespace',
   /** The provider has no tenant namespace for us yet. */

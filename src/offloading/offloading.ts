@@ -14,6 +14,7 @@ import { Controller } from '../kube/controller.ts';
 import { deepEqual } from '../lib/equality.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../lib/listeners.ts';
+import { PodsAtHome } from './at-home/pods-at-home.ts';
 import { Drains } from './drain.ts';
 import { NamespacePods } from './pods.ts';
 import { Reconciler } from './reconciler.ts';
@@ -161,6 +162,12 @@ export class Offloading {
       events,
       view: this.#view,
       pods: new NamespacePods({ client, clock, events, remake }),
+      atHome: new PodsAtHome({
+        client,
+        clock,
+        events,
+        virtualNodes: (offloading) => this.#view.virtualNodeNames(offloading),
+      }),
       budgetsForMs,
       drains: this.#drains,
       changed: () => this.#changed(),

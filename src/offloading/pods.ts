@@ -1,8 +1,6 @@
 import type { LabelSelector } from '../api/label-selector.ts';
-import { ANNOTATION_STRATEGY, LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../api/names.ts';
-import { controllerOf, isFinished, isOfDaemonSet } from '../api/pod.ts';
 import { pods } from '../api/resources.ts';
-import type { Pod, Toleration } from '../api/wire.ts';
+import type { Pod } from '../api/wire.ts';
 import { aboutPod } from '../kube/events.ts';
 import { BUDGET_OVERRIDDEN, Evictions, type Held, heldText, overriddenText } from '../kube/evictions.ts';
 import { deleteByUid } from '../kube/write.ts';
@@ -37,8 +35,6 @@ export interface DrainResult {
 
 const PAGE = 500;
 const AT_ONCE = 8;
-/** Each event is a write, and so many of them are enough to be noticed. */
-const MAX_NOTICES = 100;
 
 /** Pods of a namespace. They are read when needed: that is seldom, and a cache of all pods of a cluster is large. */
 export class NamespacePods {
@@ -113,23 +109,6 @@ export class NamespacePods {
     this.#options.events.event(aboutPod(pod), 'Warning', reason, message);
   }
 
-  /**
-   * Tells, by events, the pods that were made before the namespace was offloaded, except those in `told`. Adds them to
-   * `told` and returns how many there are.
-   */
-  async tellPredating(namespace: string, told: Set<string>, signal: AbortSignal): Promise<number> {
-    const found = await this.#select(
-      namespace,
-      signal,
-      (pod) => predatesOffloading(pod) && !told.has(pod.metadata.uid),
-    );
-    for (const [index, pod] of found.entries()) {
-      told.add(pod.metadata.uid);
-      if (index < MAX_NOTICES) this.#tell(pod, NOT_OFFLOADED, predatesMessage(pod));
-    }
-    return found.length;
-  }
-
   async #select(namespace: string, signal: AbortSignal, wanted: (pod: Pod) => boolean): Promise<Pod[]> {
     const found: Pod[] = [];
     for await (const { items } of this.#options.client.pages(pods, { namespace, limit: PAGE, signal })) {
@@ -139,57 +118,8 @@ export class NamespacePods {
   }
 }
 
-/** Reason of the event on a pod that was made before its namespace was offloaded. */
-export const NOT_OFFLOADED = 'NotOffloaded';
-
 const HELD_BY_BUDGET = 'HeldByBudget';
 const WHY = 'its namespace leaves the cluster that it runs in';
 
 /** Reason of the event on a pod that had to go and could be neither deleted nor recorded to be made anew. */
 const NOT_BROUGHT_HOME = 'NotBroughtHome';
-
-const MIRROR = 'kubernetes.io/config.mirror';
-
-/** Whether a pod has to stay on real nodes only because it was made before its namespace was offloaded. Pure. */
-export function predatesOffloading(pod: Pod): boolean {
-  const { metadata, spec } = pod;
-  return (
-    !isOfDaemonSet(pod) &&
-    !isFinished(pod) &&
-    metadata.deletionTimestamp === undefined &&
-    metadata.labels?.[LABEL_OFFLOAD] !== 'false' &&
-    metadata.annotations?.[ANNOTATION_STRATEGY] === undefined &&
-    metadata.annotations?.[MIRROR] === undefined &&
-    !(spec?.tolerations ?? []).some(tolerates)
-  );
-}
-
-const tolerates = ({ key, operator, effect }: Toleration): boolean =>
-  (key === TAINT_VIRTUAL_NODE || (key === undefined && operator === 'Exists')) &&
-  (effect === undefined || effect === '' || effect === 'NoSchedule');
-
-/** One line for people: why the pod stays on real nodes, and what to do. */
-export function predatesMessage(pod: Pod): string {
-  return `made before its namespace was offloaded, so it stays on real nodes; ${remedyFor(pod)}`;
-}
-
-function remedyFor(pod: Pod): string {
-  const { name, namespace = '', labels = {} } = pod.metadata;
-  const owner = controllerOf(pod);
-  const restart = (kind: string, of: string): string =>
-    `to let it go, run \`kubectl -n ${namespace} rollout restart ${kind} ${of}\``;
-  const hash = labels['pod-template-hash'];
-  if (owner === undefined) {
-    return `to let it go, delete it and make it again: kubectl -n ${namespace} delete pod ${name}`;
-  }
-  switch (owner.kind) {
-    case 'ReplicaSet':
-      return hash !== undefined && owner.name.endsWith(`-${hash}`)
-        ? restart('deployment', owner.name.slice(0, -hash.length - 1))
-        : `to let it go, delete it, and ReplicaSet ${owner.name} makes another`;
-    case 'StatefulSet':
-      return restart('statefulset', owner.name);
-    default:
-      return `to let it go, delete it, and ${owner.kind} ${owner.name} makes another`;
-  }
-}

@@ -1,4 +1,4 @@
-import { withCondition } from '../api/conditions.ts';
+import { type WantedCondition, withCondition, withoutCondition } from '../api/conditions.ts';
 import { MAX_NAMESPACES } from '../api/limits.ts';
 import { FINALIZER_OFFLOADING } from '../api/names.ts';
 import {
@@ -7,21 +7,23 @@ import {
   namespaceOffloadings,
   type OffloadedCluster,
 } from '../api/namespace-offloading.ts';
-import { API_VERSION } from '../api/virtual-node.ts';
-import type { Pod } from '../api/wire.ts';
+import type { Condition, Pod } from '../api/wire.ts';
 import type { ReconcileResult } from '../kube/controller.ts';
 import { type Held, heldText } from '../kube/evictions.ts';
 import { addFinalizer, removeFinalizer } from '../kube/finalizers.ts';
 import { deepEqual } from '../lib/equality.ts';
+import { present } from '../lib/fields.ts';
 import { type Drains, type DrainedNodes, LOOK_MS, nextLookMs } from './drain.ts';
-import { type DrainResult, type NamespacePods, NOT_OFFLOADED } from './pods.ts';
+import type { DrainResult, NamespacePods } from './pods.ts';
+import type { HomeLook, PodsAtHome } from './at-home/pods-at-home.ts';
 import type { OffloadingParts } from './release/remake.ts';
-import { eventsFor, readyCondition } from './status.ts';
+import { eventsFor, readyCondition, subjectOf } from './status.ts';
 import { clusterOf, clustersIn, namespaceOf, type View } from './view.ts';
 
 interface ReconcilerOptions extends OffloadingParts {
   view: View;
   pods: NamespacePods;
+  atHome: PodsAtHome;
   drains: Drains;
   /** How long PodDisruptionBudgets may hold up a drain, milliseconds. */
   budgetsForMs: number;
@@ -33,8 +35,6 @@ interface ReconcilerOptions extends OffloadingParts {
 const DRAIN_LIMIT_MS = 120_000;
 /** Beyond that limit a pod gets the grace period that it asked for, but at most this. */
 const MAX_GRACE_MS = 600_000;
-/** For so long after the creation of a NamespaceOffloading, the webhook may not yet be asked about new pods. */
-const SETTLE_MS = 5000;
 
 interface LeftBehind {
   /** Clusters that still have the mapping. */
@@ -47,8 +47,6 @@ interface LeftBehind {
 /** Keeps the status of one NamespaceOffloading true, and drains what it no longer uses. Keys are namespaces. */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
-  /** UIDs of pods that have had the event NotOffloaded, by UID of the NamespaceOffloading, as long as that is young. */
-  readonly #told = new Map<string, Set<string>>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -66,43 +64,22 @@ export class Reconciler {
       await addFinalizer(client, namespaceOffloadings, offloading, ours);
       return {};
     }
-    const predating = await this.#tellPredating(offloading, signal);
+    const { drains, clock, atHome } = this.#options;
+    const home = view.isInEffect(offloading) ? await atHome.look(offloading, signal) : undefined;
     const places = await this.#drainLeft(offloading, signal);
-    await this.#writeStatus(offloading, view.entries(offloading, places), { signal });
-    if (places.length === 0) return predating;
-    const { drains, clock } = this.#options;
-    return { requeueAfterMs: nextLookMs(clock.now() - drains.latestSince(offloading.metadata.uid, places)) };
+    await this.#writeStatus(offloading, view.entries(offloading, places), { home, signal });
+    const looks = home?.requeueAfterMs === undefined ? [] : [home.requeueAfterMs];
+    if (places.length > 0) {
+      looks.push(nextLookMs(clock.now() - drains.latestSince(offloading.metadata.uid, places)));
+    }
+    return looks.length === 0 ? {} : { requeueAfterMs: Math.min(...looks) };
   }
 
   /** The object is gone. */
   #forget(): ReconcileResult {
     const uids = new Set([...this.#options.view.offloadings()].map(({ metadata }) => metadata.uid));
     this.#options.drains.retain(uids);
-    for (const uid of this.#told.keys()) if (!uids.has(uid)) this.#told.delete(uid);
-    return {};
-  }
-
-  /** Twice for each object: while it has no status yet, and when the webhook must have been told of it. */
-  async #tellPredating(offloading: NamespaceOffloading, signal: AbortSignal): Promise<ReconcileResult> {
-    const { view, pods, clock, events } = this.#options;
-    const { uid, creationTimestamp } = offloading.metadata;
-    const isFirst = offloading.status?.observedGeneration === undefined;
-    if (!isFirst && !this.#told.has(uid)) return {};
-    if (offloading.spec.podStrategy === 'Local' || !view.isInEffect(offloading)) return {};
-    const told = this.#told.get(uid) ?? new Set<string>();
-    const waitMs = Date.parse(creationTimestamp) + SETTLE_MS - clock.now();
-    if (isFirst || waitMs <= 0) {
-      const count = await pods.tellPredating(namespaceOf(offloading), told, signal);
-      if (count > 0) {
-        const message = `${count} pods were made before the namespace was offloaded and stay on real nodes; an event on each says how to let it go`;
-        events.event(subjectOf(offloading), 'Normal', NOT_OFFLOADED, message);
-      }
-    }
-    if (waitMs > 0) {
-      this.#told.set(uid, told);
-      return { requeueAfterMs: waitMs };
-    }
-    this.#told.delete(uid);
+    this.#options.atHome.retain(uids);
     return {};
   }
 
@@ -207,7 +184,7 @@ export class Reconciler {
   async #writeStatus(
     offloading: NamespaceOffloading,
     entries: readonly OffloadedCluster[],
-    { held = [], signal }: { held?: readonly Held[]; signal: AbortSignal },
+    { held = [], home, signal }: { held?: readonly Held[]; home?: HomeLook | undefined; signal: AbortSignal },
   ): Promise<void> {
     const { client, clock, view } = this.#options;
     const { status = {}, metadata } = offloading;
@@ -215,17 +192,26 @@ export class Reconciler {
     const isEnding = deletionTimestamp !== undefined;
     const refusal = view.whyNotOffloadable(namespaceOf(offloading));
     const clusters = entries.slice(0, MAX_NAMESPACES);
-    const ready = readyCondition({ clusters, refusal, isEnding, generation, held: held.map(heldText) });
-    const conditions = withCondition(status.conditions ?? [], ready, clock.now());
+    const ready = readyCondition({
+      clusters,
+      refusal,
+      isEnding,
+      generation,
+      held: held.map(heldText),
+      atHome: offloading.spec.podStrategy === 'Remote' && home?.count ? home.condition.message : undefined,
+    });
     const wanted = {
       ...(generation !== undefined && { observedGeneration: generation }),
       clusters,
-      conditions,
+      ...(home && { podsAtHome: home.count }),
+      conditions: conditionsOf(status.conditions, [ready, home?.condition], clock.now()),
     };
-    const { observedGeneration, clusters: shown, conditions: told } = status;
-    if (deepEqual({ observedGeneration, clusters: shown, conditions: told }, wanted)) return;
+    const { observedGeneration, clusters: shown, podsAtHome, conditions: told } = status;
+    if (deepEqual(present({ observedGeneration, clusters: shown, podsAtHome, conditions: told }), wanted))
+      return;
     // A merge patch, since the release of pods writes heldOff.
-    const patch = { type: 'merge', body: { metadata: { uid }, status: wanted } } as const;
+    const body = { metadata: { uid }, status: { podsAtHome: null, ...wanted } };
+    const patch = { type: 'merge', body } as const;
     await client.patch(namespaceOffloadings, metadata, patch, { subresource: 'status', signal });
     this.#tell(offloading, ready, clusters);
   }
@@ -244,6 +230,19 @@ export class Reconciler {
   }
 }
 
+/** Those of these kinds as they are now; PodsAtHome goes where nobody looks for them. */
+function conditionsOf(
+  before: readonly Condition[] = [],
+  [ready, atHome]: [ready: WantedCondition, atHome: WantedCondition | undefined],
+  now: number,
+): readonly Condition[] {
+  const { podsAtHome } = NAMESPACE_OFFLOADING_CONDITIONS;
+  const conditions = withCondition(before, ready, now);
+  return atHome === undefined
+    ? withoutCondition(conditions, podsAtHome)
+    : withCondition(conditions, atHome, now);
+}
+
 /** Whether any of these pods is on those nodes. A pod without a node may still get to any of them. */
 function isIn({ peers, byHand }: DrainedNodes, remaining: readonly Pod[]): boolean {
   return remaining.some(
@@ -255,12 +254,3 @@ function graceMs(remaining: readonly Pod[]): number {
   const asked = remaining.map(({ metadata }) => (metadata.deletionGracePeriodSeconds ?? 0) * 1000);
   return Math.min(MAX_GRACE_MS, Math.max(0, ...asked));
 }
-
-/** The API server leaves the kind out of objects in a list. */
-const subjectOf = (
-  offloading: NamespaceOffloading,
-): NamespaceOffloading & { apiVersion: string; kind: string } => ({
-  ...offloading,
-  apiVersion: API_VERSION,
-  kind: 'NamespaceOffloading',
-});

@@ -25,12 +25,12 @@ export const OFFLOAD_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['list', 'delete'],
-    why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does',
+    why: 'of namespaces that are, or were, offloaded: those on virtual nodes end when offloading does; those on real nodes are counted',
   },
   {
     resource: 'pods/eviction',
     verbs: ['create'],
-    why: 'as PodDisruptionBudgets allow, as long as --drain-seconds says',
+    why: 'as PodDisruptionBudgets allow, as long as --drain-seconds says; those on real nodes where the NamespaceOffloading says existingPods: Move',
   },
 ];
 

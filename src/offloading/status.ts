@@ -5,11 +5,17 @@ import {
   NAMESPACE_OFFLOADING_CONDITIONS,
   NAMESPACE_OFFLOADING_REASONS as REASONS,
   type NamespaceMappingState,
+  type NamespaceOffloading,
   type NamespaceOffloadingReason,
   type OffloadedCluster,
 } from '../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../api/node-labels.ts';
-import { type NamespaceMapping, VIRTUAL_NODE_CONDITIONS, type VirtualNode } from '../api/virtual-node.ts';
+import {
+  API_VERSION,
+  type NamespaceMapping,
+  VIRTUAL_NODE_CONDITIONS,
+  type VirtualNode,
+} from '../api/virtual-node.ts';
 
 /** What there is to know of one namespace in one foreign cluster. */
 export interface ClusterFacts {
@@ -139,9 +145,20 @@ interface ReadyFacts {
   generation?: number | undefined;
   /** Why pods do not come home yet, one phrase for each pod. */
   held?: readonly string[];
+  /** Which pods are on real nodes although they must not be. */
+  atHome?: string | undefined;
 }
 
 type ReadyCondition = WantedCondition<string, NamespaceOffloadingReason>;
+
+/** The API server leaves the kind out of objects in a list. */
+export const subjectOf = (
+  offloading: NamespaceOffloading,
+): NamespaceOffloading & { apiVersion: string; kind: string } => ({
+  ...offloading,
+  apiVersion: API_VERSION,
+  kind: 'NamespaceOffloading',
+});
 
 /** The condition Ready. Clusters that are being drained do not count. Pure. */
 export function readyCondition({
@@ -150,6 +167,7 @@ export function readyCondition({
   isEnding = false,
   generation,
   held = [],
+  atHome,
 }: ReadyFacts): ReadyCondition {
   const of = (reason: NamespaceOffloadingReason, message: string): ReadyCondition => ({
     type: NAMESPACE_OFFLOADING_CONDITIONS.ready,
@@ -176,6 +194,7 @@ export function readyCondition({
   if (failed.length > 0) return of(REASONS.someFailed, failed.map(described).join('; '));
   const pending = current.filter(({ phase }) => phase === 'Pending');
   if (pending.length > 0) return of(REASONS.inProgress, pending.map(described).join('; '));
+  if (atHome !== undefined) return of(REASONS.podsAtHome, atHome);
   return of(REASONS.ok, `in ${current.map(nameOf).join(', ')}`);
 }
 

@@ -127,6 +127,14 @@ export class View {
     return known?.metadata.name ?? nodeName;
   }
 
+  /** Names of Nodes of all VirtualNodes, also of those of the namespace that are gone. */
+  virtualNodeNames({ status }: NamespaceOffloading): Set<string> {
+    return new Set([
+      ...[...this.#options.virtualNodes.list()].map(nodeNameOf),
+      ...(status?.clusters ?? []).flatMap(({ virtualNodes: former }) => former),
+    ]);
+  }
+
   selectedBy(offloading: NamespaceOffloading): VirtualNode[] {
     return [...this.#options.virtualNodes.list()].filter((one) => isSelected(offloading, one));
   }

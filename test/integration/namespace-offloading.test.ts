@@ -75,6 +75,7 @@ test.each<[string, object | undefined, string]>([
   ['a name in capitals', { naming: 'Selected', remoteName: 'Shop' }, 'should match'],
   ['time that runs backwards', { releaseAfterSeconds: -1 }, 'greater than or equal to 0'],
   ['more than a day', { holdOffSeconds: 86_401 }, 'less than or equal to 86400'],
+  ['pods that wait', { existingPods: 'Wait' }, 'Unsupported value'],
   ['two rules for one kind', { reflection: [RULE, RULE] }, 'Duplicate value'],
   ['an unknown policy', { reflection: [{ ...RULE, policy: 'Some' }] }, 'Unsupported value'],
 ])('refused: %s', async (_what, spec, words) => {
@@ -96,6 +97,7 @@ test('defaults are filled in; naming stays, everything else may change; the stat
     spec: {
       podStrategy: 'LocalAndRemote',
       naming: 'Suffixed',
+      existingPods: 'Stay',
       onRemoval: 'Return',
       releaseAfterSeconds: 60,
       holdOffSeconds: 600,
@@ -111,6 +113,8 @@ test('defaults are filled in; naming stays, everything else may change; the stat
   const heldOff = [{ owner: 'ReplicaSet/web', virtualNode: 'milan', until: '2030-01-01T00:00:00Z' }];
   expect(await patch({ status: { heldOff } }, '/status')).toMatchObject({ status: 200 });
   const clusters = [{ cluster: 'milan', virtualNodes: ['milan'], phase: 'Ready', reason: 'AsExpected' }];
-  const told = await patch({ status: { clusters, observedGeneration: 2 } }, '/status');
-  expect(JSON.parse(told.body)).toMatchObject({ status: { heldOff, clusters, observedGeneration: 2 } });
+  const told = await patch({ status: { clusters, podsAtHome: 2, observedGeneration: 2 } }, '/status');
+  expect(JSON.parse(told.body)).toMatchObject({
+    status: { heldOff, clusters, podsAtHome: 2, observedGeneration: 2 },
+  });
 });

@@ -19,6 +19,7 @@ const offloading: Written<NamespaceOffloading> = {
       { resource: 'secrets', policy: 'OptIn' },
       { ...TIMETABLES, policy: 'All', drop: ['spec.clusterName'] },
     ],
+    existingPods: 'Stay',
     onRemoval: 'Return',
     releaseAfterSeconds: 60,
     holdOffSeconds: 600,

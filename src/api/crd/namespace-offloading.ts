@@ -52,6 +52,14 @@ const spec = {
   ),
   remoteName: dnsLabel('Name in foreign clusters, with naming: Selected. Cannot be changed.'),
   reflection: reflectionRules,
+  existingPods: choice(
+    'What happens to pods that were made before, and so are on real nodes; status.podsAtHome counts them. Stay: ' +
+      'nothing. Move: they are evicted as PodDisruptionBudgets allow, one of each controller at a time and only ' +
+      'while its other pods are Ready, and their controllers make them anew. Pods without a controller, pods that ' +
+      'end by themselves (of Jobs) and pods with claims stay.',
+    ['Stay', 'Move'],
+    'Stay',
+  ),
   onRemoval: choice(
     'What happens to remote pods when this object is deleted. All of them end there, and owners (a ' +
       'Deployment, a Job) replace theirs. Return: pods without an owner are recreated here. End: they are ' +
@@ -119,6 +127,10 @@ const status = {
     'x-kubernetes-list-map-keys': ['cluster'],
     items: cluster,
   },
+  podsAtHome: int32(
+    'Pods on real nodes that were made before. With podStrategy: Remote, Ready is False until there are none.',
+    { minimum: 0 },
+  ),
   heldOff: listOf(
     'Owners whose pods are kept off a virtual node for some time, because it could not place one of them.',
     64,
@@ -144,6 +156,10 @@ export const namespaceOffloadingDefinition: Definition = {
       '.status.conditions[?(@.type=="Ready")].message',
       'Where the namespace is, or why it is not there.',
     ),
+    column('At home', '.status.podsAtHome', 'Pods on real nodes that were made before.', {
+      type: 'integer',
+      priority: 1,
+    }),
     AGE,
   ],
   schema: {

@@ -7,7 +7,6 @@ import type {
 } from '../../../src/api/namespace-offloading.ts';
 import type { VirtualNode, VirtualNodeSpec } from '../../../src/api/virtual-node.ts';
 import type { KubeObject, ObjectMeta, Pod, PodSpec } from '../../../src/api/wire.ts';
-import { predatesMessage, predatesOffloading } from '../../../src/offloading/pods.ts';
 import { drainAction, type DrainContext } from '../../../src/offloading/drain.ts';
 import { shortFormAction, type ShortFormAction } from '../../../src/offloading/short-form.ts';
 import { type ClusterFacts, statusEntry, eventsFor, readyCondition } from '../../../src/offloading/status.ts';
@@ -284,6 +283,15 @@ describe('verdict', () => {
     expect(readyCondition({ clusters })).toMatchObject({ status, reason }),
   );
 
+  test('pods at home count when all else is well', () => {
+    expect(readyCondition({ clusters: [ready], atHome: 'two' })).toMatchObject({
+      status: 'False',
+      reason: 'PodsAtHome',
+      message: 'two',
+    });
+    expect(readyCondition({ clusters: [pending], atHome: 'two' }).reason).toBe('InProgress');
+  });
+
   test('ending and refused come first', () => {
     expect(readyCondition({ clusters: [ready], isEnding: true, refusal: 'x' }).reason).toBe('Ending');
     expect(readyCondition({ clusters: [ready], refusal: 'x' })).toMatchObject({
@@ -361,38 +369,4 @@ describe('what a drain does with a pod', () => {
     ['made since, let in', pod({ ...LET_IN, ...LATER }, there), {}, 'Remake'],
     ['made since, of its own accord', pod(LATER, there), {}, 'Stay'],
   ])('%s', (_what, one, more, expected) => expect(drainAction(one, { ...context, ...more })).toBe(expected));
-});
-
-describe('made too early', () => {
-  const tolerating = (toleration: object): Pod => pod({}, { tolerations: [toleration] });
-  test.each<[string, Pod, boolean]>([
-    ['an ordinary one', pod(), true],
-    ['finished', pod({}, {}, 'Succeeded'), false],
-    ['ending', pod({ deletionTimestamp: 'x' }), false],
-    ['a daemon', pod(owner('DaemonSet')), false],
-    ['stays by its own will', pod({ labels: { 'tributary.dev/offload': 'false' } }), false],
-    ['seen by the webhook', pod(LET_IN), false],
-    ['a kubelet’s own', pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }), false],
-    ['tolerates it', tolerating({ key: 'tributary.dev/virtual-node', operator: 'Exists' }), false],
-    [
-      'tolerates one of them',
-      tolerating({ key: 'tributary.dev/virtual-node', value: 'milan', effect: 'NoSchedule' }),
-      false,
-    ],
-    ['tolerates all', tolerating({ operator: 'Exists' }), false],
-    ['tolerates another effect', tolerating({ operator: 'Exists', effect: 'NoExecute' }), true],
-    ['tolerates something else', tolerating({ key: 'x', operator: 'Exists' }), true],
-  ])('%s', (_what, one, expected) => expect(predatesOffloading(one)).toBe(expected));
-
-  test.each<[string, Pod, string]>([
-    [
-      'Deployment',
-      pod({ ...owner('ReplicaSet', 'web-7d9'), labels: { 'pod-template-hash': '7d9' } }),
-      'rollout restart deployment web`',
-    ],
-    ['ReplicaSet', pod(owner('ReplicaSet', 'web')), 'delete it, and ReplicaSet web makes another'],
-    ['StatefulSet', pod(owner('StatefulSet', 'db')), 'kubectl -n shop rollout restart statefulset db`'],
-    ['Job', pod(owner('Job', 'once')), 'delete it, and Job once makes another'],
-    ['bare', pod(), 'kubectl -n shop delete pod p'],
-  ])('what to do: %s', (_what, one, expected) => expect(predatesMessage(one)).toContain(expected));
 });

@@ -350,30 +350,6 @@ describe('another selector', () => {
   });
 });
 
-describe('pods that were there before', () => {
-  test('are told once, and not again by the next controller', async () => {
-    await world.pod('web-abc-1', 'real-1', {
-      labels: { 'pod-template-hash': 'abc' },
-      ownerReferences: [
-        { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web-abc', uid: 'u', controller: true },
-      ],
-    });
-    await world.pod('done', 'real-1', {}, 'Succeeded');
-    await world.start();
-    await world.offload();
-    await world.untilReady('NoClusterSelected');
-    expect(world.events.filter((line) => line.includes('Pod/'))).toEqual([
-      expect.stringContaining(
-        'Pod/web-abc-1 NotOffloaded: made before its namespace was offloaded, so it stays on real nodes; to let it go, run `kubectl -n shop rollout restart deployment web`',
-      ),
-    ]);
-    await world.stop();
-    await world.start();
-    await world.clock.advance(10_000);
-    expect(world.events.filter((line) => line.includes('Pod/'))).toHaveLength(1);
-  });
-});
-
 test('a namespace that was deleted and made again starts anew', async () => {
   await world.virtualNode('milan', 'milan');
   await world.start();
