@@ -75,6 +75,8 @@ export const RECREATED_REASON = 'Recreated';
 /** Reasons of CONDITION_OFFLOADED and of the events that go with it; a closed list. */
 export const OFFLOADED_REASONS = {
   namespaceNotOffloaded: 'NamespaceNotOffloaded',
+  /** The provider has been asked for it. */
+  namespaceBeingMade: 'NamespaceBeingMade',
   tenantNamespace: 'TenantNamespaceNotFound',
   daemonSet: 'DaemonSetNotOffloaded',
   missingReference: 'MissingReference',
@@ -90,6 +92,7 @@ export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_
 
 const PLACING_REASONS: ReadonlySet<string | undefined> = new Set([
   OFFLOADED_REASONS.namespaceNotOffloaded,
+  OFFLOADED_REASONS.namespaceBeingMade,
   OFFLOADED_REASONS.tenantNamespace,
   OFFLOADED_REASONS.forbidden,
   OFFLOADED_REASONS.exceededQuota,

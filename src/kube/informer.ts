@@ -25,6 +25,11 @@ export interface InformerOptions<T extends KubeObject> {
   /** By name: the values under which an object is to be found. */
   indexes?: Record<string, (object: T) => string[]>;
   random?: Random;
+  /**
+   * The rights to read may be granted only now. Before the first list, a refusal is then waited for, for a while: it is tried
+   * again soon, and counts neither as trouble nor for a warning.
+   */
+  awaitsRights?: boolean;
   /** The name in logs and health; by default made of kind and namespace. */
   name?: string;
 }
@@ -35,6 +40,9 @@ const WATCH_SECONDS = { min: 300, max: 600 };
 const SHORT_WATCH_MS = 1000;
 /** For so long a list that is older than what we have seen is taken for a lagging API server. */
 const OLDER_VIEW_PATIENCE_MS = 5 * 60_000;
+/** For so long after the start, rights that are being granted are waited for; and how often they are tried. */
+const RIGHTS_PATIENCE_MS = 10_000;
+const RIGHTS_RETRY = { baseMs: 200, capMs: 1000 };
 /** Least time between two lists that `relist` asks for. */
 const RELIST_INTERVAL_MS = 1000;
 
@@ -57,6 +65,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   readonly #view: View<T>;
   readonly #contact: Contact;
   readonly #backoff: Backoff;
+  readonly #rightsBackoff: Backoff;
   readonly #random: Random;
   readonly #listeners: ChangeListeners<T>;
   readonly #abort = new AbortController();
@@ -68,6 +77,7 @@ export class Informer<T extends KubeObject> implements Cache<T> {
   #listsDone = 0;
   #listedAt = -Infinity;
   #olderSince: number | undefined;
+  #startedAt = -Infinity;
   #watchAbort: AbortController | undefined;
 
   constructor(options: InformerOptions<T>) {
@@ -83,10 +93,12 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     this.#view = new View({ store: this.#store, transform, notify });
     this.#contact = new Contact(clock);
     this.#backoff = new Backoff({ baseMs: 500, capMs: 30_000, random });
+    this.#rightsBackoff = new Backoff({ ...RIGHTS_RETRY, random });
   }
 
   /** Resolves at the first complete list, however long that takes. */
   async start(signal: AbortSignal): Promise<void> {
+    this.#startedAt = this.#options.clock.monotonic();
     const stop = (): void => this.#abort.abort(signal.reason);
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
@@ -177,6 +189,10 @@ export class Informer<T extends KubeObject> implements Cache<T> {
       return pauseMs + this.#backoff.next();
     }
     const message = errorMessage(error);
+    if (this.#isAwaited(error)) {
+      this.#log.debug('waits for the right to read', { error: message });
+      return this.#rightsBackoff.next();
+    }
     const { status } = error as { status?: number };
     this.#contact.failed(message, { code: errorCode(error), status });
     const delayMs = Math.max(this.#backoff.next(), (error as { retryAfterMs?: number }).retryAfterMs ?? 0);
@@ -185,6 +201,12 @@ export class Informer<T extends KubeObject> implements Cache<T> {
     if (this.#backoff.failures === 1) this.#log.warn('lost contact', fields);
     else this.#log.debug('still no contact', fields);
     return delayMs;
+  }
+
+  #isAwaited(error: unknown): boolean {
+    const { awaitsRights = false, clock } = this.#options;
+    const isEarly = !this.#synced && clock.monotonic() - this.#startedAt < RIGHTS_PATIENCE_MS;
+    return awaitsRights && isEarly && hasCode(error, 'Forbidden');
   }
 
   async #list(signal: AbortSignal): Promise<void> {

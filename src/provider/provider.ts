@@ -25,6 +25,7 @@ import { NodeReconciler } from './node/reconciler.ts';
 import { Readiness } from './node/readiness.ts';
 import { type CommonParts, OffloadedNamespaces } from './namespaces.ts';
 import { PodReconciler } from './pods/reconciler.ts';
+import { nodeIdentity } from './pods/unmapped.ts';
 import { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import { Mirror } from './reflect/mirror.ts';
 import { referenceState } from './reflect/reference-state.ts';
@@ -304,6 +305,7 @@ export class Provider {
     const { metrics, clock, log } = this.#options;
     const pods = new PodReconciler({
       ...parts,
+      node: () => nodeIdentity(this.#lastSeen()),
       context: (namespace) => this.#contextOf(namespace),
       references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),

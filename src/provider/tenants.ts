@@ -58,7 +58,9 @@ export class Tenant {
       owner === virtualNode
         ? ours
         : { ...ours, labelSelector: `${LABEL_MANAGED_BY} in (${virtualNode},${owner})` };
-    const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }) };
+    // Of a new namespace, both clusters grant the rights while this begins.
+    const awaitsRights = true;
+    const common = { clock, log: log.named('tenant', { tenant: mapping.tenantNamespace }), awaitsRights };
     this.pods = new Informer({ ...common, client: foreign, type: pods, list: ours });
     this.pods.onChange((_key, current, previous) => {
       if (current !== undefined) this.#lastStates.delete(current.metadata.name);

@@ -67,6 +67,7 @@ export function decideRelease(situation: ReleaseSituation): ReleaseAction {
 const CLAIMS_NOT_CHECKED = new Set<string | undefined>([
   OFFLOADED_REASONS.volumeNotHere,
   OFFLOADED_REASONS.namespaceNotOffloaded,
+  OFFLOADED_REASONS.namespaceBeingMade,
 ]);
 
 /** Claims are checked before a pod is requested over there: with any other reason, their volumes are there. */

@@ -175,11 +175,11 @@ function countOf({ series, count }: KubeEvent): number {
   return typeof said === 'number' && said >= 1 ? Math.min(MAX_COUNT, Math.trunc(said)) : 1;
 }
 
-type RemoteEventsOptions = Pick<SidesOptions, 'mapping' | 'foreign' | 'clock' | 'log'>;
+type RemoteEventsOptions = Pick<SidesOptions, 'mapping' | 'foreign' | 'clock' | 'log' | 'awaitsRights'>;
 
 /** Hands each event about objects of that kind on as it comes, and keeps none. `isNew`: the list did not have it. */
 export function followEvents(
-  { mapping, foreign, clock, log }: RemoteEventsOptions,
+  { mapping, foreign, clock, log, awaitsRights = false }: RemoteEventsOptions,
   about: EventfulKind,
   tell: (event: RemoteEvent, isNew: boolean) => void,
 ): Informer<KubeEvent> {
@@ -189,6 +189,7 @@ export function followEvents(
     list: { namespace: mapping.tenantNamespace, fieldSelector: `involvedObject.kind=${about}` },
     clock,
     log,
+    awaitsRights,
     transform: (object) => {
       const event = readEvent(object, clock.now(), about);
       if (event !== undefined) tell(event, informer.synced);

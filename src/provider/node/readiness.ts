@@ -43,9 +43,16 @@ export class Readiness {
     return message === undefined ? undefined : { reason: VIRTUAL_NODE_REASONS.cachesNotSynced, message };
   }
 
-  /** The tenant namespace in which to try the credential: one without problems, which say nothing of the others. */
+  /**
+   * The tenant namespace in which to try the credential: one without problems, which say nothing of the others. None while
+   * rights in all of them are still waited for.
+   */
   probed(asked: readonly NamespaceMapping[] = []): string | undefined {
-    const sound = asked.find(({ homeNamespace }) => this.#tenants.of(homeNamespace)?.problem === undefined);
-    return (sound ?? asked[0])?.tenantNamespace;
+    const known = asked.filter(({ homeNamespace }) => {
+      const tenant = this.#tenants.of(homeNamespace);
+      return tenant === undefined || tenant.synced || tenant.problem !== undefined;
+    });
+    const sound = known.find(({ homeNamespace }) => this.#tenants.of(homeNamespace)?.problem === undefined);
+    return (sound ?? known[0])?.tenantNamespace;
   }
 }

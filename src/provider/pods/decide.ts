@@ -11,6 +11,7 @@ import type { Reference } from '../forge/references.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus, stayHomeStatus } from '../forge/status.ts';
 import type { Refusal } from './refusal.ts';
+import { type NodeIdentity, refusalUnmapped } from './unmapped.ts';
 
 /** All that a decision may know; read from caches, never remembered. */
 export interface Situation {
@@ -18,6 +19,8 @@ export interface Situation {
   home: Pod | undefined;
   /** The object of that name over there that this agent made, whatever its UID label says. */
   remote: Pod | undefined;
+  /** The virtual node. */
+  node: NodeIdentity;
   /** Undefined when the home namespace is not offloaded. */
   context: ForgeContext | undefined;
   /** False while the namespace is being taken out: what runs goes on, nothing new is begun. */
@@ -182,8 +185,7 @@ function decideAbsent(situation: Situation, home: Pod): Action {
   if (context === undefined || (!accepting && !hasRun(home))) {
     // An unknown namespace says nothing about a pod that runs over there.
     if (hasRun(home)) return NOTHING;
-    const message = `namespace "${home.metadata.namespace}" is not offloaded: add it to the VirtualNode's spec.namespaces`;
-    return refuse(home, { reason: OFFLOADED_REASONS.namespaceNotOffloaded, message }, now);
+    return refuse(home, refusalUnmapped(home, situation.node, context !== undefined), now);
   }
   if (!contact) return outOfContact(situation, home);
   if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace: context.tenantNamespace };

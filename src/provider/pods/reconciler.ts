@@ -9,7 +9,7 @@ import { isFinished } from '../../api/pod.ts';
 import { pods } from '../../api/resources.ts';
 import type { Pod, PodStatus } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
-import { aboutPod } from '../../kube/events.ts';
+import { aboutPod, type EventType } from '../../kube/events.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
@@ -27,8 +27,11 @@ import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Si
 import { HeldRequests } from './held-requests.ts';
 import { nameTaken, refusalOf } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
+import type { NodeIdentity } from './unmapped.ts';
 
 interface PodReconcilerOptions extends CommonParts {
+  /** Of the virtual node, as it is now. */
+  node: () => NodeIdentity;
   /** Undefined when the namespace is not offloaded. */
   context: (homeNamespace: string) => ForgeContext | undefined;
   references: (home: Pod) => ReferenceState;
@@ -84,12 +87,13 @@ export class PodReconciler {
   }
 
   #situation(key: string, home: Pod | undefined, held: boolean): Situation {
-    const { tenants, namespaces, context, contact, references, clock } = this.#options;
+    const { tenants, namespaces, node, context, contact, references, clock } = this.#options;
     const [namespace = '', name = ''] = key.split('/');
     const tenant = tenants.of(namespace);
     return {
       home,
       remote: tenant?.remotePod(name),
+      node: node(),
       context: context(namespace),
       accepting: namespaces.isAsked(namespace),
       contact: contact() && namespaces.isRecorded(namespace) && (tenant === undefined || tenant.synced),
@@ -99,8 +103,8 @@ export class PodReconciler {
     };
   }
 
-  #tell(home: Pod, reason: string, message: string): void {
-    this.#options.events.event(aboutPod(home), 'Warning', reason, message);
+  #tell(home: Pod, reason: string, message: string, type: EventType = 'Warning'): void {
+    this.#options.events.event(aboutPod(home), type, reason, message);
   }
 
   async #act(action: Action, signal: AbortSignal): Outcome {
@@ -233,7 +237,8 @@ export class PodReconciler {
   ): Outcome {
     if (!sameStatus(refusal.status, home.status ?? {})) {
       await this.#writeStatus(home, refusal.status, signal);
-      this.#tell(home, refusal.reason, refusal.message);
+      const isWaiting = refusal.reason === OFFLOADED_REASONS.namespaceBeingMade;
+      this.#tell(home, refusal.reason, refusal.message, isWaiting ? 'Normal' : 'Warning');
     }
     return slowRetry(home, this.#options.clock);
   }

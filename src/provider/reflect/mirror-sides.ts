@@ -20,6 +20,8 @@ export interface SidesOptions extends Basics {
   owner: string;
   home: KubeClient;
   foreign: KubeClient;
+  /** Of its caches. */
+  awaitsRights?: boolean;
 }
 
 export interface MirrorSidesListener {
@@ -156,7 +158,7 @@ export class MirrorSides {
   }
 
   #open(name: MirroredKindName, ruled: RuledKind): void {
-    const { mapping, owner, home, foreign, clock, log } = this.#options;
+    const { mapping, owner, home, foreign, clock, log, awaitsRights = false } = this.#options;
     const { type } = ruled.kind;
     const labelSelector = `${LABEL_MANAGED_BY}=${owner}`;
     const sides: Sides = {
@@ -166,6 +168,7 @@ export class MirrorSides {
         list: { namespace: mapping.homeNamespace },
         clock,
         log,
+        awaitsRights,
         indexes: INDEXES[name] ?? {},
       }),
       remote: new Informer({
@@ -174,6 +177,7 @@ export class MirrorSides {
         list: { namespace: mapping.tenantNamespace, labelSelector },
         clock,
         log,
+        awaitsRights,
       }),
     };
     const abort = new AbortController();

@@ -31,9 +31,9 @@ export class ClaimSides {
   /** Returns at once; a second time does nothing. */
   open(listener: ClaimListener): void {
     if (this.#open !== undefined || this.#abort.signal.aborted) return;
-    const { mapping, owner, home, foreign, clock, log } = this.#options;
+    const { mapping, owner, home, foreign, clock, log, awaitsRights = false } = this.#options;
     const { homeNamespace, tenantNamespace } = mapping;
-    const common = { clock, log: log.named('claims'), type: persistentVolumeClaims };
+    const common = { clock, log: log.named('claims'), type: persistentVolumeClaims, awaitsRights };
     const sides = {
       home: new Informer<Claim>({ ...common, client: home, list: { namespace: homeNamespace } }),
       remote: new Informer<Claim>({
@@ -43,7 +43,7 @@ export class ClaimSides {
       }),
     };
     const told = followEvents(
-      { mapping, foreign, clock, log: log.named('claim-events') },
+      { mapping, foreign, clock, log: log.named('claim-events'), awaitsRights },
       'PersistentVolumeClaim',
       (...news) => listener.event(homeNamespace, ...news),
     );

@@ -161,7 +161,7 @@ function decideSelected(situation: ClaimSituation, home: Claim, homeClass: Stora
     return refuse(home, { reason: CLAIM_REASONS.notSupported, message, unselect: false });
   }
   if (!accepting) {
-    const message = `namespace "${namespace}" is not offloaded to virtual node ${virtualNode}`;
+    const message = `namespace "${namespace}" is not, or not yet, offloaded to virtual node ${virtualNode}`;
     return refuse(home, { reason: CLAIM_REASONS.namespaceNotOffloaded, message });
   }
   if (remote === undefined) {

@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { configMaps } from '../../../src/api/resources.ts';
 import type { ConfigMap } from '../../../src/api/wire.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { Informer, type InformerOptions } from '../../../src/kube/informer.ts';
 import { keyOf } from '../../../src/kube/store.ts';
-import { silentLogger } from '../../../src/lib/log.ts';
+import { createLogger, silentLogger } from '../../../src/lib/log.ts';
 import { FakeApi } from '../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import type { AnyObject } from '../../support/fake-api/storage.ts';
@@ -191,6 +191,48 @@ test('start waits for as long as the API server fails, and then succeeds', async
   expect(informer.synced).toBe(true);
   expect(informer.size).toBe(1);
   expect(server.count(/limit=/)).toBe(6);
+});
+
+describe('rights that are being granted', () => {
+  const said: string[] = [];
+  const log = createLogger({ level: 'info', now: () => 0, write: (line) => void said.push(line) });
+  beforeEach(() => {
+    said.splice(0);
+  });
+
+  test('are waited for: nothing is said, nothing is in trouble, and the list comes soon', async () => {
+    seed('a');
+    server.fault({ status: 403, times: 4 });
+    let troubles = 0;
+    const informer = informerOf({ awaitsRights: true, log, random: () => 1 });
+    informer.onContact(() => troubles++);
+    const before = clock.monotonic();
+    await clock.during('the informer starts', informer.start(new AbortController().signal));
+    expect(informer.size).toBe(1);
+    expect(said).toEqual([]);
+    // One change: the first sign of life.
+    expect(troubles).toBe(1);
+    // At most 200, 400, 800 and 1000 ms; otherwise 7.5 s.
+    expect(clock.monotonic() - before).toBeLessThan(2500);
+  });
+
+  test('are missed when they do not come', async () => {
+    const grant = server.fault({ status: 403, times: Infinity });
+    const informer = informerOf({ awaitsRights: true, log, random: () => 1 });
+    const starting = informer.start(new AbortController().signal);
+    await clock.until('it is said', () => said.length > 0, 30_000);
+    expect(informer.contact).toMatchObject({ code: 'Forbidden' });
+    expect(said).toEqual([expect.stringContaining('"message":"lost contact"')]);
+    grant();
+    await clock.during('the rights are there', starting);
+  });
+
+  test('are missed at once when they are taken away', async () => {
+    const informer = await started({ awaitsRights: true, log });
+    server.fault({ status: 403, times: Infinity });
+    informer.relist('a test');
+    await clock.until('it is said at once', () => said.some((line) => line.includes('lost contact')));
+  });
 });
 
 test('start ends with its signal', async () => {

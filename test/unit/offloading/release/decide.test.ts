@@ -99,6 +99,7 @@ describe('who is released', () => {
 
   const placing = new Set([
     'NamespaceNotOffloaded',
+    'NamespaceBeingMade',
     'TenantNamespaceNotFound',
     'Forbidden',
     'ExceededQuota',
@@ -132,7 +133,7 @@ describe('a pod with claims', () => {
       expect(decided({ pod: mounting(CLAIM, reason), offloading: held })).toMatchObject(expected);
     },
   );
-  test.each(['VolumeNotHere', 'NamespaceNotOffloaded'])(
+  test.each(['VolumeNotHere', 'NamespaceNotOffloaded', 'NamespaceBeingMade'])(
     'goes to its data, which are elsewhere: %s',
     (reason) => expect(decided({ pod: mounting(CLAIM, reason) }).do).toBe('holdOff'),
   );

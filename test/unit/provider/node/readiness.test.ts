@@ -61,4 +61,10 @@ test('the credential is tried where nothing is in the way, or in the first, or n
   expect(readiness.probed([mapping('shop'), mapping('web')])).toBe('web-t');
   states['web'] = { synced: false, problem: 'Forbidden' };
   expect(readiness.probed([mapping('shop'), mapping('web')])).toBe('shop-t');
+  states['web'] = { synced: false };
+  expect(readiness.probed([mapping('shop'), mapping('web')])).toBe('shop-t');
+  // A new namespace whose rights are still on their way says nothing about the credential.
+  expect(readiness.probed([mapping('web')])).toBeUndefined();
+  states['web'] = { synced: true };
+  expect(readiness.probed([mapping('shop'), mapping('web')])).toBe('web-t');
 });

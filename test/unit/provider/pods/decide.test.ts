@@ -58,12 +58,48 @@ const ROWS: Row[] = [
   [
     'a new pod in a namespace unknown',
     { home: fresh, context: undefined },
-    { do: 'refuse', reason: 'NamespaceNotOffloaded' },
+    {
+      do: 'refuse',
+      reason: 'NamespaceNotOffloaded',
+      message:
+        'namespace "shop" is not offloaded to milan; if it is to be: kubectl label namespace shop tributary.dev/offload=true',
+    },
+  ],
+  [
+    'a new pod in a namespace unknown, on a virtual node made by hand',
+    {
+      home: fresh,
+      context: undefined,
+      node: { virtualNode: 'rome', cluster: 'milan', isPeered: false },
+    },
+    {
+      do: 'refuse',
+      reason: 'NamespaceNotOffloaded',
+      message:
+        'namespace "shop" is not offloaded: add it to spec.namespaces of VirtualNode rome, which was made by hand',
+    },
+  ],
+  [
+    'a new pod that the webhook has let out, before the provider has made its namespace',
+    {
+      home: homePod({ metadata: { annotations: { 'tributary.dev/strategy': 'Remote' } } }),
+      context: undefined,
+    },
+    {
+      do: 'refuse',
+      reason: 'NamespaceBeingMade',
+      message:
+        'namespace "shop" is being made by milan, and the pod waits for it; if that lasts: kubectl -n shop describe namespaceoffloading',
+    },
   ],
   [
     'a new pod in a namespace being taken out',
     { home: fresh, accepting: false },
-    { do: 'refuse', reason: 'NamespaceNotOffloaded' },
+    {
+      do: 'refuse',
+      reason: 'NamespaceNotOffloaded',
+      message: 'namespace "shop" leaves milan, so nothing is begun there',
+    },
   ],
   ['a pod of a DaemonSet', { home: daemon }, { do: 'refuse', reason: 'DaemonSetNotOffloaded' }],
   [

@@ -85,6 +85,7 @@ export function situation(parts: Partial<Situation>): Situation {
   return {
     home: undefined,
     remote: undefined,
+    node: { virtualNode: 'rome', cluster: 'milan', isPeered: true },
     context: CONTEXT,
     accepting: true,
     contact: true,
