@@ -18,6 +18,7 @@ import { forgeHostingBase } from '../hosting/base-objects.ts';
 import { forgeGuardianFence } from '../hosting/fences.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { forgeReleaseFence } from '../offloading/release/fence.ts';
+import { forgeShortFormFence } from '../offloading/short-form-fence.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
 import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './agents.ts';
@@ -54,6 +55,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeLaunchFence(account),
     ...forgeNodeFence(account),
     ...forgeReleaseFence(account),
+    ...forgeShortFormFence(account),
     ...forgeGuardianFence(account),
     ...forgeKindsFence(account, CLUSTER_RIGHTS),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },

@@ -16,7 +16,7 @@ import { ClientEventRecorder } from '../../src/kube/events.ts';
 import { createClient } from '../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { ignoring } from '../../src/lib/errors.ts';
+import { hasCode, ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
@@ -134,6 +134,12 @@ test(
       status: { clusters: [{ cluster: 'milan', phase: 'Ready', remoteNamespace: 'shop-there' }] },
     });
 
+    // Deleting what would be made again is refused, with the command that takes it back; and nothing begins to end.
+    await expect(admin.delete(namespaceOffloadings, REF)).rejects.toThrow(
+      /made again; to take it back: kubectl label namespace shop tributary\.dev\/offload-$/u,
+    );
+    expect(await isReason('AsExpected')).toBe(true);
+
     const bare = { metadata: { name: 'bare', namespace: 'shop', finalizers: ['tributary.dev/test'] } };
     const spec = { containers: [{ name: 'app', image: 'app' }], nodeName: 'milan' };
     const { metadata } = await admin.create(pods, { ...bare, spec });
@@ -154,6 +160,39 @@ test(
       return pod !== undefined && pod.metadata.uid !== metadata.uid;
     });
     expect(complaints.filter((line) => /forbidden/iu.test(line))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'what somebody wrote, or took over, is deleted as any object; so is what goes with its namespace',
+  async () => {
+    const made = async (name: string): Promise<{ namespace: string; name: string }> => {
+      await admin.create(namespaces, { metadata: { name, labels: { [LABEL_OFFLOAD]: 'true' } } });
+      const ref = { namespace: name, name: 'offloading' };
+      await eventually(
+        'it is made',
+        async () => (await admin.get(namespaceOffloadings, ref).catch(ignoring('NotFound'))) !== undefined,
+        WAIT_MS,
+      );
+      return ref;
+    };
+    const taken = await made('taken-over');
+    const mine = merge({ metadata: { labels: { 'tributary.dev/offloading-origin': null } } });
+    await admin.patch(namespaceOffloadings, taken, mine);
+    await admin.delete(namespaceOffloadings, taken);
+    const leaving = await made('leaving');
+    await admin.delete(namespaces, { name: 'leaving' });
+    // No controller of namespaces runs here: this is its request.
+    await eventually(
+      'the object of a namespace that ends may be deleted',
+      async () =>
+        admin.delete(namespaceOffloadings, leaving).then(
+          () => true,
+          (error: unknown) => hasCode(error, 'NotFound'),
+        ),
+      WAIT_MS,
+    );
   },
   TIMEOUT_MS,
 );

@@ -23,11 +23,11 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 9],
-  ['cluster --image tributary:1', manifestsCommand, 54 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 56 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    54 + POLICIES,
+    56 + POLICIES,
   ],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 11],
   ['gateway --image tributary:1 --network off', manifestsCommand, 7],
