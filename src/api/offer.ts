@@ -87,6 +87,10 @@ export interface Offer {
   kubernetesVersion?: string;
   /** Features of the runtime that all offered nodes declare (KEP-5328). */
   declaredFeatures?: string[];
+  /** Requests of a container that names none. Missing: as before offers said so, UNTOLD_DEFAULT_REQUESTS. */
+  defaultRequests?: ResourceList;
+  /** What each pod costs beside the requests of its containers, since a runtime class is forced on it (KEP-688). */
+  podOverhead?: ResourceList;
 }
 
 /** Both sides sign the canonical bytes (RFC 8785) of this. */

@@ -1,3 +1,4 @@
+import type { DefaultRequests } from './default-requests.ts';
 import type { LabelSelector } from './label-selector.ts';
 import type { ReflectableKind } from './reflection.ts';
 import type { PodSecurityLevel, Price } from './offer.ts';
@@ -34,6 +35,11 @@ export interface SharingPolicySpec {
   sharePercent?: number;
   /** Amounts never exceeded, by resource; also what is offered of resources that no node counts. */
   limits?: ResourceList;
+  /**
+   * Requests of a container of a peer that names none; default 0. More than 0 takes room off the peer's virtual node, for
+   * all pods that it may ever hold.
+   */
+  defaultRequests?: DefaultRequests;
   /** Resources that are never offered. */
   withhold?: string[];
   /** Only nodes with these labels lend. */

@@ -74,9 +74,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       spec: { volumes?: unknown; containers: unknown[] };
     };
     expect(made.spec.volumes).toBeUndefined();
-    expect(made.spec.containers).toMatchObject([
-      { resources: { requests: { cpu: '100m', memory: '128Mi' } } },
-    ]);
+    expect(made.spec.containers).toMatchObject([{ resources: { requests: { cpu: '0', memory: '0' } } }]);
     const unmark = { metadata: { labels: { [LABEL_HOME_UID]: null } } };
     const unmarked = await peer('PATCH', `${PODS}/${made.metadata.name}`, unmark);
     expect(unmarked.status).toBe(422);

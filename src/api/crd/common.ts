@@ -17,25 +17,36 @@ import {
   QUANTITY_PATTERN,
   REASON_PATTERN,
 } from '../limits.ts';
+import type { DefaultRequests } from '../default-requests.ts';
 import type { Price } from '../offer.ts';
 import type { SecretKeyRef } from '../peer-selector.ts';
 import type { PrinterColumn } from './definition.ts';
 import { choice, dnsLabel, dnsName, int32, int64, listOf, objectOf, setOf, type Schema } from './schema.ts';
+
+const quantity = (description: string): Schema => ({
+  description,
+  anyOf: [{ type: 'integer' }, { type: 'string' }],
+  'x-kubernetes-int-or-string': true,
+  pattern: QUANTITY_PATTERN,
+  maxLength: MAX_QUANTITY_LENGTH,
+  minimum: 0,
+});
 
 /** Amounts by resource, each a Kubernetes quantity. */
 export const resourceList = (description: string): Schema => ({
   type: 'object',
   description,
   maxProperties: MAX_RESOURCES,
-  additionalProperties: {
-    description: 'A Kubernetes quantity, for example 4, 500m or 8Gi.',
-    anyOf: [{ type: 'integer' }, { type: 'string' }],
-    'x-kubernetes-int-or-string': true,
-    pattern: QUANTITY_PATTERN,
-    maxLength: MAX_QUANTITY_LENGTH,
-    minimum: 0,
-  },
+  additionalProperties: quantity('A Kubernetes quantity, for example 4, 500m or 8Gi.'),
 });
+
+/** Amounts of those resources that a LimitRange gives to containers. */
+export const defaultRequests = (description: string): Schema =>
+  objectOf<DefaultRequests>(description, [], {
+    cpu: quantity('CPU, for example 10m.'),
+    memory: quantity('Memory, for example 16Mi.'),
+    'ephemeral-storage': quantity('Disk of the node, for example 64Mi.'),
+  });
 
 /** Classes of this cluster, each with the foreign class that replaces it. */
 export const classMap = (description: string, maxProperties: number): Schema => ({

@@ -160,6 +160,13 @@ export const offer = (description: string): Schema =>
       'Name of a feature.',
       OFFER_LIMITS.declaredFeatures,
     ),
+    defaultRequests: resourceList(
+      'What a container that requests none of cpu, memory or ephemeral-storage is given. Without this field, the ' +
+        'provider is of a version that gives 100m, 128Mi and 256Mi.',
+    ),
+    podOverhead: resourceList(
+      'What each pod costs besides the requests of its containers, because of the runtime class that the provider sets.',
+    ),
   });
 
 export const signedContract = (description: string): Schema =>

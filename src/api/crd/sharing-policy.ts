@@ -10,6 +10,7 @@ import {
   AGE,
   clusterIDs,
   column,
+  defaultRequests,
   labels,
   names,
   observedGeneration,
@@ -49,6 +50,10 @@ const amounts = {
   limits: resourceList(
     'Highest amounts, by resource. Of resources that no node counts, such as storage, these amounts are ' +
       'offered.',
+  ),
+  defaultRequests: defaultRequests(
+    'Requests of a container of a peer that names none; 0 where nothing is said here. Limits are not set. An amount ' +
+      "above 0 is set aside for each pod that the peer's virtual node may hold, which then shows less room.",
   ),
   withhold: names('Resources that are never offered.', 'Name of a resource.', 64),
   nodeSelector: labels(

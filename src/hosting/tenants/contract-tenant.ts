@@ -119,6 +119,7 @@ function forgeTenantObjects(
       annotations,
       podSecurity,
       quota: { ...boundsOfKinds(kinds), ...quota },
+      defaultRequests: policy.defaultRequests,
       isolation: isIsolated(policy)
         ? { prefixes: [], own: undefined, ...network, peer: consumer }
         : undefined,

@@ -1,6 +1,7 @@
 /** The objects of which every tenant consists, whoever makes it. */
 import type * as models from '@kubernetes/client-node';
 
+import type { DefaultRequests } from '../../api/default-requests.ts';
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
 import type { PodSecurityLevel } from '../../api/offer.ts';
 import { PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
@@ -14,6 +15,8 @@ interface TenantNamespace {
   annotations: Record<string, string>;
   podSecurity: PodSecurityLevel;
   quota: ResourceList;
+  /** Default: none. */
+  defaultRequests?: DefaultRequests | undefined;
   /** Undefined: its pods are not kept apart. */
   isolation: IsolationFacts | undefined;
 }
@@ -23,11 +26,11 @@ interface TenantNamespace {
  * of the peer, which come last.
  */
 export const forgeTenantNamespace = (tenant: TenantNamespace): Manifest[] => {
-  const { name, labels, quota, isolation } = tenant;
+  const { name, labels, quota, defaultRequests, isolation } = tenant;
   return [
     forgeNamespace(tenant),
     forgeQuota(name, labels, quota),
-    forgeLimits(name, labels, quota),
+    forgeLimits(name, labels, quota, defaultRequests),
     forgeAccount('default', name, labels),
     ...(isolation === undefined ? [] : [forgeIsolation(name, labels, isolation)]),
   ];

@@ -1,3 +1,4 @@
+import { type DefaultRequests, defaultRequestsOf } from '../../api/default-requests.ts';
 import type { Manifest, ManifestOf } from '../../api/manifest.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
 import type { ResourceList, Stored } from '../../api/wire.ts';
@@ -34,13 +35,6 @@ const BOUNDS: Readonly<ResourceList> = {
 
 /** Claims, where storage is lent at all. */
 const MOST_CLAIMS = '100';
-
-/** Requests of a container that names none. Without them, a quota on requests would refuse its pod. */
-const DEFAULT_REQUESTS: Readonly<ResourceList> = {
-  cpu: '100m',
-  memory: '128Mi',
-  'ephemeral-storage': '256Mi',
-};
 
 /** Limits of a container that names none, where the quota bounds limits. */
 const DEFAULT_LIMITS: Readonly<ResourceList> = { cpu: '1', memory: '512Mi', 'ephemeral-storage': '1Gi' };
@@ -109,13 +103,16 @@ export function forgeQuota(
 }
 
 /**
- * Defaults for whatever the quota counts. No default limits unless the quota bounds limits: a limit that nobody wrote would end
- * pods here that run at home. Under pressure, a node first evicts pods that exceed their requests anyway.
+ * Defaults for whatever the quota counts: without requests, though they may be zero, a quota on requests would refuse the pod.
+ * All that it counts are named, so that an earlier default never stays. No default limits unless the quota bounds limits: a
+ * limit that nobody wrote would end pods here that run at home. Under pressure, a node first evicts pods that exceed their
+ * requests anyway.
  */
 export function forgeLimits(
   namespace: string,
   labels: Record<string, string>,
   quota: ResourceList,
+  requests?: DefaultRequests,
 ): LimitRange {
   const counted = new Set(Object.keys(quota).map(quotaKey));
   const pick = (section: 'requests' | 'limits', amounts: Readonly<ResourceList>): ResourceList =>
@@ -129,7 +126,7 @@ export function forgeLimits(
       limits: [
         {
           type: 'Container',
-          defaultRequest: pick('requests', DEFAULT_REQUESTS),
+          defaultRequest: pick('requests', defaultRequestsOf(requests)),
           ...(Object.keys(limits).length > 0 && { default: limits }),
         },
       ],

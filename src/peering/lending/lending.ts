@@ -2,7 +2,6 @@ import { isClusterID } from '../../api/forms.ts';
 import { type PeeringRequest, peeringRequests } from '../../api/peering-request.ts';
 import { runtimeClasses } from '../../api/resources.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
-import type { KubeObject } from '../../api/wire.ts';
 import { TenantDirectory } from '../../hosting/guests/tenant-directory.ts';
 import { Tenants } from '../../hosting/tenants/tenants.ts';
 import type { Cache } from '../../kube/cache.ts';
@@ -24,6 +23,7 @@ import { Credentials } from './credentials.ts';
 import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Offers } from './offers.ts';
+import { keepOverhead, podOverheadOf, type RuntimeClass } from './pod-overhead.ts';
 import { policyConditions } from './policy-conditions.ts';
 import { Reconciler, type ReconcilerOptions } from './reconciler.ts';
 
@@ -63,7 +63,7 @@ export class Lending implements LendingSide {
   readonly #options: LendingOptions;
   readonly #requests: Cache<PeeringRequest>;
   readonly #policies: Cache<SharingPolicy>;
-  readonly #runtimeClasses: Cache<KubeObject>;
+  readonly #runtimeClasses: Cache<RuntimeClass>;
   readonly #tenants: Tenants;
   readonly #stock: LendingOptions['stock'];
   readonly #offers: Offers;
@@ -86,7 +86,7 @@ export class Lending implements LendingSide {
     const common = { client, clock, log, ...(random && { random }) };
     this.#requests = caches.of(peeringRequests);
     this.#policies = caches.of(sharingPolicies);
-    this.#runtimeClasses = caches.of<KubeObject>(runtimeClasses, { list: { metadataOnly: true } });
+    this.#runtimeClasses = caches.of(runtimeClasses, { transform: keepOverhead });
     this.#tenants = new Tenants({
       ...common,
       caches,
@@ -106,7 +106,12 @@ export class Lending implements LendingSide {
     this.tokens = new JoinTokens({ ...common, namespace: systemNamespace, clusterID });
     this.#stock = stock;
     const stored = { requests: this.#requests, policies: this.#policies, tenants: this.#tenants };
-    this.#offers = new Offers({ ...stored, identity, stock });
+    this.#offers = new Offers({
+      ...stored,
+      identity,
+      stock,
+      overheadOf: (name) => podOverheadOf(this.#runtimeClasses.get(name)),
+    });
     this.#credentials = new Credentials(options);
     const { api: given, ownApi: own } = options;
     this.#api = new ApiAccessFinder({
@@ -156,6 +161,7 @@ export class Lending implements LendingSide {
       this.#tenants.onChange((peer) => this.#add(peer)),
       this.#tenants.onFreed(() => this.#addWithheld()),
       this.#runtimeClasses.onChange((_key, current, previous) => {
+        if (!deepEqual(current?.overhead, previous?.overhead)) this.#addAll();
         if ((current === undefined) === (previous === undefined)) return;
         for (const { metadata } of this.#policies.list()) this.#policyChanged.tell(metadata.name);
       }),

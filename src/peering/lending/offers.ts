@@ -19,6 +19,8 @@ interface OffersOptions {
   stock: Pick<StockWatcher, 'stock'>;
   policies: Pick<Cache<SharingPolicy>, 'list'>;
   tenants: Pick<Tenants, 'isTaken' | 'namespacesOf'>;
+  /** What each pod costs besides, under that runtime class. */
+  overheadOf: (runtimeClass: string) => ResourceList | undefined;
   /** Of all peers. */
   requests: Pick<Cache<PeeringRequest>, 'list'>;
 }
@@ -53,7 +55,7 @@ export class Offers {
 
   /** Works synchronously, and every later call knows the result: so no name is promised to two peers. */
   make(request: PeeringRequest, policy: SharingPolicy, nowMs: number): OfferMade {
-    const { identity, stock, tenants } = this.#options;
+    const { identity, stock, tenants, overheadOf } = this.#options;
     const { status = {}, spec, metadata } = request;
     const consumer = metadata.name;
     const before = offerDocumentOf(request, identity)?.offer;
@@ -66,7 +68,12 @@ export class Offers {
       isPromised: this.#promisedToOthers(consumer),
       places: this.#places(request),
     });
-    const terms = computeOffer(stock.stock(), policy, { consumer, promised: this.promised() });
+    const { runtimeClassName } = policy.spec;
+    const terms = computeOffer(stock.stock(), policy, {
+      consumer,
+      promised: this.promised(),
+      podOverhead: runtimeClassName === undefined ? undefined : overheadOf(runtimeClassName),
+    });
     const draft = { provider: identity.clusterID, consumer, namespaces, ...terms };
     const { name, generation } = policy.metadata;
     const policyChanged =

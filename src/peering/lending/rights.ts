@@ -25,7 +25,7 @@ export const LENDING_CLUSTER_RIGHTS: readonly Right[] = [
   {
     resource: 'runtimeclasses.node.k8s.io',
     verbs: ['list', 'watch'],
-    why: 'says on a SharingPolicy that the runtime class it forces on pods is not there',
+    why: 'what the runtime class that a SharingPolicy forces on pods costs besides; says on the policy if it is not there',
   },
 ];
 

@@ -47,6 +47,8 @@ const offerTerms = record(
   {
     kubernetesVersion: terms.version,
     declaredFeatures: set(terms.feature, OFFER_LIMITS.declaredFeatures),
+    defaultRequests: terms.defaultRequests,
+    podOverhead: terms.resources,
   },
 );
 

@@ -11,9 +11,11 @@ import {
   STORAGE,
   type Sums,
 } from '../../api/amounts.ts';
+import { defaultRequestsOf } from '../../api/default-requests.ts';
 import { MAX_LABELS, MAX_RESOURCES, OFFER_LIMITS } from '../../api/limits.ts';
 import type { Offer, Price, ServiceClasses } from '../../api/offer.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
+import type { ResourceList } from '../../api/wire.ts';
 import { freeInAll, freeOnNode, lendableResources, lendingNodes, limitsOf, type Promises } from './free.ts';
 import { boundedBy, groupShares, type NodeShare } from './node-shapes.ts';
 import type { Stock, StockNode } from './stock.ts';
@@ -40,6 +42,8 @@ export interface OfferFor {
   consumer: string;
   /** To every peer that has a contract; what the consumer itself was promised counts as free for it. */
   promised: Promises;
+  /** Of the policy's runtime class, per pod; undefined: none, or no such class. */
+  podOverhead?: ResourceList | undefined;
 }
 
 const DEFAULT_SHARE_PERCENT = 50;
@@ -54,7 +58,7 @@ const DEFAULT_KEEP_SECONDS = 86_400;
 export function computeOffer(
   stock: Stock,
   policy: SharingPolicy,
-  { consumer, promised }: OfferFor,
+  { consumer, promised, podOverhead = {} }: OfferFor,
 ): OfferTerms {
   const { spec } = policy;
   const nodes = lendingNodes(stock, spec);
@@ -79,6 +83,8 @@ export function computeOffer(
     prices: pricesOf(spec.prices ?? {}),
     podSecurity: spec.podSecurity ?? 'baseline',
     keepForSeconds: spec.keepForSeconds ?? DEFAULT_KEEP_SECONDS,
+    defaultRequests: defaultRequestsOf(spec.defaultRequests),
+    ...(Object.keys(podOverhead).length > 0 && { podOverhead }),
     ...(version !== undefined && { kubernetesVersion: version }),
     ...(features.length > 0 && { declaredFeatures: features }),
   };

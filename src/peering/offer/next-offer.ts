@@ -65,6 +65,8 @@ const FIXED: readonly (keyof Comparable)[] = [
   'keepForSeconds',
   'kubernetesVersion',
   'declaredFeatures',
+  'defaultRequests',
+  'podOverhead',
 ];
 
 /**

@@ -1,5 +1,6 @@
 import { isOfferable, mostOf } from '../../api/amounts.ts';
 import { timestamp } from '../../api/conditions.ts';
+import { DEFAULTED_RESOURCES } from '../../api/default-requests.ts';
 import {
   CURRENCY_PATTERN,
   LABEL_VALUE_PATTERN,
@@ -29,6 +30,7 @@ import {
   matching,
   oneOf,
   opaque,
+  quoted,
   record,
   refuse,
   set,
@@ -58,6 +60,8 @@ export const time: Check<string> = (value, path) => {
   return isReal ? text : refuse(path, `is no time: ${text}`);
 };
 
+const DEFAULTED: ReadonlySet<string> = new Set(DEFAULTED_RESOURCES);
+
 function checkResource(resource: string, path: string): void {
   if (!isOfferable(resource)) refuse(path, 'is no resource that can be lent');
 }
@@ -69,6 +73,13 @@ export const resources: Check<ResourceList> = map((value, path, resource) => {
   if (parseMilli(text) > mostOf(resource)) refuse(path, `is beyond belief: ${text}`);
   return text;
 }, MAX_RESOURCES);
+
+/** What a LimitRange gives; it has no default for other resources. */
+export const defaultRequests: Check<ResourceList> = (value, path) => {
+  const given = resources(value, path);
+  const odd = Object.keys(given).find((name) => !DEFAULTED.has(name));
+  return odd === undefined ? given : refuse(`${path}[${quoted(odd)}]`, 'has no default request');
+};
 
 const price: Check<Price> = record({
   amount: matching(new RegExp(PRICE_AMOUNT_PATTERN, 'u'), 22),

@@ -19,6 +19,7 @@ import type { NodeShape, Offer } from '../../api/offer.ts';
 import type { VirtualNodeSpec } from '../../api/virtual-node.ts';
 import type { ResourceList } from '../../api/wire.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
+import { roomShown } from './room.ts';
 
 /** One VirtualNode to be made of an offer that was accepted. */
 export interface VirtualNodePlan extends Pick<VirtualNodeSpec, 'resources' | 'declaredFeatures'> {
@@ -39,6 +40,7 @@ export const DEFAULT_MAX_NODES = 16;
  * accepted than they hold, all shrink alike. A node's name comes from its kind and its place among its kind by size,
  * so neither other kinds nor smaller nodes change it.
  *
+ * Where a pod costs more over there than home counts, the nodes show less (room.ts).
  * Persistent `storage` is not among a Node's resources.
  */
 export function virtualNodePlans(
@@ -52,7 +54,9 @@ export function virtualNodePlans(
       ([resource, milli]) => isTold(resource, milli) && isOfNodes(resource),
     ),
   );
-  return shape === 'PerNode' ? perNode(offer, accepted, maxNodes) : [aggregate(offer, accepted)];
+  return shape === 'PerNode'
+    ? perNode(offer, accepted, maxNodes)
+    : [aggregate(offer, roomShown(accepted, offer))];
 }
 
 /** A Node says how much it has of the basic resources, zero too; of others only what there is. */
@@ -120,7 +124,7 @@ function perNode(offer: Offer, accepted: Amounts, maxNodes: number): VirtualNode
     }
   }
   return seats.map(({ suffix, shape }, index) =>
-    planOf(suffix, portions[index] ?? new Map(), {
+    planOf(suffix, roomShown(portions[index] ?? new Map(), offer), {
       offer,
       labels: { ...offer.labels, ...shape.labels, ...platformLabels(shape) },
     }),

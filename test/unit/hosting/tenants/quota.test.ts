@@ -42,15 +42,31 @@ test('requests are bounded, finished pods as well, and what a peer has no right 
 });
 
 test.each([
-  ['', { type: 'Container', defaultRequest: { cpu: '100m', memory: '128Mi' } }],
+  ['', undefined, { cpu: '0', memory: '0' }, undefined],
   [
     'limits.memory=4Gi,ephemeral-storage=10Gi',
-    {
-      type: 'Container',
-      defaultRequest: { cpu: '100m', memory: '128Mi', 'ephemeral-storage': '256Mi' },
-      default: { memory: '512Mi' },
-    },
+    undefined,
+    { cpu: '0', memory: '0', 'ephemeral-storage': '0' },
+    { memory: '512Mi' },
   ],
-])('containers that name nothing get defaults for what the quota counts: %j', (text, limits) => {
-  expect(forgeLimits('a', {}, parseQuota(text)).spec.limits).toEqual([limits]);
+  ['', { cpu: '0.05', 'ephemeral-storage': '1Gi' }, { cpu: '50m', memory: '0' }, undefined],
+  [
+    'ephemeral-storage=10Gi',
+    { memory: '1024Ki', 'ephemeral-storage': '1Gi' },
+    { cpu: '0', memory: '1Mi', 'ephemeral-storage': '1Gi' },
+    undefined,
+  ],
+])(
+  'containers that name nothing get defaults for what the quota counts, zero unless more is said: %j, %j',
+  (text, given, defaultRequest, limits) => {
+    expect(forgeLimits('a', {}, parseQuota(text), given).spec.limits).toEqual([
+      { type: 'Container', defaultRequest, ...(limits && { default: limits }) },
+    ]);
+  },
+);
+
+test('a default request that is no quantity is refused', () => {
+  expect(() => forgeLimits('a', {}, parseQuota(''), { cpu: 'much' })).toThrow(
+    /default requests cannot be read/,
+  );
 });

@@ -94,6 +94,27 @@ test('a policy shows about whom it decides and what is free', async () => {
   });
 });
 
+test('what each pod costs besides is told: default requests, and the overhead of the runtime class as it is now', async () => {
+  await client.create(runtimeClasses, {
+    metadata: { name: 'kata' },
+    handler: 'kata',
+    overhead: { podFixed: { cpu: '250m', memory: '160Mi' } },
+  });
+  await world.policy({ runtimeClassName: 'kata', defaultRequests: { cpu: '5m' } });
+  const rome = world.peer();
+  await rome.peered();
+  expect((await statusOf(rome)).offer).toMatchObject({
+    defaultRequests: { cpu: '5m', memory: '0', 'ephemeral-storage': '0' },
+    podOverhead: { cpu: '250m', memory: '160Mi' },
+  });
+  await client.patch(
+    runtimeClasses,
+    { name: 'kata' },
+    { type: 'merge', body: { overhead: { podFixed: { cpu: '300m' } } } },
+  );
+  await until('told anew', async () => (await statusOf(rome)).offer?.podOverhead?.['cpu'] === '300m');
+});
+
 test('a runtime class that is not there is told on the SharingPolicy, until it is', async () => {
   await world.policy({ runtimeClassName: 'gvisor' });
   const reason = async (): Promise<string | undefined> =>

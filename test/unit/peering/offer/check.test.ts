@@ -60,6 +60,8 @@ const full: Offer = anOffer({
   prices: { cpu: { amount: '0.04', currency: 'EUR' } },
   kubernetesVersion: '1.36.3',
   declaredFeatures: ['GuaranteedQoSPodCPUResize'],
+  defaultRequests: { cpu: '10m', memory: '16Mi', 'ephemeral-storage': '0' },
+  podOverhead: { cpu: '250m', memory: '160Mi' },
 });
 
 test('a sound offer comes back as it was', () => {
@@ -176,6 +178,29 @@ test.each<[string, unknown, string]>([
   ],
   ['an odd currency', { ...full, prices: { cpu: { amount: '1', currency: '€' } } }, 'prices["cpu"].currency'],
   ['a price of nothing', { ...full, prices: { magic: { amount: '1', currency: 'EUR' } } }, 'prices["magic"]'],
+  ['default requests of no number', { ...full, defaultRequests: { cpu: -1 } }, 'defaultRequests["cpu"]'],
+  [
+    'a default request beyond belief',
+    { ...full, defaultRequests: { memory: '9Ei' } },
+    'defaultRequests["memory"] is beyond belief',
+  ],
+  [
+    'a default request of a device',
+    { ...full, defaultRequests: { 'nvidia.com/gpu': '1' } },
+    'defaultRequests["nvidia.com/gpu"] has no default request',
+  ],
+  ['default requests in a list', { ...full, defaultRequests: ['1'] }, 'defaultRequests is not an object'],
+  [
+    'half a byte of overhead',
+    { ...full, podOverhead: { memory: '500m' } },
+    'podOverhead["memory"] is not whole',
+  ],
+  ['overhead of nothing known', { ...full, podOverhead: { magic: '1' } }, 'podOverhead["magic"]'],
+  [
+    'too much overhead',
+    { ...full, podOverhead: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`a.com/r${i}`, '1'])) },
+    'podOverhead has 65 entries',
+  ],
   ['no namespaces', { ...full, namespaces: undefined }, 'namespaces is missing'],
   [
     'no DNS label',

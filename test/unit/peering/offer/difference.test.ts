@@ -38,6 +38,8 @@ test.each<[string, Comparable, boolean, boolean]>([
   ['a class', with_({ classes: { ingress: ['a'] } }), true, true],
   ['security', with_({ podSecurity: 'restricted' }), true, true],
   ['keeping', with_({ keepForSeconds: 1 }), true, true],
+  ['default requests', with_({ defaultRequests: { cpu: '0' } }), true, true],
+  ['overhead', with_({ podOverhead: { cpu: '1m' } }), true, true],
   ['a version', with_({ kubernetesVersion: '1.36.4' }), true, true],
   ['namespaces', with_({ namespaces: [] }), true, true],
 ])('%s: news beyond 10 %%, and when the policy has changed', (_name, after, beyondTen, beyondNone) => {

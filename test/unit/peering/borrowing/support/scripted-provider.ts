@@ -28,6 +28,8 @@ export class ScriptedProvider {
   /** Every request that it has ever got, to find out what was said on the way. */
   readonly requests: (RequestDocument | undefined)[] = [];
   resources: ResourceList = { cpu: '8', memory: '16Gi', pods: '100' };
+  /** Undefined: as of a version that does not tell them. */
+  defaultRequests: ResourceList | undefined = { cpu: '0', memory: '0', 'ephemeral-storage': '0' };
   lifeMs: number = 3_600_000;
   tokenLifeMs: number = 600_000;
   assessment: 'Automatic' | 'Pending' | 'Denied' | 'Ended' = 'Automatic';
@@ -126,6 +128,7 @@ export class ScriptedProvider {
       ],
       podSecurity: 'baseline',
       keepForSeconds: 3600,
+      ...(this.defaultRequests && { defaultRequests: this.defaultRequests }),
       ...this.more,
     };
     return { offer, signature: this.identity.sign('offer', canonicalText(offer)) };
