@@ -1,6 +1,10 @@
+import { DEFAULTED_RESOURCES } from '../../api/default-requests.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { type Fields, isFields } from '../../lib/fields.ts';
+import { withoutKeys } from '../../lib/without-keys.ts';
 import { podAddressFamily } from '../pod-address.ts';
+import type { AnyContainer } from './references.ts';
+import { asks } from './requests.ts';
 
 /**
  * What the foreign cluster says of a pod is untrusted: a peer may answer with anything that is JSON, and the home API
@@ -30,8 +34,8 @@ export function claimedStatus(home: Pod, remote: Pod): PodStatus {
     ephemeralContainerStatuses,
     ...unknown
   } = rest;
-  const names = (containers: readonly { name: string }[] | undefined): Set<string> =>
-    new Set((containers ?? []).map(({ name }) => name));
+  const byName = (containers: readonly AnyContainer[] | undefined): Map<string, AnyContainer> =>
+    new Map((containers ?? []).map((container) => [container.name, container]));
   const { spec } = home;
   return defined({
     ...(bounded(unknown) as Fields),
@@ -43,9 +47,9 @@ export function claimedStatus(home: Pod, remote: Pod): PodStatus {
     hostIP: typeof hostIP === 'string' ? hostIP : undefined,
     podIPs: claimedAddresses(podIPs, podIP),
     observedGeneration: count(observedGeneration),
-    containerStatuses: containers(containerStatuses, names(spec?.containers)),
-    initContainerStatuses: containers(initContainerStatuses, names(spec?.initContainers)),
-    ephemeralContainerStatuses: containers(ephemeralContainerStatuses, names(spec?.ephemeralContainers)),
+    containerStatuses: containers(containerStatuses, byName(spec?.containers)),
+    initContainerStatuses: containers(initContainerStatuses, byName(spec?.initContainers)),
+    ephemeralContainerStatuses: containers(ephemeralContainerStatuses, byName(spec?.ephemeralContainers)),
   });
 }
 
@@ -83,18 +87,19 @@ function claimedAddresses(podIPs: unknown, podIP: unknown): { ip: string }[] {
   });
 }
 
-function containers(value: unknown, known: ReadonlySet<string>): ContainerStatus[] | undefined {
+function containers(value: unknown, known: ReadonlyMap<string, AnyContainer>): ContainerStatus[] | undefined {
   if (value === undefined || value === null) return undefined;
   const seen = new Set<string>();
   return items(value).flatMap((item): ContainerStatus[] => {
     const status = fields(item);
     const { name, image, imageID, containerID, ready, started, restartCount, state, lastState, ...unknown } =
       status;
-    if (typeof name !== 'string' || !known.has(name) || seen.has(name)) return [];
+    const home = typeof name === 'string' ? known.get(name) : undefined;
+    if (typeof name !== 'string' || home === undefined || seen.has(name)) return [];
     seen.add(name);
     return [
       defined({
-        ...(bounded(unknown) as Fields),
+        ...withoutDefaults(bounded(unknown) as Fields, home),
         name,
         image: text(image) ?? '',
         imageID: text(imageID) ?? '',
@@ -106,6 +111,21 @@ function containers(value: unknown, known: ReadonlySet<string>): ContainerStatus
         lastState: containerState(lastState),
       }),
     ];
+  });
+}
+
+/** Requests that only the provider's defaults have set are not the pod's, and the scheduler here would count them. */
+function withoutDefaults({ resources, allocatedResources, ...rest }: Fields, home: AnyContainer): Fields {
+  const unasked = DEFAULTED_RESOURCES.filter((name) => !asks(home, name));
+  const kept = (amounts: unknown): Fields | undefined => {
+    const asked = withoutKeys(fields(amounts), unasked);
+    return Object.keys(asked).length === 0 ? undefined : asked;
+  };
+  const { requests, ...others } = fields(resources);
+  return defined({
+    ...rest,
+    allocatedResources: kept(allocatedResources),
+    resources: resources === undefined ? undefined : defined({ ...others, requests: kept(requests) }),
   });
 }
 

@@ -12,6 +12,7 @@ import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts
 import type { ForgeContext } from './context.ts';
 import { forgeEnvironment } from './environment.ts';
 import type { AnyContainer } from './references.ts';
+import { withRequests } from './requests.ts';
 import { droppedVolumes, forgeVolumes } from './volumes.ts';
 import { whenLostOf } from './when-lost.ts';
 
@@ -70,8 +71,10 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       ...withoutKeys(spec, HOME_ONLY_FIELDS),
       // The account belongs to the home cluster; what it may do there travels as a token (forge/tokens.ts).
       automountServiceAccountToken: false,
-      containers: spec.containers.map(forge),
-      ...(spec.initContainers === undefined ? {} : { initContainers: spec.initContainers.map(forge) }),
+      ...withRequests(spec, {
+        containers: spec.containers.map(forge),
+        ...(spec.initContainers && { initContainers: spec.initContainers.map(forge) }),
+      }),
       tolerations: forgeTolerations(spec.tolerations ?? []),
       volumes,
     },
