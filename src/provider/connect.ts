@@ -136,6 +136,7 @@ const mappingsOf = (virtualNode: VirtualNode | undefined): unknown => [
 
 function connectNode(provider: Wired): void {
   const { nodes, virtualNodes, contact, homeLease, foreign, tenants, controllers, nodeName } = provider;
+  provider.room.onChange(() => controllers.node.add(nodeName));
   nodes.onChange(() => controllers.node.add(nodeName));
   virtualNodes.onChange((_key, current, previous) => {
     tenants.set(provider.namespaces.watched);

@@ -23,8 +23,10 @@ import { ForeignContact } from './node/contact.ts';
 import type { NodeInputs } from './node/forge.ts';
 import { NodeReconciler } from './node/reconciler.ts';
 import { Readiness } from './node/readiness.ts';
+import { Room } from './node/room.ts';
 import { type CommonParts, OffloadedNamespaces } from './namespaces.ts';
 import { PodReconciler } from './pods/reconciler.ts';
+import { RoomRefusals } from './pods/room-refusals.ts';
 import { nodeIdentity } from './pods/unmapped.ts';
 import { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import { Mirror } from './reflect/mirror.ts';
@@ -76,6 +78,7 @@ export class Provider {
   readonly tokens: TokenReconciler;
   readonly events: EventsHome;
   readonly storage: Storage;
+  readonly room: Room;
   readonly #options: ProviderOptions;
   readonly #node: NodeReconciler;
   readonly #readiness: Readiness;
@@ -88,6 +91,7 @@ export class Provider {
     this.#options = options;
     this.#known = virtualNode;
     this.network = options.network ?? NO_NETWORK;
+    this.room = new Room(clock);
     this.nodeName = nodeNameOf(virtualNode);
     const common = { client: home, clock, log };
     const only = (object: string): { fieldSelector: string } => ({
@@ -224,6 +228,7 @@ export class Provider {
       contact: this.contact.state,
       notReady: this.#readiness.obstacle(this.namespaces.mappings, virtualNode.spec.namespaces),
       network: this.network.state,
+      room: this.room.bounds(virtualNode.spec.resources),
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
@@ -245,6 +250,7 @@ export class Provider {
       nodes: this.nodes,
       nodeName: this.nodeName,
       inputs: () => this.#nodeInputs(),
+      roomMs: () => this.room.waitMs(),
       mappings: () => this.namespaces.mappings,
     });
   }
@@ -309,8 +315,13 @@ export class Provider {
       context: (namespace) => this.#contextOf(namespace),
       references: (pod) => referenceState(pod, this),
       losses: new LossBudget(clock),
+      room: new RoomRefusals({
+        ...parts,
+        room: this.room,
+        onLess: (message) => this.#tell('LessRoom', message),
+      }),
       returnPatienceMs: () => this.homeLease.patienceMs(),
-      onBurst: (message) => this.#tellBurst(message),
+      onBurst: (message) => this.#tell(OFFLOADED_REASONS.lost, message),
       log: log.named('pods'),
     });
     const { reflector: reflect, tokens, mirror, events, storage } = this;
@@ -321,8 +332,8 @@ export class Provider {
     );
   }
 
-  #tellBurst(message: string): void {
+  #tell(reason: string, message: string): void {
     const { apiVersion = API_VERSION, kind = 'VirtualNode', metadata } = this.#known;
-    this.#options.events.event({ apiVersion, kind, metadata }, 'Warning', OFFLOADED_REASONS.lost, message);
+    this.#options.events.event({ apiVersion, kind, metadata }, 'Warning', reason, message);
   }
 }

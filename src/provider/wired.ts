@@ -9,6 +9,7 @@ import type { HomeLease } from './home-lease.ts';
 import type { OffloadedNamespaces } from './namespaces.ts';
 import type { NetworkView } from './network-view.ts';
 import type { ForeignContact } from './node/contact.ts';
+import type { Room } from './node/room.ts';
 import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import type { Reflector } from './reflect/reflector.ts';
 import type { Storage } from './storage/storage.ts';
@@ -26,6 +27,7 @@ export interface Wired {
   readonly contact: ForeignContact;
   readonly homeLease: HomeLease;
   readonly network: NetworkView;
+  readonly room: Room;
   readonly reflector: Reflector;
   readonly troubles: MirrorTroubles;
   readonly events: EventsHome;

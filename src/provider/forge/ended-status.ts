@@ -9,21 +9,35 @@ const LOST_CONTAINER = {
 };
 const DOWN: ReadonlySet<string> = new Set(['Ready', 'ContainersReady']);
 
+/** It says why. */
+export type EndedStatus = PodStatus & { reason: string; message: string };
+
 /**
  * The status of a home pod whose remote pod was evicted or deleted over there: as after a native eviction, so that its owner
  * replaces it.
  */
 export function lostStatus(home: Pod, message: string, now: string): PodStatus {
+  return disrupted(home, { reason: OFFLOADED_REASONS.lost, message, by: 'DeletionByForeignCluster' }, now);
+}
+
+/**
+ * The status of a home pod for which the foreign cluster has no room: as a kubelet ends a pod that it cannot admit
+ * (pkg/kubelet/lifecycle, InsufficientResourceError).
+ */
+export const outOfRoomStatus = (home: Pod, resource: string, message: string, now: string): EndedStatus =>
+  disrupted(home, { reason: `OutOf${resource}`, message, by: 'RefusedByForeignCluster' }, now);
+
+/** `by` says why the pod is not at fault (KEP-3329): a podFailurePolicy may ignore such failures. */
+function disrupted(
+  home: Pod,
+  { reason, message, by }: { reason: string; message: string; by: string },
+  now: string,
+): EndedStatus {
   const ended = endedStatus(home, now);
-  const disruption = {
-    type: 'DisruptionTarget',
-    status: 'True',
-    reason: 'DeletionByForeignCluster',
-    message,
-    lastTransitionTime: now,
-  };
-  const kept = (ended.conditions ?? []).filter(({ type }) => type !== disruption.type);
-  return { ...ended, reason: OFFLOADED_REASONS.lost, message, conditions: [...kept, disruption] };
+  const type = 'DisruptionTarget';
+  const disruption = { type, status: 'True', reason: by, message, lastTransitionTime: now };
+  const kept = (ended.conditions ?? []).filter((condition) => condition.type !== type);
+  return { ...ended, reason, message, conditions: [...kept, disruption] };
 }
 
 /**

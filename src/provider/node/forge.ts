@@ -1,8 +1,10 @@
+import { type Amounts, formatAmount } from '../../api/amounts.ts';
 import { ANNOTATION_OWNED, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import { nodeLabelsOf, nodeNameOf } from '../../api/node-labels.ts';
 import { type NetworkState, TUNNEL_REASONS } from '../../api/tunnel.ts';
 import type { VirtualNode } from '../../api/virtual-node.ts';
-import type { Node, NodeCondition, NodeStatus, Taint } from '../../api/wire.ts';
+import type { Node, NodeCondition, NodeStatus, ResourceList, Taint } from '../../api/wire.ts';
+import { parseMilli } from '../../lib/quantity.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
@@ -14,6 +16,8 @@ export interface NodeInputs {
   /** Why the node cannot serve pods yet although the foreign cluster answers; undefined when it can. */
   notReady: Obstacle | undefined;
   network: NetworkState;
+  /** The most that is to be shown, where that is less than the VirtualNode says. */
+  room: Amounts;
   address: string;
   kubeletPort: number;
   version: string;
@@ -89,7 +93,7 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
   return {
     ...others,
     capacity: resources,
-    allocatable: resources,
+    allocatable: bounded(resources, inputs.room),
     addresses: [
       { type: 'InternalIP', address },
       { type: 'Hostname', address: nodeNameOf(virtualNode) },
@@ -109,6 +113,14 @@ export function forgeNodeStatus(current: Node, inputs: NodeInputs): NodeStatus {
     },
   };
 }
+
+const bounded = (resources: ResourceList, room: Amounts): ResourceList =>
+  Object.fromEntries(
+    Object.entries(resources).map(([name, amount]) => {
+      const most = room.get(name);
+      return [name, most === undefined || parseMilli(amount) <= most ? amount : formatAmount(name, most)];
+    }),
+  );
 
 const EMPTY_NODE_INFO = {
   bootID: '',

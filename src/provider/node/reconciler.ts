@@ -24,6 +24,8 @@ interface NodeReconcilerOptions {
   nodeName: string;
   /** Undefined while the VirtualNode does not exist. */
   inputs: () => NodeInputs | undefined;
+  /** After how many milliseconds the room that is shown changes by itself; Infinity: not at all. */
+  roomMs: () => number;
   /** The namespaces that the VirtualNode's status is to name. */
   mappings: () => NamespaceMapping[];
 }
@@ -88,7 +90,7 @@ export class NodeReconciler {
       const written = { ...current, status: { ...status, conditions } };
       await home.replace(nodes, written, { subresource: 'status', signal });
     }
-    return { requeueAfterMs: HEARTBEAT_MS };
+    return { requeueAfterMs: Math.min(HEARTBEAT_MS, this.#options.roomMs()) };
   }
 
   async #writeStatus(inputs: NodeInputs, signal: AbortSignal): Promise<void> {

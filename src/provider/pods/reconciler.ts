@@ -25,8 +25,9 @@ import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
 import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Situation } from './decide.ts';
 import { HeldRequests } from './held-requests.ts';
-import { nameTaken, refusalOf } from './refusal.ts';
+import { nameTaken, type Refusal, refusalOf } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
+import type { RoomRefusals } from './room-refusals.ts';
 import type { NodeIdentity } from './unmapped.ts';
 
 interface PodReconcilerOptions extends CommonParts {
@@ -36,6 +37,7 @@ interface PodReconcilerOptions extends CommonParts {
   context: (homeNamespace: string) => ForgeContext | undefined;
   references: (home: Pod) => ReferenceState;
   losses: LossBudget;
+  room: Pick<RoomRefusals, 'refused' | 'admitted'>;
   /** For how long a loss is not to be believed yet, because this cluster has been away; see HomeReturn. */
   returnPatienceMs: () => number;
   /** Many losses are being held back: to be shown to people. */
@@ -134,19 +136,35 @@ export class PodReconciler {
   }
 
   async #create({ home, pod }: Extract<Action, { do: 'create' }>, signal: AbortSignal): Outcome {
-    const { foreign, clock } = this.#options;
+    const { foreign, room } = this.#options;
     try {
       await foreign.create(pods, pod, { signal });
+      room.admitted(home);
       return DONE;
     } catch (error) {
       if (hasCode(error, 'AlreadyExists')) return this.#nameHeld(home, signal);
       const refusal = refusalOf(error);
       if (refusal === undefined) throw error;
-      const { requeueAfterMs } = slowRetry(home, clock);
-      this.#heldRequests.hold(podKey(home), requeueAfterMs);
-      const status = refusedStatus(home, refusal, timestamp(clock.now()));
-      return this.#refuse(home, { ...refusal, status }, signal);
+      return this.#refusedCreation(home, refusal, signal);
     }
+  }
+
+  async #refusedCreation(home: Pod, refusal: Refusal, signal: AbortSignal): Outcome {
+    const { clock, room } = this.#options;
+    let { requeueAfterMs } = slowRetry(home, clock);
+    if (refusal.reason === OFFLOADED_REASONS.exceededQuota) {
+      const verdict = room.refused(home, refusal.message);
+      if (verdict.do === 'end') {
+        const { status } = verdict;
+        this.#tell(home, status.reason, status.message);
+        return this.#writeStatus(home, status, signal);
+      }
+      requeueAfterMs = Math.min(requeueAfterMs, verdict.ms);
+    }
+    this.#heldRequests.hold(podKey(home), requeueAfterMs);
+    const status = refusedStatus(home, refusal, timestamp(clock.now()));
+    await this.#refuse(home, { ...refusal, status }, signal);
+    return { requeueAfterMs };
   }
 
   /** The name is taken: by this pod's own remote pod, which the cache does not show yet, or by an object of others. */

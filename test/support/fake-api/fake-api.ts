@@ -34,6 +34,8 @@ export interface Fault {
   times?: number;
   /** Answer with this status, and a Status body. */
   status?: number;
+  /** Of that Status; default: that it was injected. */
+  message?: string;
   headers?: Record<string, string>;
   /** Answer this much later, on the server's clock. */
   delayMs?: number;
@@ -156,7 +158,8 @@ export class FakeApi {
       if (fault.delayMs !== undefined) await this.clock.sleep(fault.delayMs);
       if (fault.stall === true) return;
       if (fault.status !== undefined) {
-        throw new ApiFailure(fault.status, 'Fault', `injected ${fault.status}`, fault.headers);
+        const { status, message = `injected ${status}` } = fault;
+        throw new ApiFailure(status, 'Fault', message, fault.headers);
       }
       this.#authenticate(headers['authorization']);
       if (fault.body !== undefined) {

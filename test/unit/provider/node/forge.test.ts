@@ -20,6 +20,7 @@ const inputs = (given: Partial<NodeInputs> = {}): NodeInputs => ({
   contact: OK,
   notReady: undefined,
   network: { kind: 'Off' },
+  room: new Map(),
   address: '192.0.2.1',
   kubeletPort: 10_250,
   version: '1.0',
@@ -106,6 +107,18 @@ describe('the Node', () => {
 });
 
 describe('its status', () => {
+  test('the room that a refusal has taken is not allocatable, and no more is than was agreed on', () => {
+    const room = new Map([
+      ['cpu', 2500n],
+      ['memory', 1n << 60n],
+      ['a.com/gpu', 1000n],
+    ]);
+    expect(forgeNodeStatus(current, inputs({ room }))).toMatchObject({
+      capacity: { cpu: '4', memory: '8Gi' },
+      allocatable: { cpu: '2500m', memory: '8Gi' },
+    });
+  });
+
   test.each([
     ['all is well', {}, { status: 'True', reason: 'ForeignClusterReady' }],
     [

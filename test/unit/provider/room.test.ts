@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { pods } from '../../../src/api/resources.ts';
+import type { Pod } from '../../../src/api/wire.ts';
+import { World } from './support/world.ts';
+
+/** The foreign cluster has less room than was agreed on. */
+
+let world: World;
+beforeEach(async () => {
+  world = await new World().up();
+});
+afterEach(async () => world.down());
+
+const FULL =
+  'exceeded quota: tributary, requested: requests.cpu=2, used: requests.cpu=4, limited: requests.cpu=4500m';
+
+/** Until it is called off, or as often as is said. */
+function refuse(times = Infinity): { off: () => void } {
+  let isOn = true;
+  const match = ({ method, path }: { method: string; path: string }): boolean =>
+    isOn && method === 'POST' && path.endsWith('/pods');
+  world.foreign.fault({ match, times, status: 403, message: FULL });
+  return { off: () => (isOn = false) };
+}
+
+const cpu = (amount: string): Pod['spec'] => ({
+  containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu: amount } } }],
+});
+
+function add(name: string, owner?: { apiVersion: string; kind: string }): void {
+  world.addPod(name, cpu('2'));
+  if (owner === undefined) return;
+  const { storage } = world.home;
+  const pod = storage.get('pods', `shop/${name}`);
+  if (pod === undefined) throw new Error(`no pod ${name}`);
+  const ownerReferences = [{ ...owner, name: 'owner', uid: 'owner', controller: true }];
+  storage.update('pods', { ...pod, metadata: { ...pod.metadata, ownerReferences } });
+}
+const REPLICA_SET = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
+
+const shown = (): string | undefined => {
+  const status = world.home.storage.get('nodes', 'rome')?.status as
+    { allocatable?: Record<string, string>; capacity?: Record<string, string> } | undefined;
+  expect(status?.capacity?.['cpu']).toBe('100');
+  return status?.allocatable?.['cpu'];
+};
+const seconds = (from: number): number => (world.clock.now() - from) / 1000;
+
+test('the Node shows what is placed and what is left, and the pod ends as a kubelet ends one that it cannot admit', async () => {
+  await world.start();
+  add('runs');
+  await world.settled();
+  refuse();
+  const from = world.clock.now();
+  add('more', REPLICA_SET);
+  await world.until('taken off the Node', () => shown() === '2500m');
+  expect(world.events).toContainEqual(expect.stringMatching(/^LessRoom: .* no room for pod shop\/more/u));
+  await world.until('ended', () => world.status('more')?.['phase'] === 'Failed');
+  expect(seconds(from)).toBeGreaterThanOrEqual(5);
+  expect(seconds(from)).toBeLessThan(20);
+  expect(world.status('more')).toMatchObject({
+    reason: 'OutOfcpu',
+    message: expect.stringContaining(FULL),
+    conditions: expect.arrayContaining([
+      expect.objectContaining({
+        type: 'DisruptionTarget',
+        status: 'True',
+        reason: 'RefusedByForeignCluster',
+      }),
+    ]),
+  });
+  expect(world.events).toContainEqual(expect.stringMatching(/^OutOfcpu: the foreign cluster has no room/u));
+  expect(world.status('runs')).toMatchObject({ phase: 'Running' });
+  // Nobody asks for more, so all is shown again in the end.
+  await world.until('all is shown again', () => shown() === '100');
+});
+
+test('a place that the quota has not yet counted as free costs no pod', async () => {
+  await world.start();
+  refuse(2);
+  add('web', REPLICA_SET);
+  await world.until('refused', () => world.status('web')?.['reason'] === 'ExceededQuota');
+  await world.settled();
+  expect(world.status('web')).toMatchObject({ phase: 'Running' });
+  await world.until('all is shown again', () => shown() === '100');
+});
+
+test.each([
+  ['a bare pod', undefined],
+  ['a pod of a controller that may not replace it', { apiVersion: 'argoproj.io/v1alpha1', kind: 'Workflow' }],
+])('%s is not ended: it waits, and runs when there is room', async (_, owner) => {
+  await world.start();
+  const { off } = refuse();
+  add('web', owner);
+  const from = world.clock.now();
+  await world.until('two minutes', () => seconds(from) > 120);
+  expect(world.status('web')).toMatchObject({ phase: 'Pending', reason: 'ExceededQuota' });
+  off();
+  await world.settled();
+  expect(world.status('web')).toMatchObject({ phase: 'Running' });
+});
+
+test('a provider that refuses everything does not end all pods at once', async () => {
+  await world.start();
+  refuse();
+  for (let n = 0; n < 40; n++) add(`web-${n}`, REPLICA_SET);
+  const ended = (): number =>
+    world.home.storage.list('pods').filter(({ status }) => status?.['phase'] === 'Failed').length;
+  await world.until('some have ended', () => ended() > 0);
+  const from = world.clock.now();
+  await world.until('all have ended', () => ended() === 40);
+  expect(seconds(from)).toBeGreaterThan(20);
+});
+
+test('a pod that waits because of something else is neither ended nor counted', async () => {
+  await world.start();
+  const match = ({ method, path }: { method: string; path: string }): boolean =>
+    method === 'POST' && path.endsWith('/pods');
+  world.foreign.fault({ match, times: Infinity, status: 403, message: 'violates PodSecurity' });
+  add('web', REPLICA_SET);
+  const from = world.clock.now();
+  await world.until('a minute', () => seconds(from) > 60);
+  expect(world.status('web')).toMatchObject({ phase: 'Pending', reason: 'Forbidden' });
+  expect(shown()).toBe('100');
+  expect(world.home.storage.list(pods.plural)).toHaveLength(1);
+});
