@@ -6,6 +6,7 @@ import type { KubeObject } from '../api/wire.ts';
 import { applyManifests, deleteManifests } from '../kube/apply.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Basics } from '../lib/basics.ts';
+import { eachAtOnce } from '../lib/each-at-once.ts';
 import { errorMessage, hasCode, ignoring, TributaryError } from '../lib/errors.ts';
 import type { AgentLauncher, WantedAgent } from '../peering/ports.ts';
 import { agentBindingNames, agentName, forgeLaunchedAgent, type LaunchedAgent } from './launched-agent.ts';
@@ -19,6 +20,7 @@ interface PodLauncherOptions extends Basics {
 }
 
 const POLL_MS = 250;
+const BINDINGS_AT_ONCE = 8;
 
 /**
  * Runs agents as Deployments in `tributary-agents`, each under an account of its own. What it may do there, and what
@@ -38,7 +40,8 @@ export class PodLauncher implements AgentLauncher {
       forgeLaunchedAgent(this.#launched(wanted)),
       ({ metadata }) => (names.includes(metadata.name ?? '') ? 'bindings' : 'rest'),
     );
-    for (const binding of bindings) await this.#bind(binding, signal);
+    // Pods of a new namespace wait for its binding, and it may be the last of many.
+    await eachAtOnce(bindings, BINDINGS_AT_ONCE, async (binding) => this.#bind(binding, signal));
     await applyManifests(home, rest, { signal });
     await this.#unbind(wanted.clusterID, new Set(wanted.namespaces), signal);
   }

@@ -90,3 +90,17 @@ test('a namespace that refuses the binding does not keep the agent from starting
   expect(api.count(new RegExp(`PATCH .*/deployments/${NAME}`))).toBe(1);
   expect(lines.join()).toContain('no rights in a namespace');
 });
+
+test('rights in many namespaces are granted side by side: the last one does not wait for all the others', async () => {
+  const many = Array.from({ length: 64 }, (_none, index) => `shop-${index}`);
+  for (const name of many) api.seed(namespaces, { metadata: { name } });
+  const isBinding = ({ path }: { path: string }): boolean =>
+    /\/namespaces\/shop-.*\/rolebindings/u.test(path);
+  api.fault({ match: isBinding, times: Infinity, delayMs: 100 });
+  const before = clock.monotonic();
+  await clock.during('ensure', launcher.ensure({ ...WANTED, namespaces: many }, signal), 60_000);
+  const bindings = api.count(/\/namespaces\/shop-.*\/rolebindings/);
+  expect(bindings).toBeGreaterThanOrEqual(64);
+  // One after the other they would take 100 ms each.
+  expect(clock.monotonic() - before).toBeLessThan((bindings * 100) / 4);
+});
