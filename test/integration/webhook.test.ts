@@ -95,19 +95,34 @@ test(
 test(
   'a label decides from the first moment of a namespace, and only where namespaces may leave the cluster',
   async () => {
-    const labels = { 'tributary.dev/offload': 'Remote' };
-    const made = async (name: string, more: object = {}): Promise<Pod> => {
-      const metadata = { name, labels: { ...labels, ...more } };
+    const REMOTE = { 'tributary.dev/offload': 'Remote' };
+    const made = async (name: string, labels: object = REMOTE): Promise<Pod> => {
+      const metadata = { name, labels };
       await lab.cluster.cluster.api.call('POST', '/api/v1/namespaces', { metadata });
-      return lab.tryPod(name);
+      // The first one that is possible: until then its ServiceAccount is missing.
+      let pod: Pod | undefined;
+      await eventually(`a pod of ${name}`, async () => {
+        pod = await lab.tryPod(name).catch(() => undefined);
+        return pod !== undefined;
+      });
+      return pod as unknown as Pod;
     };
     // Ten of them: each is the first moment of another namespace, which the program has never heard of.
     for (let index = 0; index < 10; index++) expect(strategyOf(await made(`far-${index}`))).toBe('Remote');
     for (const name of ['kube-labelled', 'tributary-labelled']) {
       expect(strategyOf(await made(name))).toBeUndefined();
     }
-    expect(strategyOf(await made('of-a-peer', { 'tributary.dev/peer': 'x' }))).toBeUndefined();
     expect(strategyOf(await made('kept', { 'tributary.dev/offload': 'false' }))).toBeUndefined();
+    // What the operator selects, likewise, where no label of the namespace says otherwise.
+    expect(strategyOf(await made('team', { team: 'far' }))).toBe('Remote');
+    const others = [
+      { team: 'near' },
+      { team: 'far', legacy: 'yes' },
+      { team: 'far', 'tributary.dev/offload': 'false' },
+    ];
+    for (const [index, labels] of others.entries()) {
+      expect(strategyOf(await made(`team-${index}`, labels))).toBeUndefined();
+    }
     expect(strategyOf(await made('unclear', { 'tributary.dev/offload': 'yes' }))).toBeUndefined();
   },
   TIMEOUT_MS,
@@ -121,7 +136,7 @@ test(
       type: 'merge',
       body: { webhooks: [] },
     });
-    const isBack = async (): Promise<boolean> => (await lab.configuration())?.webhooks?.length === 6;
+    const isBack = async (): Promise<boolean> => (await lab.configuration())?.webhooks?.length === 7;
     await eventually('it is put back', isBack);
     expect((await lab.configuration())?.webhooks).toEqual(before?.webhooks);
     await lab.admin.delete(mutatingWebhookConfigurations, CONFIGURATION);

@@ -30,7 +30,7 @@ import { Lifecycle } from '../../../src/lib/lifecycle.ts';
 import { Listeners } from '../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { offloadingAdmission } from '../../../src/offloading/admission/webhook.ts';
-import { shortFormOf } from '../../../src/offloading/short-form.ts';
+import { type SelectedNamespaces, shortFormOf } from '../../../src/offloading/short-form.ts';
 import { StockWatcher } from '../../../src/peering/offer/stock-watcher.ts';
 import { eventually } from '../eventually.ts';
 import { printed, RightsCluster } from './rights-cluster.ts';
@@ -38,6 +38,16 @@ import { printed, RightsCluster } from './rights-cluster.ts';
 export const SYSTEM = 'tributary-system';
 const CONFIGURATION = { name: WEBHOOK_CONFIGURATION };
 const LONG_MS = 60_000;
+/** What the operator offloads. */
+const SELECTED: SelectedNamespaces = {
+  selector: {
+    matchExpressions: [
+      { key: 'team', operator: 'In', values: ['far'] },
+      { key: 'legacy', operator: 'DoesNotExist' },
+    ],
+  },
+  podStrategy: 'Remote',
+};
 
 /** The machine's clock, which a test can set forward; then sleeps of more than a minute end. */
 export class ShiftedClock implements Clock {
@@ -129,7 +139,7 @@ export class WebhookLab {
     const home = offloadingAdmission(offloadings, {
       clock: this.clock,
       systemNamespace: SYSTEM,
-      selected: undefined,
+      selected: SELECTED,
     });
     const components = webhook([home, part], {
       parts,
@@ -199,12 +209,12 @@ export class WebhookLab {
     return this.admin.get(mutatingWebhookConfigurations, CONFIGURATION).catch(ignoring('NotFound'));
   }
 
-  /** Of the webhooks for objects, not for labels: namespaces by the first word of the webhook's name. */
+  /** Of the webhooks for objects, not for labels and selectors: namespaces by the first word of the webhook's name. */
   async lists(): Promise<Record<string, string[]>> {
     const found = (await this.configuration())?.webhooks ?? [];
     return Object.fromEntries(
       found
-        .filter(({ name }) => !name.includes('.label.'))
+        .filter(({ name }) => !/\.(label|selector)\./u.test(name))
         .map(({ name, namespaceSelector }) => [
           name.split('.')[0],
           namespaceSelector?.matchExpressions?.[0]?.values ?? [],
