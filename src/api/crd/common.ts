@@ -148,10 +148,11 @@ export const secretKeyRef = (description: string, key: string): Schema =>
 export const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
 
 export const taintEffect: Schema = choice(
-  'What the taint tributary.dev/virtual-node of the Node does to pods that do not tolerate it. NoSchedule (the ' +
-    'default): they are not placed here. PreferNoSchedule: only if no other node has room. None: the Node has no ' +
-    'such taint, so that the scheduler treats it as any other; pods of namespaces that are not offloaded, and of ' +
-    'DaemonSets, are then bound to it and do not run.',
+  'Effect of the taint tributary.dev/virtual-node of the Node. NoSchedule (the default): pods that do not ' +
+    'tolerate it are not placed here. PreferNoSchedule: the scheduler avoids the Node while others have room. None: ' +
+    'the Node has no such taint, and the scheduler treats it as any other. With the last two, pods of namespaces ' +
+    'that are not offloaded, and of DaemonSets, may be bound to the Node, where they do not run. The ' +
+    'AcceptancePolicy of a peer decides for its VirtualNodes.',
   ['NoSchedule', 'PreferNoSchedule', 'None'],
 );
 
