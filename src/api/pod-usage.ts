@@ -19,6 +19,8 @@ export interface ContainerSample {
   /** Quantities, for example `1234567n` and `64Mi`. */
   cpu: string;
   memory: string;
+  /** Where the foreign metrics server tells it. */
+  swap?: string;
   /** Start of the present run of the container. */
   startTimeMs?: number;
 }
@@ -33,7 +35,7 @@ export interface RunningPod extends Pick<PodSample, 'namespace' | 'name' | 'uid'
 export interface PodMetrics extends KubeObject {
   timestamp?: string;
   window?: string;
-  containers?: { name: string; usage?: { cpu?: string; memory?: string } }[];
+  containers?: { name: string; usage?: { cpu?: string; memory?: string; swap?: string } }[];
 }
 
 export const podMetrics: ResourceType<PodMetrics> = namespaced(

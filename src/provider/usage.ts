@@ -8,6 +8,7 @@ import {
 import type { Pod } from '../api/wire.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorMessage } from '../lib/errors.ts';
+import { present } from '../lib/fields.ts';
 import type { Logger } from '../lib/log.ts';
 import { podKey } from './home-pods.ts';
 import type { Provider } from './provider.ts';
@@ -104,7 +105,7 @@ function containerSample(
     name,
     cpu: usage?.cpu ?? '0',
     memory: usage?.memory ?? '0',
-    ...(Number.isNaN(started) ? {} : { startTimeMs: started }),
+    ...present({ swap: usage?.swap, startTimeMs: Number.isNaN(started) ? undefined : started }),
   };
 }
 

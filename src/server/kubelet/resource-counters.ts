@@ -1,4 +1,5 @@
 import type { ContainerSample, PodSample } from '../../api/pod-usage.ts';
+import { present } from '../../lib/fields.ts';
 import { parseQuantity } from '../../lib/quantity.ts';
 
 /** What the agent itself uses; a kubelet counts itself among the usage of its node, too. */
@@ -14,6 +15,8 @@ interface Point {
   /** The rate at that moment. */
   cores: number;
   memoryBytes: number;
+  /** Undefined where nobody tells it. */
+  swapBytes?: number;
 }
 
 export type NodePoint = Point;
@@ -104,16 +107,16 @@ export class ResourceCounters {
     const before = this.#node;
     if (before !== undefined && timestampMs <= before.timestampMs) return;
     const own = this.#own();
-    const { cores, memoryBytes } = sum(this.pods());
+    const { memoryBytes, ...pods } = sum(this.pods());
     const cpuSeconds = Math.max(this.#podSeconds + own.cpuSeconds, before?.cpuSeconds ?? 0);
-    this.#node = { timestampMs, cpuSeconds, cores, memoryBytes: memoryBytes + own.memoryBytes };
+    this.#node = { ...pods, timestampMs, cpuSeconds, memoryBytes: memoryBytes + own.memoryBytes };
   }
 }
 
 /** Undefined for a container that was not measured: one that runs has memory. */
 function nextPoint(
   { timestampMs, windowMs }: PodSample,
-  { name, cpu, memory, startTimeMs }: ContainerSample,
+  { name, cpu, memory, swap, startTimeMs }: ContainerSample,
   before: ContainerPoint | undefined,
 ): ContainerPoint | undefined {
   const memoryBytes = Math.round(parseQuantity(memory));
@@ -124,7 +127,8 @@ function nextPoint(
   if (!first && timestampMs <= before.timestampMs) return before;
   const elapsedMs = first ? windowMs : timestampMs - before.timestampMs;
   const cpuSeconds = (first ? LEAST_CPU_SECONDS : before.cpuSeconds) + (cores * elapsedMs) / 1000;
-  return { name, startTimeMs, timestampMs, cpuSeconds, cores, memoryBytes };
+  const swapBytes = swap === undefined ? undefined : Math.max(0, Math.round(parseQuantity(swap)));
+  return { name, startTimeMs, timestampMs, cpuSeconds, cores, memoryBytes, ...present({ swapBytes }) };
 }
 
 /** Counters and rates add up; the moment is that of the latest. */
@@ -135,6 +139,7 @@ function sum(points: readonly Point[]): Point {
     total.cpuSeconds += point.cpuSeconds;
     total.cores += point.cores;
     total.memoryBytes += point.memoryBytes;
+    if (point.swapBytes !== undefined) total.swapBytes = (total.swapBytes ?? 0) + point.swapBytes;
   }
   return total;
 }

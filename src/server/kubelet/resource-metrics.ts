@@ -53,16 +53,14 @@ export class ResourceMetrics {
     const pods = this.#counters.pods().filter(({ timestampMs }) => isFresh(timestampMs, nowMs));
     const node = this.#counters.node();
     const error: Sample[] = [{ value: this.#failed ? 1 : 0 }];
+    const nodes: Row[] = node !== undefined && isFresh(node.timestampMs, nowMs) ? [{ point: node }] : [];
+    const rows: Row[] = pods.map((pod) => ({ point: pod, labels: podLabels(pod) }));
     return formatExposition([
       ...containerFamilies(pods),
-      ...usageFamilies(
-        'node',
-        node !== undefined && isFresh(node.timestampMs, nowMs) ? [{ point: node }] : [],
-      ),
-      ...usageFamilies(
-        'pod',
-        pods.map((pod) => ({ point: pod, labels: podLabels(pod) })),
-      ),
+      ...usageFamilies('node', nodes),
+      swapFamily('node', nodes),
+      ...usageFamilies('pod', rows),
+      swapFamily('pod', rows),
       gauge('resource_scrape_error', ERROR_HELP, error),
       gauge(
         'scrape_error',
@@ -131,6 +129,7 @@ function usage(point: NodePoint | PodPoint | ContainerPoint): object {
       usageCoreNanoSeconds: Math.round(point.cpuSeconds * 1e9),
     },
     memory: { time: at, usageBytes: point.memoryBytes, workingSetBytes: point.memoryBytes },
+    ...(point.swapBytes !== undefined && { swap: { time: at, swapUsageBytes: point.swapBytes } }),
   };
 }
 
@@ -164,6 +163,20 @@ function usageFamilies(what: 'container' | 'node' | 'pod', rows: readonly Row[])
   ];
 }
 
+/**
+ * Only of what tells its swap: 0 would be a claim. The limit of a container (`container_swap_limit_bytes`) is known to its
+ * kubelet alone.
+ */
+const swapFamily = (what: 'container' | 'node' | 'pod', rows: readonly Row[]): Family =>
+  gauge(
+    `${what}_swap_usage_bytes`,
+    `[ALPHA] Current ${what === 'node' ? 'swap usage of the node' : `amount of the ${what} swap usage`} in bytes. ` +
+      'Reported only on non-windows systems',
+    rows.flatMap(({ point: { swapBytes, timestampMs }, ...row }) =>
+      swapBytes === undefined ? [] : [{ ...row, value: swapBytes, timestampMs }],
+    ),
+  );
+
 const podLabels = ({ namespace, name }: PodPoint): Record<string, string> => ({ namespace, pod: name });
 
 function containerFamilies(pods: readonly PodPoint[]): Family[] {
@@ -174,7 +187,11 @@ function containerFamilies(pods: readonly PodPoint[]): Family[] {
     startTimeMs === undefined ? [] : [{ labels, value: startTimeMs / 1000 }],
   );
   const help = '[STABLE] Start time of the container since unix epoch in seconds';
-  return [...usageFamilies('container', rows), gauge('container_start_time_seconds', help, started)];
+  return [
+    ...usageFamilies('container', rows),
+    gauge('container_start_time_seconds', help, started),
+    swapFamily('container', rows),
+  ];
 }
 
 const gauge = (name: string, help: string, samples: Sample[]): Family => ({

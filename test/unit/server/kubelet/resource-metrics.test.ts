@@ -152,6 +152,35 @@ test('a failure is told; what was known stays until it is stale', () => {
   expect(series(metrics.exposition(T0 + 302 * S), 'scrape_error')?.[0]).toBe(0);
 });
 
+test('swap is told of what the foreign cluster tells it of, and of nothing else', () => {
+  const metrics = create();
+  const at = T0 + 60 * S;
+  const swapping = { ...container('1', '1Mi'), swap: '2Mi' };
+  const idle = { ...container('1', '1Mi', T0, 'idle'), swap: '0' };
+  metrics.record([pod(at, [swapping, idle]), pod(at, [container('1', '1Mi', T0, 'silent')], 'silent')], at);
+  const [, swap] = /^(# HELP container_swap[^]*?)# HELP node_cpu/mu.exec(metrics.exposition(at)) ?? [];
+  expect(swap).toBe(
+    `# HELP container_swap_usage_bytes [ALPHA] Current amount of the container swap usage in bytes. Reported only on non-windows systems
+# TYPE container_swap_usage_bytes gauge
+container_swap_usage_bytes{container="main",namespace="shop",pod="web"} 2097152 ${at}
+container_swap_usage_bytes{container="idle",namespace="shop",pod="web"} 0 ${at}
+`,
+  );
+  const lines = metrics
+    .exposition(at)
+    .split('\n')
+    .filter((line) => /^(node|pod)_swap/u.test(line));
+  expect(lines).toEqual([
+    `node_swap_usage_bytes 2097152 ${at}`,
+    `pod_swap_usage_bytes{namespace="shop",pod="web"} 2097152 ${at}`,
+  ]);
+  const { node, pods } = metrics.summary([], at) as { node: object; pods: object[] };
+  const figures = { time: new Date(at).toISOString(), swapUsageBytes: 2_097_152 };
+  expect(node).toMatchObject({ swap: figures });
+  expect(pods[0]).toMatchObject({ swap: figures, containers: [{ swap: figures }, {}] });
+  expect(pods[1]).not.toHaveProperty('swap');
+});
+
 test('the summary holds the same values, and pods without a sample without any', () => {
   const metrics = create();
   metrics.record([pod(T0 + 60 * S, [container('250m', '10M')])], T0 + 60 * S);
