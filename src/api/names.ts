@@ -90,6 +90,14 @@ export const OFFLOADED_REASONS = {
 } as const;
 export type OffloadedReason = (typeof OFFLOADED_REASONS)[keyof typeof OFFLOADED_REASONS];
 
+/**
+ * Reasons of events about a ConfigMap or Secret that a pod refers to and that is not there for it, as virtual-kubelet names
+ * them; a closed list.
+ */
+export type ReferenceReason =
+  | `${'Mandatory' | 'Optional'}${'ConfigMap' | 'Secret'}NotFound`
+  | `FailedToRead${'Mandatory' | 'Optional'}${'ConfigMap' | 'Secret'}`;
+
 const PLACING_REASONS: ReadonlySet<string | undefined> = new Set([
   OFFLOADED_REASONS.namespaceNotOffloaded,
   OFFLOADED_REASONS.namespaceBeingMade,

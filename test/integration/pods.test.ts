@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
-import { pods, secrets } from '../../src/api/resources.ts';
+import { events, pods, secrets } from '../../src/api/resources.ts';
 import type { Pod, PodSpec } from '../../src/api/wire.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
@@ -163,10 +163,37 @@ describe('cannot be offloaded, and says why in the words of Kubernetes', () => {
     TIMEOUT_MS,
   );
 
+  test('what waits for an object is shown as a kubelet shows a pod that it has accepted', async () => {
+    const { metadata, status } = await read('missing-secret');
+    expect(status).toMatchObject({
+      startTime: expect.any(String),
+      hostIP: expect.any(String),
+      hostIPs: [{ ip: status?.hostIP }],
+      observedGeneration: metadata.generation,
+    });
+    const byType = (status?.conditions ?? []).map((one) => [one.type, one.status, one.observedGeneration]);
+    expect(byType).toEqual(
+      expect.arrayContaining([
+        ['PodReadyToStartContainers', 'False', 1],
+        ['Initialized', 'True', 1],
+        ['Ready', 'False', 1],
+        ['ContainersReady', 'False', 1],
+        ['PodScheduled', 'True', undefined],
+      ]),
+    );
+    const said = await lab.home.list(events, { namespace: 'shop' });
+    const reasons = said.items
+      .filter(({ involvedObject }) => involvedObject?.uid === metadata.uid)
+      .map(({ reason }) => reason);
+    expect(reasons).toEqual(expect.arrayContaining(['MissingReference', 'MandatorySecretNotFound']));
+  });
+
   test('what was missing comes, and the pod runs', async () => {
+    const { startTime } = (await read('missing-secret')).status ?? {};
     await lab.home.create(secrets, { metadata: { namespace: 'shop', name: 'none' }, data: {} });
     await eventually('runs', async () => (await read('missing-secret')).status?.phase === 'Running');
     const { status } = await read('missing-secret');
+    expect(status).toMatchObject({ startTime });
     expect(status?.reason).toBeUndefined();
     expect(status?.conditions?.some(({ type }) => type === CONDITION_OFFLOADED)).toBe(false);
   });

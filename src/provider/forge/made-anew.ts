@@ -9,6 +9,7 @@ import { parseRecreated, type Recreated } from '../../api/recreated.ts';
 import type { ContainerStatus, Pod, PodCondition, PodStatus } from '../../api/wire.ts';
 import { present } from '../../lib/fields.ts';
 import { endedStatus } from './ended-status.ts';
+import { isWaiting } from './waiting-status.ts';
 
 /**
  * A home pod may have had several remote pods: while this cluster is away, the foreign cluster's guardian makes lost pods anew.
@@ -39,7 +40,9 @@ const MAX_INT32 = 2 ** 31 - 1;
  * also how this program knows that there has been a body, so it is never taken back. Pure.
  */
 export function withFormerBodies(home: Pod, remote: Pod, there: PodStatus): PodStatus {
-  const startTime = home.status?.startTime ?? there.startTime;
+  // A pod that has only waited here has started when its body has.
+  const known = isWaiting(home) && there.startTime === undefined ? undefined : home.status?.startTime;
+  const startTime = known ?? there.startTime;
   const status = { ...there, ...(startTime === undefined ? {} : { startTime }) };
   if (isResult(remote) && there.containerStatuses === undefined) return withoutContainers(home, status);
   const recreated = recreatedOf(remote);

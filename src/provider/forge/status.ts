@@ -12,6 +12,7 @@ import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
 import { obstacleToReach, viewsOf, withNetwork } from './reach.ts';
+import { statusBefore } from './waiting-status.ts';
 
 /** Condition types that the kubelet owns: home shows what the remote pod has, absence included. */
 const KUBELET_CONDITIONS = new Set([
@@ -237,11 +238,11 @@ export function refusedStatus(
   now: string,
 ): PodStatus {
   const { reason, message, waiting } = refusal;
+  const { containerStatuses: _statuses, conditions: shown = [], ...before } = statusBefore(home);
   const conditions = [
-    ...(home.status?.conditions ?? []).filter(({ type }) => type !== CONDITION_OFFLOADED),
+    ...shown.filter(({ type }) => type !== CONDITION_OFFLOADED),
     offloadedCondition(home, reason, message, now),
   ];
-  const { containerStatuses: _statuses, ...before } = home.status ?? {};
   const statuses = (home.spec?.containers ?? []).flatMap((container): ContainerStatus[] => {
     const why = waiting?.get(container.name);
     if (why === undefined) return [];
@@ -270,7 +271,8 @@ export function refusedStatus(
 
 /** The home API server refuses the reported status: the status known before stays, with the cause. */
 export function unshowableStatus(home: Pod, message: string, now: string): PodStatus {
-  const others = (home.status?.conditions ?? []).filter(({ type }) => type !== CONDITION_OFFLOADED);
+  const { conditions = [], ...before } = statusBefore(home);
+  const others = conditions.filter(({ type }) => type !== CONDITION_OFFLOADED);
   const condition = offloadedCondition(home, OFFLOADED_REASONS.invalid, message, now);
-  return { ...home.status, conditions: [...others, condition] };
+  return { ...before, conditions: [...others, condition] };
 }

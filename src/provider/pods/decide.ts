@@ -1,6 +1,6 @@
 import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import { CONDITION_OFFLOADED, LABEL_HOME_UID, OFFLOADED_REASONS } from '../../api/names.ts';
-import type { OffloadedReason } from '../../api/names.ts';
+import type { OffloadedReason, ReferenceReason } from '../../api/names.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
@@ -10,6 +10,7 @@ import { isResult, isUnfinishedResult, newsOfRecreation, recreatedOf } from '../
 import type { Reference } from '../forge/references.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus, stayHomeStatus } from '../forge/status.ts';
+import { isWaiting, withAcceptance } from '../forge/waiting-status.ts';
 import type { Refusal } from './refusal.ts';
 import { type NodeIdentity, refusalUnmapped } from './unmapped.ts';
 
@@ -41,16 +42,31 @@ export interface ReferenceState {
   refused: readonly Refusal[];
   /** Some object has not yet arrived over there; the pod is called again when it has. */
   pending: boolean;
+  /** Each object that is not there for the pod, as virtual-kubelet tells it. */
+  notes: readonly Note[];
+}
+
+/** An event, to be told with what is done. */
+export interface Note {
+  reason: ReferenceReason;
+  message: string;
 }
 
 /** Exactly one step. The watch brings its result back, and the next step is decided from that. */
 export type Action =
   | { do: 'nothing' }
-  | { do: 'create'; home: Pod; pod: Draft<Pod> }
+  | { do: 'create'; home: Pod; pod: Draft<Pod>; notes: readonly Note[] }
   | { do: 'change'; home: Pod; remote: Pod; change: PodChange }
   /** `news`: worth an event, once it is written. */
   | { do: 'writeStatus'; home: Pod; status: PodStatus; news?: { reason: string; message: string } }
-  | { do: 'refuse'; home: Pod; reason: OffloadedReason; message: string; status: PodStatus }
+  | {
+      do: 'refuse';
+      home: Pod;
+      reason: OffloadedReason;
+      message: string;
+      status: PodStatus;
+      notes?: readonly Note[];
+    }
   /** The caches hold no remote pod for a home pod that had one: to be confirmed by a live read. */
   | { do: 'confirmLost'; home: Pod; tenantNamespace: string }
   | { do: 'deleteRemote'; remote: Pod; gracePeriodSeconds: number | undefined }
@@ -67,8 +83,8 @@ export const FORCED_GRACE_SECONDS = 1;
 const DAEMON_SET_MESSAGE =
   'DaemonSet pods stay on real nodes, and nothing runs here; to have no such pod, exclude virtual nodes by node affinity (tributary.dev/node-type NotIn [virtual-node])';
 
-/** Only kubelets set startTime; at home that is this agent, for a remote pod that really ran. */
-const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined;
+/** Only kubelets set startTime; at home that is this agent, for a remote pod that really ran, or for none yet. */
+const hasRun = (home: Pod): boolean => home.status?.startTime !== undefined && !isWaiting(home);
 
 export function decide(situation: Situation): Action {
   const { home, remote, contact } = situation;
@@ -170,7 +186,10 @@ function isWorthShowing(home: Pod, remote: Pod): boolean {
 const isSaidToBeRefused = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type }) => type === CONDITION_OFFLOADED) === true;
 
-function refuse(home: Pod, refusal: Refusal & { waiting?: Map<string, string> }, now: string): Action {
+/** `waiting`: by container, what keeps it from starting. */
+type WaitingRefusal = Refusal & { waiting?: Map<string, string> };
+
+function refuse(home: Pod, refusal: WaitingRefusal, now: string): Extract<Action, { do: 'refuse' }> {
   const { reason, message } = refusal;
   return { do: 'refuse', home, reason, message, status: refusedStatus(home, refusal, now) };
 }
@@ -189,15 +208,21 @@ function decideAbsent(situation: Situation, home: Pod): Action {
   }
   if (!contact) return outOfContact(situation, home);
   if (hasRun(home)) return { do: 'confirmLost', home, tenantNamespace: context.tenantNamespace };
-  const { missing, refused, pending } = references;
-  if (missing.length > 0) {
-    const message = missingMessage(missing);
-    const waiting = waitingContainers(missing);
-    return refuse(home, { reason: OFFLOADED_REASONS.missingReference, message, waiting }, now);
+  const { missing, refused, pending, notes } = references;
+  const refusal = missing.length > 0 ? missingRefusal(missing) : refused[0];
+  if (refusal !== undefined) {
+    const action = refuse(home, refusal, now);
+    if (refusal.reason !== OFFLOADED_REASONS.missingReference) return action;
+    return { ...action, status: withAcceptance(home, action.status, context, now), notes };
   }
-  if (refused[0] !== undefined) return refuse(home, refused[0], now);
-  return pending || held ? NOTHING : { do: 'create', home, pod: forgePod(home, context) };
+  return pending || held ? NOTHING : { do: 'create', home, pod: forgePod(home, context), notes };
 }
+
+const missingRefusal = (missing: readonly Reference[]): WaitingRefusal => ({
+  reason: OFFLOADED_REASONS.missingReference,
+  message: missingMessage(missing),
+  waiting: waitingContainers(missing),
+});
 
 /** In the kubelet's words (pkg/kubelet/kubelet_pods.go, pkg/volume). */
 function missingMessage(missing: readonly Reference[]): string {

@@ -23,7 +23,14 @@ import { forgeStatus, refusedStatus, unshowableStatus } from '../forge/status.ts
 import { podKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import type { Tenant } from '../tenants.ts';
-import { type Action, decide, FORCED_GRACE_SECONDS, type ReferenceState, type Situation } from './decide.ts';
+import {
+  type Action,
+  decide,
+  FORCED_GRACE_SECONDS,
+  type Note,
+  type ReferenceState,
+  type Situation,
+} from './decide.ts';
 import { HeldRequests } from './held-requests.ts';
 import { nameTaken, type Refusal, refusalOf } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
@@ -109,6 +116,10 @@ export class PodReconciler {
     this.#options.events.event(aboutPod(home), type, reason, message);
   }
 
+  #tellAll(home: Pod, notes: readonly Note[] = []): void {
+    for (const { reason, message } of notes) this.#tell(home, reason, message);
+  }
+
   async #act(action: Action, signal: AbortSignal): Outcome {
     switch (action.do) {
       case 'nothing':
@@ -135,11 +146,12 @@ export class PodReconciler {
     }
   }
 
-  async #create({ home, pod }: Extract<Action, { do: 'create' }>, signal: AbortSignal): Outcome {
+  async #create({ home, pod, notes }: Extract<Action, { do: 'create' }>, signal: AbortSignal): Outcome {
     const { foreign, room } = this.#options;
     try {
       await foreign.create(pods, pod, { signal });
       room.admitted(home);
+      this.#tellAll(home, notes);
       return DONE;
     } catch (error) {
       if (hasCode(error, 'AlreadyExists')) return this.#nameHeld(home, signal);
@@ -250,13 +262,14 @@ export class PodReconciler {
 
   async #refuse(
     home: Pod,
-    refusal: { reason: OffloadedReason; message: string; status: PodStatus },
+    refusal: { reason: OffloadedReason; message: string; status: PodStatus; notes?: readonly Note[] },
     signal: AbortSignal,
   ): Outcome {
     if (!sameStatus(refusal.status, home.status ?? {})) {
       await this.#writeStatus(home, refusal.status, signal);
       const isWaiting = refusal.reason === OFFLOADED_REASONS.namespaceBeingMade;
       this.#tell(home, refusal.reason, refusal.message, isWaiting ? 'Normal' : 'Warning');
+      this.#tellAll(home, refusal.notes);
     }
     return slowRetry(home, this.#options.clock);
   }
@@ -346,7 +359,7 @@ export class PodReconciler {
   }
 }
 
-const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false };
+const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false, notes: [] };
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);

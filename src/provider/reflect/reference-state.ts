@@ -1,6 +1,6 @@
 import type { Pod } from '../../api/wire.ts';
-import { podReferences } from '../forge/references.ts';
-import type { ReferenceState } from '../pods/decide.ts';
+import { podReferences, type Reference } from '../forge/references.ts';
+import type { Note, ReferenceState } from '../pods/decide.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Reflector } from './reflector.ts';
 import type { TokenReconciler } from './tokens.ts';
@@ -15,7 +15,8 @@ export function referenceState(
   }: { reflector: Reflector; tokens: TokenReconciler; storage: Pick<Storage, 'state'> },
 ): ReferenceState {
   const token = tokens.state(home);
-  const state: ReferenceState & { missing: unknown[]; refused: unknown[] } = {
+  const state: ReferenceState & { missing: unknown[]; refused: unknown[]; notes: unknown[] } = {
+    notes: [],
     missing: [],
     refused: typeof token === 'object' ? [token] : [],
     pending: token === 'pending',
@@ -28,6 +29,26 @@ export function referenceState(
     if (copy === 'pending') state.pending = true;
     if (typeof copy === 'object' && !('withheld' in copy && reference.optional)) state.refused.push(copy);
     if (copy === 'missing' && !reference.optional) state.missing.push(reference);
+    const note = noteOf(reference, copy);
+    if (note !== undefined) state.notes.push(note);
   }
   return state;
+}
+
+/**
+ * What virtual-kubelet says of an object that it has not (node/env.go). Of an optional one it speaks where a container misses
+ * a variable; that an optional volume is empty is as its owner meant it.
+ */
+function noteOf(
+  { kind, name, optional, usage, user }: Reference,
+  copy: ReturnType<Reflector['state']>,
+): Note | undefined {
+  if (optional && usage !== 'environment') return undefined;
+  const what = `${kind.toLowerCase()} "${name}"`;
+  const said = (why: string): string =>
+    optional ? `container "${user}" goes without optional variables: ${why}` : why;
+  const weight = optional ? 'Optional' : 'Mandatory';
+  if (copy === 'missing') return { reason: `${weight}${kind}NotFound`, message: said(`${what} not found`) };
+  if (typeof copy === 'string') return undefined;
+  return { reason: `FailedToRead${weight}${kind}`, message: said(copy.message) };
 }

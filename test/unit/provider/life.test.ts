@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { secrets } from '../../../src/api/resources.ts';
 import { STOPPED } from './support/foreign-kubelet.ts';
 import { World } from './support/world.ts';
 
@@ -84,4 +85,36 @@ test('one that never had a body, too', async () => {
     'held by its finalizer only',
     () => storage.get('pods', 'shop/work')?.metadata.deletionGracePeriodSeconds === 0,
   );
+});
+
+test('a pod that waits for a Secret is accepted, says so, and runs when it comes', async () => {
+  await world.start();
+  world.addPod('web', {
+    containers: [{ name: 'main', image: 'x', envFrom: [{ secretRef: { name: 'key' } }] }],
+  });
+  world.addPod('hasty', {
+    containers: [{ name: 'main', image: 'x', envFrom: [{ secretRef: { name: 'key', optional: true } }] }],
+  });
+  await world.until('waits', () => world.status('web')?.['startTime'] !== undefined);
+  const { startTime } = world.status('web') ?? {};
+  expect(world.status('web')).toMatchObject({ phase: 'Pending', hostIP: '192.0.2.1' });
+  await world.until('runs without it', () => world.status('hasty')?.['phase'] === 'Running');
+  expect(world.events.toSorted()).toEqual([
+    'MandatorySecretNotFound: secret "key" not found',
+    'MissingReference: secret "key" not found',
+    'OptionalSecretNotFound: container "main" goes without optional variables: secret "key" not found',
+  ]);
+  world.home.seed(secrets, { metadata: { name: 'key', namespace: 'shop' }, data: {} });
+  await world.settled();
+  expect(world.status('web')).toMatchObject({ phase: 'Running', startTime });
+});
+
+test('a pod that only waited for a Secret can be deleted, and nothing is made over there', async () => {
+  await world.start();
+  world.addPod('web', { volumes: [{ name: 'files', secret: { secretName: 'key' } }] });
+  await world.until('waits', () => world.status('web')?.['startTime'] !== undefined);
+  world.deletePod('web');
+  await world.until('gone at home', () => world.home.storage.get('pods', 'shop/web') === undefined);
+  await world.settled();
+  expect(world.events.some((line) => line.startsWith('RemotePodLost'))).toBe(false);
 });

@@ -89,7 +89,7 @@ export function situation(parts: Partial<Situation>): Situation {
     context: CONTEXT,
     accepting: true,
     contact: true,
-    references: { missing: [], refused: [], pending: false },
+    references: { missing: [], refused: [], pending: false, notes: [] },
     held: false,
     now: NOW,
     ...parts,
