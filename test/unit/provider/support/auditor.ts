@@ -47,32 +47,37 @@ export class Auditor {
   }
 
   #onHome({ resource, previous, current }: Change): void {
-    if (resource !== 'pods') return;
-    // A forced deletion does not wait for anybody, and marks nothing.
-    if (previous?.metadata.deletionTimestamp !== undefined && current === undefined) this.#onGone(previous);
-    if (previous?.metadata.uid !== current?.metadata.uid) return;
+    if (resource !== 'pods' || previous === undefined) return;
+    if (current === undefined) this.#onGone(previous);
+    else if (previous.metadata.uid === current.metadata.uid) this.#onChanged(previous, current);
+  }
+
+  #onChanged(previous: AnyObject, current: AnyObject): void {
     const before = phaseOf(previous);
     const after = phaseOf(current);
-    const { name, uid } = current?.metadata ?? { name: '', uid: '' };
+    const { name, uid } = current.metadata;
     if (TERMINAL.has(before) && before !== after)
       this.violations.push(`I3: ${name} went from ${before} to ${after}`);
-    const isEnding = current?.metadata.deletionTimestamp !== undefined;
-    if (after === 'Failed' && before !== after && !isEnding) this.#onFailed(name, uid);
+    if (after === 'Failed' && before !== after) this.#onFailed(current);
     const shown = containerOf(current);
     if (shown !== undefined && !(this.#kubelet.starts.get(uid) ?? []).includes(shown)) {
       this.violations.push(`I4: ${name} shows ${shown}, which never ran for it`);
     }
   }
 
-  #onFailed(name: string, uid: string): void {
-    if (this.lost.has(uid) || phaseOf(this.#bodyOf(uid)) === 'Failed') return;
+  /** A pod that is deleted at home may fail when its body has gone; any other one only with its body. */
+  #onFailed({ metadata: { name, uid, deletionTimestamp } }: AnyObject): void {
+    const body = this.#bodyOf(uid);
+    if (this.lost.has(uid) || phaseOf(body) === 'Failed') return;
+    if (deletionTimestamp !== undefined && body === undefined) return;
     this.violations.push(`I4: ${name} failed at home only`);
   }
 
-  /** A kubelet says how a pod ended before it lets it go. */
+  /** A kubelet says how a pod ended before it lets it go. A forced deletion waits for nobody, and marks nothing. */
   #onGone(pod: AnyObject): void {
     const phase = phaseOf(pod);
-    if (!TERMINAL.has(phase)) this.violations.push(`I4: ${pod.metadata.name} went while ${phase}`);
+    if (pod.metadata.deletionTimestamp === undefined || TERMINAL.has(phase)) return;
+    this.violations.push(`I4: ${pod.metadata.name} went while ${phase}`);
   }
 
   #onForeign({ resource, current }: Change): void {
