@@ -2,6 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { events, pods, secrets } from '../../src/api/resources.ts';
 import type { Pod, PodSpec } from '../../src/api/wire.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -289,3 +292,36 @@ describe('changed while it runs', () => {
     );
   });
 });
+
+test(
+  'deleted while it runs: the last that home shows of it is how it ended',
+  async () => {
+    await add('ended', {});
+    await eventually('runs', async () => (await read('ended')).status?.phase === 'Running');
+    const list = { namespace: 'shop', fieldSelector: 'metadata.name=ended' };
+    const watched = new Informer({
+      client: lab.home,
+      type: pods,
+      list,
+      clock: systemClock,
+      log: silentLogger,
+    });
+    const last: (Pod | undefined)[] = [];
+    watched.onChange((_key, current, previous) => {
+      if (current === undefined) last.push(previous);
+    });
+    const abort = new AbortController();
+    await watched.start(abort.signal);
+    try {
+      await lab.home.delete(pods, { namespace: 'shop', name: 'ended' });
+      await eventually('gone at home', () => last.length > 0);
+    } finally {
+      abort.abort();
+      await watched.stop();
+    }
+    expect(last).toMatchObject([
+      { status: { phase: 'Failed', containerStatuses: [{ state: { terminated: { exitCode: 137 } } }] } },
+    ]);
+  },
+  TIMEOUT_MS,
+);
