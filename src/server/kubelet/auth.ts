@@ -92,10 +92,9 @@ const under = (path: string, prefix: string): boolean => path === prefix || path
 const find = (table: readonly [string, string][], path: string): string | undefined =>
   table.find(([prefix]) => under(path, prefix))?.[1];
 
-/** Undefined for a method that has no verb; such a request is refused. */
-export function requestAttributes(method: string, path: string): NodeAttributes | undefined {
-  const verb = VERBS[method];
-  if (verb === undefined) return undefined;
+/** A method that has no verb (HEAD, OPTIONS) asks for the empty one: only who may do everything may do that. */
+export function requestAttributes(method: string, path: string): NodeAttributes {
+  const verb = VERBS[method] ?? '';
   const fine = find(FINE, path);
   const coarse = find(COARSE, path) ?? 'proxy';
   return { verb, subresources: fine === undefined ? [coarse] : [fine, coarse] };
@@ -176,9 +175,7 @@ export class KubeletAuth {
   }
 
   async #authorize(user: UserInfo, method: string, path: string): Promise<Refusal | undefined> {
-    const attributes = requestAttributes(method, path);
-    if (attributes === undefined) return { status: 405, text: 'Method Not Allowed' };
-    const { verb, subresources } = attributes;
+    const { verb, subresources } = requestAttributes(method, path);
     const who = `user=${user.name}, verb=${verb}, resource=nodes`;
     for (const subresource of subresources) {
       try {

@@ -32,6 +32,12 @@ function parseInteger(value: string): bigint | undefined {
   return number > INT64_MAX || number < -INT64_MAX - 1n ? undefined : number;
 }
 
+/** Undefined when it is no time; empty, as for apimachinery, is the beginning of all times, and so the whole log. */
+function parseTime(value: string): string | undefined {
+  if (value === '' || value === 'null') return '';
+  return RFC3339.test(value) && !Number.isNaN(Date.parse(value)) ? value : undefined;
+}
+
 const FLAGS = ['follow', 'previous', 'timestamps'] as const;
 /** Smallest permitted value each. */
 const INTEGERS = { sinceSeconds: 1n, tailLines: 0n, limitBytes: 1n } as const;
@@ -64,11 +70,10 @@ export function parseLogQuery(received: URLSearchParams): LogQuery {
     query.set(name, String(number));
   }
   const sinceTime = given.get('sinceTime');
-  if (sinceTime !== null) {
-    if (!RFC3339.test(sinceTime) || Number.isNaN(Date.parse(sinceTime))) return undecodable;
-    query.set('sinceTime', sinceTime);
-  }
-  if (outOfRange || (query.has('sinceTime') && query.has('sinceSeconds'))) return invalid;
+  const since = sinceTime === null ? '' : parseTime(sinceTime);
+  if (since === undefined) return undecodable;
+  if (since !== '') query.set('sinceTime', since);
+  if (outOfRange || (sinceTime !== null && query.has('sinceSeconds'))) return invalid;
   return withStream(query, given.get('stream'));
 }
 
@@ -135,7 +140,7 @@ export class ContainerLogs {
       abort.signal.addEventListener('abort', () => remote.body.destroy(), { once: true });
       if (abort.signal.aborted) remote.body.destroy();
       else if (remote.status === 200) await forward(remote, response);
-      else await this.#refused(home, location, remote, response);
+      else await this.#refused(home, { location, remote, stream: query.get('stream') }, response);
     } catch (error) {
       if (abort.signal.aborted) return;
       log.warn('cannot read a log', { pod: `${home.namespace}/${home.pod}`, error: errorMessage(error) });
@@ -149,12 +154,20 @@ export class ContainerLogs {
 
   async #refused(
     home: PodPath,
-    location: PodLocation,
-    remote: RawResponse,
+    { location, remote, stream }: { location: PodLocation; remote: RawResponse; stream: string | null },
     response: ServerResponse,
   ): Promise<void> {
     const body = await readBody(remote.body);
     const { status, text } = remoteRefusal({ status: remote.status, body }, home, location);
+    // The other parameters are known to be good; a kubelet without the feature says the same.
+    if (status === 422 && stream !== null) {
+      const why = 'the foreign cluster has not enabled PodLogsQuerySplitStreams';
+      return sendText(
+        response,
+        400,
+        `unable to return the given log stream: ${JSON.stringify(stream)}: ${why}`,
+      );
+    }
     sendText(response, status, text);
   }
 }

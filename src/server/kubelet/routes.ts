@@ -8,8 +8,8 @@ import type { KubeletAuth } from './auth.ts';
 import type { KubeletBackend } from './backend.ts';
 import type { ContainerLogs } from './logs.ts';
 import { pathClass, type ServerMetrics } from './metrics.ts';
-import { splitTarget } from './pod-path.ts';
-import { isStreamMethod, isStreamPath, parseStreamRequest } from './stream-request.ts';
+import { locatePod, splitTarget } from './pod-path.ts';
+import { isStreamPath, METHOD_NOT_ALLOWED, parseStreamRequest } from './stream-request.ts';
 
 interface RoutesOptions {
   backend: KubeletBackend;
@@ -29,16 +29,18 @@ export function kubeletRoutes(options: RoutesOptions): Express {
   app.disable('etag');
   // Routing and permissions must see one and the same path: no folding of case, no decoding.
   app.enable('case sensitive routing');
+  app.enable('strict routing');
   app.set('query parser', false);
   app.use(counted(options.metrics));
   app.use(guard(options.auth));
   addHealth(app, options.backend);
   addReports(app, options);
-  app.get('/containerLogs/:namespace/:pod/:container', async (request, response) => {
+  app.all('/containerLogs/:namespace/:pod/:container{/}', async (request, response) => {
+    if (!permits(response, request.method, ['GET'])) return;
     const { namespace, pod, container } = request.params;
     await options.logs.serve({ namespace, pod, container }, queryOf(request), response);
   });
-  app.use(streamsWithoutUpgrade);
+  app.use(streamsWithoutUpgrade(options.backend));
   app.use((_request, response) => sendText(response, 404, '404 page not found'));
   app.use(failure(options.log));
   return app;
@@ -65,14 +67,25 @@ const guard =
     else sendText(response, refusal.status, refusal.text);
   };
 
+/**
+ * Paths that the kubelet gives to go-restful may end with a slash and know their methods, and HEAD is none of them; those
+ * that it gives to Go's ServeMux (health, metrics, configuration) are as they are and take any method.
+ */
+function permits(response: Response, method: string, methods: readonly string[]): boolean {
+  if (methods.includes(method)) return true;
+  response.setHeader('Allow', methods.join(', '));
+  sendText(response, 405, METHOD_NOT_ALLOWED);
+  return false;
+}
+
 function addHealth(app: Express, backend: KubeletBackend): void {
-  app.get(['/healthz/ping', '/healthz/log'], (_request, response) => sendText(response, 200, 'ok'));
-  app.get('/healthz/syncloop', (_request, response) => {
+  app.all(['/healthz/ping', '/healthz/log'], (_request, response) => sendText(response, 200, 'ok'));
+  app.all('/healthz/syncloop', (_request, response) => {
     const { ok, message } = backend.healthz();
     if (ok) sendText(response, 200, 'ok');
     else sendText(response, 500, `internal server error: ${message}\n`);
   });
-  app.get('/healthz', (request, response) => {
+  app.all('/healthz', (request, response) => {
     const { ok } = backend.healthz();
     // As in the kubelet the reason is for those who may ask for the check itself.
     const lines = ['[+]ping ok', '[+]log ok', ok ? '[+]syncloop ok' : '[-]syncloop failed: reason withheld'];
@@ -84,20 +97,24 @@ function addHealth(app: Express, backend: KubeletBackend): void {
 
 function addReports(app: Express, { backend }: RoutesOptions): void {
   const podList = (items: object[]): object => ({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items });
-  app.get('/pods', (_request, response) => sendJson(response, podList(backend.pods())));
-  app.get('/runningpods', (_request, response) => sendJson(response, podList(backend.runningPods())));
-  app.get('/configz', (_request, response) => sendJson(response, backend.configz()));
-  app.get(['/stats', '/stats/summary'], async (_request, response) =>
-    sendJson(response, await backend.statsSummary()),
-  );
-  app.get('/metrics/resource', async (_request, response) =>
+  app.all('/pods{/}', ({ method }, response) => {
+    if (permits(response, method, ['GET'])) sendJson(response, podList(backend.pods()));
+  });
+  app.all('/runningpods{/}', ({ method }, response) => {
+    if (permits(response, method, ['GET'])) sendJson(response, podList(backend.runningPods()));
+  });
+  app.all('/stats/summary{/}', async ({ method }, response) => {
+    if (permits(response, method, ['GET', 'POST'])) sendJson(response, await backend.statsSummary());
+  });
+  app.all('/configz', (_request, response) => sendJson(response, backend.configz()));
+  app.all('/metrics/resource', async (_request, response) =>
     send(response, 200, EXPOSITION, await backend.metricsResource()),
   );
   // Scrape jobs for kubelets ask for these; there is no prober, no cAdvisor and no health check of components to tell of.
-  app.get(['/metrics/probes', '/metrics/cadvisor', '/metrics/slis'], (_request, response) =>
+  app.all(['/metrics/probes', '/metrics/cadvisor', '/metrics/slis'], (_request, response) =>
     send(response, 200, EXPOSITION, ''),
   );
-  app.get('/metrics', async (_request, response, next) => {
+  app.all('/metrics', async (_request, response, next) => {
     const text = await backend.metrics?.();
     if (text === undefined) next();
     else send(response, 200, EXPOSITION, text);
@@ -105,14 +122,20 @@ function addReports(app: Express, { backend }: RoutesOptions): void {
 }
 
 /** A streaming path without an upgrade: what is wrong with it, or else that it must be upgraded. */
-function streamsWithoutUpgrade(request: Request, response: Response, next: NextFunction): void {
-  const target = splitTarget(request.url);
-  if (target === undefined || !isStreamPath(target.path)) return next();
-  if (!isStreamMethod(request.method)) return sendText(response, 405, 'Method Not Allowed');
-  const parsed = parseStreamRequest(target, request.headers);
-  if ('status' in parsed) return sendText(response, parsed.status, parsed.text);
-  return sendText(response, 400, 'Upgrade request required');
-}
+const streamsWithoutUpgrade =
+  (backend: KubeletBackend) =>
+  (request: Request, response: Response, next: NextFunction): void => {
+    const target = splitTarget(request.url);
+    if (target === undefined || !isStreamPath(target.path)) return next();
+    const parsed = parseStreamRequest(target, request);
+    if ('status' in parsed) {
+      for (const [name, value] of parsed.headers ?? []) response.setHeader(name, value);
+      return sendText(response, parsed.status, parsed.text);
+    }
+    const location = locatePod(backend, parsed.home);
+    if ('status' in location) return sendText(response, location.status, location.text);
+    return sendText(response, 400, 'Upgrade request required');
+  };
 
 /** Express finds an error handler by its four parameters. */
 const failure =

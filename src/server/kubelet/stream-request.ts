@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 import { decodeSegment, invalidName, type PodPath, type Target } from './pod-path.ts';
 import { BEARER_SUBPROTOCOL, subprotocols } from './user.ts';
@@ -18,22 +18,26 @@ export interface StreamRequest {
 }
 
 interface BadStreamRequest {
-  status: 400 | 404;
+  status: 400 | 404 | 405;
   text: string;
+  headers?: [string, string][];
 }
+
+/** In the words of go-restful. */
+export const METHOD_NOT_ALLOWED = '405: Method Not Allowed';
 
 /** True for every path that belongs to a streaming endpoint, well formed or not. */
 export const isStreamPath = (path: string): boolean =>
   STREAM_KINDS.some((kind) => path === `/${kind}` || path.startsWith(`/${kind}/`));
 
-/** The methods with which the kubelet opens streams. */
-export const isStreamMethod = (method: string | undefined): boolean => method === 'GET' || method === 'POST';
+/** With which the kubelet opens streams. */
+const METHODS: readonly (string | undefined)[] = ['GET', 'POST'];
 
 const TUNNEL_SUBPROTOCOL = 'SPDY/3.1+portforward.k8s.io';
 
 function parsePath(path: string): { kind: StreamKind; home: PodPath } | BadStreamRequest {
   const notFound: BadStreamRequest = { status: 404, text: '404 page not found' };
-  const [first, ...rest] = path.slice(1).split('/');
+  const [first, ...rest] = path.slice(1).replace(/\/$/, '').split('/');
   const kind = STREAM_KINDS.find((candidate) => candidate === first);
   const names = rest.map((segment) => decodeSegment(segment));
   if (kind === undefined) return notFound;
@@ -79,10 +83,12 @@ function portQuery(given: URLSearchParams, headers: IncomingHttpHeaders): URLSea
 
 export function parseStreamRequest(
   { path, query: given }: Target,
-  headers: IncomingHttpHeaders,
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
 ): StreamRequest | BadStreamRequest {
   const parsed = parsePath(path);
   if ('status' in parsed) return parsed;
+  if (!METHODS.includes(method))
+    return { status: 405, text: METHOD_NOT_ALLOWED, headers: [['Allow', METHODS.join(', ')]] };
   const { kind, home } = parsed;
   const commands = kind === 'exec' ? given.getAll('command') : [];
   const query = kind === 'portForward' ? portQuery(given, headers) : commandQuery(given, home, commands);

@@ -16,7 +16,6 @@ import {
   answerHeaders,
   formatHead,
   headerValue,
-  isStreamMethod,
   parseStreamRequest,
   type StreamRequest,
   upgradeHeaders,
@@ -94,8 +93,7 @@ export class Streams {
     const { auth, backend } = this.#options;
     const refusal = await auth.refusal(request, target.path);
     if (refusal !== undefined) return refusal;
-    if (!isStreamMethod(request.method)) return { status: 405, text: 'Method Not Allowed' };
-    const stream = parseStreamRequest(target, request.headers);
+    const stream = parseStreamRequest(target, request);
     if ('status' in stream) return stream;
     const location = locatePod(backend, stream.home);
     if ('status' in location) return location;

@@ -235,12 +235,10 @@ test.each([
   ['PUT', '/x', 'update', ['proxy']],
   ['PATCH', '/x', 'patch', ['proxy']],
   ['DELETE', '/x', 'delete', ['proxy']],
+  ['HEAD', '/pods', '', ['pods', 'proxy']],
+  ['OPTIONS', '/healthz', '', ['healthz', 'proxy']],
 ])('%s %s asks for %s on %j', (method, path, verb, subresources) => {
   expect(requestAttributes(method, path)).toEqual({ verb, subresources });
-});
-
-test('a method without a verb asks for nothing and gets nothing', () => {
-  expect(requestAttributes('HEAD', '/pods')).toBeUndefined();
 });
 
 test.each([

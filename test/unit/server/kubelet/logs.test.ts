@@ -4,7 +4,7 @@ import { afterEach, expect, test } from '@jest/globals';
 
 import type { RawRequest, RawResponse } from '../../../../src/kube/client.ts';
 import { parseLogQuery } from '../../../../src/server/kubelet/logs.ts';
-import { type Fixture, readBytes, readHead, REMOTE_PATH, startKubelet } from '../support/kubelet.ts';
+import { type Fixture, readBytes, readHead, REMOTE_PATH, startKubelet, UID } from '../support/kubelet.ts';
 
 let kubelet: Fixture;
 afterEach(async () => kubelet?.stop());
@@ -39,6 +39,8 @@ test.each([
   ['stream=Stderr', 'stream=Stderr'],
   ['container=other&insecureSkipTLSVerifyBackend=true&pretty=1', ''],
   ['follow=true&follow=false', 'follow=true'],
+  ['sinceTime=&tailLines=1', 'tailLines=1'],
+  ['sinceTime=null', ''],
 ])('log options %j become %j', (given, expected) => {
   const parsed = parseLogQuery(new URLSearchParams(given));
   expect('query' in parsed ? parsed.query.toString() : parsed).toBe(expected);
@@ -56,7 +58,9 @@ test.each([
   ['limitBytes=0', 422],
   ['sinceSeconds=0', 422],
   ['sinceSeconds=5&sinceTime=2026-01-02T03:04:05Z', 422],
+  ['sinceSeconds=5&sinceTime=', 422],
   ['stream=Both', 422],
+  ['stream=', 422],
   ['stream=Stdout&tailLines=5', 422],
 ])('log options %j are refused with %i', (given, status) => {
   const text = status === 400 ? '{"message": "Unable to decode query."}' : '{"message": "Invalid request."}';
@@ -176,10 +180,21 @@ test.each([
   ['/containerLogs/shop/web/%zz', 400, 'invalid path'],
   ['/containerLogs/shop/web', 404, '404 page not found'],
   ['/exec/shop/web/main?output=1', 400, 'Upgrade request required'],
+  ['/exec/shop/web/main/?output=1', 400, 'Upgrade request required'],
+  ['/exec/shop/other/main?output=1', 404, 'pod "other" does not exist'],
+  ['/exec/shop/web/side?output=1', 404, 'container "side" not found in pod "web"'],
+  ['/exec/shop/other/main', 400, 'you must specify at least 1 of stdin, stdout, stderr'],
+  [`/attach/shop/web/${UID}/main?output=1`, 400, 'Upgrade request required'],
+  ['/attach/shop/web/another/main?output=1', 404, 'pod not found'],
   ['/portForward/shop/web', 400, 'Upgrade request required'],
+  ['/portForward/shop/other', 404, 'pod "other" does not exist'],
   ['/run/shop/web/main', 404, '404 page not found'],
   ['/logs/', 404, '404 page not found'],
   ['/metrics', 404, '404 page not found'],
+  ['/metrics/resource/', 404, '404 page not found'],
+  ['/healthz/', 404, '404 page not found'],
+  ['/stats', 404, '404 page not found'],
+  ['/stats/summary/', 200, '{"node":{"nodeName":"milan"}}'],
   ['/healthz', 200, 'ok'],
   ['/healthz/ping', 200, 'ok'],
   ['/healthz/log', 200, 'ok'],
@@ -196,6 +211,46 @@ test.each([
   kubelet = await startKubelet();
   const answer = await kubelet.ask(path);
   expect([answer.status, answer.text]).toEqual([status, text]);
+});
+
+test.each<[string, string[], number, string | undefined]>([
+  ['/healthz', ['HEAD', 'POST', 'OPTIONS'], 200, undefined],
+  ['/healthz/ping', ['HEAD', 'PUT'], 200, undefined],
+  ['/healthz/syncloop', ['HEAD'], 200, undefined],
+  ['/configz', ['HEAD', 'POST'], 200, undefined],
+  ['/metrics/resource', ['HEAD', 'POST'], 200, undefined],
+  ['/metrics/slis', ['HEAD', 'DELETE'], 200, undefined],
+  ['/stats/summary', ['POST'], 200, undefined],
+  ['/stats/summary', ['HEAD', 'PUT', 'DELETE', 'OPTIONS'], 405, 'GET, POST'],
+  ['/pods', ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'], 405, 'GET'],
+  ['/runningpods/', ['HEAD', 'POST'], 405, 'GET'],
+  [PATH, ['HEAD', 'POST', 'DELETE', 'OPTIONS'], 405, 'GET'],
+  ['/containerLogs/shop/other/main', ['POST'], 405, 'GET'],
+  ['/exec/shop/web/main?output=1', ['HEAD', 'PUT', 'DELETE', 'OPTIONS'], 405, 'GET, POST'],
+  ['/portForward/shop/other', ['PATCH'], 405, 'GET, POST'],
+  ['/run/shop/web/main', ['POST'], 404, undefined],
+])('%s, asked by %j, answers %i', async (path, methods, status, allow) => {
+  kubelet = await startKubelet();
+  for (const method of methods) {
+    const answer = await kubelet.ask(path, { method });
+    const text = status === 405 && method !== 'HEAD' ? '405: Method Not Allowed' : answer.text;
+    expect([method, answer.status, answer.headers.allow, answer.text]).toEqual([method, status, allow, text]);
+    if (method === 'HEAD') expect(answer.text).toBe('');
+  }
+});
+
+test('a single stream that the foreign cluster does not give is refused as by a kubelet', async () => {
+  const message = 'PodLogOptions "web-remote" is invalid: stream: Forbidden: may not be specified';
+  await withLog(() => ({
+    status: 422,
+    body: Readable.from([Buffer.from(JSON.stringify({ kind: 'Status', code: 422, message }))]),
+  }));
+  const answer = await kubelet.ask(`${PATH}?stream=Stdout`);
+  expect([answer.status, answer.text]).toEqual([
+    400,
+    'unable to return the given log stream: "Stdout": the foreign cluster has not enabled PodLogsQuerySplitStreams',
+  ]);
+  expect((await kubelet.ask(PATH)).status).toBe(422);
 });
 
 test('what fails is said by its name, the reason only under the check itself', async () => {

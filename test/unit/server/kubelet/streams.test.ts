@@ -320,6 +320,7 @@ test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s opens no stream: nothing is
   socket.write(upgradeText(EXEC).replace(/^POST/, method));
   const text = (await readBytes(socket)).toString();
   expect(text.slice(0, 12)).toBe('HTTP/1.1 405');
+  expect(text).toContain('\r\nAllow: GET, POST\r\n');
   expect(kubelet.foreign.arrivals).toHaveLength(0);
 });
 
