@@ -183,6 +183,8 @@ export const ANNOTATION_ROTATE = 'tributary.dev/rotate';
 export const ANNOTATION_NODE_NAME = 'tributary.dev/node-name';
 /** On a VirtualNode: since when its pods are being ended, RFC 3339. */
 export const ANNOTATION_ENDING = 'tributary.dev/ending-since';
+/** On a VirtualNode: the provider's SharingPolicy that applies to this cluster, by its name, as the provider says it. */
+export const ANNOTATION_SHARING_POLICY = 'tributary.dev/sharing-policy';
 /** On a VirtualNode or a Node: keys (JSON) that this program has put there, so that it may take them off again. */
 export const ANNOTATION_OWNED = 'tributary.dev/owned';
 /** Taint `NoSchedule` of a VirtualNode that takes no new pods: its peering ends, or the offer no longer covers it. */

@@ -1,5 +1,5 @@
 import { timestamp } from '../api/conditions.ts';
-import { LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
+import { ANNOTATION_SHARING_POLICY, LABEL_PROVIDER, OFFLOADED_REASONS } from '../api/names.ts';
 import { nodeNameOf } from '../api/node-labels.ts';
 import { nodes } from '../api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
@@ -10,6 +10,7 @@ import type { Controller, ControllerMetrics } from '../kube/controller.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { Informer } from '../kube/informer.ts';
 import { hasCode } from '../lib/errors.ts';
+import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { LossBudget } from '../lib/loss-budget.ts';
 import { type ControllerName, createControllers } from './controllers.ts';
@@ -177,13 +178,15 @@ export class Provider {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
     const { virtualNode, nodeAddress } = this.#options;
-    const homeApiServer = this.virtualNode?.spec.homeApiServer;
+    const { metadata, spec } = this.virtualNode ?? virtualNode;
+    const { homeApiServer } = spec;
+    const sharingPolicy = metadata.annotations?.[ANNOTATION_SHARING_POLICY];
     return {
       virtualNode: virtualNode.metadata.name,
       nodeName: this.nodeName,
       nodeAddress,
       tenantNamespace: mapping.tenantNamespace,
-      ...(homeApiServer === undefined ? {} : { homeApiServer }),
+      ...present({ homeApiServer, sharingPolicy }),
       network: this.network.state.kind,
       homeViewOf: (address) => this.network.homeViewOf(address),
     };

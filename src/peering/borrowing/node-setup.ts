@@ -115,7 +115,7 @@ export class NodeSetup {
       storageClasses: storageClassesOf(storageClasses),
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
       closed: step.closed !== undefined,
-      ...present({ homeApiServer, taintEffect }),
+      ...present({ homeApiServer, taintEffect, sharingPolicy: facts.received.grant?.policy }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),
     };
   }

@@ -1,4 +1,10 @@
-import { ANNOTATION_ENDING, ANNOTATION_OWNED, LABEL_PROVIDER, TAINT_CLOSED } from '../../api/names.ts';
+import {
+  ANNOTATION_ENDING,
+  ANNOTATION_OWNED,
+  ANNOTATION_SHARING_POLICY,
+  LABEL_PROVIDER,
+  TAINT_CLOSED,
+} from '../../api/names.ts';
 import {
   API_VERSION,
   type NamespaceMapping,
@@ -23,6 +29,8 @@ export interface DesiredVirtualNode extends Pick<
   offeredStorageClasses: string[];
   /** Nothing new is to be placed there. */
   closed: boolean;
+  /** The provider's, by its name; undefined while the provider has not said it. */
+  sharingPolicy?: string;
 }
 
 /** The API server leaves this out of objects in a list. */
@@ -61,12 +69,16 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   const { [ANNOTATION_ENDING]: _ending, ...annotations } = metadata.annotations ?? {};
   const { homeApiServer, declaredFeatures, ingressClasses, storageClasses, offeredStorageClasses } = desired;
   const { taintEffect = spec.taintEffect } = desired;
+  const said = {
+    ...present({ [ANNOTATION_SHARING_POLICY]: desired.sharingPolicy }),
+    [ANNOTATION_OWNED]: JSON.stringify(owned),
+  };
   const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
   const { ingressClasses: _ingress, storageClasses: _storage, ...rest } = kept;
   const taints = withClosed(spec.taints ?? [], desired.closed);
   return {
     ...current,
-    metadata: { ...metadata, annotations: { ...annotations, [ANNOTATION_OWNED]: JSON.stringify(owned) } },
+    metadata: { ...metadata, annotations: { ...annotations, ...said } },
     spec: {
       ...rest,
       kubeconfigSecretRef: withDefaults(spec, desired),

@@ -1,6 +1,7 @@
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import { canonicalText } from '../../lib/canonical-json.ts';
+import { present } from '../../lib/fields.ts';
 import { verifySignature } from '../identity/identity.ts';
 import type { PeerIdentity, PeeringReport } from '../ports.ts';
 import type { ApiAccess, GrantDocument, OfferDocument } from '../protocol/documents.ts';
@@ -11,7 +12,8 @@ const MAX_MESSAGE = 1000;
 /** What we answer to a peer that asks, from what is stored about it. */
 export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): GrantDocument {
   const { status = {}, metadata } = request;
-  const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract, withheld } = status;
+  const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract } = status;
+  const { policy, withheld } = status;
   const why = {
     reason,
     ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
@@ -29,7 +31,7 @@ export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): Gr
     return { state: 'Pending', reason: FOREIGN_CLUSTER_REASONS.settingUp, message, ...without };
   }
   const { text, providerSignature: signature } = contract;
-  return { state: 'Active', ...why, ...without, contract: { text, signature }, api };
+  return { state: 'Active', ...why, ...without, ...present({ policy }), contract: { text, signature }, api };
 }
 
 /** Whether a peer may ask for credentials now. */

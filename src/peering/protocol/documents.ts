@@ -68,6 +68,8 @@ export interface GrantDocument {
   /** One of FOREIGN_CLUSTER_REASONS. */
   reason?: string;
   message?: string;
+  /** The SharingPolicy that applies, by its name: what it refuses is said with it. */
+  policy?: string;
   /** Home namespaces that have no tenant, and why. */
   withheld?: WithheldNamespace[];
   contract?: {

@@ -111,6 +111,7 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
     {
       reason: orNull(text({ most: 64, pattern: /^[A-Za-z]*$/ })),
       message: orNull(prose(1_024)),
+      policy: orNull(dnsName),
       withheld: orNull(list(withheldNamespace, MOST_NAMESPACES)),
       contract: orNull(record({ text: contractText, signature })),
       api: orNull(apiAccess),

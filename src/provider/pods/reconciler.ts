@@ -32,7 +32,7 @@ import {
   type Situation,
 } from './decide.ts';
 import { HeldRequests } from './held-requests.ts';
-import { nameTaken, type Refusal, refusalOf } from './refusal.ts';
+import { nameTaken, type Refusal, refusalOf, withPolicy } from './refusal.ts';
 import { RemotePods } from './remote-pods.ts';
 import type { RoomRefusals } from './room-refusals.ts';
 import type { NodeIdentity } from './unmapped.ts';
@@ -157,7 +157,8 @@ export class PodReconciler {
       if (hasCode(error, 'AlreadyExists')) return this.#nameHeld(home, signal);
       const refusal = refusalOf(error);
       if (refusal === undefined) throw error;
-      return this.#refusedCreation(home, refusal, signal);
+      const policy = this.#options.context(home.metadata.namespace ?? '')?.sharingPolicy;
+      return this.#refusedCreation(home, withPolicy(refusal, policy), signal);
     }
   }
 

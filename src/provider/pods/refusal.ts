@@ -12,6 +12,26 @@ export const nameTaken = (what: string): Refusal => ({
   message: `${what} exists in the tenant namespace and is not ours`,
 });
 
+/** What of a SharingPolicy speaks from a refusal: Pod Security by its form, our own admission policies by the annotations they read. */
+const FIELDS: readonly [said: RegExp, field: string][] = [
+  [/violates PodSecurity "/u, 'podSecurity'],
+  [/tributary\.dev\/runtime-class\b/u, 'runtimeClassName'],
+  [/tributary\.dev\/node-selector\b/u, 'nodeSelector'],
+  [/tributary\.dev\/max-priority\b/u, 'maxPriority'],
+  [/tributary\.dev\/extended-resources\b/u, 'limits'],
+  [/tributary\.dev\/storage-classes\b/u, 'storageClasses'],
+];
+
+/** Adds which field of which SharingPolicy of the provider refuses, where the provider's words tell. */
+export function withPolicy(refusal: Refusal, sharingPolicy: string | undefined): Refusal {
+  const [, field] = FIELDS.find(([said]) => said.test(refusal.message)) ?? [];
+  if (field === undefined || sharingPolicy === undefined) return refusal;
+  return {
+    ...refusal,
+    message: `${refusal.message} (${field} of the provider's SharingPolicy "${sharingPolicy}")`,
+  };
+}
+
 /**
  * The foreign cluster's answer to a creation, as a refusal in its own words; undefined for errors that pass with time.
  * Quota is the one refusal that Kubernetes tells apart by text alone (plugin/pkg/admission/resourcequota), and only the

@@ -118,3 +118,23 @@ test('a pod that only waited for a Secret can be deleted, and nothing is made ov
   await world.settled();
   expect(world.events.some((line) => line.startsWith('RemotePodLost'))).toBe(false);
 });
+
+test('a refusal names the field and the SharingPolicy of the provider', async () => {
+  const annotations = { 'tributary.dev/sharing-policy': 'guests' };
+  const known = world.home.storage.get('virtualnodes.tributary.dev', 'rome');
+  if (known === undefined) throw new Error('no VirtualNode');
+  world.home.storage.update('virtualnodes.tributary.dev', {
+    ...known,
+    metadata: { ...known.metadata, annotations },
+  });
+  const isCreation = ({ method, path }: { method: string; path: string }): boolean =>
+    method === 'POST' && path.endsWith('/tenant/pods');
+  const message = 'pods "web" is forbidden: violates PodSecurity "baseline:latest": privileged';
+  world.foreign.fault({ match: isCreation, times: Infinity, status: 403, message });
+  await world.start();
+  world.addPod('web');
+  await world.until('refused', () => world.status('web')?.['reason'] === 'Forbidden');
+  const said = `${message} (podSecurity of the provider's SharingPolicy "guests")`;
+  expect(world.status('web')).toMatchObject({ message: expect.stringContaining(said) });
+  expect(world.events).toEqual([expect.stringContaining(said)]);
+});

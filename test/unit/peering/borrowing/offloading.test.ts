@@ -215,3 +215,19 @@ test('the effect of the taint is what the policy says, and without a policy what
   world.want({ policy: policy({ namespaces: [] }) });
   await world.until('the default', () => effect() === 'NoSchedule');
 });
+
+test('the virtual node bears the name of the policy of its provider, as it was said last', async () => {
+  await up();
+  world.provider.policy = 'guests';
+  await world.start();
+  await world.established();
+  const named = (): string | undefined =>
+    world.virtualNode('milan')?.metadata.annotations?.['tributary.dev/sharing-policy'];
+  expect(named()).toBe('guests');
+  world.provider.policy = 'friends';
+  await answered('another name', () => named() === 'friends');
+  world.provider.policy = undefined;
+  world.provider.resources = { cpu: '4', memory: '8Gi', pods: '50' };
+  await answered('another offer', () => world.virtualNode('milan')?.spec.resources['cpu'] === '4');
+  expect(named()).toBe('friends');
+});

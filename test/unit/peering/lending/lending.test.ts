@@ -54,6 +54,7 @@ describe('from a request to a contract in force', () => {
     await rome.granted('Active');
     expect(rome.told.grant).toMatchObject({
       contract: { text: acceptance.text },
+      policy: 'everybody',
       api: { server: 'https://provider.example:6443' },
     });
     expect(await rome.hasAccount()).toBe(true);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type ErrorCode, TributaryError } from '../../../../src/lib/errors.ts';
-import { refusalOf } from '../../../../src/provider/pods/refusal.ts';
+import { refusalOf, withPolicy } from '../../../../src/provider/pods/refusal.ts';
 
 test.each<[ErrorCode, string, string | undefined]>([
   ['Forbidden', 'exceeded quota: tributary', 'ExceededQuota'],
@@ -15,4 +15,17 @@ test.each<[ErrorCode, string, string | undefined]>([
   ['TooManyRequests', 'x', undefined],
 ])('%s "%s" is refused as %s', (code, message, reason) => {
   expect(refusalOf(new TributaryError(code, message))?.reason).toBe(reason);
+});
+
+test.each([
+  ['violates PodSecurity "baseline:latest": privileged (container "main" ...)', 'podSecurity'],
+  ['their priority is bounded by the annotation tributary.dev/max-priority', 'maxPriority'],
+  ['"" by the annotation tributary.dev/runtime-class of the namespace, not "gvisor"', 'runtimeClassName'],
+  ['labels in the annotation tributary.dev/node-selector of the namespace', 'nodeSelector'],
+  ['pods of peers run as no account of this cluster', undefined],
+])('%s: the field of the policy is %s', (message, field) => {
+  const refusal = { reason: 'Forbidden', message } as const;
+  const said = field === undefined ? '' : ` (${field} of the provider's SharingPolicy "guests")`;
+  expect(withPolicy(refusal, 'guests')).toEqual({ reason: 'Forbidden', message: `${message}${said}` });
+  expect(withPolicy(refusal, undefined)).toEqual(refusal);
 });

@@ -2,6 +2,7 @@ import type { Offer, SignedContract } from '../../../../../src/api/offer.ts';
 import type { ResourceList } from '../../../../../src/api/wire.ts';
 import { canonicalText } from '../../../../../src/lib/canonical-json.ts';
 import type { Clock } from '../../../../../src/lib/clock.ts';
+import { present } from '../../../../../src/lib/fields.ts';
 import { Identity } from '../../../../../src/peering/identity/identity.ts';
 import type {
   AcceptanceDocument,
@@ -40,6 +41,8 @@ export class ScriptedProvider {
   /** Besides what was asked for. */
   extraNamespaces: Offer['namespaces'] = [];
   more: Partial<Offer> = {};
+  /** Its SharingPolicy; undefined: as of a version that does not name it. */
+  policy: string | undefined;
   api: ApiAccess = { server: 'https://192.0.2.1:6443', serverName: 'api.milan' };
   tokens = 0;
   #offer: OfferDocument | undefined;
@@ -93,7 +96,8 @@ export class ScriptedProvider {
     if (text === undefined || signature === undefined)
       return { state: 'Pending', reason: 'WaitingForDecision' };
     const withheld = this.withheld.length > 0 && { withheld: this.withheld };
-    return { state: 'Active', ...withheld, contract: { text, signature }, api: this.api };
+    const { api, policy } = this;
+    return { state: 'Active', ...withheld, ...present({ policy }), contract: { text, signature }, api };
   }
 
   #sign(): void {
