@@ -136,6 +136,13 @@ export class Offloading {
     return this.#namespaces.get(name)?.metadata.uid;
   }
 
+  /** Whether the taint of some virtual node lets in pods that do not tolerate it: people have chosen another effect. */
+  isOpen(): boolean {
+    return [...this.virtualNodes.list()].some(
+      ({ spec: { taintEffect = 'NoSchedule' } }) => taintEffect !== 'NoSchedule',
+    );
+  }
+
   /** Virtual nodes that the namespace may use. */
   selectedBy(offloading: NamespaceOffloading): VirtualNode[] {
     return this.#view.selectedBy(offloading);
@@ -263,6 +270,7 @@ const factsOf = (virtualNode: VirtualNode | undefined): unknown =>
     virtualNode.metadata.deletionTimestamp,
     virtualNode.spec.nodeName,
     virtualNode.spec.labels,
+    virtualNode.spec.taintEffect,
     virtualNode.spec.namespaces,
     virtualNode.status?.namespaces,
     virtualNode.status?.conditions,

@@ -15,6 +15,8 @@ export interface AdmissionFacts {
   failedNodes: readonly string[];
   /** Virtual nodes that the offloading selects. */
   selected?: readonly SelectedNode[];
+  /** Some virtual node takes pods that do not tolerate its taint. */
+  isOpen: boolean;
   nowMs: number;
 }
 
@@ -31,8 +33,8 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   if (isPlaced(pod) || isOfDaemonSet(pod)) return NOTHING;
   const strategy = strategyFor(pod, offloading);
   const tolerations = pod.spec?.tolerations ?? [];
-  // The taint alone keeps all other pods home.
-  if (strategy === 'Local' && !toleratesAny(tolerations)) return NOTHING;
+  // The taint alone keeps all other pods home, where it does.
+  if (strategy === 'Local' && !facts.isOpen && !toleratesAny(tolerations)) return NOTHING;
   const away = nodesToAvoid(pod, { ...facts, offloading }, strategy);
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
   return {

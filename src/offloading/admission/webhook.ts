@@ -32,7 +32,7 @@ import { expressionsOf } from './strategy.ts';
 
 type Offloadings = Pick<
   Offloading,
-  'offloadingOf' | 'offloadingByShortForm' | 'all' | 'selectedBy' | 'onChange'
+  'offloadingOf' | 'offloadingByShortForm' | 'all' | 'isOpen' | 'selectedBy' | 'onChange'
 >;
 
 interface OffloadingAdmissionOptions {
@@ -57,7 +57,9 @@ export function offloadingAdmission(
       const offloading = offloadingOf(namespace);
       const selected = offloading === undefined ? [] : offloadings.selectedBy(offloading);
       const failedNodes = failedNodesOf(offloading, selected);
-      return admit(pod, { offloading, failedNodes, selected: selected.map(placeOf), nowMs: clock.now() });
+      const isOpen = offloadings.isOpen();
+      const places = selected.map(placeOf);
+      return admit(pod, { offloading, failedNodes, selected: places, isOpen, nowMs: clock.now() });
     };
   return {
     components: [],
@@ -77,6 +79,7 @@ export function offloadingAdmission(
             namespaces: byStrategy(offloadings.all(), systemNamespace),
             systemNamespace,
             selected: selectedNamespaces,
+            isOpen: offloadings.isOpen(),
             place,
           }),
       },
@@ -124,6 +127,8 @@ interface WebhookFacts {
   namespaces: Readonly<Record<PodStrategy, readonly string[]>>;
   systemNamespace: string;
   selected: SelectedNamespaces | undefined;
+  /** Some virtual node takes pods that do not tolerate its taint: those that are to stay home need an affinity. */
+  isOpen: boolean;
   /** Where API servers come to a path. */
   place: (path: string) => WebhookPlace;
 }
@@ -152,6 +157,7 @@ const CONDITIONS = [
 
 interface StrategyWebhook {
   failurePolicy: 'Ignore' | 'Fail';
+  /** Whether a pod that does not fulfil it is sure to be placed as it should be. */
   condition: { name: string; expression: string };
 }
 
@@ -163,6 +169,9 @@ const WEBHOOKS: Readonly<Record<PodStrategy, StrategyWebhook>> = {
   // A pod that must not run on real nodes is not admitted while the webhook does not answer.
   Remote: { failurePolicy: 'Fail', condition: GOES_OUT },
 };
+
+const conditionsOf = (strategy: PodStrategy, isOpen: boolean): typeof CONDITIONS =>
+  isOpen ? CONDITIONS : [...CONDITIONS, WEBHOOKS[strategy].condition];
 
 const SLUGS: Readonly<Record<PodStrategy, string>> = {
   Local: 'local',
@@ -190,6 +199,7 @@ export function forgeWebhooks({
   namespaces,
   systemNamespace,
   selected,
+  isOpen,
   place,
 }: WebhookFacts): MutatingWebhook[] {
   const named = Object.values(namespaces).flat();
@@ -199,7 +209,7 @@ export function forgeWebhooks({
     matchExpressions: Expressions,
   ): MutatingWebhook => ({
     ...forgeWebhook(strategy, origin, place(shortFormPath(strategy))),
-    matchConditions: [NOT_OF_THE_CLUSTER, ...CONDITIONS, WEBHOOKS[strategy].condition],
+    matchConditions: [NOT_OF_THE_CLUSTER, ...conditionsOf(strategy, isOpen)],
     namespaceSelector: {
       matchExpressions: [
         ...matchExpressions,
@@ -219,6 +229,7 @@ export function forgeWebhooks({
         : [
             {
               ...forgeWebhook(strategy, undefined, place(WEBHOOK_PATH)),
+              matchConditions: conditionsOf(strategy, isOpen),
               // By name: whoever may edit a namespace sets its labels.
               namespaceSelector: { matchExpressions: [{ key: NAME, operator: 'In', values }] },
             },
@@ -241,14 +252,12 @@ function forgeWebhook(
   origin: string | undefined,
   place: WebhookPlace,
 ): MutatingWebhook {
-  const { failurePolicy, condition } = WEBHOOKS[strategy];
   return {
     ...webhookAt(place),
     name: [SLUGS[strategy], origin, 'offloading.tributary.dev']
       .filter((part) => part !== undefined)
       .join('.'),
-    failurePolicy,
-    matchConditions: [...CONDITIONS, condition],
+    failurePolicy: WEBHOOKS[strategy].failurePolicy,
     reinvocationPolicy: 'IfNeeded',
     rules: [askedAbout('CREATE', 'pods')],
     sideEffects: 'None',

@@ -133,6 +133,7 @@ export class WebhookLab {
       offloadingByShortForm: (namespace: string, podStrategy: PodStrategy) =>
         this.#offloadings.get(namespace) ?? shortFormOf(namespace, podStrategy),
       all: () => [...this.#offloadings.values()],
+      isOpen: () => false,
       selectedBy: () => [],
       onChange: this.#changed.add,
     };

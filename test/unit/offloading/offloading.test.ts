@@ -57,6 +57,21 @@ describe('selection and status', () => {
     expect(hasEvent(world, 'NamespaceOffloading/offloading AsExpected')).toBe(true);
   });
 
+  test('the taint of a virtual node that keeps nobody away is told', async () => {
+    await world.virtualNode('milan', 'milan');
+    await world.start();
+    let told = 0;
+    world.offloading.onChange(() => told++);
+    expect(world.offloading.isOpen()).toBe(false);
+    for (const taintEffect of ['None', 'NoSchedule', 'PreferNoSchedule'] as const) {
+      const before = told;
+      const chosen = { type: 'merge', body: { spec: { taintEffect } } } as const;
+      await world.client.patch(virtualNodes, { name: 'milan' }, chosen);
+      await world.until(taintEffect, () => told > before);
+      expect(world.offloading.isOpen()).toBe(taintEffect !== 'NoSchedule');
+    }
+  });
+
   test('a name that is taken over there fails that cluster, and says what to do', async () => {
     await world.virtualNode('milan', 'milan');
     await world.virtualNode('paris', 'paris');

@@ -32,6 +32,7 @@ const pod = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {
 const facts = (one: NamespaceOffloading): AdmissionFacts => ({
   offloading: one,
   failedNodes: [],
+  isOpen: false,
   nowMs: NOW,
 });
 type Terms = NonNullable<

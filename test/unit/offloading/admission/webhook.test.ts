@@ -24,11 +24,13 @@ const offloading = (
 const forgedAll = (
   offloadings: NamespaceOffloading[],
   selected?: SelectedNamespaces,
+  isOpen = false,
 ): ReturnType<typeof forgeWebhooks> =>
   forgeWebhooks({
     namespaces: byStrategy(offloadings, 'own'),
     systemNamespace: 'own',
     selected,
+    isOpen,
     place: (path) => ({ clientConfig: { url: `https://127.0.0.1:1${path}` }, bundle: 'PEM' }),
   });
 
@@ -97,6 +99,22 @@ test('labels are asked about from the first moment of a namespace, each strategy
   for (const one of [local, both, remote]) {
     expect(one?.matchConditions?.[0]?.expression).toBe("!request.namespace.matches('^(kube|tributary)-')");
   }
+});
+
+test('where a taint keeps nobody away, pods that are to stay home are asked about, too', () => {
+  const names = (isOpen: boolean): (string[] | undefined)[] =>
+    forgedAll([offloading('here', { podStrategy: 'Local' })], undefined, isOpen).map(({ matchConditions }) =>
+      matchConditions?.map(({ name }) => name),
+    );
+  const always = ['not-bound', 'not-of-a-daemon-set'];
+  const byLabel = ['not-of-the-cluster', ...always];
+  expect(names(true)).toEqual([always, byLabel, byLabel, byLabel]);
+  expect(names(false)).toEqual([
+    [...always, 'tolerates-virtual-nodes'],
+    [...byLabel, 'tolerates-virtual-nodes'],
+    [...byLabel, 'not-kept-home'],
+    [...byLabel, 'not-kept-home'],
+  ]);
 });
 
 test('so is what the operator selects, with its strategy, where no label says otherwise', () => {

@@ -44,7 +44,7 @@ describe('the list of owners held off', () => {
 /** As the API server, its admission and our webhook leave it. */
 function admitted(spec: PodSpec, by: NamespaceOffloadingSpec): Pod {
   const pod: Pod = { ...boundPod(), spec };
-  const { patch } = admit(pod, { offloading: offloading(by), failedNodes: [], nowMs: NOW_MS });
+  const { patch } = admit(pod, { offloading: offloading(by), failedNodes: [], isOpen: false, nowMs: NOW_MS });
   return patch.reduce<Pod>((whole, { path, value }) => set(whole, path, value) as Pod, pod);
 }
 
