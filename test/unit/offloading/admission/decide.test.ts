@@ -46,12 +46,7 @@ const pod = (spec: Partial<PodSpec> = {}, metadata: Partial<Pod['metadata']> = {
 const facts = (
   one: NamespaceOffloading | undefined,
   failedNodes: readonly string[] = [],
-): AdmissionFacts => ({
-  offloading: one,
-  failedNodes,
-  isOpen: false,
-  nowMs: NOW,
-});
+): AdmissionFacts => ({ offloading: one, failedNodes, isOpen: false, nowMs: NOW });
 type Terms = NonNullable<
   NonNullable<
     NonNullable<PodSpec['affinity']>['nodeAffinity']
@@ -421,18 +416,4 @@ test('for any pod: what the strategy permits AND what the pod permits, no more a
     }
   }
   expect(narrowedPods).toBeGreaterThan(1000);
-});
-
-test.each([
-  ['of a Local namespace', pod(), offloading('Local')],
-  [
-    'with the label that keeps it',
-    pod({}, { labels: { 'tributary.dev/offload': 'false' } }),
-    offloading('Remote'),
-  ],
-])('where a taint keeps nobody away, a pod %s is kept on real nodes by its affinity', (_, one, by) => {
-  const { patch } = admit(one, { ...facts(by), isOpen: true });
-  const after = patched(one, patch);
-  expect(NODES.filter((node) => wantsNode(after, node)).map(({ name }) => name)).toEqual(['n1', 'n2']);
-  expect(after.spec?.tolerations).toBeUndefined();
 });
