@@ -127,6 +127,22 @@ describeInLab('two clusters that use each other', () => {
     }
   });
 
+  test('what the provider refuses is said with the field and the name of its policy', async () => {
+    const [node = ''] = (await rome.made(milan.id))['virtualNodes'] ?? [];
+    const mighty = { namespace: 'default', name: 'mighty' };
+    await rome.client.create(pods, {
+      metadata: mighty,
+      spec: {
+        nodeName: node,
+        containers: [{ name: 'main', image: 'example/none:1', securityContext: { privileged: true } }],
+      },
+    });
+    const message = async (): Promise<string> => (await rome.client.get(pods, mighty)).status?.message ?? '';
+    await until('refused', async () => (await message()).includes('violates PodSecurity "baseline:latest"'));
+    expect(await message()).toMatch(/privileged.*\(podSecurity of the provider's SharingPolicy "all"\)$/u);
+    await rome.client.delete(pods, mighty, { gracePeriodSeconds: 0 });
+  });
+
   describe('where only one can dial', () => {
     const directions = [
       ['rome', 'milan'],

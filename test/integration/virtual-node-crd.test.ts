@@ -43,6 +43,7 @@ test.each([
   ['two namespaces', virtualNode({ namespaces: [mapping('a', 'x'), mapping('b', 'y')] })],
   ['an IPv6 home API server', virtualNode({ homeApiServer: { host: 'fd00::1', port: 443 } })],
   ['the longest name', virtualNode({}, 'n'.repeat(48))],
+  ['a taint that keeps nobody away', virtualNode({ taintEffect: 'None' })],
 ])('accepted: %s', async (_what, body) => {
   expect(await dryRun(body)).toMatchObject({ status: 201 });
 });
@@ -83,6 +84,7 @@ test.each([
   ],
   ['a node name of 64', virtualNode({ nodeName: 'n'.repeat(64) }), 'Too long'],
   ['a taint without effect', virtualNode({ taints: [{ key: 'a' }] }), 'Required value'],
+  ['a taint that ends pods', virtualNode({ taintEffect: 'NoExecute' }), 'Unsupported value'],
   ['a name of 49', virtualNode({}, 'n'.repeat(49)), 'at most 48 characters'],
   ['a name with a dot', virtualNode({}, 'a.b'), 'must be a DNS label'],
 ])('refused: %s', async (_what, body, reason) => {

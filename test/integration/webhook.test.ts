@@ -151,6 +151,26 @@ test(
 );
 
 test(
+  'where a taint keeps nobody away, pods that are to stay home get an affinity',
+  async () => {
+    const real = {
+      matchExpressions: [{ key: 'tributary.dev/node-type', operator: 'NotIn', values: ['virtual-node'] }],
+    };
+    const kept = { labels: { 'tributary.dev/offload': 'false' } };
+    lab.open(true);
+    await eventually('asked about', async () => strategyOf(await lab.tryPod('home')) === 'Local');
+    for (const pod of [await lab.tryPod('home'), await lab.tryPod('far', {}, kept)]) {
+      const { nodeAffinity } = pod.spec?.affinity ?? {};
+      expect(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms).toEqual([real]);
+      expect(pod.spec?.tolerations?.some(({ key }) => key === 'tributary.dev/virtual-node')).toBe(false);
+    }
+    lab.open(false);
+    await eventually('no longer', async () => strategyOf(await lab.tryPod('home')) === undefined);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   'authorities are replaced while pods are made, and none is refused',
   async () => {
     await lab.stop();

@@ -81,6 +81,7 @@ export class WebhookLab {
   readonly #role: KubeClient;
   readonly #offloadings = new Map<string, NamespaceOffloading>();
   readonly #changed = new Listeners();
+  #isOpen = false;
   /** What lending has promised, by peer; tests change it. */
   readonly grants: Map<string, ResourceList> = new Map();
   #lifecycle: Lifecycle | undefined;
@@ -133,7 +134,7 @@ export class WebhookLab {
       offloadingByShortForm: (namespace: string, podStrategy: PodStrategy) =>
         this.#offloadings.get(namespace) ?? shortFormOf(namespace, podStrategy),
       all: () => [...this.#offloadings.values()],
-      isOpen: () => false,
+      isOpen: () => this.#isOpen,
       selectedBy: () => [],
       onChange: this.#changed.add,
     };
@@ -187,6 +188,12 @@ export class WebhookLab {
   async stop(): Promise<void> {
     await this.#lifecycle?.stop();
     this.#lifecycle = undefined;
+  }
+
+  /** Plays a VirtualNode whose taint keeps nobody away. */
+  open(isOpen: boolean): void {
+    this.#isOpen = isOpen;
+    this.#changed.tell();
   }
 
   /** Plays the controller of NamespaceOffloadings; null removes an offloading. */
