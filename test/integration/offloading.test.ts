@@ -173,7 +173,6 @@ test(
       await eventually(
         'it is made',
         async () => (await admin.get(namespaceOffloadings, ref).catch(ignoring('NotFound'))) !== undefined,
-        WAIT_MS,
       );
       return ref;
     };
@@ -184,14 +183,11 @@ test(
     const leaving = await made('leaving');
     await admin.delete(namespaces, { name: 'leaving' });
     // No controller of namespaces runs here: this is its request.
-    await eventually(
-      'the object of a namespace that ends may be deleted',
-      async () =>
-        admin.delete(namespaceOffloadings, leaving).then(
-          () => true,
-          (error: unknown) => hasCode(error, 'NotFound'),
-        ),
-      WAIT_MS,
+    await eventually('the object of a namespace that ends may be deleted', async () =>
+      admin.delete(namespaceOffloadings, leaving).then(
+        () => true,
+        (error: unknown) => hasCode(error, 'NotFound'),
+      ),
     );
   },
   TIMEOUT_MS,

@@ -7,7 +7,7 @@ import { OffloadWorld } from './support/offload-world.ts';
 
 /** The controller against an API server in memory. */
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const OWNED = {
   ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true }],
 };

@@ -7,7 +7,7 @@ import { OffloadWorld } from '../support/offload-world.ts';
 
 /** Pods that were there before, as the controller shows and moves them. */
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 180_000;
 const WEB = {
   labels: { 'pod-template-hash': 'abc' },
   ownerReferences: [

@@ -154,7 +154,7 @@ test('a flood fills neither home nor the queue: other pods are heard, and run', 
   // Its burst and a few turns later: never the thousands.
   expect(told().length).toBeLessThan(60);
   expect(Math.max(...told().map(({ message = '' }) => message.length))).toBe(1024);
-}, 60_000);
+}, 180_000);
 
 test('a provider that does not let events be read costs the events and nothing else', async () => {
   const isAsked = ({ path }: { path: string }): boolean => path.includes('/events');
