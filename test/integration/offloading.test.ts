@@ -135,6 +135,11 @@ test(
     });
 
     // Deleting what would be made again is refused, with the command that takes it back; and nothing begins to end.
+    const tried = '/apis/tributary.dev/v1alpha1/namespaces/shop/namespaceoffloadings/offloading?dryRun=All';
+    await eventually(
+      'the policy is in force',
+      async () => (await lab.cluster.api.call('DELETE', tried)).status === 403,
+    );
     await expect(admin.delete(namespaceOffloadings, REF)).rejects.toThrow(
       /made again; to take it back: kubectl label namespace shop tributary\.dev\/offload-$/u,
     );
