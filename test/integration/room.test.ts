@@ -117,11 +117,8 @@ async function callerOf(peer: Peer): Promise<Caller> {
 const requesting = (...lists: ResourceList[]): PodSpec['containers'] =>
   lists.map((requests, index) => ({ name: `c${index}`, image: 'example/none:1', resources: { requests } }));
 
-const homePod = (
-  name: string,
-  containers: PodSpec['containers'],
-  initContainers: PodSpec['containers'] = [],
-): Pod => ({
+/** `init`: how many init containers it has, without requests. */
+const homePod = (name: string, containers: PodSpec['containers'], init = 0): Pod => ({
   metadata: {
     name,
     namespace: 'shop',
@@ -130,7 +127,14 @@ const homePod = (
     generation: 1,
     creationTimestamp: '2026-01-01T00:00:00Z',
   },
-  spec: { nodeName: 'milan', containers, ...(initContainers.length > 0 && { initContainers }) },
+  spec: {
+    nodeName: 'milan',
+    containers,
+    initContainers: Array.from({ length: init }, (_, index) => ({
+      name: `init${index}`,
+      image: 'example/none:1',
+    })),
+  },
 });
 
 /** As the scheduler counts what is free on the virtual node. */
@@ -154,7 +158,7 @@ test(
     expect(shown).toMatchObject({ cpu: '3200m', pods: '110' });
     const fits = homeNode(shown);
     for (let n = 0; n < 33; n++) {
-      const pod = homePod(`web-${n}`, requesting({}, {}), requesting({}));
+      const pod = homePod(`web-${n}`, requesting({}, {}), 1);
       expect(fits(pod)).toBe(true);
       await admit(pod);
     }
@@ -200,7 +204,7 @@ test(
     ];
     let placed = 0;
     for (let n = 0; n < 40; n++) {
-      const pod = homePod(`mixed-${n}`, kinds[n % kinds.length] ?? [], requesting({}));
+      const pod = homePod(`mixed-${n}`, kinds[n % kinds.length] ?? [], 1);
       if (!fits(pod)) continue;
       await admit(pod);
       placed++;
