@@ -79,6 +79,8 @@ function whyItStays(pod: Pod): SeenPod['stays'] {
 export interface Move {
   /** When its last pod was evicted, monotonic milliseconds. */
   atMs: number;
+  /** UIDs of all its pods then. Until there is another one, the evicted one has not been replaced. */
+  before: ReadonlySet<string>;
   /** UIDs of its pods that were at home then. */
   known: ReadonlySet<string>;
   /** How often another pod came home instead. */
@@ -92,7 +94,7 @@ const MAX_PAUSE_MS = 3_600_000;
 
 /**
  * At most one pod of each controller, and a Ready one only while all the others are Ready: as a rollout that never has more than
- * one pod less.
+ * one pod less. So none before there is another pod for the one that was evicted last: a quota or a webhook may refuse it.
  *
  * @param moves by UID of the controller; brought up to date with what came home since
  */
@@ -102,7 +104,7 @@ export function podsToMove(pods: readonly SeenPod[], moves: Map<string, Move>, n
     const candidates = group.filter((pod) => pod.isAtHome && pod.stays === undefined);
     const last = withReturns(moves.get(uid), candidates, nowMs);
     if (last !== undefined) moves.set(uid, last);
-    if (last !== undefined && nowMs - last.atMs < pauseMs(last)) continue;
+    if (last !== undefined && (nowMs - last.atMs < pauseMs(last) || !isReplaced(last, group))) continue;
     const next = candidates.find(({ isReady }) => !isReady) ?? candidates[0];
     if (next === undefined) continue;
     // One that is not Ready serves nobody, so nobody misses it.
@@ -117,13 +119,19 @@ export function withMove(
   pods: readonly SeenPod[],
   { owner, nowMs }: { owner: string; nowMs: number },
 ): Move {
-  const own = pods.filter((pod) => pod.isAtHome && pod.owner?.uid === owner);
+  const own = pods.filter((pod) => pod.owner?.uid === owner);
   return {
     atMs: nowMs,
-    known: new Set(own.map(({ metadata }) => metadata.uid)),
+    before: uidsOf(own),
+    known: uidsOf(own.filter((pod) => pod.isAtHome)),
     failures: last?.failures ?? 0,
   };
 }
+
+const uidsOf = (pods: readonly SeenPod[]): Set<string> => new Set(pods.map(({ metadata }) => metadata.uid));
+
+const isReplaced = ({ before }: Move, group: readonly SeenPod[]): boolean =>
+  group.some(({ metadata }) => !before.has(metadata.uid));
 
 /** A pod that was made since and is at home, too: something sends it here, and evicting it would not end. */
 function withReturns(
@@ -134,8 +142,8 @@ function withReturns(
   if (last === undefined) return undefined;
   const news = candidates.filter(({ metadata }) => !last.known.has(metadata.uid));
   if (news.length === 0) return last;
-  const known = new Set([...last.known, ...news.map(({ metadata }) => metadata.uid)]);
-  return { atMs: nowMs, known, failures: last.failures + 1 };
+  const known = new Set([...last.known, ...uidsOf(news)]);
+  return { ...last, atMs: nowMs, known, failures: last.failures + 1 };
 }
 
 const pauseMs = ({ failures }: Move): number =>
@@ -161,15 +169,21 @@ export interface AtHome {
   waits: readonly string[];
 }
 
-/** Pure. `existingPods` as the object says. */
+/** Pure. `held`: why pods could not be evicted, one phrase for each. */
 export function atHomeOf(
   pods: readonly SeenPod[],
   moves: ReadonlyMap<string, Move>,
-  held: readonly string[],
+  { held = [], nowMs }: { held?: readonly string[]; nowMs: number },
 ): AtHome {
   const found = pods.filter((pod) => pod.isAtHome);
   const [first] = found;
-  const waits = found.flatMap((pod) => waitOf(pod, moves) ?? []);
+  const groups = byOwner(pods);
+  const stuck = new Set(
+    [...moves]
+      .filter(([uid, last]) => nowMs - last.atMs >= pauseMs(last) && !isReplaced(last, groups.get(uid) ?? []))
+      .map(([uid]) => uid),
+  );
+  const waits = found.flatMap((pod) => waitOf(pod, moves, stuck) ?? []);
   return {
     count: found.length,
     example: first && `${first.metadata.name}: ${remedyFor(first)}`,
@@ -183,11 +197,21 @@ const STAYS = {
   Volumes: 'its volumes are here',
 } as const;
 
-function waitOf({ metadata, owner, stays }: SeenPod, moves: ReadonlyMap<string, Move>): string | undefined {
+/** `stuck`: UIDs of controllers that have not replaced the pod that was evicted last. */
+function waitOf(
+  { metadata, owner, stays }: SeenPod,
+  moves: ReadonlyMap<string, Move>,
+  stuck: ReadonlySet<string>,
+): string | undefined {
   if (stays !== undefined) return `${metadata.name} stays, ${STAYS[stays]}`;
-  const failures = owner === undefined ? 0 : (moves.get(owner.uid)?.failures ?? 0);
-  if (failures === 0) return undefined;
-  return `pods of ${ownerKey({ metadata })} come home again: look for spec.nodeName or their node affinity`;
+  if (owner === undefined) return undefined;
+  const of = ownerKey({ metadata });
+  if (stuck.has(owner.uid)) {
+    return `${of} has made no other pod for the one that was evicted: its events say why, or restart it`;
+  }
+  return (moves.get(owner.uid)?.failures ?? 0) === 0
+    ? undefined
+    : `pods of ${of} come home again: look for spec.nodeName or their node affinity`;
 }
 
 /** The condition PodsAtHome. */

@@ -133,9 +133,9 @@ export class PodsAtHome {
     const found = await this.#list(offloading, signal);
     const held = await this.#move(offloading, watch, { found, signal });
     const { count } = watch.last;
-    watch.last = atHomeOf(found, watch.moves, held);
-    if (watch.told !== undefined) this.#tell(offloading, found, watch.told);
     const now = this.#options.clock.monotonic();
+    watch.last = atHomeOf(found, watch.moves, { held, nowMs: now });
+    if (watch.told !== undefined) this.#tell(offloading, found, watch.told);
     if (watch.last.count !== count) watch.changedMs = now;
     const settledMs = watch.changedMs + SETTLE_MS;
     if (watch.last.count > 0) watch.nextMs = now + nextLookMs(now - watch.changedMs);

@@ -136,25 +136,35 @@ describe('which pod is moved next', () => {
     ['all are abroad', [web('a', 'milan')], []],
   ])('%s', (_what, pods, expected) => expect(names(pods)).toEqual(expected));
 
+  const all = (pods: Pod[]): SeenPod[] => pods.map((one) => seen(one));
+  const evicted = (...pods: Pod[]): Map<string, Move> =>
+    new Map([['web', withMove(undefined, all(pods), { owner: 'web', nowMs: 0 })]]);
+
   test('after a pause, since its controller may make another only when it is gone', () => {
-    const moves = new Map<string, Move>();
-    const before = [web('a'), web('b')];
-    moves.set(
-      'web',
-      withMove(
-        undefined,
-        before.map((one) => seen(one)),
-        { owner: 'web', nowMs: 0 },
-      ),
-    );
-    expect(names([web('b')], moves, 4999)).toEqual([]);
-    expect(names([web('b')], moves, 5000)).toEqual(['b']);
+    const moves = evicted(web('a'), web('b'));
+    const after = [web('b'), web('new', 'milan')];
+    expect(names(after, moves, 4999)).toEqual([]);
+    expect(names(after, moves, 5000)).toEqual(['b']);
+  });
+
+  test('none while there is no other pod for the one that was evicted, and the condition says so', () => {
+    const moves = evicted(web('a'), web('b'), web('c'));
+    const left = [web('b'), web('c')];
+    expect(names(left, moves, 3_600_000)).toEqual([]);
+    expect(atHomeOf(all(left), moves, { nowMs: 4999 }).waits).toEqual([]);
+    expect(atHomeOf(all(left), moves, { nowMs: 5000 }).waits).toEqual([
+      expect.stringContaining('ReplicaSet/web has made no other pod'),
+      expect.stringContaining('ReplicaSet/web has made no other pod'),
+    ]);
+    const replaced = [...left, web('new', 'milan')];
+    expect(atHomeOf(all(replaced), moves, { nowMs: 5000 }).waits).toEqual([]);
+    expect(names(replaced, moves, 5000)).toEqual(['b']);
   });
 
   test('one that comes home again is not sent away at once, and ever more rarely', () => {
     const moves = new Map<string, Move>();
     let pods = [web('a-0')];
-    let evicted = 0;
+    let count = 0;
     for (let nowMs = 0; nowMs < 3_600_000; nowMs += 2000) {
       const [next] = podsToMove(
         pods.map((one) => seen(one)),
@@ -170,15 +180,11 @@ describe('which pod is moved next', () => {
           { owner: 'web', nowMs },
         ),
       );
-      pods = [web(`a-${++evicted}`)];
+      pods = [web(`a-${++count}`)];
     }
     // 1, 2, 4, 8, 16 and 32 minutes; without that it would be 720 in an hour.
-    expect(evicted).toBeLessThan(8);
-    const { waits } = atHomeOf(
-      pods.map((one) => seen(one)),
-      moves,
-      [],
-    );
+    expect(count).toBeLessThan(8);
+    const { waits } = atHomeOf(all(pods), moves, { nowMs: 3_600_000 });
     expect(waits).toEqual([expect.stringContaining('pods of ReplicaSet/web come home again')]);
   });
 });
@@ -187,7 +193,7 @@ describe('the condition', () => {
   const found = atHomeOf(
     [seen(pod({ name: 'bare' })), seen(pod({ name: 'far' }, { nodeName: 'milan' }))],
     new Map(),
-    [],
+    { nowMs: 0 },
   );
 
   test('counts them, and says what to do', () => {
@@ -204,7 +210,7 @@ describe('the condition', () => {
   });
 
   test('is False when there are none', () => {
-    const none = atHomeOf([], new Map(), []);
+    const none = atHomeOf([], new Map(), { nowMs: 0 });
     expect(atHomeCondition(none, { existingPods: 'Stay', generation: 1 })).toMatchObject({
       type: 'PodsAtHome',
       status: 'False',
