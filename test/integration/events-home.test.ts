@@ -51,7 +51,7 @@ describe('events', () => {
       expect(await found(pod, 'FailedScheduling')).toMatchObject({
         type: 'Warning',
         message: expect.stringContaining('Insufficient cpu'),
-        source: { component: `default-scheduler, ${NODE}` },
+        source: { component: 'default-scheduler', host: NODE },
         involvedObject: { kind: 'Pod', uid: pod.metadata.uid },
       });
       const placed = await add('placed');

@@ -23,7 +23,7 @@ afterAll(async () => lab?.down(), TIMEOUT_MS);
 
 const labels = { app: 'wide' };
 
-/** Of 100 CPUs that the provider admits. */
+/** Five of them fit on the one node over there. */
 const wide = (replicas: number): object => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -37,7 +37,7 @@ const wide = (replicas: number): object => ({
         nodeSelector: { [LABEL_VIRTUAL_NODE]: NODE },
         tolerations: [{ operator: 'Exists' }],
         terminationGracePeriodSeconds: 1,
-        containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu: '30' } } }],
+        containers: [{ name: 'main', image: 'web:1', resources: { requests: { cpu: '6' } } }],
       },
     },
   },
@@ -50,9 +50,21 @@ const inPhase = async (phase: string): Promise<Pod[]> =>
 const shownMilli = async (): Promise<bigint> =>
   parseMilli((await lab.home.get(nodes, { name: NODE })).status?.allocatable?.['cpu'] ?? '0');
 
+/** What the provider admits from now on. */
+async function admit(cpu: string): Promise<void> {
+  const quota = { namespace: 'tenant', name: 'tributary' };
+  const hard = { 'requests.cpu': cpu };
+  await lab.foreign.patch(resourceQuotas, quota, { type: 'merge', body: { spec: { hard } } });
+  await eventually(`${cpu} CPUs are admitted`, async () => {
+    const { status } = await lab.foreign.get(resourceQuotas, quota);
+    return status?.hard?.['requests.cpu'] === cpu;
+  });
+}
+
 test(
   'refused pods of a Deployment end as on a full node, others wait for the scheduler, and all run when there is room',
   async () => {
+    await admit('20');
     await lab.homeCluster.api.call('POST', '/apis/apps/v1/namespaces/shop/deployments', wide(5));
     await eventually('two have ended', async () => (await inPhase('Failed')).length >= 2, PATIENCE_MS);
     for (const { status } of await inPhase('Failed')) {
@@ -68,9 +80,7 @@ test(
       return waiting.length === 2 && waiting.every(({ spec }) => spec?.nodeName === undefined);
     });
     // The provider admits more.
-    const quota = { namespace: 'tenant', name: 'tributary' };
-    const body = { spec: { hard: { 'requests.cpu': '500' } } };
-    await lab.foreign.patch(resourceQuotas, quota, { type: 'merge', body });
+    await admit('500');
     await eventually('all run', async () => (await inPhase('Running')).length === 5, PATIENCE_MS);
     await eventually('all is shown again', async () => (await shownMilli()) === 1_000_000n, PATIENCE_MS);
     await lab.home.delete(deployments, { ...SHOP, name: 'wide' });

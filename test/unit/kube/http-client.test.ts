@@ -8,7 +8,8 @@ import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
 
 describe('the contract within the process', () => {
   const api = new FakeApi({ clock: fastClock(100) });
-  const client = api.client();
+  // Requests have their time on that clock too.
+  const client = api.client({ timeoutMs: 3_600_000 });
   api.seed(namespaces, { metadata: { name: 'contract' } });
   afterAll(async () => client.close());
   describeKubeClient({ client: () => client, namespace: () => 'contract' });
