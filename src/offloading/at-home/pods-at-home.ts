@@ -49,8 +49,12 @@ interface Watch {
   moves: Map<string, Move>;
 }
 
-/** For so long after the first look, the webhook may not yet be asked about new pods. */
-const SETTLE_MS = 5000;
+/**
+ * For so long after the first look, the webhook may not yet be asked about new pods: where many objects come at once, its
+ * configuration is written every five seconds (kube/webhook-configuration.ts), and API servers learn of it later.
+ */
+const SETTLE_MS = 15_000;
+const SETTLING_LOOK_MS = 5000;
 /** Each event is a write, and so many of them are enough to be noticed. */
 const MAX_NOTICES = 100;
 const PAGE = 500;
@@ -139,7 +143,7 @@ export class PodsAtHome {
     if (watch.last.count !== count) watch.changedMs = now;
     const settledMs = watch.changedMs + SETTLE_MS;
     if (watch.last.count > 0) watch.nextMs = now + nextLookMs(now - watch.changedMs);
-    else if (now < settledMs) watch.nextMs = settledMs;
+    else if (now < settledMs) watch.nextMs = Math.min(settledMs, now + SETTLING_LOOK_MS);
     else Object.assign(watch, { nextMs: undefined, told: undefined, moves: new Map() });
   }
 
