@@ -1,6 +1,6 @@
 /** Pods on real nodes that were made before the strategy of their namespace could send them away. Pure. */
 import type { WantedCondition } from '../../api/conditions.ts';
-import { ANNOTATION_STRATEGY, LABEL_OFFLOAD, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
+import { ANNOTATION_STRATEGY, LABEL_OFFLOAD } from '../../api/names.ts';
 import {
   NAMESPACE_OFFLOADING_CONDITIONS,
   NAMESPACE_OFFLOADING_REASONS as REASONS,
@@ -9,7 +9,8 @@ import {
   type PodStrategy,
 } from '../../api/namespace-offloading.ts';
 import { claimVolumes, controllerOf, isFinished, isOfDaemonSet } from '../../api/pod.ts';
-import type { OwnerReference, Pod, Toleration } from '../../api/wire.ts';
+import type { OwnerReference, Pod } from '../../api/wire.ts';
+import { toleratesAny } from '../admission/strategy.ts';
 import { ownerKey } from '../held-off.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';
@@ -28,17 +29,16 @@ export function isAtHome(pod: Pod, { podStrategy, virtual }: Place): boolean {
   if (virtual.has(nodeName)) return false;
   // Whatever let it in, for example an earlier strategy: a real node is the wrong place.
   if (nodeName !== '' && podStrategy === 'Remote') return true;
-  return metadata.annotations?.[ANNOTATION_STRATEGY] === undefined && !spec?.tolerations?.some(tolerates);
+  const { [ANNOTATION_STRATEGY]: letIn } = metadata.annotations ?? {};
+  // The affinity that the webhook has given it keeps it on real nodes, whatever it tolerates.
+  if (letIn === ('Local' satisfies PodStrategy)) return true;
+  return letIn === undefined && !toleratesAny(spec?.tolerations ?? []);
 }
 
 const isMeantToStay = (pod: Pod): boolean =>
   isOfDaemonSet(pod) ||
   pod.metadata.labels?.[LABEL_OFFLOAD] === 'false' ||
   pod.metadata.annotations?.[MIRROR] !== undefined;
-
-const tolerates = ({ key, operator, effect }: Toleration): boolean =>
-  (key === TAINT_VIRTUAL_NODE || (key === undefined && operator === 'Exists')) &&
-  (effect === undefined || effect === '' || effect === 'NoSchedule');
 
 /** What is to be known of one pod; whole pods would be much to hold. */
 export interface SeenPod {

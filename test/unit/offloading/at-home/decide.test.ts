@@ -30,6 +30,7 @@ const owner = (kind: string, name = 'o', uid = 'u'): Partial<ObjectMeta> => ({
   ownerReferences: [{ apiVersion: 'v1', kind, name, uid, controller: true }],
 });
 const LET_IN = { annotations: { 'tributary.dev/strategy': 'LocalAndRemote' } };
+const KEPT = { annotations: { 'tributary.dev/strategy': 'Local' } };
 const there = (podStrategy: PodStrategy): { podStrategy: PodStrategy; virtual: Set<string> } => ({
   podStrategy,
   virtual: new Set(['milan']),
@@ -53,6 +54,8 @@ describe('made too early', () => {
     ['stays by its own will', pod({ labels: { 'tributary.dev/offload': 'false' } }, REAL), false, false],
     ['seen by the webhook', pod(LET_IN), false, false],
     ['seen by the webhook, on a real node', pod(LET_IN, REAL), false, true],
+    ['kept home by the webhook, for an earlier strategy', pod(KEPT, REAL), true, true],
+    ['kept home, though it tolerates all', pod(KEPT, { tolerations: [{ operator: 'Exists' }] }), true, true],
     ['a kubelet’s own', pod({ annotations: { 'kubernetes.io/config.mirror': 'x' } }, REAL), false, false],
     ['tolerates it', tolerating({ key: 'tributary.dev/virtual-node', operator: 'Exists' }), false, false],
     [
