@@ -54,9 +54,9 @@ const spec = {
   reflection: reflectionRules,
   existingPods: choice(
     'What happens to pods that were made before, and so are on real nodes; status.podsAtHome counts them. Stay: ' +
-      'nothing. Move: they are evicted as PodDisruptionBudgets allow, one of each controller at a time and only ' +
-      'while its other pods are Ready, and their controllers make them anew. Pods without a controller, pods that ' +
-      'end by themselves (of Jobs) and pods with claims stay.',
+      'nothing. Move: they are evicted as PodDisruptionBudgets allow, one of each controller at a time, a Ready ' +
+      'one only while all others are Ready, and the next one when the controller has made another pod. Pods ' +
+      'without a controller, pods that end by themselves (of Jobs) and pods with claims stay.',
     ['Stay', 'Move'],
     'Stay',
   ),
