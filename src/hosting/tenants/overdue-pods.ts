@@ -4,7 +4,6 @@ import type { KubeClient } from '../../kube/client.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
-import { throwFirst } from '../../lib/errors.ts';
 
 /**
  * How long pods of an ending tenant may take to end, whatever grace they have asked for: a peer that asks for a day would keep
@@ -30,10 +29,7 @@ export async function endOverduePods(
 ): Promise<void> {
   if (!(clock.now() - Date.parse(deletionTimestamp) >= OVERDUE_AFTER_MS)) return;
   const { items } = await client.list(pods, { namespace, metadataOnly: true, signal });
-  const failures: unknown[] = [];
-  await eachAtOnce(items, AT_ONCE, async (pod) => {
-    const deleting = deleteByUid(client, pods, pod, { gracePeriodSeconds: 0, signal });
-    await deleting.catch((error: unknown) => failures.push(error));
-  });
-  throwFirst(failures);
+  await eachAtOnce(items, AT_ONCE, async (pod) =>
+    deleteByUid(client, pods, pod, { gracePeriodSeconds: 0, signal }),
+  );
 }

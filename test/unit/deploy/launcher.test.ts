@@ -104,3 +104,17 @@ test('rights in many namespaces are granted side by side: the last one does not 
   // One after the other they would take 100 ms each.
   expect(clock.monotonic() - before).toBeLessThan((bindings * 100) / 4);
 });
+
+test('where one binding fails, none is still being granted when that is told', async () => {
+  const many = Array.from({ length: 32 }, (_none, index) => `shop-${index}`);
+  for (const name of many) api.seed(namespaces, { metadata: { name } });
+  const isBinding = ({ path }: { path: string }): boolean => path.includes('/rolebindings');
+  api.fault({ match: ({ path }) => isBinding({ path }) && path.includes('/shop-0/'), times: 9, status: 422 });
+  api.fault({ match: isBinding, times: Infinity, delayMs: 100 });
+  const ensured = launcher.ensure({ ...WANTED, namespaces: many }, signal);
+  await expect(clock.during('ensure', ensured, 60_000)).rejects.toMatchObject({ code: 'Invalid' });
+  const told = api.log.length;
+  await clock.advance(10_000);
+  // A late one could undo that the namespace was taken from the agent meanwhile.
+  expect(api.log.slice(told)).toEqual([]);
+});

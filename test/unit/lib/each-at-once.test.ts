@@ -17,17 +17,19 @@ test('each item is worked on, at most so many at a time', async () => {
   expect(most).toBe(2);
 });
 
-test('nothing is done for no items; the first failure rejects, and others work on', async () => {
-  await eachAtOnce([], 2, async () => Promise.reject(new Error('never')));
+test('nothing is done for no items', async () => {
+  expect(await eachAtOnce([], 2, async () => Promise.reject(new Error('never')))).toEqual([]);
+});
+
+test('others are worked on whatever fails; the first failure rejects when all work has ended', async () => {
   const done: number[] = [];
   const work = async (item: number): Promise<void> => {
-    if (item === 1) throw new Error('no');
-    await Promise.resolve();
+    if (item % 2 === 1) throw new Error(`no ${item}`);
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
     done.push(item);
   };
-  await expect(eachAtOnce([1, 2, 3], 2, work)).rejects.toThrow('no');
-  await new Promise(setImmediate);
-  expect(done).toEqual([2, 3]);
+  await expect(eachAtOnce([1, 2, 3, 4, 5, 6], 2, work)).rejects.toThrow('no 1');
+  expect(done).toEqual([2, 4, 6]);
 });
 
 test('the results are in the order of the items, whichever ends first', async () => {
