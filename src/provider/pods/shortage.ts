@@ -1,3 +1,4 @@
+import { isOfNodes } from '../../api/amounts.ts';
 import { CONDITION_OFFLOADED, OFFLOADED_REASONS } from '../../api/names.ts';
 import { controllerOf } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -37,13 +38,14 @@ export function shortagesOf(message: string): [Shortage, ...Shortage[]] {
   return [first, ...others];
 }
 
-/** `requests.cpu=1,pods=2`, as amounts by the names that a Node uses. */
+/** `requests.cpu=1,pods=2`, as amounts by the names that a Node uses; without what no Node counts. */
 function readAmounts(text: string): Map<string, bigint> {
   const pairs = text.split(',', MOST_AMOUNTS).flatMap((pair): [string, bigint][] => {
     const [key = '', amount = ''] = pair.split('=');
     const resource = key.replace(/^(requests\.|count\/)/u, '');
     const milli = readMilli(amount);
-    return resource === '' || milli === undefined ? [] : [[resource, milli]];
+    // Its name becomes the reason of a status and of an event: no other text of the peer may.
+    return !isOfNodes(resource) || milli === undefined ? [] : [[resource, milli]];
   });
   return new Map(pairs);
 }

@@ -36,6 +36,16 @@ test.each<[string, string, ReturnType<typeof shortagesOf>]>([
   ],
   ['other words', 'exceeded quota', [{ resource: 'pods', left: 0n }]],
   [
+    'a resource that no node counts',
+    'exceeded quota: q, requested: limits.cpu=1,requests.memory=1k, used: limits.cpu=4,requests.memory=1k, limited: limits.cpu=4,requests.memory=2k',
+    [{ resource: 'memory', left: 1_000_000n }],
+  ],
+  [
+    'a peer that writes into the terminal',
+    'exceeded quota: q, requested: requests.\u001B[2Jcpu=1, used: a=1, limited: a=1',
+    [{ resource: 'pods', left: 0n }],
+  ],
+  [
     'no quantities',
     'exceeded quota: q, requested: requests.cpu=much, used: x=-1, limited: =1,,',
     [{ resource: 'pods', left: 0n }],
