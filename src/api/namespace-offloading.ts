@@ -23,7 +23,7 @@ export type OffloadedNaming = 'Suffixed' | 'Same' | 'Selected';
 /** Return: pods without an owner are made anew here. End: they end. Pods with an owner are replaced by it either way. */
 export type OnRemoval = 'Return' | 'End';
 
-/** Stay: pods that were made before stay where they are. Move: those of controllers are evicted one by one, and made anew. */
+/** Of pods that were made too early. Stay: they stay where they are. Move: those of controllers are evicted one by one, and made anew. */
 export type ExistingPods = 'Stay' | 'Move';
 
 export interface NamespaceOffloadingSpec {
@@ -74,7 +74,7 @@ export interface HeldOff {
 export interface NamespaceOffloadingStatus {
   observedGeneration?: number;
   clusters?: OffloadedCluster[];
-  /** Pods that were made before, and are on real nodes. Absent where they are not looked for. */
+  /** Pods that were made too early, and are on real nodes. Absent where they are not looked for. */
   podsAtHome?: number;
   heldOff?: HeldOff[];
   conditions?: Condition[];
@@ -107,7 +107,7 @@ export const namespaceOffloadings: ResourceType<NamespaceOffloading> = namespace
 export const NAMESPACE_OFFLOADING_CONDITIONS = {
   /** The namespace is in all selected clusters. */
   ready: 'Ready',
-  /** Pods that were made before are on real nodes. */
+  /** Pods that were made before the namespace was offloaded are on real nodes. */
   podsAtHome: 'PodsAtHome',
 } as const;
 
@@ -121,7 +121,7 @@ export const NAMESPACE_OFFLOADING_REASONS = {
   allFailed: 'AllClustersFailed',
   inProgress: 'InProgress',
   ending: 'Ending',
-  /** Pods that were made before are on real nodes, and stay there. */
+  /** Pods that were made before the namespace was offloaded are on real nodes, and stay there. */
   podsAtHome: 'PodsAtHome',
   /** They are being moved. */
   moving: 'Moving',

@@ -53,10 +53,11 @@ const spec = {
   remoteName: dnsLabel('Name in foreign clusters, with naming: Selected. Cannot be changed.'),
   reflection: reflectionRules,
   existingPods: choice(
-    'What happens to pods that were made before, and so are on real nodes; status.podsAtHome counts them. Stay: ' +
-      'nothing. Move: they are evicted as PodDisruptionBudgets allow, one of each controller at a time, a Ready ' +
-      'one only while all others are Ready, and the next one when the controller has made another pod. Pods ' +
-      'without a controller, pods that end by themselves (of Jobs) and pods with claims stay.',
+    'What happens to pods that were made before their namespace was offloaded, and so are on real nodes; ' +
+      'status.podsAtHome counts them. Stay: nothing. Move: they are evicted as PodDisruptionBudgets allow, one of ' +
+      'each controller at a time, a Ready one only while all others are Ready, and the next one when the ' +
+      'controller has made another pod. Pods without a controller, pods that end by themselves (of Jobs) and pods ' +
+      'with claims stay.',
     ['Stay', 'Move'],
     'Stay',
   ),
@@ -128,7 +129,8 @@ const status = {
     items: cluster,
   },
   podsAtHome: int32(
-    'Pods on real nodes that were made before. With podStrategy: Remote, Ready is False until there are none.',
+    'Pods on real nodes that were made before the namespace was offloaded. With podStrategy: Remote, Ready is ' +
+      'False until there are none.',
     { minimum: 0 },
   ),
   heldOff: listOf(
@@ -156,10 +158,15 @@ export const namespaceOffloadingDefinition: Definition = {
       '.status.conditions[?(@.type=="Ready")].message',
       'Where the namespace is, or why it is not there.',
     ),
-    column('At home', '.status.podsAtHome', 'Pods on real nodes that were made before.', {
-      type: 'integer',
-      priority: 1,
-    }),
+    column(
+      'At home',
+      '.status.podsAtHome',
+      'Pods on real nodes that were made before the namespace was offloaded.',
+      {
+        type: 'integer',
+        priority: 1,
+      },
+    ),
     AGE,
   ],
   schema: {

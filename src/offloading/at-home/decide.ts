@@ -225,7 +225,7 @@ export function atHomeCondition(
   const type = NAMESPACE_OFFLOADING_CONDITIONS.podsAtHome;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   if (count === 0) {
-    const message = 'no pod from before is still on a real node';
+    const message = 'no pod that was made before the namespace was offloaded is on a real node';
     return { type, status: 'False', reason: REASONS.ok, message, ...observed };
   }
   const [wait] = waits;
@@ -233,7 +233,7 @@ export function atHomeCondition(
   const how = isMoved
     ? `they are moved, one of each controller at a time${wait === undefined ? '' : `; ${waits.length} wait: ${wait}`}`
     : `one is ${example}. spec.existingPods: Move does so for pods of controllers`;
-  const message = `pods that were made before and are still on real nodes: ${count}; ${how}`;
+  const message = `pods that were made before the namespace was offloaded and are still on real nodes: ${count}; ${how}`;
   return {
     type,
     status: 'True',
