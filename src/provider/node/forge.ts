@@ -47,6 +47,7 @@ export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): 
   };
   const ours = new Set([...owned.taints, ...before.taints]);
   const others = (current?.spec?.taints ?? []).filter((taint) => !ours.has(taintKey(taint)));
+  const all = [...taints, ...others];
   const meta = current?.metadata ?? ({ name: nodeNameOf(virtualNode) } as Node['metadata']);
   return {
     apiVersion: 'v1',
@@ -61,7 +62,8 @@ export function forgeNode(current: Node | undefined, virtualNode: VirtualNode): 
         [ANNOTATION_OWNED]: JSON.stringify(owned),
       },
     },
-    spec: { ...current?.spec, taints: [...taints, ...others] },
+    // An API server stores no empty list: to want one would be a difference for good, and no status would be written.
+    spec: { ...withoutKeys(current?.spec ?? {}, ['taints']), ...(all.length > 0 && { taints: all }) },
   };
 }
 
