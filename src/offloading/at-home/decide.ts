@@ -178,11 +178,13 @@ export function atHomeOf(
   const found = pods.filter((pod) => pod.isAtHome);
   const [first] = found;
   const groups = byOwner(pods);
-  const stuck = new Set(
-    [...moves]
-      .filter(([uid, last]) => nowMs - last.atMs >= pauseMs(last) && !isReplaced(last, groups.get(uid) ?? []))
-      .map(([uid]) => uid),
-  );
+  const isStuck = ([uid, last]: [string, Move]): boolean => {
+    const group = groups.get(uid) ?? [];
+    // Some controllers wait until the pod has ended.
+    const isEnding = group.some((pod) => pod.isEnding);
+    return !isEnding && nowMs - last.atMs >= pauseMs(last) && !isReplaced(last, group);
+  };
+  const stuck = new Set([...moves].filter(isStuck).map(([uid]) => uid));
   const waits = found.flatMap((pod) => waitOf(pod, moves, stuck) ?? []);
   return {
     count: found.length,

@@ -159,6 +159,8 @@ describe('which pod is moved next', () => {
       expect.stringContaining('ReplicaSet/web has made no other pod'),
       expect.stringContaining('ReplicaSet/web has made no other pod'),
     ]);
+    const ending = { ...web('a'), ...pod({ ...web('a').metadata, deletionTimestamp: 'x' }) };
+    expect(atHomeOf(all([ending, ...left]), moves, { nowMs: 60_000 }).waits).toEqual([]);
     const replaced = [...left, web('new', 'milan')];
     expect(atHomeOf(all(replaced), moves, { nowMs: 5000 }).waits).toEqual([]);
     expect(names(replaced, moves, 5000)).toEqual(['b']);
