@@ -199,15 +199,21 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
   return Object.freeze(config);
 }
 
-const offloadOf = (
+function offloadOf(
   options: Options,
   mistakes: string[],
-): Pick<AgentConfig, 'offloadNamespaces' | 'offloadStrategy'> => ({
-  offloadNamespaces: selector(options['offload-namespaces'], mistakes),
-  offloadStrategy: strategy(options['offload-strategy'] ?? 'LocalAndRemote', mistakes),
-});
+): Pick<AgentConfig, 'offloadNamespaces' | 'offloadStrategy'> {
+  const { 'offload-namespaces': namespaces, 'offload-strategy': strategy } = options;
+  if (strategy !== undefined && namespaces === undefined) {
+    mistakes.push('--offload-strategy needs --offload-namespaces: it says where pods of those namespaces may run');
+  }
+  return {
+    offloadNamespaces: selector(namespaces, mistakes),
+    offloadStrategy: podStrategy(strategy ?? 'LocalAndRemote', mistakes),
+  };
+}
 
-function strategy(text: string, mistakes: string[]): PodStrategy {
+function podStrategy(text: string, mistakes: string[]): PodStrategy {
   const known = POD_STRATEGIES.find((one) => one === text);
   if (known === undefined) mistakes.push(`--offload-strategy: "${text}" is not ${POD_STRATEGIES.join(', ')}`);
   return known ?? 'LocalAndRemote';

@@ -123,9 +123,14 @@ test.each([
     '--offload-namespaces: "tier=" is not KEY',
   ],
   [
-    `cluster --image x --offload-strategy remote`,
+    `cluster --image x --offload-namespaces tier=batch --offload-strategy remote`,
     manifestsCommand,
     '--offload-strategy: "remote" is not Local, LocalAndRemote, Remote',
+  ],
+  [
+    `cluster --image x --offload-strategy Remote`,
+    manifestsCommand,
+    '--offload-strategy needs --offload-namespaces',
   ],
   [`cluster --image x --webhook-port 0`, manifestsCommand, '--webhook-port must be from 1 to 65535, not "0"'],
   [`cluster --image x --webhook-port x`, manifestsCommand, '--webhook-port must be a port, not "x"'],
