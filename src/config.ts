@@ -205,7 +205,9 @@ function offloadOf(
 ): Pick<AgentConfig, 'offloadNamespaces' | 'offloadStrategy'> {
   const { 'offload-namespaces': namespaces, 'offload-strategy': strategy } = options;
   if (strategy !== undefined && namespaces === undefined) {
-    mistakes.push('--offload-strategy needs --offload-namespaces: it says where pods of those namespaces may run');
+    mistakes.push(
+      '--offload-strategy needs --offload-namespaces: it says where pods of those namespaces may run',
+    );
   }
   return {
     offloadNamespaces: selector(namespaces, mistakes),
