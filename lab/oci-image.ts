@@ -1,6 +1,6 @@
 /**
- * Writes a container image of one layer as an OCI image layout in a tar archive, which containerd imports:
- * no registry, no daemon, no root. The same input gives the same bytes.
+ * Writes container images as an OCI image layout in a tar archive, which containerd imports: no registry, no daemon, no
+ * root. The same input gives the same bytes.
  * Format: the OCI image specification 1.0 (image-layout.md, manifest.md, config.md).
  */
 import { createHash } from 'node:crypto';
@@ -12,6 +12,8 @@ export interface ImageSpec {
   /** The full name with its tag; a short one would be looked up in a registry. */
   readonly name: string;
   readonly entries: readonly TarEntry[];
+  /** A file tree below the entries, as a tar archive. Default: mount points and a few users. */
+  readonly base?: Buffer;
   readonly entrypoint?: readonly string[];
   readonly command?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -47,46 +49,77 @@ const skeleton: readonly TarEntry[] = [
   },
 ];
 
-/** The archive, ready for `ctr images import`. */
-export function ociImage(spec: ImageSpec): Buffer {
-  if (!/^[^/]+\.[^/]+\/.+:[^:/]+$/.test(spec.name)) throw new Error(`not a full image name: ${spec.name}`);
-  const blobs = new Map<string, Buffer>();
-  const blob = (mediaType: string, bytes: Buffer): Descriptor => {
-    const digest = sha256(bytes);
-    blobs.set(digest, bytes);
-    return { mediaType: `application/vnd.oci.image.${mediaType}`, digest, size: bytes.length };
-  };
-  const platform = { architecture: { x64: 'amd64' }[process.arch as string] ?? process.arch, os: 'linux' };
+/** The archive of one image, ready for `ctr images import`. */
+export const ociImage = (spec: ImageSpec): Buffer => ociArchive([spec]);
 
-  const filesystem = tar([...skeleton, ...spec.entries]);
-  // zstd rather than gzip: every node unpacks every image, and this unpacks several times faster.
-  const layer = blob('layer.v1.tar+zstd', compress(filesystem));
-  const config = blob('config.v1+json', json(imageConfig(spec, platform, sha256(filesystem))));
-  const manifest = blob(
-    'manifest.v1+json',
-    json({
+/** One archive of several images. What they share (a base, a layer) is in it once. */
+export function ociArchive(specs: readonly ImageSpec[]): Buffer {
+  const blobs = new Blobs();
+  const manifests = specs.map((spec) => {
+    if (!/^[^/]+\.[^/]+\/.+:[^:/]+$/.test(spec.name)) throw new Error(`not a full image name: ${spec.name}`);
+    const layers = (
+      spec.base === undefined ? [tar([...skeleton, ...spec.entries])] : [spec.base, tar(spec.entries)]
+    ).map((archive) => blobs.layer(archive));
+    const config = blobs.add('config.v1+json', json(imageConfig(spec, layers)));
+    const manifest = {
       schemaVersion: 2,
       mediaType: 'application/vnd.oci.image.manifest.v1+json',
       config,
-      layers: [layer],
-    }),
-  );
-  const annotations = {
-    'io.containerd.image.name': spec.name,
-    'org.opencontainers.image.ref.name': spec.name.slice(spec.name.lastIndexOf(':') + 1),
-  };
-  const index = { schemaVersion: 2, manifests: [{ ...manifest, platform, annotations }] };
+      layers: layers.map(({ blob }) => blob),
+    };
+    const annotations = {
+      'io.containerd.image.name': spec.name,
+      'org.opencontainers.image.ref.name': spec.name.slice(spec.name.lastIndexOf(':') + 1),
+    };
+    return { ...blobs.add('manifest.v1+json', json(manifest)), platform, annotations };
+  });
   return tar([
     { type: 'file', path: 'oci-layout', content: json({ imageLayoutVersion: '1.0.0' }) },
-    { type: 'file', path: 'index.json', content: json(index) },
-    ...[...blobs].map(
-      ([digest, bytes]) =>
-        ({ type: 'file', path: `blobs/${digest.replace(':', '/')}`, content: bytes }) as const,
-    ),
+    { type: 'file', path: 'index.json', content: json({ schemaVersion: 2, manifests }) },
+    ...blobs.entries(),
   ]);
 }
 
-function imageConfig(spec: ImageSpec, platform: object, diffId: string): object {
+interface Layer {
+  readonly blob: Descriptor;
+  /** The digest of the archive before compression. */
+  readonly diffId: string;
+}
+
+/** The content of an archive by digest. */
+class Blobs {
+  readonly #bytes = new Map<string, Buffer>();
+  readonly #layers = new Map<string, Layer>();
+
+  add(mediaType: string, bytes: Buffer): Descriptor {
+    const digest = sha256(bytes);
+    this.#bytes.set(digest, bytes);
+    return { mediaType: `application/vnd.oci.image.${mediaType}`, digest, size: bytes.length };
+  }
+
+  layer(archive: Buffer): Layer {
+    const diffId = sha256(archive);
+    // zstd rather than gzip: every node unpacks every image, and this unpacks several times faster.
+    const layer = this.#layers.get(diffId) ?? {
+      blob: this.add('layer.v1.tar+zstd', compress(archive)),
+      diffId,
+    };
+    this.#layers.set(diffId, layer);
+    return layer;
+  }
+
+  entries(): TarEntry[] {
+    return [...this.#bytes].map(([digest, content]) => ({
+      type: 'file',
+      path: `blobs/${digest.replace(':', '/')}`,
+      content,
+    }));
+  }
+}
+
+const platform = { architecture: { x64: 'amd64' }[process.arch as string] ?? process.arch, os: 'linux' };
+
+function imageConfig(spec: ImageSpec, layers: readonly Layer[]): object {
   const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', ...spec.env };
   return {
     ...platform,
@@ -97,7 +130,7 @@ function imageConfig(spec: ImageSpec, platform: object, diffId: string): object 
       ...(spec.user && { User: spec.user }),
       ...(spec.workingDir && { WorkingDir: spec.workingDir }),
     },
-    rootfs: { type: 'layers', diff_ids: [diffId] },
+    rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
     history: [{ created_by: 'tributary lab' }],
   };
 }

@@ -5,7 +5,7 @@ import { zstdDecompressSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 
 import { isStatic } from '../../../lab/images.ts';
-import { ociImage, type ImageSpec } from '../../../lab/oci-image.ts';
+import { ociArchive, ociImage, type ImageSpec } from '../../../lab/oci-image.ts';
 import { tar } from '../../../lab/tar.ts';
 
 const list = (archive: Buffer): string =>
@@ -104,6 +104,27 @@ describe('ociImage', () => {
     ]);
     expect(extract(filesystem, 'hello').toString()).toBe('hello');
     expect(extract(filesystem, 'etc/passwd').toString()).toContain('nonroot:x:65532:');
+  });
+
+  test('several images share a base, which is in their archive once', () => {
+    const base = tar([{ type: 'file', path: 'bin/sh', content: Buffer.from('a shell') }]);
+    const images = ['one', 'two'].map((name) => ({
+      name: `lab.local/${name}:1`,
+      base,
+      entries: [{ type: 'file', path: 'name', content: Buffer.from(name) } as const],
+    }));
+    const archive = ociArchive(images);
+    const { manifests } = json(archive, 'index.json') as unknown as { manifests: { digest: string }[] };
+    const layers = manifests.map(({ digest }) => {
+      const manifest = json(archive, blobPath(digest)) as unknown as { layers: { digest: string }[] };
+      return manifest.layers.map((layer) => layer.digest);
+    });
+    expect(layers.map((digests) => digests.length)).toEqual([2, 2]);
+    expect(layers[0]?.[0]).toBe(layers[1]?.[0]);
+    const own = layers.map(([, digest = '']) => zstdDecompressSync(extract(archive, blobPath(digest))));
+    expect(own.map((layer) => extract(layer, 'name').toString())).toEqual(['one', 'two']);
+    // Three layers, two configurations and two manifests.
+    expect(list(archive).match(/blobs\/sha256\/\w/g)).toHaveLength(7);
   });
 
   test('is the same every time', () => {
