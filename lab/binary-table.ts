@@ -17,7 +17,11 @@ export type BinaryName =
   | 'metrics-server'
   | 'local-path-provisioner'
   | 'wireguard-go'
-  | 'pause';
+  | 'pause'
+  | 'e2e'
+  | 'ginkgo'
+  | 'agnhost'
+  | 'nonewprivs';
 
 export interface ProgramSource {
   /** A package of a required module, or `./folder` for one beside go.mod. */
@@ -43,6 +47,17 @@ const kubernetes = (program: string, versionArguments: readonly string[] = ['--v
   package: `${KUBERNETES}/cmd/${program}`,
   fromPath: { module: KUBERNETES, versionArguments },
 });
+
+function kubernetesVersion(goMod: string): Readonly<Record<string, string>> {
+  const version = pinnedVersion(goMod, KUBERNETES);
+  const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
+  const prefix = 'k8s.io/component-base/version';
+  return {
+    [`${prefix}.gitVersion`]: version,
+    [`${prefix}.gitMajor`]: major,
+    [`${prefix}.gitMinor`]: minor,
+  };
+}
 
 export const modules: readonly BinaryModule[] = [
   {
@@ -70,16 +85,7 @@ export const modules: readonly BinaryModule[] = [
       'wireguard-go': { package: 'golang.zx2c4.com/wireguard' },
       pause: { package: './pause' },
     },
-    variables: (goMod) => {
-      const version = pinnedVersion(goMod, KUBERNETES);
-      const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
-      const prefix = 'k8s.io/component-base/version';
-      return {
-        [`${prefix}.gitVersion`]: version,
-        [`${prefix}.gitMajor`]: major,
-        [`${prefix}.gitMinor`]: minor,
-      };
-    },
+    variables: kubernetesVersion,
   },
   {
     // It needs one module under two spellings of its name, which cannot be built together with any other program. Its
@@ -87,10 +93,29 @@ export const modules: readonly BinaryModule[] = [
     name: 'local-path',
     programs: { 'local-path-provisioner': { package: 'github.com/rancher/local-path-provisioner' } },
   },
+  {
+    // Kubernetes' own end-to-end suite and the programs of its images. Its go.mod names the same versions as that of
+    // `programs`, so that most of it is compiled already.
+    name: 'conformance',
+    programs: {
+      e2e: { package: './e2e' },
+      ginkgo: { package: 'github.com/onsi/ginkgo/v2/ginkgo' },
+      agnhost: { package: `${KUBERNETES}/test/images/agnhost` },
+      nonewprivs: { package: `${KUBERNETES}/test/images/nonewprivs` },
+    },
+    variables: kubernetesVersion,
+  },
 ];
 
 /** Built only if they are requested: not every lab of containers runs them. */
-const OPTIONAL: ReadonlySet<BinaryName> = new Set(['kwok', 'local-path-provisioner']);
+const OPTIONAL: ReadonlySet<BinaryName> = new Set([
+  'kwok',
+  'local-path-provisioner',
+  'e2e',
+  'ginkgo',
+  'agnhost',
+  'nonewprivs',
+]);
 
 /** What every lab of containers runs. */
 export const standardPrograms = (): BinaryName[] =>
