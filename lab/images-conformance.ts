@@ -17,6 +17,7 @@ import type { TarEntry } from './tar.ts';
 /** Real programs where a spec reads what they print: busybox has other options, and prefers its own applets. */
 const packages = [
   'libc6',
+  'libc-bin',
   'bash',
   'coreutils',
   'grep',
@@ -104,6 +105,7 @@ async function images(base: Buffer, contents: Contents): Promise<ImageSpec[]> {
     // Older, for specs that replace one image by another one: the same programs under another name.
     { name: `${REGISTRY}/agnhost:2.55`, ...agnhostImage },
     { name: `${REGISTRY}/busybox:1.37.0-1`, base, entries: [], command: ['sh'] },
+    { name: `${REGISTRY}/glibc-dns-testing:2.0.0`, base, entries: [], command: ['sh'] },
     { name: `${REGISTRY}/nginx:1.15-4`, ...nginx },
     { name: `${REGISTRY}/nginx:1.27-0`, ...nginx },
     { name: `${REGISTRY}/nonewprivs:1.4`, base, entries: nonewprivs, command: ['nnp'] },
