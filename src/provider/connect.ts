@@ -63,6 +63,13 @@ function connectTenants(provider: Wired): void {
       wakeDraining(provider, homeKey);
     },
     contact: () => controllers.node.add(nodeName),
+    pods: (homeNamespace) => {
+      for (const pod of homePods.list()) {
+        const { namespace, deletionTimestamp } = pod.metadata;
+        if (namespace === homeNamespace && deletionTimestamp !== undefined)
+          controllers.pods.addSlow(podKey(pod));
+      }
+    },
     synced: (homeNamespace) => {
       controllers.node.add(nodeName);
       enqueueNamespace(provider, homeNamespace);

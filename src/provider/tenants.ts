@@ -129,11 +129,18 @@ export class Tenant {
     return this.#informers.map(({ contact }) => contact.error).find((error) => error !== undefined);
   }
 
-  /** Returns at once: the foreign cluster may be away for long. */
-  start({ onSynced, onContact }: { onSynced: () => void; onContact: () => void }): void {
+  /**
+   * Returns at once: the foreign cluster may be away for long. `onPods`: the remote pods are all known, which is enough to let
+   * pods go.
+   */
+  start({ onPods, onSynced, onContact }: Record<'onPods' | 'onSynced' | 'onContact', () => void>): void {
     for (const informer of this.#informers) informer.onContact(onContact);
     this.#background.run(async (signal) => {
-      await Promise.allSettled(this.#informers.map(async (informer) => informer.start(signal)));
+      const starts = this.#informers.map(async (informer) => {
+        await informer.start(signal);
+        if (informer === this.pods && !signal.aborted) onPods();
+      });
+      await Promise.allSettled(starts);
       if (!signal.aborted) onSynced();
     });
   }
@@ -162,6 +169,8 @@ export class Tenant {
 }
 
 export interface TenantListener {
+  /** The remote pods of the namespace are all known. */
+  pods: (homeNamespace: string) => void;
   /** All caches of the namespace are complete. */
   synced: (homeNamespace: string) => void;
   /** A cache of the namespace has lost its API server, or found it again. */
@@ -252,6 +261,7 @@ export class Tenants {
       this.#byHome.set(home, tenant);
       this.#connect(tenant);
       tenant.start({
+        onPods: () => this.#listener?.pods(home),
         onSynced: () => this.#listener?.synced(home),
         onContact: () => this.#listener?.contact(),
       });

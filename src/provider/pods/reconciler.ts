@@ -105,7 +105,7 @@ export class PodReconciler {
       node: node(),
       context: context(namespace),
       accepting: namespaces.isAsked(namespace),
-      contact: contact() && namespaces.isRecorded(namespace) && (tenant === undefined || tenant.synced),
+      contact: contact() && namespaces.isRecorded(namespace) && isKnown(tenant, home),
       references: home === undefined ? NO_REFERENCES : references(home),
       held,
       now: timestamp(clock.now()),
@@ -361,6 +361,11 @@ export class PodReconciler {
 }
 
 const NO_REFERENCES: ReferenceState = { missing: [], refused: [], pending: false, notes: [] };
+
+/** To let a pod go, its remote pod is enough: our rights at home may have ended with its namespace, and other caches with them. */
+const isKnown = (tenant: Tenant | undefined, home: Pod | undefined): boolean =>
+  tenant === undefined ||
+  (home?.metadata.deletionTimestamp === undefined ? tenant.synced : tenant.pods.synced);
 
 const ageMs = (object: Pod, clock: Clock): number =>
   clock.now() - Date.parse(object.metadata.creationTimestamp);

@@ -119,6 +119,30 @@ test('a pod that only waited for a Secret can be deleted, and nothing is made ov
   expect(world.events.some((line) => line.startsWith('RemotePodLost'))).toBe(false);
 });
 
+test.each(['that never came to be over there', 'that runs over there'])(
+  'a pod %s can be deleted where our rights at home have ended with its namespace',
+  async (which) => {
+    const forbid = (): void => {
+      const match = ({ path }: { path: string }): boolean => /\/shop\/(configmaps|secrets)$/u.test(path);
+      world.home.fault({ match, times: Infinity, status: 403 });
+    };
+    if (which.startsWith('that never')) {
+      forbid();
+      await world.start();
+      world.addPod('web');
+    } else {
+      const agent = await world.start();
+      world.addPod('web');
+      await world.until('runs', () => world.status('web')?.['phase'] === 'Running');
+      forbid();
+      await world.replace(agent);
+    }
+    world.deletePod('web');
+    await world.until('gone at home', () => world.home.storage.get('pods', 'shop/web') === undefined);
+    expect(world.body('web')).toBeUndefined();
+  },
+);
+
 test('a refusal names the field and the SharingPolicy of the provider', async () => {
   const annotations = { 'tributary.dev/sharing-policy': 'guests' };
   const known = world.home.storage.get('virtualnodes.tributary.dev', 'rome');
