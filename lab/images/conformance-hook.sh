@@ -9,6 +9,8 @@ chmod 1777 "$root/tmp"
 
 # What update-alternatives would have made.
 ln -sf nc.openbsd "$root/bin/nc"
+# Specs name it by the path that it has in busybox.
+ln -sf ../sbin/sysctl "$root/bin/sysctl"
 # A shell that hands on environment variables whose names are no identifiers, and that runs programs, not applets.
 ln -sf bash "$root/bin/sh"
 # busybox only has the rest, such as wget and vi.
