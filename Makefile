@@ -12,12 +12,13 @@ NODES ?= 1
 ROUNDS ?= 5
 MINUTES ?= 10
 
-.PHONY: help setup demo test test-long check lab-up lab-down bench bench-network bench-slices image clean clean-cache
+.PHONY: help setup demo test test-long conformance check lab-up lab-down bench bench-network bench-slices image clean clean-cache
 
 help:
 	@echo 'make demo [DEMO=pods|peering|network|namespaces|safety|away]  shows one part of the product on real clusters (lab/demo/)'
 	@echo 'make test               checks, unit, integration and end-to-end tests'
 	@echo 'make test-long          the same with the long variants, which it names'
+	@echo "make conformance        Kubernetes' own suite, directly and through a virtual node: what differs [FOCUS=REGEXP]"
 	@echo 'make check              format, lint, types, generated files, of all files'
 	@echo 'make lab-up             brings clusters up [WORKLOAD=containers|kwok] [CLUSTERS=home,foreign] [NODES=1]'
 	@echo 'make lab-down           takes them down, also after a crash; not while a program works with them'
@@ -46,6 +47,10 @@ test:
 # All points at which processes are killed, more pods, more rounds (test/support/long.ts): each says what it adds.
 test-long: export TRIBUTARY_TEST_LONG = 1
 test-long: test
+
+# Writes docs/conformance.md, unless FOCUS chooses some of the specs.
+conformance: setup
+	@$(NODE) lab/conformance/main.ts $(if $(FOCUS),--focus '$(FOCUS)')
 
 check:
 	@tools/setup.sh node

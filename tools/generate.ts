@@ -1,5 +1,6 @@
 /**
- * Writes files that are made from the sources and also committed, so that people can read and apply them without running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md.
+ * Writes files that are made from the sources and also committed, so that people can read and apply them without running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md,
+ * docs/conformance.md.
  *
  * Usage: node tools/generate.ts [--check]
  *   --check writes nothing; it fails with one line that names what is stale.
@@ -7,17 +8,26 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { format } from 'prettier';
+
+import { conformanceDocument } from '../lab/conformance/document.ts';
+import type { Result } from '../lab/conformance/score.ts';
 import { definitionFiles } from './generate/definitions.ts';
 import { exampleFiles } from './generate/examples.ts';
 import { rightsDocument } from './generate/rights-document.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
+/** What the last whole `make conformance` has found. */
+const conformance = JSON.parse(
+  readFileSync(join(ROOT, 'lab', 'conformance', 'result.json'), 'utf8'),
+) as Result;
+
 /** Path from the root of the repository -> whole text. */
 const files: Record<string, string> = {
   ...definitionFiles(),
   ...exampleFiles(),
   'docs/rights.md': rightsDocument(),
+  'docs/conformance.md': conformanceDocument(conformance),
 };
 
 function current(path: string): string | undefined {
