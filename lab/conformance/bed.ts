@@ -15,8 +15,8 @@ export const FOREIGN = 'milan';
 const CITIES = [HOME, FOREIGN] as const;
 const NODE_PORT = 30_743;
 const PATIENCE_MS = 180_000;
-/** The suite puts this label on each namespace that it makes; its value names the spec. */
-const OFFLOADED = '--offload-namespaces e2e-framework --offload-strategy Remote';
+/** For `tributary manifests cluster`: the suite puts this label on each namespace that it makes; its value names the spec. */
+export const OFFLOADED = '--offload-namespaces e2e-framework --offload-strategy Remote';
 
 export async function makeBed(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
   const progress = (line: string): void => stage.say(line);

@@ -25,7 +25,7 @@ export interface MeasureOptions {
   readonly say: (line: string) => void;
 }
 
-/** Of one run, on a machine that others use, too; alone the whole takes at most 40. */
+/** A run that hangs ends, also where other programs use the machine. */
 const RUN_MINUTES = 60;
 /** What failed without a known reason runs again with few beside it. */
 const SECOND = { processes: 4, timeoutMinutes: 20 } as const;

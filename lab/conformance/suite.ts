@@ -31,13 +31,8 @@ const LIST_TIMEOUT_MS = 2 * MINUTE_MS;
 /** All specs that the suite has; nothing is run, and no cluster is asked. */
 export async function listSpecs(options: SuiteOptions): Promise<Spec[]> {
   const report = join(options.directory, 'list.json');
-  const command = [
-    options.programs.e2e,
-    '--ginkgo.dry-run',
-    '--ginkgo.no-color',
-    `--ginkgo.json-report=${report}`,
-  ];
-  await completed([command[0] ?? '', ...command.slice(1), ...suiteFlags(options)], options, LIST_TIMEOUT_MS);
+  const flags = ['--ginkgo.dry-run', '--ginkgo.no-color', `--ginkgo.json-report=${report}`];
+  await completed([options.programs.e2e, ...flags, ...suiteFlags(options)], options, LIST_TIMEOUT_MS);
   return specsOf(reportOf(report));
 }
 
@@ -64,7 +59,8 @@ export async function runSpecs(options: SuiteOptions, run: Run): Promise<Spec[]>
     '--',
     ...suiteFlags(options),
   ];
-  await completed(command, options, (run.timeoutMinutes + 1) * MINUTE_MS);
+  const progress = (line: string): void => options.progress(`${run.title}: ${line}`);
+  await completed(command, { ...options, progress }, (run.timeoutMinutes + 1) * MINUTE_MS);
   const reports = reportOf(join(directory, report));
   const failure = suiteFailure(reports);
   if (failure !== undefined) throw new Error(`the suite could not run (${run.title}): ${failure}`);

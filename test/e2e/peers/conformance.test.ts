@@ -7,6 +7,7 @@ import { mkdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { binaries } from '../../../lab/binaries.ts';
+import { OFFLOADED } from '../../../lab/conformance/bed.ts';
 import { runSpecs } from '../../../lab/conformance/suite.ts';
 import type { Spec } from '../../../lab/conformance/specs.ts';
 import { TENTH } from '../../../lab/conformance/tenth.ts';
@@ -14,8 +15,6 @@ import { conformanceImages } from '../../../lab/images-conformance.ts';
 import { Peers } from '../../support/e2e/peers.ts';
 
 const NAMESPACE = 'conformance';
-/** The suite puts this label on each namespace that it makes. */
-const OFFLOADED = '--offload-namespaces e2e-framework --offload-strategy Remote';
 const isLong = process.env['TRIBUTARY_TEST_LONG'] === '1';
 const part = isLong ? describe : describe.skip;
 
