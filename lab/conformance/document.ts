@@ -30,7 +30,7 @@ function figures(result: Result): string {
   return `## The last run
 
 Kubernetes ${result.kubernetes}, ${result.processes} processes beside each other on ${result.cores} cores: ${minutes.total} minutes in
-all, of them ${minutes.direct} for the direct run and ${minutes.through} for the one through the virtual node.
+all, of them ${minutes.direct} for the direct run and ${minutes.through} for the one through the virtual node.${result.remark === undefined ? '' : ` ${result.remark}`}
 
 | Area | pass on both | fail only through the virtual node | fail only directly | fail on both | skip themselves on both | left out |
 | --- | --- | --- | --- | --- | --- | --- |
