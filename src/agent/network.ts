@@ -23,6 +23,7 @@ import { NodeNetwork } from '../network/node/node.ts';
 import { Prober } from '../network/probe/prober.ts';
 import { Responder } from '../network/probe/responder.ts';
 import { systemSockets } from '../network/probe/sockets.ts';
+import type { Lending } from '../peering/lending/lending.ts';
 import type { NetworkSide } from '../peering/ports.ts';
 import type { Services } from '../peering/services/services.ts';
 import type { AgentParts } from './parts.ts';
@@ -183,6 +184,7 @@ export interface NetworkExchangeOptions {
   isLinked: (clusterID: string) => boolean;
   /** Whose packets gateways let through to Services. */
   services: () => Pick<Services, 'places' | 'onPlaces'>;
+  lending: Pick<Lending, 'policyOf' | 'onChange'>;
   metrics: ControllerMetrics;
   exchangeMetrics: ExchangeMetrics;
 }
@@ -195,6 +197,7 @@ export function networkExchange({
   own,
   isLinked,
   services,
+  lending,
   metrics,
   exchangeMetrics,
 }: NetworkExchangeOptions): NetworkSide & Pick<Exchange, 'components' | 'onChange' | 'podsFor'> {
@@ -209,6 +212,10 @@ export function networkExchange({
     services: {
       of: (clusterID) => services().places(clusterID),
       onChange: (listener) => services().onPlaces(listener),
+    },
+    homeApiServers: {
+      isForbidden: (clusterID) => lending.policyOf(clusterID)?.spec.homeApiServer === 'Forbid',
+      onChange: (listener) => lending.onChange(listener),
     },
     metrics,
     exchangeMetrics,

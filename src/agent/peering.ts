@@ -120,6 +120,7 @@ export class Peering {
       own: identity.clusterID,
       isLinked: (clusterID) => this.#links.view(clusterID) !== undefined,
       services: () => this.#services,
+      lending: this.#lending,
     });
     this.#services = this.#makeServices();
     this.#links = this.#makeLinks();

@@ -1,7 +1,7 @@
 import type { DiscoverySource, SecretKeyRef } from './peer-selector.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
-import type { NetworkAccess, NetworkTransit } from './tunnel.ts';
+import type { ApiServerAccess, NetworkAccess, NetworkTransit } from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /** Auto leaves it to the policies. */
@@ -29,6 +29,8 @@ export interface ForeignClusterNetwork {
   access?: NetworkAccess;
   /** Default OffloadedPods. */
   transit?: NetworkTransit;
+  /** Whether our pods there reach our API server. Default OffloadedPods. */
+  apiServer?: ApiServerAccess;
 }
 
 /** What one way of discovery knows; each writes its own and lets it expire. */

@@ -1,3 +1,5 @@
+import type { HomeApiAddress } from './tunnel.ts';
+
 /**
  * Two ConfigMaps beside our pods by which the network's roles know of each other. Public, but trusted: only these roles
  * may write them.
@@ -27,6 +29,12 @@ export interface NetworkNode {
   pods: string[];
 }
 
+/** The API servers of this cluster, as our pods at peers reach them. */
+export interface OwnApiServer extends HomeApiAddress {
+  /** Where the API servers listen, in order. */
+  endpoints: HomeApiAddress[];
+}
+
 export interface OwnNetwork {
   /** CIDRs of all pods; what peers are told. */
   pods: string[];
@@ -41,6 +49,8 @@ export interface OwnNetwork {
   services?: string[];
   nodes: NetworkNode[];
   vxlan: { vni: number; port: number };
+  /** Absent where no API server has an address of the external range's family, or no address of the range is left. */
+  apiServer?: OwnApiServer;
 }
 
 export interface GatewayFacts {

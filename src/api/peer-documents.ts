@@ -1,4 +1,5 @@
 /** Documents of peers whose form two rooms share; the others are in src/peering/protocol/documents.ts. */
+import type { HomeApiAddress } from './tunnel.ts';
 
 /** One end of a tunnel, and how it sees the other. Prefixes are CIDRs without host bits. */
 export interface NetworkDocument {
@@ -17,6 +18,10 @@ export interface NetworkDocument {
    * receiver's, `as` the sender's, of the same length.
    */
   views: { prefix: string; as: string }[];
+  /** Where the sender's pods at the receiver reach the sender's API server, in the sender's addresses. */
+  apiServer?: HomeApiAddress;
+  /** Pods of the receiver that run at the sender do not reach the receiver's API server: the sender's policy forbids it. */
+  forbidsHomeApiServer?: boolean;
   /** Base64 of 32 random bytes. Where both sides send one, the preshared key is made of the two halves. */
   presharedHalf?: string;
 }

@@ -55,6 +55,11 @@ export interface SharingPolicySpec {
    * other peers, and lets no pod of other peers in. None: no NetworkPolicy is made. Default Tenant.
    */
   isolation?: 'Tenant' | 'None';
+  /**
+   * Whether pods of a peer reach the API server of their home through the tunnel, if the home lets them. Default Allow: it is their
+   * own cluster, and nothing of ours is opened.
+   */
+  homeApiServer?: 'Allow' | 'Forbid';
   /** Highest priority of peers' pods; default 0. */
   maxPriority?: number;
   /** By resource, per unit and hour. */

@@ -32,6 +32,10 @@ export interface TunnelPeer {
   external: string[];
   /** Prefixes of third clusters that it forwards for us, in its own addresses. */
   transit?: string[];
+  /** Where its pods that run here reach its API server, in its own addresses. */
+  apiServer?: HomeApiAddress;
+  /** It does not let our pods over there reach our API server. */
+  forbidsHomeApiServer?: boolean;
 }
 
 /**
@@ -41,6 +45,15 @@ export interface TunnelPeer {
 export type NetworkAccess = 'OffloadedPods' | 'AllPods' | 'None';
 /** Whether the peer reaches our pods in third clusters through us. */
 export type NetworkTransit = 'OffloadedPods' | 'None';
+
+/** Whether our pods that run at a peer reach our API server through the tunnel: those that have a token for it, or none. */
+export type ApiServerAccess = 'OffloadedPods' | 'None';
+
+/** TCP. */
+export interface HomeApiAddress {
+  address: string;
+  port: number;
+}
 
 export type TransportProtocol = 'TCP' | 'UDP' | 'SCTP';
 
@@ -60,6 +73,10 @@ export interface TunnelSpec {
   seenAs?: PrefixView[];
   access: NetworkAccess;
   transit: NetworkTransit;
+  /** Where our API server is for our pods over there, in our addresses. Absent: they do not reach it through the tunnel. */
+  apiServer?: HomeApiAddress;
+  /** Pods of the peer that run here may not reach its API server through the tunnel. Absent: they may. */
+  homeApiServer?: 'Forbidden';
   /** Endpoints of our Services that the peer is offered: reached by any of its pods, unless `access` is None. */
   offered?: AddressPort[];
   /** Endpoints of its Services that are used here, in our addresses: our pods in third clusters reach them through us. */

@@ -84,6 +84,8 @@ export const VIRTUAL_NODE_CONDITIONS = {
   credentials: 'CredentialsValid',
   /** The foreign API server answers. */
   reachable: 'ForeignClusterReachable',
+  /** Pods over there reach the home API server, and so get tokens for it. */
+  homeApiServer: 'HomeApiServerReachable',
 } as const;
 
 /** Reasons of those conditions; a closed list. */

@@ -25,7 +25,15 @@ interface Facts {
   isUntold: boolean;
   views: NonNullable<NonNullable<Tunnel['status']>['views']>;
   seenAs: NonNullable<Tunnel['spec']['seenAs']>;
+  /** Ours, in our addresses. */
+  apiServer: Tunnel['spec']['apiServer'];
+  /** The provider keeps our pods from it. */
+  isApiServerForbidden: boolean;
 }
+
+type HomeApiServerView =
+  | { kind: 'At'; address: string; port: number }
+  | { kind: 'None' | 'Unknown'; reason: string; message: string };
 
 /**
  * A Tunnel that somebody has deleted is made again in a moment, and a peer that sets up its gateway anew tells its network
@@ -37,7 +45,14 @@ const GONE: NetworkState = {
   reason: TUNNEL_REASONS.peerSilent,
   message: 'there is no tunnel any more, or the peer tells nothing of its network',
 };
-const OFF: Facts = { state: { kind: 'Off' }, isUntold: false, views: [], seenAs: [] };
+const OFF: Facts = {
+  state: { kind: 'Off' },
+  isUntold: false,
+  views: [],
+  seenAs: [],
+  apiServer: undefined,
+  isApiServerForbidden: false,
+};
 const UNTOLD: Facts = { ...OFF, isUntold: true };
 
 /** A right that was just given, and an API server that starts, refuse for so long. */
@@ -80,6 +95,10 @@ export class TunnelView implements Component {
 
   foreignViewOf(homeAddress: string): string | undefined {
     return this.#seenAs.translate(homeAddress);
+  }
+
+  get homeApiServer(): HomeApiServerView {
+    return apiServerIn(this.#facts, this.#seenAs);
   }
 
   isTheirs(homeAddress: string): boolean {
@@ -162,6 +181,45 @@ function factsOf(tunnel: Tunnel | undefined, before: NetworkState): Facts {
     isUntold: false,
     views: status?.views ?? [],
     seenAs: spec.seenAs ?? [],
+    apiServer: spec.apiServer,
+    isApiServerForbidden: spec.peer.forbidsHomeApiServer === true,
+  };
+}
+
+/** Where pods at the provider reach our API server through the tunnel, in their addresses. */
+function apiServerIn(
+  { state, apiServer, isApiServerForbidden }: Facts,
+  seenAs: ViewTable,
+): HomeApiServerView {
+  if (state.kind === 'Off') {
+    return {
+      kind: 'None',
+      reason: 'NoNetwork',
+      message: 'no tunnel leads to the provider; --home-api-server of the role cluster can name another way',
+    };
+  }
+  if (isApiServerForbidden) {
+    return {
+      kind: 'None',
+      reason: 'ForbiddenByProvider',
+      message: 'the SharingPolicy of the provider says homeApiServer: Forbid',
+    };
+  }
+  if (apiServer === undefined) {
+    return {
+      kind: 'None',
+      reason: 'NotAllowed',
+      message:
+        'spec.network of the ForeignCluster says apiServer: None or access: None, or no API server is known',
+    };
+  }
+  const address = seenAs.translate(apiServer.address);
+  if (address !== undefined) return { kind: 'At', address, port: apiServer.port };
+  return {
+    kind: 'Unknown',
+    reason: TUNNEL_REASONS.peerViews,
+    message:
+      'the provider has not told yet at which address its pods reach this API server: see kubectl describe tunnel',
   };
 }
 

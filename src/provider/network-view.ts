@@ -1,5 +1,10 @@
 import type { NetworkState } from '../api/tunnel.ts';
 
+/** Where pods over there reach the home API server through the network; Unknown: it is not known yet. */
+export type HomeApiServerView =
+  | { kind: 'At'; address: string; port: number }
+  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+
 /** The network between the home cluster and the foreign one: how addresses translate, and whether they can be reached. */
 export interface NetworkView {
   readonly state: NetworkState;
@@ -12,6 +17,8 @@ export interface NetworkView {
   foreignViewOf(homeAddress: string): string | undefined;
   /** Whether an address as home writes it belongs to a pod of the foreign cluster itself, and so is native there. */
   isTheirs(homeAddress: string): boolean;
+  /** In addresses of the foreign cluster. */
+  readonly homeApiServer: HomeApiServerView;
   /** Calls back after any of the answers may have changed; the returned function ends that. */
   onChange(listener: () => void): () => void;
 }
@@ -22,5 +29,10 @@ export const NO_NETWORK: NetworkView = {
   homeViewOf: (address) => address,
   foreignViewOf: () => undefined,
   isTheirs: () => false,
+  homeApiServer: {
+    kind: 'None',
+    reason: 'NoNetwork',
+    message: 'no tunnel leads to the provider; spec.homeApiServer can name another way',
+  },
   onChange: () => () => undefined,
 };

@@ -17,6 +17,7 @@ import { type ControllerName, createControllers } from './controllers.ts';
 import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import type { ForgeContext } from './forge/context.ts';
+import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
 import { HomeLease } from './home-lease.ts';
 import { homePodInformer } from './home-pods.ts';
 import { type NetworkView, NO_NETWORK } from './network-view.ts';
@@ -152,6 +153,10 @@ export class Provider {
     return this.virtualNodes.synced ? this.virtualNodes.get(metadata.name) : this.#options.virtualNode;
   }
 
+  get homeApiServer(): HomeApiServerWay {
+    return homeApiServerWay(this.virtualNode?.spec.homeApiServer, this.network);
+  }
+
   /** The Node may turn Ready only when the kubelet API answers. */
   setListening(listening: boolean): void {
     this.#readiness.listening = listening;
@@ -178,15 +183,16 @@ export class Provider {
     const mapping = this.tenants.of(homeNamespace)?.mapping;
     if (mapping === undefined) return undefined;
     const { virtualNode, nodeAddress } = this.#options;
-    const { metadata, spec } = this.virtualNode ?? virtualNode;
-    const { homeApiServer } = spec;
+    const { metadata } = this.virtualNode ?? virtualNode;
     const sharingPolicy = metadata.annotations?.[ANNOTATION_SHARING_POLICY];
+    const way = this.homeApiServer;
     return {
       virtualNode: virtualNode.metadata.name,
       nodeName: this.nodeName,
       nodeAddress,
       tenantNamespace: mapping.tenantNamespace,
-      ...present({ homeApiServer, sharingPolicy }),
+      ...present({ sharingPolicy }),
+      ...(way.kind === 'At' && { homeApiServer: way }),
       network: this.network.state.kind,
       homeViewOf: (address) => this.network.homeViewOf(address),
     };
@@ -232,6 +238,7 @@ export class Provider {
       notReady: this.#readiness.obstacle(this.namespaces.mappings, virtualNode.spec.namespaces),
       network: this.network.state,
       room: this.room.bounds(virtualNode.spec.resources),
+      homeApiServer: this.homeApiServer,
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
@@ -305,7 +312,7 @@ export class Provider {
     return new TokenReconciler({
       ...parts,
       virtualNode: this.#options.virtualNode.metadata.name,
-      homeApiReachable: () => this.virtualNode?.spec.homeApiServer !== undefined,
+      homeApiServer: () => this.homeApiServer,
       wake: (key) => this.controllers.pods.add(key),
     });
   }

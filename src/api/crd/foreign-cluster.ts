@@ -56,6 +56,13 @@ export const networkTransit: Schema = choice(
   'OffloadedPods',
 );
 
+const apiServerAccess: Schema = choice(
+  'Whether our pods that run there reach the API server of this cluster through the tunnel. OffloadedPods: ' +
+    'those that have a token for it, its port and nothing else. None: none of them; they get no token either.',
+  ['OffloadedPods', 'None'],
+  'OffloadedPods',
+);
+
 const spec: Schema = {
   type: 'object',
   description: 'Which cluster it is and what is wanted from it.',
@@ -83,6 +90,7 @@ const spec: Schema = {
       properties: {
         access: networkAccess,
         transit: networkTransit,
+        apiServer: apiServerAccess,
       } satisfies SchemaOf<ForeignClusterNetwork>,
     },
   } satisfies SchemaOf<ForeignClusterSpec>,

@@ -96,6 +96,12 @@ const rules = {
     ['Tenant', 'None'],
     'Tenant',
   ),
+  homeApiServer: choice(
+    'Whether pods of peers reach the API server of their home through the tunnel, if the home lets them. Forbid: the ' +
+      'home is told so, gives its pods no tokens, and the gateway drops what they send there.',
+    ['Allow', 'Forbid'],
+    'Allow',
+  ),
   maxPriority: int32('Highest priority that pods of peers may have.', {
     default: 0,
     minimum: -2_147_483_648,

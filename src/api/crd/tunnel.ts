@@ -9,6 +9,7 @@ import {
   TUNNEL_CONDITIONS,
   tunnels,
   type AddressPort,
+  type HomeApiAddress,
   type PeerView,
   type PrefixView,
   type TunnelConnection,
@@ -41,6 +42,20 @@ const cidr = (description: string): Schema => ({
 const cidrs = (description: string, maxItems: number): Schema =>
   listOf(description, maxItems, cidr('A CIDR without host bits, for example 10.244.0.0/16.'));
 
+const ipAddress = (description: string): Schema => ({
+  type: 'string',
+  description,
+  minLength: 2,
+  maxLength: 45,
+  pattern: '^[0-9A-Fa-f.:]+$',
+});
+
+const apiServerAddress = (description: string): Schema =>
+  objectOf<HomeApiAddress>(description, ['address', 'port'], {
+    address: ipAddress('An address of the external range, which stands for all API servers.'),
+    port: int32('Its TCP port.', { minimum: 1, maximum: 65_535 }),
+  });
+
 const peer: Schema = objectOf<TunnelPeer>(
   'What the peer says about its end; absent until it has said anything.',
   ['publicKey', 'endpoints', 'pods', 'external'],
@@ -62,6 +77,11 @@ const peer: Schema = objectOf<TunnelPeer>(
       'Prefixes that it forwards to third clusters for us, in its own addresses.',
       TUNNEL_LIMITS.transit,
     ),
+    apiServer: apiServerAddress('Where its pods that run here reach its API server, in its own addresses.'),
+    forbidsHomeApiServer: {
+      type: 'boolean',
+      description: 'Whether its policy keeps our pods over there from our API server.',
+    },
   },
 );
 
@@ -70,13 +90,7 @@ const addressPorts = (description: string): Schema =>
     description,
     TUNNEL_LIMITS.offered,
     objectOf<AddressPort>('Address and port of one endpoint of a Service.', ['address', 'protocol', 'port'], {
-      address: {
-        type: 'string',
-        description: 'Address of a pod, as it is written here.',
-        minLength: 2,
-        maxLength: 45,
-        pattern: '^[0-9A-Fa-f.:]+$',
-      },
+      address: ipAddress('Address of a pod, as it is written here.'),
       protocol: choice('Transport protocol.', ['TCP', 'UDP', 'SCTP']),
       port: int32('Port of the pod, not of the Service.', { minimum: 1, maximum: 65_535 }),
     }),
@@ -103,6 +117,14 @@ const spec: Schema = objectOf<TunnelSpec>(
     },
     access: networkAccess,
     transit: networkTransit,
+    apiServer: apiServerAddress(
+      'Where our pods over there reach our API server, in our own addresses. Absent: they do not reach it ' +
+        'through the tunnel.',
+    ),
+    homeApiServer: choice(
+      'Forbidden: its pods that run here do not reach its API server through the tunnel, as a SharingPolicy says.',
+      ['Forbidden'],
+    ),
     offered: addressPorts(
       'Endpoints of Services here that are offered to the peer: all its pods reach them, unless access is ' +
         'None.',

@@ -14,7 +14,11 @@ import {
   GUESTS_RIGHTS,
   TENANT_RIGHTS,
 } from '../../hosting/rights.ts';
-import { EXCHANGE_RIGHTS, EXCHANGE_SYSTEM_RIGHTS } from '../../network/exchange/rights.ts';
+import {
+  EXCHANGE_DEFAULT_RIGHTS,
+  EXCHANGE_RIGHTS,
+  EXCHANGE_SYSTEM_RIGHTS,
+} from '../../network/exchange/rights.ts';
 import {
   GATEWAY_EVENT_RIGHTS,
   GATEWAY_NETWORK_RIGHTS,
@@ -178,6 +182,7 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
     namespace: 'default',
     parts: [
       { part: 'lending', rights: LENDING_DEFAULT_RIGHTS },
+      { part: 'network', rights: EXCHANGE_DEFAULT_RIGHTS },
       { part: 'guardian', rights: GUARDIAN_EVENT_RIGHTS },
       {
         part: 'events',

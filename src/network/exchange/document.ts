@@ -4,7 +4,14 @@ import type { GatewayFacts, OwnNetwork } from '../../api/own-network.ts';
 import type { NetworkDocument } from '../../api/peer-documents.ts';
 import type { Tunnel } from '../../api/tunnel.ts';
 import { splitEndpoint } from '../../lib/endpoint.ts';
-import { contains, formatPrefix, parseAddress, tryPrefix } from '../../lib/prefix.ts';
+import {
+  contains,
+  formatAddress,
+  formatPrefix,
+  parseAddress,
+  prefixesOf,
+  tryPrefix,
+} from '../../lib/prefix.ts';
 import { NEVER_DIALLED } from '../ipam/special-ranges.ts';
 
 const MAX_ENDPOINTS = 8;
@@ -48,6 +55,8 @@ export function composeDocument({
     ...exported(own, transit),
     views: views.map(({ prefix, as }) => ({ prefix, as })),
     ...(presharedHalf !== undefined && { presharedHalf }),
+    ...(tunnel?.spec.apiServer && { apiServer: tunnel.spec.apiServer }),
+    ...(tunnel?.spec.homeApiServer === 'Forbidden' && { forbidsHomeApiServer: true }),
   };
 }
 
@@ -76,14 +85,27 @@ export function checkDocument(given: NetworkDocument): CheckedDocument {
     if (!isFit) problems.push(`endpoints: ${text.slice(0, 60)} cannot be dialled from here`);
     return isFit;
   });
+  const { apiServer, ...rest } = given;
   const document: NetworkDocument = {
-    ...given,
+    ...rest,
     endpoints: [...new Set(endpoints)],
     pods: prefixes('pods', given.pods),
     external: prefixes('external', given.external),
     transit: prefixes('transit', given.transit),
   };
+  if (apiServer === undefined) return { document, problems };
+  const address = addressWithin(apiServer.address, document.external);
+  if (address !== undefined)
+    return { document: { ...document, apiServer: { ...apiServer, address } }, problems };
+  problems.push(`apiServer: ${apiServer.address.slice(0, 60)} is not in the external range`);
   return { document, problems };
+}
+
+/** The address as it is usually written; undefined where it is none, or outside of all these prefixes. */
+function addressWithin(text: string, prefixes: readonly string[]): string | undefined {
+  const address = parseAddress(text);
+  const isInside = address !== undefined && prefixesOf(prefixes).some((prefix) => contains(prefix, address));
+  return isInside ? formatAddress(address) : undefined;
 }
 
 function isDiallable(text: string): boolean {

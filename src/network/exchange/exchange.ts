@@ -37,6 +37,14 @@ export interface ExchangeOptions extends Omit<OwnNetworkOptions, 'metrics'> {
     of(clusterID: string): TunnelServices;
     onChange(listener: (clusterID: string) => void): () => void;
   };
+  /**
+   * Whether a policy of ours keeps a peer's pods here from the API server of their home. `onChange` is as that of this class.
+   * Default: none does.
+   */
+  homeApiServers?: {
+    isForbidden(clusterID: string): boolean;
+    onChange(listener: (clusterID: string) => void): () => void;
+  };
   metrics?: ControllerMetrics;
   exchangeMetrics?: ExchangeMetrics;
 }
@@ -164,7 +172,7 @@ export class Exchange {
   }
 
   #makeReconciler(): TunnelReconciler {
-    const { client, log, exchangeMetrics, services } = this.#options;
+    const { client, log, exchangeMetrics, services, homeApiServers } = this.#options;
     return new TunnelReconciler({
       client,
       log,
@@ -179,6 +187,7 @@ export class Exchange {
       },
       transit: (peer) => this.#transit(peer),
       ...(services && { services: (clusterID) => services.of(clusterID) }),
+      forbidsHomeApiServer: (clusterID) => homeApiServers?.isForbidden(clusterID) ?? false,
       book: this.#book,
       preshared: this.#preshared,
       ...(exchangeMetrics && { metrics: exchangeMetrics }),
@@ -210,6 +219,8 @@ export class Exchange {
           this.#clusters.onChange(() => this.#onClusters()),
           this.#keeper.onChange(() => this.#lookAtAll()),
           this.#options.services?.onChange((clusterID) => this.#controller.add(clusterID)) ??
+            (() => undefined),
+          this.#options.homeApiServers?.onChange((clusterID) => this.#controller.add(clusterID)) ??
             (() => undefined),
           this.#preshared.onChange(() => {
             this.#lookAtAll();

@@ -1,9 +1,16 @@
 import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
-import type { NetworkNode, OwnNetwork } from '../../api/own-network.ts';
-import type { Node } from '../../api/wire.ts';
+import type { NetworkNode, OwnApiServer, OwnNetwork } from '../../api/own-network.ts';
+import type { HomeApiAddress } from '../../api/tunnel.ts';
+import type { EndpointSlice, Node } from '../../api/wire.ts';
 import { contains, formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
-import { assignNodeAddresses, gatewayAddressOf, mergePodCidrs, reservedRanges } from '../ipam/own-ranges.ts';
+import {
+  apiServerAddressOf,
+  assignNodeAddresses,
+  gatewayAddressOf,
+  mergePodCidrs,
+  reservedRanges,
+} from '../ipam/own-ranges.ts';
 
 export interface OwnOptions {
   /** CIDRs of all pods, where people name them. Otherwise those of the nodes count. */
@@ -18,6 +25,24 @@ export interface OwnOptions {
  * VNI and port of the VXLAN between the nodes. The port is not 8472 or 4789 as with the usual CNIs, since ports cannot be shared.
  */
 export const VXLAN = { vni: 7_443, port: 4_799 } as const;
+
+/** What the cluster shows of itself. */
+export interface OwnFacts {
+  nodes: readonly RealNode[];
+  /** Where its API servers listen, in order. */
+  apiServers: readonly HomeApiAddress[];
+}
+
+/** Of the slice default/kubernetes, which the API servers keep themselves. */
+export function apiServersOf(slice: EndpointSlice | undefined): HomeApiAddress[] {
+  const port = slice?.ports?.find(({ name }) => name === 'https')?.port;
+  if (port === undefined) return [];
+  return (slice?.endpoints ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false)
+    .flatMap(({ addresses }) => addresses)
+    .toSorted()
+    .map((address) => ({ address, port }));
+}
 
 /** What we need to know of a node that is not virtual. The pods of a virtual node are behind a tunnel. */
 export interface RealNode {
@@ -60,7 +85,7 @@ export function soundRoutes(routes: unknown): string[] {
 
 /** The own network. Nodes are in the order of their names; one for which the external range has no address left is missing. */
 export function composeOwn(
-  nodes: readonly RealNode[],
+  { nodes, apiServers }: OwnFacts,
   { podCidrs, externalCidr, viewPools }: OwnOptions,
   before: OwnNetwork | undefined,
 ): OwnNetwork {
@@ -68,6 +93,7 @@ export function composeOwn(
   const names = nodes.map(({ name }) => name);
   const addresses = assignNodeAddresses(externalCidr, names, earlier);
   const pods = nodes.flatMap((node) => node.pods);
+  const apiServer = apiServerOf(externalCidr, [...addresses.values()], apiServers, before);
   return {
     pods: podCidrs.length > 0 ? widest(podCidrs) : mergePodCidrs(pods, before?.pods ?? []),
     external: formatPrefix(parsePrefix(externalCidr)),
@@ -80,7 +106,31 @@ export function composeOwn(
       })
       .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     vxlan: { ...VXLAN },
+    ...(apiServer && { apiServer }),
   };
+}
+
+/** As the Service default/kubernetes has it, which in-cluster clients know. */
+const API_SERVER_PORT = 443;
+
+/** An API server that restarts takes its address away for a while: the one told before is still the best one. */
+function apiServerOf(
+  external: string,
+  nodes: readonly string[],
+  found: readonly HomeApiAddress[],
+  before: OwnNetwork | undefined,
+): OwnApiServer | undefined {
+  const address = apiServerAddressOf(external, nodes);
+  if (address === undefined) return undefined;
+  const endpoints = fitting(found, address);
+  const last = endpoints.length > 0 ? endpoints : fitting(before?.apiServer?.endpoints ?? [], address);
+  return last.length === 0 ? undefined : { address, port: API_SERVER_PORT, endpoints: last };
+}
+
+/** Addresses of another family cannot be translated to. */
+function fitting(endpoints: readonly HomeApiAddress[], address: string): HomeApiAddress[] {
+  const family = parseAddress(address)?.family;
+  return endpoints.filter((endpoint) => parseAddress(endpoint.address)?.family === family);
 }
 
 /** Leaves out CIDRs that lie within others: neither the kernel's sets nor peers take overlaps. The others stay as people wrote them. */

@@ -8,9 +8,9 @@ import {
   readGatewayFacts,
   readOwnNetwork,
 } from '../../api/own-network.ts';
-import { configMaps, nodes } from '../../api/resources.ts';
+import { configMaps, endpointSlices, nodes } from '../../api/resources.ts';
 import { slimNode } from '../../api/slim-node.ts';
-import type { ConfigMap, Node } from '../../api/wire.ts';
+import type { ConfigMap, EndpointSlice, Node } from '../../api/wire.ts';
 import { applyManifests } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
@@ -22,6 +22,7 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
 import {
+  apiServersOf,
   composeOwn,
   externalConflict,
   type OwnOptions,
@@ -44,6 +45,7 @@ export interface OwnNetworkOptions
 }
 
 const KEY = 'own network';
+const API_SERVERS = 'default/kubernetes';
 /** base64 of 32 bytes. */
 const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
 
@@ -54,6 +56,7 @@ export class OwnNetworkPublisher {
   readonly #published: Cache<ConfigMap>;
   readonly #gateway: Cache<ConfigMap>;
   readonly #services: ServiceRanges;
+  readonly #apiServers: Cache<EndpointSlice>;
   readonly #controller: Controller;
   readonly #listeners = new Listeners();
   /** Calls back when what is told to peers may have changed. */
@@ -69,6 +72,10 @@ export class OwnNetworkPublisher {
     this.#nodes = caches.of(nodes, { transform: slimNode });
     this.#published = this.#configMap(NETWORK_CONFIG_MAP);
     this.#gateway = this.#configMap(GATEWAY_CONFIG_MAP);
+    this.#apiServers = caches.of(endpointSlices, {
+      list: { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' },
+      name: 'cache of API servers',
+    });
     this.#services = new ServiceRanges({ ...common, given: serviceCidrs });
     this.#controller = new Controller({
       ...common,
@@ -80,7 +87,7 @@ export class OwnNetworkPublisher {
   }
 
   caches(): Component[] {
-    return [this.#nodes, this.#published, this.#gateway, this.#services];
+    return [this.#nodes, this.#published, this.#gateway, this.#services, this.#apiServers];
   }
 
   actors(): Component[] {
@@ -105,6 +112,7 @@ export class OwnNetworkPublisher {
           this.#listeners.tell();
         }),
         this.#services.onChange(changed),
+        this.#apiServers.onChange(changed),
       ];
       this.#controller.add(KEY);
       return ends;
@@ -133,7 +141,8 @@ export class OwnNetworkPublisher {
 
   #compose(): OwnNetwork {
     this.#real ??= [...this.#nodes.list()].flatMap((node) => realNode(node) ?? []);
-    return composeOwn(this.#real, this.#options, this.#stored());
+    const apiServers = apiServersOf(this.#apiServers.get(API_SERVERS));
+    return composeOwn({ nodes: this.#real, apiServers }, this.#options, this.#stored());
   }
 
   #stored(): OwnNetwork | undefined {

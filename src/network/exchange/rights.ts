@@ -36,6 +36,16 @@ export const EXCHANGE_RIGHTS: readonly Right[] = [
   },
 ];
 
+/** In `default`. */
+export const EXCHANGE_DEFAULT_RIGHTS: readonly Right[] = [
+  {
+    resource: 'endpointslices.discovery.k8s.io',
+    names: ['kubernetes'],
+    verbs: ['list', 'watch'],
+    why: 'where the API servers are, for our pods that run at peers',
+  },
+];
+
 /** In the system namespace. */
 export const EXCHANGE_SYSTEM_RIGHTS: readonly Right[] = [
   {

@@ -3,6 +3,8 @@ import { isClusterID } from '../../api/forms.ts';
 import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import type {
   AddressPort,
+  ApiServerAccess,
+  HomeApiAddress,
   NetworkAccess,
   NetworkTransit,
   PeerView,
@@ -24,6 +26,8 @@ export interface NetworkPeer {
   incoming: boolean;
   access: NetworkAccess;
   transit: NetworkTransit;
+  /** Whether our pods there reach our API server. */
+  apiServer: ApiServerAccess;
 }
 
 export type NetworkPeers = ReadonlyMap<string, NetworkPeer>;
@@ -45,9 +49,13 @@ function networkPeer({ spec, status = {} }: ForeignCluster): NetworkPeer | undef
   const { clusterName, clusterID = spec?.clusterID ?? '' } = status;
   const [outgoing, incoming] = [isPeered(status.outgoing), isPeered(status.incoming)];
   if (!isClusterID(clusterID) || (!outgoing && !incoming)) return undefined;
-  const { access = 'OffloadedPods', transit = 'OffloadedPods' } = spec?.network ?? {};
+  const {
+    access = 'OffloadedPods',
+    transit = 'OffloadedPods',
+    apiServer = 'OffloadedPods',
+  } = spec?.network ?? {};
   const named = clusterName !== undefined && { clusterName };
-  return { clusterID, ...named, outgoing, incoming, access, transit };
+  return { clusterID, ...named, outgoing, incoming, access, transit, apiServer };
 }
 
 /**
@@ -63,6 +71,10 @@ interface SpecFacts {
   exported: readonly string[];
   current?: TunnelSpec;
   services?: TunnelServices;
+  /** Where our API servers are for pods of ours at peers. */
+  apiServer?: HomeApiAddress;
+  /** Our policy keeps the peer's pods here from its API server. */
+  forbidsHomeApiServer?: boolean;
 }
 
 /** Endpoints of Services between the two clusters. Undefined: not known yet, and what is stored stays. */
@@ -78,7 +90,8 @@ interface Decided {
 }
 
 /** The Tunnel's spec as it should be. */
-export function decideSpec({ peer, heard, exported, current, services }: SpecFacts): Decided {
+export function decideSpec(facts: SpecFacts): Decided {
+  const { peer, heard, exported, current, services } = facts;
   const { clusterID, clusterName, access, transit } = peer;
   const end = endOf(peer, heard === undefined ? current?.peer : (heard ?? undefined));
   // What is stored may name prefixes that we no longer export, and that may belong to another peer now.
@@ -91,9 +104,26 @@ export function decideSpec({ peer, heard, exported, current, services }: SpecFac
     ...(seenAs.length > 0 && { seenAs }),
     access,
     transit,
+    ...apiServersOf(facts, end),
     ...servicesOf(peer, services, current),
   };
   return { spec, refused: heard === undefined ? [] : refused };
+}
+
+/** Where the pods of each find their API server, and whether they may. `end`: as the peer said it. */
+function apiServersOf(
+  { peer, apiServer, forbidsHomeApiServer = false }: SpecFacts,
+  end: TunnelPeer | undefined,
+): Pick<TunnelSpec, 'apiServer' | 'homeApiServer'> {
+  const isOpen = peer.outgoing && peer.access !== 'None' && peer.apiServer === 'OffloadedPods';
+  const { address, port } = apiServer ?? {};
+  return {
+    ...(isOpen &&
+      end?.forbidsHomeApiServer !== true &&
+      address !== undefined &&
+      port !== undefined && { apiServer: { address, port } }),
+    ...(peer.incoming && forbidsHomeApiServer && { homeApiServer: 'Forbidden' as const }),
+  };
 }
 
 function servicesOf(
@@ -109,12 +139,21 @@ function servicesOf(
 const bounded = (places: readonly AddressPort[] = []): AddressPort[] =>
   places.slice(0, TUNNEL_LIMITS.offered);
 
-function endOf({ incoming }: NetworkPeer, said: TunnelPeer | undefined): TunnelPeer | undefined {
+function endOf({ incoming, outgoing }: NetworkPeer, said: TunnelPeer | undefined): TunnelPeer | undefined {
   if (said === undefined) return undefined;
-  const { publicKey, endpoints, pods, external, transit = [] } = said;
+  const { publicKey, endpoints, pods, external, transit = [], apiServer, forbidsHomeApiServer } = said;
   // Only a home forwards for its pods. No other peer speaks for third clusters.
   const forwarded = incoming && transit.length > 0 && { transit };
-  return { publicKey, endpoints, pods, external, ...forwarded };
+  return {
+    publicKey,
+    endpoints,
+    pods,
+    external,
+    ...forwarded,
+    // Only pods that run here ask for the API server of their home, and only who runs ours can forbid them ours.
+    ...(incoming && apiServer !== undefined && { apiServer }),
+    ...(outgoing && forbidsHomeApiServer === true && { forbidsHomeApiServer }),
+  };
 }
 
 /** Prefixes of a peer that need a view. Undefined: the peer has said nothing, and the views that it has stay. */

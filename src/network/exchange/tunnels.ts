@@ -33,6 +33,8 @@ interface TunnelReconcilerOptions {
   own: () => { network: OwnNetwork; publicKey: string } | undefined;
   transit: (peer: NetworkPeer) => string[];
   services?: (clusterID: string) => TunnelServices;
+  /** Whether our policy keeps that peer's pods here from its API server. */
+  forbidsHomeApiServer: (clusterID: string) => boolean;
   book: Pick<AddressBook, 'assign' | 'views' | 'release'>;
   preshared: Pick<PresharedKeys, 'reconcile'>;
   metrics?: ExchangeMetrics;
@@ -85,7 +87,7 @@ export class TunnelReconciler {
     tunnel: Tunnel | undefined,
     own: { network: OwnNetwork; publicKey: string },
   ): TunnelSpec {
-    const { heard, transit, services } = this.#options;
+    const { heard, transit, services, forbidsHomeApiServer } = this.#options;
     const { clusterID } = peer;
     const { spec, refused } = decideSpec({
       peer,
@@ -93,6 +95,8 @@ export class TunnelReconciler {
       exported: exportedTo(own.network, transit(peer)),
       ...(tunnel && { current: tunnel.spec }),
       ...(services && { services: services(clusterID) }),
+      ...(own.network.apiServer && { apiServer: own.network.apiServer }),
+      forbidsHomeApiServer: forbidsHomeApiServer(clusterID),
     });
     const key = spec.peer?.publicKey;
     if (key === undefined) this.#claims.release(clusterID);

@@ -6,7 +6,7 @@ import type { Cache } from '../../kube/cache.ts';
 import { Informer, type InformerOptions } from '../../kube/informer.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
-import { slimPod } from './caches.ts';
+import { slimPodWithTokens } from './caches.ts';
 import { type AddressesByPeer, addressesOf, isOnNetwork } from './peers.ts';
 
 interface Watched {
@@ -51,11 +51,14 @@ export class AbroadPods implements Component {
     await Promise.all(this.#ending);
   }
 
-  addresses(): AddressesByPeer {
+  /** Addresses of those pods that are selected; default: of all. */
+  addresses(isSelected: (pod: Pod) => boolean = () => true): AddressesByPeer {
     const byPeer = new Map<string, string[]>();
     for (const { clusterID, cache } of this.#watched.values()) {
       const addresses = byPeer.get(clusterID) ?? [];
-      for (const pod of cache.list()) if (isOnNetwork(pod)) addresses.push(...addressesOf(pod));
+      for (const pod of cache.list()) {
+        if (isOnNetwork(pod) && isSelected(pod)) addresses.push(...addressesOf(pod));
+      }
       byPeer.set(clusterID, addresses);
     }
     return byPeer;
@@ -84,7 +87,8 @@ export class AbroadPods implements Component {
     const { client, clock, log, onChange } = this.#options;
     const list = { fieldSelector: `spec.nodeName=${nodeName}` };
     const name = `informer pods on ${nodeName}`;
-    const cache = new Informer<Pod>({ client, type: pods, list, clock, log, transform: slimPod, name });
+    const transform = slimPodWithTokens;
+    const cache = new Informer<Pod>({ client, type: pods, list, clock, log, transform, name });
     cache.onChange(onChange);
     return cache;
   }

@@ -30,6 +30,16 @@ export function slimPod({ metadata, spec, status }: Pod): Pod {
   return slim as Pod;
 }
 
+/** The same, and which tokens the pod has. */
+export function slimPodWithTokens(pod: Pod): Pod {
+  const slim = slimPod(pod);
+  const volumes = (pod.spec?.volumes ?? []).flatMap(({ name, projected }) => {
+    const sources = (projected?.sources ?? []).filter((source) => source.serviceAccountToken !== undefined);
+    return sources.length === 0 ? [] : [{ name, projected: { sources } }];
+  });
+  return volumes.length === 0 ? slim : ({ ...slim, spec: { ...slim.spec, volumes } } as Pod);
+}
+
 /** What the active gateway reads. */
 export class GatewayCaches {
   readonly tunnels: Cache<Tunnel>;

@@ -25,7 +25,7 @@ import { LastingReport } from './host-report.ts';
 import { TunnelKey } from './key.ts';
 import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
 import { keepaliveSeconds, PeerWatch } from './peer-watch.ts';
-import { gatewayPeers, hostedByPeer, neverDialled, probeTarget, refusedPeers } from './peers.ts';
+import { gatewayPeers, hasToken, hostedByPeer, neverDialled, probeTarget, refusedPeers } from './peers.ts';
 import { Reports, type TunnelMetrics } from './reports.ts';
 import type { Prober } from '../probe/prober.ts';
 import type { Responder } from '../probe/responder.ts';
@@ -232,6 +232,7 @@ export class Gateway {
       publicKey: key.publicKey,
       preshared: caches.one(caches.preshared, PRESHARED_SECRET),
       abroad: this.#abroad.addresses(),
+      clients: this.#abroad.addresses(hasToken),
       hosted,
       endpointOf: (clusterID) => this.#watch.endpointOf(clusterID),
       probes: prober.results(),

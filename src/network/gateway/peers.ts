@@ -14,6 +14,12 @@ export type AddressesByPeer = ReadonlyMap<string, readonly string[]>;
 export const isOnNetwork = ({ spec, status }: Pick<Pod, 'spec' | 'status'>): boolean =>
   spec?.hostNetwork !== true && (status?.phase === 'Running' || status?.phase === 'Pending');
 
+/** Whether the pod has a token of its account: of the volume that every pod has by default, or of one that it asks for. */
+export const hasToken = ({ spec }: Pick<Pod, 'spec'>): boolean =>
+  (spec?.volumes ?? []).some(({ projected }) =>
+    projected?.sources?.some(({ serviceAccountToken }) => serviceAccountToken !== undefined),
+  );
+
 export const addressesOf = ({ status }: Pick<Pod, 'status'>): string[] =>
   (status?.podIPs ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip]));
 
@@ -43,6 +49,8 @@ export interface PeersInput {
   publicKey: string;
   preshared: Secret | undefined;
   abroad: AddressesByPeer;
+  /** Those of the pods abroad that have a token for our API server. */
+  clients: AddressesByPeer;
   hosted: AddressesByPeer;
   endpointOf: (clusterID: string) => string | undefined;
   probes: ReadonlyMap<string, ProbeResult>;
@@ -70,6 +78,7 @@ function peerOf(tunnel: Tunnel, input: PeersInput): GatewayPeer {
     ...(endpoint !== undefined && { endpoint }),
     ...(mtu !== undefined && { mtu: Math.min(mtu, input.mtu) }),
     abroad: within(views, input.abroad.get(id)),
+    clients: within(views, input.clients.get(id)),
     hosted: within(prefixesOf(input.network.pods), input.hosted.get(id)),
   };
 }

@@ -61,9 +61,28 @@ function externalRange(external: string): Prefix {
 }
 
 /**
+ * The address that stands for our API servers: the last one before the broadcast address, as far from the nodes' as can be. Undefined
+ * where the range is too small, or where a node has that address since before it was kept free.
+ */
+export function apiServerAddressOf(external: string, taken: Iterable<string>): string | undefined {
+  const range = externalRange(external);
+  const offset = apiServerOffset(range);
+  if (offset === undefined) return undefined;
+  const address = nthAddress(range, offset);
+  return [...taken].includes(address) ? undefined : address;
+}
+
+/** A range with fewer addresses has none to spare. */
+const LEAST_WITH_API_SERVER = 16n;
+
+const apiServerOffset = (range: Prefix): bigint | undefined =>
+  sizeOf(range) < LEAST_WITH_API_SERVER ? undefined : sizeOf(range) - 2n;
+
+/**
  * One address of the external range for each node. A node that has one keeps it; the others get the lowest free one, in the order of
  * their names. Never used: the network's address (of IPv6 that of all routers, RFC 4291 section 2.6.1), the
- * gateway's, the broadcast address. Nodes for which no address is left are missing in the result.
+ * gateway's, the broadcast address. New nodes do not get that of the API servers. Nodes for which no address is left are missing in
+ * the result.
  */
 export function assignNodeAddresses(
   external: string,
@@ -83,9 +102,10 @@ export function assignNodeAddresses(
     kept.set(name, offset);
   }
   const given = new Map<string, string>();
+  const spared = apiServerOffset(range);
   let next = 2n;
   for (const name of names) {
-    while (taken.has(next)) next += 1n;
+    while (taken.has(next) || next === spared) next += 1n;
     const offset = kept.get(name) ?? next;
     if (offset >= end) continue;
     taken.add(offset);

@@ -2,6 +2,7 @@ import type { OwnNetwork } from '../../api/own-network.ts';
 import type { AddressPort } from '../../api/tunnel.ts';
 import { contains, parseAddress, prefixesOf } from '../../lib/prefix.ts';
 import type { ChainConfig, ElementConfig, SetConfig, TableConfig } from '../host/host-config.ts';
+import { arriving, forbiddenRules, forwarded, toServers, translated } from './api-server.ts';
 import {
   HOOKS,
   peerName,
@@ -34,9 +35,13 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
     open.flatMap(({ tunnel, plan }) => seenOf(plan, tunnel.spec.used)),
   );
   return {
-    chains: [...baseChains(facts, used), ...chains],
+    chains: [...baseChains(facts, used), ...toServers(peers), ...chains],
     sets: [
       ...DIRECTORIES.flatMap((part) => directory(part, peers)),
+      ...directory(
+        'api',
+        peers.filter(({ plan }) => plan.apiServer !== undefined),
+      ),
       ...FAMILIES.map((family) => prefixSet(`pods${family}`, family, facts.network.pods)),
       ...FAMILIES.map((family) =>
         prefixSet(
@@ -53,8 +58,11 @@ export function gatewayTable(facts: GatewayTableFacts, peers: readonly PlannedPe
         (family) => `hosted${family}`,
         [...peers.flatMap(({ hosted }) => hosted), ...(facts.hosted ?? [])],
       ),
-      ...peers.flatMap(({ plan, abroad, hosted }) => [
+      ...peers.flatMap(({ plan, abroad, clients, hosted }) => [
         ...addressSets((family) => peerName('abroad', plan.id, family), abroad, familiesOf(plan)),
+        ...(plan.apiServer === undefined
+          ? []
+          : addressSets((family) => peerName('clients', plan.id, family), clients, [plan.apiServer.family])),
         ...addressSets((family) => peerName('hosted', plan.id, family), hosted, familiesOf(plan)),
       ]),
       ...used.map(({ set }) => set),
@@ -99,7 +107,14 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
     {
       name: 'input',
       hook: HOOKS.input,
-      rules: [others, answers, ...probes(network.gatewayAddress), refuse(REFUSED_INPUT)],
+      rules: [
+        others,
+        answers,
+        ...probes(network.gatewayAddress),
+        // An API server on this host.
+        ...bySource('api'),
+        refuse(REFUSED_INPUT),
+      ],
     },
     {
       name: 'forward',
@@ -186,13 +201,13 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
   return [
     chain('from', fromRules(plan)),
     // There is a rule also where nothing is rewritten: what is decided here, kube-proxy does not take for a port of a node.
-    chain(
-      'dnat',
-      plan.exports.map(({ family, prefix, as }) => {
+    chain('dnat', [
+      ...translated(plan),
+      ...plan.exports.map(({ family, prefix, as }) => {
         const word = WORDS[family];
         return `${word} daddr ${as} dnat ${word} prefix to ${prefix}`;
       }),
-    ),
+    ]),
     chain('access', [
       ...bounds(refused),
       `oifname "${link}" jump transit`,
@@ -205,6 +220,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
         (family) =>
           `${WORDS[family]} saddr != @${peerName('hosted', plan.id, family)} ${refuse(REFUSED_HOSTED)}`,
       ),
+      ...forbiddenRules(plan),
       ...bounds(refused),
     ]),
     // The kernel only lowers the segment size.
@@ -219,6 +235,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
       'sent',
       plan.exports.map(({ family, as }) => `${WORDS[family]} saddr ${as} accept`),
     ),
+    ...(plan.apiServer === undefined ? [] : [chain('api', [...bounds(refused), ...forwarded(plan)])]),
   ];
 }
 
@@ -228,7 +245,7 @@ function fromRules(plan: PlanPeer): string[] {
     return use === 'External' ? [`${to} ct state established,related accept`] : [`${to} accept`];
   });
   const ours = plan.gateway === undefined ? [] : probes(plan.gateway, PROBE_LIMIT);
-  return [...rules, ...ours, refuse(refusedName(plan.id))];
+  return [...rules, ...arriving(plan), ...ours, refuse(refusedName(plan.id))];
 }
 
 /** Families of the peer's views. Packets of another family cannot come through its tunnel. */
@@ -252,7 +269,7 @@ function accessRules(peer: PlannedPeer): string[] {
       access === 'AllPods' ? pods : `${word} saddr @${peerName('abroad', plan.id, family)} ${pods}`,
     ];
   });
-  return [...pods, ...services];
+  return [...forwarded(plan), ...pods, ...services];
 }
 
 /** Sets of the endpoints of our Services that the peer is offered. There are none where it may reach all pods anyway. */

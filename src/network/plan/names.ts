@@ -36,6 +36,8 @@ export const HOOKS = {
   destination: { type: 'nat', hook: 'prerouting', priority: -110 },
   input: { type: 'filter', hook: 'input', priority: 0 },
   forward: { type: 'filter', hook: 'forward', priority: 0 },
+  /** Before `source` of the gateway and of the node, which would keep the view of a peer's pod as the source. */
+  toServers: { type: 'nat', hook: 'postrouting', priority: 80 },
   /** Before kube-proxy and the CNI (100). */
   source: { type: 'nat', hook: 'postrouting', priority: 90 },
   departure: { type: 'filter', hook: 'postrouting', priority: 150 },
@@ -50,8 +52,10 @@ export type PeerPart =
   | 'snat'
   | 'sent'
   | 'home'
+  | 'api'
   | 'keep'
   | 'abroad'
+  | 'clients'
   | 'hosted'
   | `offered${Transport}`;
 

@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto';
+
 import type { OwnNetwork } from '../../api/own-network.ts';
-import type { PrefixUse, PrefixView, Tunnel } from '../../api/tunnel.ts';
+import type { HomeApiAddress, PrefixUse, PrefixView, Tunnel } from '../../api/tunnel.ts';
 import {
   canonicalPrefix,
   formatPrefix,
   type IpFamily,
+  parseAddress,
   type Prefix,
   prefixesOf,
   tryPrefix,
@@ -22,6 +25,8 @@ export interface GatewayPeer {
   mtu?: number;
   /** Addresses, as we see them, of our pods that run at that peer. */
   abroad: string[];
+  /** Those of them whose pods have a token for our API server. */
+  clients: string[];
   /** Addresses of that peer's pods that run here. */
   hosted: string[];
 }
@@ -59,6 +64,20 @@ export interface PlanPeer {
   exports: readonly Export[];
   /** Our gateway as the peer sees it. */
   gateway?: string;
+  /** The API server, where the peer may reach it. */
+  apiServer?: ApiServerWay;
+  /** The API server of the peer, as we see it, where its pods here may not reach it. */
+  forbidden?: HomeApiAddress;
+}
+
+/** How connections come to an API server of ours. */
+export interface ApiServerWay {
+  family: IpFamily;
+  /** As the peer sees what stands for all of them. */
+  as: string;
+  port: number;
+  /** The one that this peer's connections go to. */
+  endpoint: HomeApiAddress;
 }
 
 const ORDER: readonly PrefixUse[] = ['Pods', 'Transit', 'External'];
@@ -86,14 +105,53 @@ export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlyS
     exports.filter(({ use }) => use === 'External'),
     network.gatewayAddress,
   );
+  const apiServer = apiServerWay(tunnel, network, exports);
+  const forbidden = forbiddenServer(tunnel);
   return {
     id: tunnel.metadata.name,
     tunnel,
     views: viewsOf(tunnel),
     exports,
     ...(gateway !== undefined && { gateway }),
+    ...(apiServer && { apiServer }),
+    ...(forbidden && { forbidden }),
   };
 }
+
+/**
+ * Each peer has one of the API servers, and all peers together have all of them: the translation is one rule, and an API server that
+ * is gone takes itself out of the list. Undefined where the Tunnel does not say so, or names another address than ours.
+ */
+function apiServerWay(
+  { metadata, spec }: Tunnel,
+  { apiServer }: OwnNetwork,
+  exports: readonly Export[],
+): ApiServerWay | undefined {
+  if (apiServer === undefined || spec.apiServer?.address !== apiServer.address) return undefined;
+  const { address, port, endpoints } = apiServer;
+  const as = translate(
+    exports.filter(({ use }) => use === 'External'),
+    address,
+  );
+  const sound = endpoints.filter((endpoint) => isSound(endpoint, familyOf(address)));
+  const number = createHash('sha256').update(metadata.name).digest().readUInt32BE();
+  const endpoint = sound[number % sound.length];
+  if (as === undefined || endpoint === undefined || !isPort(port)) return undefined;
+  return { family: familyOf(address), as, port, endpoint };
+}
+
+function forbiddenServer({ spec, status }: Tunnel): HomeApiAddress | undefined {
+  const said = spec.homeApiServer === 'Forbidden' ? spec.peer?.apiServer : undefined;
+  if (said === undefined || !isPort(said.port)) return undefined;
+  const external = (status?.views ?? []).filter(({ use }) => use === 'External');
+  const address = translate(external, said.address);
+  return address === undefined ? undefined : { address, port: said.port };
+}
+
+/** Texts become part of rules, so only what was parsed counts. */
+const isSound = ({ address, port }: HomeApiAddress, family: IpFamily): boolean =>
+  parseAddress(address)?.family === family && isPort(port);
+const isPort = (port: number): boolean => Number.isInteger(port) && port > 0 && port < 65_536;
 
 export function viewsOf(tunnel: Tunnel): View[] {
   const prefixes = prefixesOf((tunnel.status?.views ?? []).map(({ as }) => as));

@@ -126,7 +126,11 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
       transit: list(prefix, 1_024),
       views: list(record({ prefix, as: prefix }), 2_048),
     },
-    { presharedHalf: orNull(key32) },
+    {
+      presharedHalf: orNull(key32),
+      apiServer: orNull(record({ address, port: portNumber })),
+      forbidsHomeApiServer: orNull(boolean),
+    },
   ),
   services: record({
     services: list(

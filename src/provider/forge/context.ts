@@ -1,5 +1,5 @@
 import type { NetworkState } from '../../api/tunnel.ts';
-import type { HomeApiServer } from '../../api/virtual-node.ts';
+import type { HomeApiServerPlace } from '../home-api-server.ts';
 import type { NetworkView } from '../network-view.ts';
 
 /** What a translation between the two clusters needs to know beyond the pod itself. */
@@ -10,7 +10,7 @@ export interface ForgeContext {
   nodeAddress: string;
   /** The namespace in the foreign cluster that stands for the pod's home namespace. */
   tenantNamespace: string;
-  homeApiServer?: HomeApiServer;
+  homeApiServer?: HomeApiServerPlace;
   /** The provider's, by its name; undefined where the tenant was made by hand. */
   sharingPolicy?: string;
   /** Of the network between the two clusters. */

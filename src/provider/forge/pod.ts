@@ -9,6 +9,7 @@ import {
 import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts';
+import { SERVICE_NAMES } from '../home-api-server.ts';
 import type { ForgeContext } from './context.ts';
 import { forgeEnvironment } from './environment.ts';
 import type { AnyContainer } from './references.ts';
@@ -75,10 +76,21 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
         containers: spec.containers.map(forge),
         ...(spec.initContainers && { initContainers: spec.initContainers.map(forge) }),
       }),
+      ...forgeHostAliases(spec, context),
       tolerations: forgeTolerations(spec.tolerations ?? []),
       volumes,
     },
   };
+}
+
+/** The names of the home API server, after what the pod itself names: of one name, the first address counts. */
+function forgeHostAliases(
+  { hostAliases = [] }: PodSpec,
+  { homeApiServer }: ForgeContext,
+): Pick<PodSpec, 'hostAliases'> {
+  const { alias } = homeApiServer ?? {};
+  if (alias === undefined) return {};
+  return { hostAliases: [...hostAliases, { ip: alias, hostnames: [...SERVICE_NAMES] }] };
 }
 
 /**

@@ -6,6 +6,7 @@ import type { VirtualNode } from '../../api/virtual-node.ts';
 import type { Node, NodeCondition, NodeStatus, ResourceList, Taint } from '../../api/wire.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
+import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
@@ -18,6 +19,7 @@ export interface NodeInputs {
   network: NetworkState;
   /** The most that is to be shown, where that is less than the VirtualNode says. */
   room: Amounts;
+  homeApiServer: HomeApiServerWay;
   address: string;
   kubeletPort: number;
   version: string;

@@ -11,6 +11,7 @@ import {
 import type { Condition } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
+import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
@@ -19,6 +20,7 @@ interface StatusInputs {
   contact: ContactState;
   notReady: Obstacle | undefined;
   namespaces: NamespaceMapping[];
+  homeApiServer: HomeApiServerWay;
   now: string;
 }
 
@@ -62,6 +64,7 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     [VIRTUAL_NODE_CONDITIONS.ready, ready],
     [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
     [VIRTUAL_NODE_CONDITIONS.reachable, reachable],
+    [VIRTUAL_NODE_CONDITIONS.homeApiServer, homeApiServerState(inputs.homeApiServer)],
   ];
   const ours = new Set(verdicts.map(([type]) => type));
   return {
@@ -75,6 +78,19 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
       ...(virtualNode.status?.conditions ?? []).filter(({ type }) => !ours.has(type)),
     ],
   };
+}
+
+function homeApiServerState(way: HomeApiServerWay): ConditionState {
+  if (way.kind === 'At') {
+    const { host, port, alias } = way;
+    const at = alias === undefined ? '' : `, which is ${alias} over there`;
+    const message = `pods over there reach it at ${host}:${port}${at}`;
+    return { status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message };
+  }
+  const { kind, reason, message } = way;
+  return kind === 'Unknown'
+    ? { status: 'Unknown', reason, message }
+    : { status: 'False', reason, message: `pods over there get no token for it: ${message}` };
 }
 
 type ConditionState = Pick<Condition, 'reason' | 'message'> & { status: 'True' | 'False' | 'Unknown' };

@@ -16,7 +16,11 @@ export function connectMirror(provider: Wired): void {
   });
   network.onChange(() => {
     controllers.node.add(nodeName);
-    for (const pod of homePods.list()) controllers.pods.add(podKey(pod));
+    for (const pod of homePods.list()) {
+      controllers.pods.add(podKey(pod));
+      // Pods may have waited to know whether they need a token.
+      controllers.tokens.add(`${pod.metadata.namespace}/${pod.metadata.uid}`);
+    }
     for (const tenant of tenants.all()) openMirror(provider, tenant);
   });
 }

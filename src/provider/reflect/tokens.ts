@@ -5,6 +5,7 @@ import {
   LABEL_MANAGED_BY,
   OFFLOADED_REASONS,
 } from '../../api/names.ts';
+import { isApiAccessVolume } from '../../api/pod-before-admission.ts';
 import { isFinished } from '../../api/pod.ts';
 import { secrets, serviceAccountTokens } from '../../api/resources.ts';
 import type { Draft, DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/wire.ts';
@@ -13,6 +14,7 @@ import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
+import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { CommonParts, OffloadedNamespaces } from '../namespaces.ts';
 import { type Refusal, refusalOf } from '../pods/refusal.ts';
 import type { Tenant } from '../tenants.ts';
@@ -25,7 +27,7 @@ const LATEST_REFRESH_MS = 24 * 3600 * 1000;
 export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces'> {
   namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
   virtualNode: string;
-  homeApiReachable: () => boolean;
+  homeApiServer: () => HomeApiServerWay;
   /** Brings a pod that waits for its tokens back into the queue. */
   wake: (podKey: string) => void;
 }
@@ -63,7 +65,11 @@ export class TokenReconciler {
   /** Whether the pod's tokens, if it needs any, are over there, or why they cannot be. */
   state(home: Pod): 'ready' | 'pending' | Refusal {
     const { uid, namespace = '' } = home.metadata;
-    if (tokenNeeds(home, this.#options.homeApiReachable()).length === 0) return 'ready';
+    const way = this.#options.homeApiServer();
+    if (way.kind === 'Unknown' && (home.spec?.volumes ?? []).some(isApiAccessVolume)) {
+      return { reason: OFFLOADED_REASONS.missingReference, message: way.message };
+    }
+    if (tokenNeeds(home, way.kind === 'At').length === 0) return 'ready';
     const tenant = this.#options.tenants.of(namespace);
     if (tenant !== undefined && this.#copy(tenant, uid) !== undefined) return 'ready';
     return this.#refusals.get(`${namespace}/${uid}`) ?? 'pending';
@@ -71,13 +77,13 @@ export class TokenReconciler {
 
   /** @param key `homeNamespace/UID of the home pod` */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { homePods, tenants, homeApiReachable, contact } = this.#options;
+    const { homePods, tenants, homeApiServer, contact } = this.#options;
     const [namespace, uid] = key.split('/') as [string, string];
     const tenant = tenants.of(namespace);
     if (tenant?.synced !== true || !homePods.synced || !contact()) return {};
     const pod = homePods.byIndex('uid', uid)[0];
     const copy = this.#copy(tenant, uid);
-    const needs = pod === undefined ? [] : tokenNeeds(pod, homeApiReachable());
+    const needs = pod === undefined ? [] : tokenNeeds(pod, homeApiServer().kind === 'At');
     if (pod === undefined || needs.length === 0) {
       this.#refusals.delete(key);
       return copy === undefined ? {} : this.#remove(copy, tenant, signal);

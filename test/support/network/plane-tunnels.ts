@@ -88,6 +88,7 @@ export class PlaneSide {
       endpoint: peer.endpoint,
       ...(relation.mtu !== undefined && { mtu: relation.mtu }),
       abroad: [...relation.abroad],
+      clients: [],
       hosted: [...relation.hosted],
     }));
   }

@@ -14,7 +14,7 @@ const LONGEST_KEY = 400;
 const VERDICT = /^(?:accept|drop|continue|return)$/;
 const JUMP = /^(jump|goto) (\S+)$/;
 /** Statements with variables, further commands, comments or escapes are not among them. */
-const RULE = /^[a-z@][A-Za-z0-9 _.,:@/"{}()=!<>&|^*+-]*$/;
+const RULE = /^[a-z@][A-Za-z0-9 _.,:@/"{}()[\]=!<>&|^*+-]*$/;
 const QUOTED = /"[A-Za-z0-9_.:@* -]{0,120}"/g;
 const LABEL = /^(.*\S) comment "([A-Za-z0-9_.:@-]{1,64})"$/;
 

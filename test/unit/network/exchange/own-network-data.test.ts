@@ -11,7 +11,7 @@ const options = {
 // One interval within another is refused by the kernel, and the second one by every peer.
 test('CIDRs of pods that overlap, as people name them, are told once', () => {
   const podCidrs = ['10.2.0.0/16', '10.1.4.0/24', '10.1.0.0/16', '10.1.5.0/24', '10.2.0.0/16', '10.3.0.0/16'];
-  expect(composeOwn([], { ...options, podCidrs }, undefined).pods).toEqual([
+  expect(composeOwn({ nodes: [], apiServers: [] }, { ...options, podCidrs }, undefined).pods).toEqual([
     '10.2.0.0/16',
     '10.1.0.0/16',
     '10.3.0.0/16',
@@ -26,7 +26,10 @@ test('what no peer will reach is said', () => {
   }));
   const said = (externalCidr: string, count: number): string[] => {
     const real = nodes.slice(0, count);
-    return shortcomings(composeOwn(real, { ...options, externalCidr, podCidrs: [] }, undefined), real);
+    return shortcomings(
+      composeOwn({ nodes: real, apiServers: [] }, { ...options, externalCidr, podCidrs: [] }, undefined),
+      real,
+    );
   };
   expect(said('10.70.0.0/20', 256)).toEqual([]);
   expect(said('10.70.0.0/20', 300)).toEqual([

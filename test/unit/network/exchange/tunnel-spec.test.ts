@@ -4,12 +4,14 @@ import type { ForeignCluster, PeeringPhase } from '../../../../src/api/foreign-c
 import type { PeerView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import type { Node } from '../../../../src/api/wire.ts';
 import { checkDocument, composeDocument, exportedTo } from '../../../../src/network/exchange/document.ts';
+import type { OwnNetwork } from '../../../../src/api/own-network.ts';
 import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
 import { Inbox } from '../../../../src/network/exchange/inbox.ts';
 import {
   composeOwn,
   externalConflict,
   realNode,
+  type RealNode,
   reservedOf,
 } from '../../../../src/network/exchange/own-network-data.ts';
 import { decidePreshared, presharedKey } from '../../../../src/network/exchange/preshared.ts';
@@ -33,6 +35,7 @@ const peer = (changes: Partial<NetworkPeer> = {}): NetworkPeer => ({
   incoming: false,
   access: 'OffloadedPods',
   transit: 'OffloadedPods',
+  apiServer: 'OffloadedPods',
   ...changes,
 });
 const document = (changes: Partial<NetworkDocument> = {}): NetworkDocument => ({
@@ -282,6 +285,10 @@ describe('our own network', () => {
     viewPools: ['100.64.0.0/10'],
     reservedCidrs: ['192.168.0.0/16'],
   };
+  const composed = (
+    nodes: readonly RealNode[],
+    ...rest: [options: Parameters<typeof composeOwn>[1], before: OwnNetwork | undefined]
+  ): OwnNetwork => composeOwn({ nodes, apiServers: [] }, ...rest);
   const node = (name: string, index: number): { name: string; address: string; pods: string[] } => ({
     name,
     address: `172.30.0.${index}`,
@@ -289,24 +296,24 @@ describe('our own network', () => {
   });
 
   test('nodes keep their addresses; those that find no room are left out', () => {
-    const before = composeOwn([node('m', 1)], options, undefined);
+    const before = composed([node('m', 1)], options, undefined);
     expect(before.nodes.map(({ external }) => external)).toEqual(['10.70.0.2']);
     const more = 'abcdefgh'.split('').map((name, index) => node(name, index + 2));
-    const after = composeOwn([...more, node('m', 1)], options, before);
+    const after = composed([...more, node('m', 1)], options, before);
     expect(after.nodes.find(({ name }) => name === 'm')?.external).toBe('10.70.0.2');
     expect(after.nodes).toHaveLength(5);
     expect(new Set(after.nodes.map(({ external }) => external)).size).toBe(5);
   });
 
   test('what people say of the pods counts', () => {
-    expect(composeOwn([node('m', 1)], { ...options, podCidrs: ['10.0.0.0/8'] }, undefined).pods).toEqual([
+    expect(composed([node('m', 1)], { ...options, podCidrs: ['10.0.0.0/8'] }, undefined).pods).toEqual([
       '10.0.0.0/8',
     ]);
-    expect(() => composeOwn([], { ...options, podCidrs: ['10.0.0.1/8'] }, undefined)).toThrow('10.0.0.1/8');
+    expect(() => composed([], { ...options, podCidrs: ['10.0.0.1/8'] }, undefined)).toThrow('10.0.0.1/8');
   });
 
   test('reserved is all that is ours', () => {
-    const own = composeOwn([node('m', 1)], options, undefined);
+    const own = composed([node('m', 1)], options, undefined);
     expect(reservedOf(own, ['10.96.0.0/12'], options)).toEqual([
       '10.70.0.0/29',
       '10.96.0.0/12',
@@ -317,7 +324,7 @@ describe('our own network', () => {
   });
 
   test('the external range is beside pods and Services', () => {
-    const own = composeOwn([node('m', 1)], options, undefined);
+    const own = composed([node('m', 1)], options, undefined);
     expect(externalConflict(own, ['10.96.0.0/12'])).toBeUndefined();
     expect(externalConflict(own, ['10.0.0.0/8'])).toContain('10.0.0.0/8');
     expect(externalConflict({ ...own, pods: ['10.70.0.0/16'] }, [])).toContain('--external-cidr');

@@ -31,6 +31,7 @@ function peersOf(input: Partial<PeersInput>): ReturnType<typeof gatewayPeers> {
     publicKey: 'own',
     preshared: undefined,
     abroad: new Map(),
+    clients: new Map(),
     hosted: new Map(),
     endpointOf: () => undefined,
     probes: new Map(),

@@ -63,6 +63,7 @@ export function tunnel(options: PeerOptions = {}): Tunnel {
 export const peer = (options: PeerOptions = {}, more: Partial<GatewayPeer> = {}): GatewayPeer => ({
   tunnel: tunnel(options),
   abroad: [],
+  clients: [],
   hosted: [],
   ...more,
 });

@@ -72,6 +72,7 @@ describe('the Tunnel of a peer', () => {
     incoming: true,
     access: 'OffloadedPods',
     transit: 'OffloadedPods',
+    apiServer: 'OffloadedPods',
     ...changes,
   });
   const [one, other] = [[place('10.244.1.8')], [place('100.64.1.8')]];

@@ -21,6 +21,7 @@ const inputs = (given: Partial<NodeInputs> = {}): NodeInputs => ({
   notReady: undefined,
   network: { kind: 'Off' },
   room: new Map(),
+  homeApiServer: { kind: 'None', reason: 'NoNetwork', message: 'no tunnel' },
   address: '192.0.2.1',
   kubeletPort: 10_250,
   version: '1.0',
@@ -162,9 +163,9 @@ describe('its status', () => {
 
 describe('the VirtualNode’s status', () => {
   const verdicts = (contact: NodeInputs['contact'], notReady?: NodeInputs['notReady']): string[] =>
-    (forgeVirtualNodeStatus({ ...inputs({ contact }), notReady, namespaces: [] }).conditions ?? []).map(
-      ({ type, status, reason }) => `${type} ${status} ${reason}`,
-    );
+    (forgeVirtualNodeStatus({ ...inputs({ contact }), notReady, namespaces: [] }).conditions ?? [])
+      .filter(({ type }) => type !== 'HomeApiServerReachable')
+      .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
   const failed = (reason: NodeInputs['contact']['reason']): NodeInputs['contact'] => ({
     ...OK,
     ok: false,
@@ -185,6 +186,27 @@ describe('the VirtualNode’s status', () => {
       `CredentialsValid ${credentials} ${reason}`,
       `ForeignClusterReachable ${reachable} ${reachable === 'True' ? 'AsExpected' : reason}`,
     ]);
+  });
+
+  test.each<[NodeInputs['homeApiServer'], string, string, string]>([
+    [{ kind: 'At', host: 'api.rome', port: 6443 }, 'True', 'AsExpected', 'at api.rome:6443'],
+    [
+      { kind: 'At', host: 'kubernetes.default.svc', port: 443, alias: '100.65.0.9' },
+      'True',
+      'AsExpected',
+      'at kubernetes.default.svc:443, which is 100.65.0.9 over there',
+    ],
+    [{ kind: 'Unknown', reason: 'NotYet', message: 'soon' }, 'Unknown', 'NotYet', 'soon'],
+    [
+      { kind: 'None', reason: 'Forbidden', message: 'by them' },
+      'False',
+      'Forbidden',
+      'no token for it: by them',
+    ],
+  ])('whether pods reach home, %j', (homeApiServer, status, reason, words) => {
+    const { conditions } = forgeVirtualNodeStatus({ ...inputs({ homeApiServer }), namespaces: [] });
+    const found = conditions?.find(({ type }) => type === 'HomeApiServerReachable');
+    expect(found).toMatchObject({ status, reason, message: expect.stringContaining(words) });
   });
 
   test('conditions of others stay, and times move with the status only', () => {

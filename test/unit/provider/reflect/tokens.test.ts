@@ -26,7 +26,7 @@ async function leftBehind({ isAsked = true, isRunning = false }): Promise<unknow
     foreign: {
       delete: async (_type: unknown, { name }: { name: string }) => Promise.resolve(deleted.push(name)),
     },
-    homeApiReachable: () => true,
+    homeApiServer: () => ({ kind: 'At', host: 'api.home', port: 6443 }),
     namespaces: { isAsked: () => isAsked },
     contact: () => true,
     clock,

@@ -1,6 +1,10 @@
 import type { NetworkState, PeerView, PrefixView } from '../../../../src/api/tunnel.ts';
 import { ViewTable } from '../../../../src/network/views.ts';
-import type { NetworkView } from '../../../../src/provider/network-view.ts';
+import {
+  type HomeApiServerView,
+  type NetworkView,
+  NO_NETWORK,
+} from '../../../../src/provider/network-view.ts';
 
 /** A network that the test switches. */
 export class FakeNetwork implements NetworkView {
@@ -10,6 +14,8 @@ export class FakeNetwork implements NetworkView {
   #hides = false;
   #views: readonly PeerView[] = [{ use: 'Pods', prefix: '10.0.0.0/16', as: '100.64.0.0/16' }];
   #seenAs: readonly PrefixView[] = [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }];
+
+  #homeApiServer: HomeApiServerView = NO_NETWORK.homeApiServer;
 
   get state(): NetworkState {
     return this.#state;
@@ -22,6 +28,10 @@ export class FakeNetwork implements NetworkView {
 
   foreignViewOf(address: string): string | undefined {
     return new ViewTable(this.#seenAs).translate(address);
+  }
+
+  get homeApiServer(): HomeApiServerView {
+    return this.#homeApiServer;
   }
 
   isTheirs(address: string): boolean {
@@ -38,11 +48,13 @@ export class FakeNetwork implements NetworkView {
     hides?: boolean;
     views?: readonly PeerView[];
     seenAs?: readonly PrefixView[];
+    homeApiServer?: HomeApiServerView;
   }): void {
     this.#state = change.state ?? this.#state;
     this.#hides = change.hides ?? this.#hides;
     this.#views = change.views ?? this.#views;
     this.#seenAs = change.seenAs ?? this.#seenAs;
+    this.#homeApiServer = change.homeApiServer ?? this.#homeApiServer;
     for (const listener of this.#listeners) listener();
   }
 }
