@@ -2,6 +2,7 @@
 import type { OwnNetwork } from '../../../src/api/own-network.ts';
 import type {
   AddressPort,
+  HomeApiAddress,
   NetworkAccess,
   NetworkTransit,
   PeerView,
@@ -23,6 +24,12 @@ export interface Relation {
   offered?: AddressPort[];
   used?: AddressPort[];
   mtu?: number;
+  /** Of the pods abroad, those that have a token for the API server. */
+  clients?: Set<string>;
+  /** Whether pods over there reach the API server of this cluster. */
+  apiServer?: boolean;
+  /** The peer's pods here may not reach its API server. */
+  forbidsHomeApiServer?: boolean;
 }
 
 /** The network of one cluster, and how it sees others. */
@@ -88,14 +95,14 @@ export class PlaneSide {
       endpoint: peer.endpoint,
       ...(relation.mtu !== undefined && { mtu: relation.mtu }),
       abroad: [...relation.abroad],
-      clients: [],
+      clients: [...(relation.clients ?? [])],
       hosted: [...relation.hosted],
     }));
   }
 }
 
 function tunnelOf(side: PlaneSide, peer: PlaneSide): Tunnel {
-  const { views, access, transit, offered, used } = side.relation(peer);
+  const { views, access, transit, offered, used, forbidsHomeApiServer } = side.relation(peer);
   return {
     apiVersion: 'tributary.dev/v1alpha1',
     kind: 'Tunnel',
@@ -112,15 +119,24 @@ function tunnelOf(side: PlaneSide, peer: PlaneSide): Tunnel {
         endpoints: [peer.endpoint],
         pods: peer.network.pods,
         external: [peer.network.external],
+        ...placeOf(peer, peer.relation(side)),
       },
       seenAs: peer.relation(side).views.map(({ prefix, as }) => ({ prefix, as })),
       access,
       transit,
       ...(offered && { offered }),
       ...(used && { used }),
+      ...placeOf(side, side.relation(peer)),
+      ...(forbidsHomeApiServer === true && { homeApiServer: 'Forbidden' }),
     },
     status: { views },
   };
+}
+
+function placeOf({ network }: PlaneSide, { apiServer }: Relation): { apiServer?: HomeApiAddress } {
+  if (apiServer !== true || network.apiServer === undefined) return {};
+  const { address, port } = network.apiServer;
+  return { apiServer: { address, port } };
 }
 
 /** Peers two clusters; each sees the other's pods and external range. */

@@ -40,8 +40,8 @@ const start = async (): Promise<void> =>
   clock.during('the view starts', view.start(new AbortController().signal));
 
 const PEER_SAYS = { publicKey: 'k', endpoints: [], pods: ['10.0.0.0/16'], external: [] };
-function seed(parts: { peer?: object; ready?: string; name?: string } = {}): void {
-  const { peer = PEER_SAYS, ready, name = PEER } = parts;
+function seed(parts: { peer?: object; ready?: string; name?: string; spec?: object } = {}): void {
+  const { peer = PEER_SAYS, ready, name = PEER, spec } = parts;
   server.seed(tunnels, {
     metadata: { name },
     spec: {
@@ -53,6 +53,7 @@ function seed(parts: { peer?: object; ready?: string; name?: string } = {}): voi
         { prefix: '10.1.0.0/16', as: '100.99.0.0/16' },
         { prefix: '100.80.0.0/16', as: '100.77.0.0/16' },
       ],
+      ...spec,
     },
     status: {
       views: [
@@ -145,6 +146,34 @@ describe('off', () => {
     expect(view.state).toEqual({ kind: 'Off' });
     isClosed = false;
     await until('it is up', () => view.state.kind === 'Up');
+  });
+});
+
+describe('where pods over there reach our API server', () => {
+  const at = { address: '10.1.15.254', port: 443 };
+  test.each<[string, () => void, object]>([
+    ['without a Tunnel', () => undefined, { kind: 'None', reason: 'NoNetwork' }],
+    ['with a peer without a network', () => seed({ peer: {} }), { kind: 'None', reason: 'NoNetwork' }],
+    [
+      'where it is open',
+      () => seed({ spec: { apiServer: at } }),
+      { kind: 'At', address: '100.99.15.254', port: 443 },
+    ],
+    ['where it is not', () => seed({}), { kind: 'None', reason: 'NotAllowed' }],
+    [
+      'where the provider forbids it',
+      () => seed({ peer: { ...PEER_SAYS, forbidsHomeApiServer: true } }),
+      { kind: 'None', reason: 'ForbiddenByProvider' },
+    ],
+    [
+      'before the provider has told how it sees us',
+      () => seed({ spec: { apiServer: { ...at, address: '10.9.0.1' } } }),
+      { kind: 'Unknown', reason: 'PeerHasNoViewOfUs' },
+    ],
+  ])('%s', async (_what, given, shown) => {
+    given();
+    await start();
+    expect(view.homeApiServer).toMatchObject(shown);
   });
 });
 

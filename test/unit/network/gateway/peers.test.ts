@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { Namespace, Pod, Secret } from '../../../../src/api/wire.ts';
 import {
   gatewayPeers,
+  hasToken,
   hostedByPeer,
   isOnNetwork,
   neverDialled,
@@ -10,6 +11,7 @@ import {
   probeTarget,
   refusedPeers,
 } from '../../../../src/network/gateway/peers.ts';
+import { slimPodWithTokens } from '../../../../src/network/gateway/caches.ts';
 import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
 const pod = (namespace: string, ip: string, more: { spec?: object; status?: object } = {}): Pod =>
@@ -47,6 +49,17 @@ test.each<[string, Pod, boolean]>([
   ['has failed', pod('a', '10.1.0.5', { status: { phase: 'Failed' } }), false],
   ['has the addresses of its node', pod('a', '10.1.0.5', { spec: { hostNetwork: true } }), false],
 ])('a pod that %s', (_case, given, counts) => expect(isOnNetwork(given)).toBe(counts));
+
+test('a pod has a token of its account, or none', () => {
+  const spec = (...sources: object[]): object => ({
+    volumes: [{ name: 'x' }, { name: 'y', projected: { sources } }],
+  });
+  const given = (one: object): Pod => slimPodWithTokens(pod('a', '10.1.0.5', { spec: one }));
+  expect(hasToken(given(spec({ serviceAccountToken: { path: 'token' } })))).toBe(true);
+  expect(hasToken(given(spec({ configMap: { name: 'x' } })))).toBe(false);
+  expect(hasToken(given({}))).toBe(false);
+  expect(isOnNetwork(given(spec({ serviceAccountToken: { path: 'token' } })))).toBe(true);
+});
 
 test('whose pod it is, is said by the namespace, not by the pod', () => {
   const pods = [pod('shop-p', '10.1.0.5'), pod('shop-q', '10.1.0.6'), pod('kube-system', '10.1.0.7')];

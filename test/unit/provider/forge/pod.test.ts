@@ -101,6 +101,33 @@ describe('environment', () => {
   });
 });
 
+describe('the home API server behind a tunnel', () => {
+  const context = {
+    ...CONTEXT,
+    homeApiServer: { host: 'kubernetes.default.svc', port: 443, alias: '100.65.15.254' },
+  };
+  const names = ['kubernetes.default.svc', 'kubernetes.default', 'kubernetes.default.svc.cluster.local'];
+
+  test('has the name that its certificate bears, and its address over there', () => {
+    const { containers, hostAliases } = spec(main({}), context);
+    expect(containers[0]?.env).toContainEqual({
+      name: 'KUBERNETES_SERVICE_HOST',
+      value: 'kubernetes.default.svc',
+    });
+    expect(containers[0]?.env).toContainEqual({ name: 'KUBERNETES_SERVICE_PORT', value: '443' });
+    expect(hostAliases).toEqual([{ ip: '100.65.15.254', hostnames: names }]);
+  });
+
+  test('comes after what the pod names itself', () => {
+    const mine = { ip: '192.0.2.1', hostnames: ['kubernetes.default.svc'] };
+    expect(spec({ hostAliases: [mine] }, context).hostAliases).toEqual([
+      mine,
+      { ip: '100.65.15.254', hostnames: names },
+    ]);
+    expect(spec({ hostAliases: [mine] }, REACHABLE).hostAliases).toEqual([mine]);
+  });
+});
+
 describe('volumes', () => {
   test('the API access volume goes, with its mounts, where the home API server cannot be reached', () => {
     const mounts = [

@@ -1,5 +1,7 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { LABEL_HOME_UID } from '../../../../src/api/names.ts';
+import type { Pod } from '../../../../src/api/wire.ts';
+import type { HomeApiServerWay } from '../../../../src/provider/home-api-server.ts';
 import { TokenReconciler, type TokenReconcilerOptions } from '../../../../src/provider/reflect/tokens.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 
@@ -41,4 +43,33 @@ test.each([
   ['not before their pod', { isAsked: false, isRunning: true }, { isDeleted: false, requeueAfterMs: 1000 }],
 ])('tokens of a pod that home has lost, %s', async (_what, given, wanted) => {
   expect(await leftBehind(given)).toEqual(wanted);
+});
+
+describe('a pod with the API access volume', () => {
+  const sources = [{ serviceAccountToken: { path: 'token' } }];
+  const home = (volume: string): Pod =>
+    ({
+      metadata: { name: 'web', namespace: 'shop', uid: UID },
+      spec: { containers: [], volumes: [{ name: volume, projected: { sources } }] },
+    }) as unknown as Pod;
+  const stateOf = (volume: string, homeApiServer: HomeApiServerWay): unknown =>
+    new TokenReconciler({
+      tenants: { of: () => undefined },
+      homeApiServer: () => homeApiServer,
+    } as unknown as TokenReconcilerOptions).state(home(volume));
+  const way = (kind: 'None' | 'Unknown'): HomeApiServerWay => ({ kind, reason: 'R', message: 'words' });
+
+  test('waits until it is known whether there is a way home, and says so', () => {
+    expect(stateOf('kube-api-access-x', way('Unknown'))).toEqual({
+      reason: 'MissingReference',
+      message: 'words',
+    });
+    expect(stateOf('kube-api-access-x', way('None'))).toBe('ready');
+    expect(stateOf('kube-api-access-x', { kind: 'At', host: 'h', port: 1 })).toBe('pending');
+  });
+
+  test('a token for somebody else does not depend on it', () => {
+    expect(stateOf('vault', way('Unknown'))).toBe('pending');
+    expect(stateOf('vault', way('None'))).toBe('pending');
+  });
 });
