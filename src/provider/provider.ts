@@ -192,7 +192,7 @@ export class Provider {
       nodeAddress,
       tenantNamespace: mapping.tenantNamespace,
       ...present({ sharingPolicy }),
-      ...(way.kind === 'At' && { homeApiServer: way }),
+      ...(way.kind === 'At' ? { homeApiServer: way } : { noHomeApiServer: way.message }),
       network: this.network.state.kind,
       homeViewOf: (address) => this.network.homeViewOf(address),
     };

@@ -11,6 +11,8 @@ export interface ForgeContext {
   /** The namespace in the foreign cluster that stands for the pod's home namespace. */
   tenantNamespace: string;
   homeApiServer?: HomeApiServerPlace;
+  /** Why there is none, where there is none. */
+  noHomeApiServer?: string;
   /** The provider's, by its name; undefined where the tenant was made by hand. */
   sharingPolicy?: string;
   /** Of the network between the two clusters. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isApiAccessVolume } from '../../api/pod-before-admission.ts';
 import type { Pod } from '../../api/wire.ts';
+import type { ForgeContext } from './context.ts';
 
 /** One projected service-account token that the agent must fetch at home and keep fresh over there. */
 export interface TokenNeed {
@@ -19,6 +20,17 @@ export const tokenSecretName = (homePodUid: string): string => `tributary-token-
 
 export function tokenKey(volume: string, path: string): string {
   return `t-${createHash('sha256').update(`${volume}\0${path}`).digest('hex').slice(0, 16)}`;
+}
+
+/**
+ * What the owner of the pod should know: it gets no token for the home API server, and has an account of its own, which
+ * nobody gives to a pod that needs none. Undefined where there is nothing to say.
+ */
+export function missingToken({ spec }: Pod, { noHomeApiServer }: ForgeContext): string | undefined {
+  const account = spec?.serviceAccountName ?? 'default';
+  if (noHomeApiServer === undefined || account === 'default') return undefined;
+  if (!(spec?.volumes ?? []).some(isApiAccessVolume)) return undefined;
+  return `the pod has no token of account "${account}" over there: ${noHomeApiServer}`;
 }
 
 export function tokenNeeds(pod: Pod, homeApiReachable: boolean): TokenNeed[] {

@@ -8,6 +8,7 @@ import { forgePod } from '../forge/pod.ts';
 import { cutOffStatus } from '../forge/reach.ts';
 import { isResult, isUnfinishedResult, newsOfRecreation, recreatedOf } from '../forge/made-anew.ts';
 import type { Reference } from '../forge/references.ts';
+import { missingToken } from '../forge/tokens.ts';
 import { sameStatus } from '../forge/same-status.ts';
 import { forgeStatus, refusedStatus, stayHomeStatus } from '../forge/status.ts';
 import { isWaiting, withAcceptance } from '../forge/waiting-status.ts';
@@ -215,7 +216,10 @@ function decideAbsent(situation: Situation, home: Pod): Action {
     if (refusal.reason !== OFFLOADED_REASONS.missingReference) return action;
     return { ...action, status: withAcceptance(home, action.status, context, now), notes };
   }
-  return pending || held ? NOTHING : { do: 'create', home, pod: forgePod(home, context), notes };
+  if (pending || held) return NOTHING;
+  const warning = missingToken(home, context);
+  const told = warning === undefined ? notes : [...notes, { reason: 'NoTokenForHome', message: warning }];
+  return { do: 'create', home, pod: forgePod(home, context), notes: told };
 }
 
 const missingRefusal = (missing: readonly Reference[]): WaitingRefusal => ({

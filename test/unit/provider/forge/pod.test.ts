@@ -2,7 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import type { Container, Pod, PodSpec, Volume } from '../../../../src/api/wire.ts';
 import { forgePod } from '../../../../src/provider/forge/pod.ts';
 import { podReferences } from '../../../../src/provider/forge/references.ts';
-import { tokenKey, tokenNeeds, tokenSecretName } from '../../../../src/provider/forge/tokens.ts';
+import {
+  missingToken,
+  tokenKey,
+  tokenNeeds,
+  tokenSecretName,
+} from '../../../../src/provider/forge/tokens.ts';
 import { CONTEXT, homePod, UID } from '../support/pods.ts';
 
 const spec = (given: Partial<PodSpec>, context = CONTEXT): PodSpec =>
@@ -98,6 +103,25 @@ describe('environment', () => {
       { name: 'KUBERNETES_PORT_443_TCP_ADDR', value: 'api.home' },
       ...env,
     ]);
+  });
+});
+
+describe('a pod without a token for home', () => {
+  const context = { ...CONTEXT, noHomeApiServer: 'they forbid it' };
+  const given = (more: Partial<PodSpec>): Pod =>
+    homePod({ spec: { ...main({}), volumes: [access], ...more } });
+
+  test('is told of, where it has an account of its own', () => {
+    const warning = 'the pod has no token of account "robot" over there: they forbid it';
+    expect(missingToken(given({ serviceAccountName: 'robot' }), context)).toBe(warning);
+  });
+
+  test.each<[string, Partial<PodSpec>, typeof context | typeof REACHABLE]>([
+    ['the account is the default one', { serviceAccountName: 'default' }, context],
+    ['it wants no token', { serviceAccountName: 'robot', volumes: [] }, context],
+    ['it gets one', { serviceAccountName: 'robot' }, REACHABLE],
+  ])('is not told of where %s', (_why, more, where) => {
+    expect(missingToken(given(more), where)).toBeUndefined();
   });
 });
 
