@@ -49,7 +49,7 @@ export interface ReferenceState {
 
 /** An event, to be told with what is done. */
 export interface Note {
-  reason: ReferenceReason;
+  reason: ReferenceReason | 'NoTokenForHome';
   message: string;
 }
 
@@ -218,8 +218,8 @@ function decideAbsent(situation: Situation, home: Pod): Action {
   }
   if (pending || held) return NOTHING;
   const warning = missingToken(home, context);
-  const told = warning === undefined ? notes : [...notes, { reason: 'NoTokenForHome', message: warning }];
-  return { do: 'create', home, pod: forgePod(home, context), notes: told };
+  const told: Note[] = warning === undefined ? [] : [{ reason: 'NoTokenForHome', message: warning }];
+  return { do: 'create', home, pod: forgePod(home, context), notes: [...notes, ...told] };
 }
 
 const missingRefusal = (missing: readonly Reference[]): WaitingRefusal => ({
