@@ -21,7 +21,8 @@ export type BinaryName =
   | 'e2e'
   | 'ginkgo'
   | 'agnhost'
-  | 'nonewprivs';
+  | 'nonewprivs'
+  | 'greeter';
 
 export interface ProgramSource {
   /** A package of a required module, or `./folder` for one beside go.mod. */
@@ -105,6 +106,11 @@ export const modules: readonly BinaryModule[] = [
     },
     variables: kubernetesVersion,
   },
+  {
+    // Apart, so that a change of it builds nothing else anew.
+    name: 'operator',
+    programs: { greeter: { package: './greeter' } },
+  },
 ];
 
 /** Built only if they are requested: not every lab of containers runs them. */
@@ -115,6 +121,7 @@ const OPTIONAL: ReadonlySet<BinaryName> = new Set([
   'ginkgo',
   'agnhost',
   'nonewprivs',
+  'greeter',
 ]);
 
 /** What every lab of containers runs. */

@@ -57,6 +57,12 @@ export async function localPathImage(progress: Progress = () => {}): Promise<str
   return image(programs[name], (program) => daemonImage(name, program, '65532:65532'), progress);
 }
 
+/** Path of the OCI archive of lab.local/greeter:1. */
+export async function greeterImage(progress: Progress = () => {}): Promise<string> {
+  const programs = await binaries(progress, ['greeter']);
+  return image(programs.greeter, (program) => daemonImage('greeter', program, '65532:65532'), progress);
+}
+
 /** One archive from one program; the hash covers the program and the code that lays out the image. */
 async function image(
   program: string,

@@ -1,4 +1,4 @@
-// Command operator is an operator as people write them, with sigs.k8s.io/controller-runtime: it finds its API server as
+// Command greeter is an operator as people write them, with sigs.k8s.io/controller-runtime: it finds its API server as
 // in-cluster clients do, elects a leader by a Lease, and answers each Greeting (a custom resource) in its status.
 package main
 
