@@ -5,7 +5,7 @@
 import { binaries, type BinaryName } from '../lab/binaries.ts';
 import { standardPrograms } from '../lab/binary-table.ts';
 import { agentImage } from '../lab/images-agent.ts';
-import { localPathImage, systemImages } from '../lab/images.ts';
+import { greeterImage, localPathImage, systemImages } from '../lab/images.ts';
 import { missing, thisMachine } from '../lab/preflight.ts';
 
 const began = performance.now();
@@ -37,6 +37,7 @@ async function tests(): Promise<void> {
     return;
   }
   await containers();
+  await greeterImage(progress);
   await agentImage(progress);
 }
 

@@ -98,7 +98,8 @@ const rules = {
   ),
   homeApiServer: choice(
     'Whether pods of peers reach the API server of their home through the tunnel, if the home lets them. Forbid: the ' +
-      'home is told so, gives its pods no tokens, and the gateway drops what they send there.',
+      'home is told so, closes the way and gives its pods no tokens; the gateway drops what pods send to the address that the ' +
+      'home names.',
     ['Allow', 'Forbid'],
     'Allow',
   ),

@@ -1,7 +1,7 @@
 /** Rules by which our pods at a peer reach an API server of ours, and a peer's pods here do not reach theirs. */
 import { joinEndpoint } from '../../lib/endpoint.ts';
 import type { ChainConfig } from '../host/host-config.ts';
-import { HOOKS, peerName, REFUSED_HOSTED } from './names.ts';
+import { HOOKS, peerName, REFUSED_HOSTED, refusedName } from './names.ts';
 import { type ApiServerWay, familyOf, type PlannedPeer, type PlanPeer, WORDS } from './peer.ts';
 import { refuse } from './sets.ts';
 
@@ -19,12 +19,19 @@ function rulesOf({ id, apiServer }: PlanPeer, rule: (words: Words) => string): s
   return [rule({ ...apiServer, word, fromClients })];
 }
 
-/** What comes out of the tunnel, before the translation. */
-export const arriving = (plan: PlanPeer): string[] =>
-  rulesOf(
+/**
+ * What comes out of the tunnel, before the translation. Each packet is judged, also of connections that are open: they end when the
+ * way is closed, or the pod is gone. These rules stand before those that let answers through.
+ */
+export function arriving(plan: PlanPeer): string[] {
+  const { id, apiServersAs: servers } = plan;
+  if (servers === undefined) return [];
+  const open = rulesOf(
     plan,
     ({ word, as, port, fromClients }) => `${fromClients} ${word} daddr ${as} tcp dport ${port} accept`,
   );
+  return [...open, `${WORDS[familyOf(servers)]} daddr ${servers} ${refuse(refusedName(id))}`];
+}
 
 export const translated = (plan: PlanPeer): string[] =>
   rulesOf(plan, ({ word, as, port, endpoint: { address, port: own } }) => {

@@ -104,18 +104,7 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
   return [
     { name: 'arrival', hook: HOOKS.arrival, rules: [others, ...bySource('from'), refuse(REFUSED_SOURCE)] },
     { name: 'destination', hook: HOOKS.destination, rules: bySource('dnat', `${arrives} `) },
-    {
-      name: 'input',
-      hook: HOOKS.input,
-      rules: [
-        others,
-        answers,
-        ...probes(network.gatewayAddress),
-        // An API server on this host.
-        ...bySource('api'),
-        refuse(REFUSED_INPUT),
-      ],
-    },
+    inputChain(others, answers, network.gatewayAddress),
     {
       name: 'forward',
       hook: HOOKS.forward,
@@ -160,6 +149,12 @@ function baseChains({ link, network }: GatewayTableFacts, used: readonly PortSet
       ],
     },
   ];
+}
+
+/** To the host of the gateway: probes, and an API server that runs there. */
+function inputChain(others: string, answers: string, gateway: string): ChainConfig {
+  const rules = [others, answers, ...probes(gateway), ...bySource('api'), refuse(REFUSED_INPUT)];
+  return { name: 'input', hook: HOOKS.input, rules };
 }
 
 /**
@@ -245,7 +240,7 @@ function fromRules(plan: PlanPeer): string[] {
     return use === 'External' ? [`${to} ct state established,related accept`] : [`${to} accept`];
   });
   const ours = plan.gateway === undefined ? [] : probes(plan.gateway, PROBE_LIMIT);
-  return [...rules, ...arriving(plan), ...ours, refuse(refusedName(plan.id))];
+  return [...arriving(plan), ...rules, ...ours, refuse(refusedName(plan.id))];
 }
 
 /** Families of the peer's views. Packets of another family cannot come through its tunnel. */

@@ -64,6 +64,8 @@ export interface PlanPeer {
   exports: readonly Export[];
   /** Our gateway as the peer sees it. */
   gateway?: string;
+  /** What stands for our API servers, as the peer sees it; whether it may reach them or not. */
+  apiServersAs?: string;
   /** The API server, where the peer may reach it. */
   apiServer?: ApiServerWay;
   /** The API server of the peer, as we see it, where its pods here may not reach it. */
@@ -101,11 +103,10 @@ export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlyS
     if (found !== undefined && !seen.has(found.prefix)) seen.set(found.prefix, found);
   }
   const exports = [...seen.values()].toSorted((a, b) => ORDER.indexOf(a.use) - ORDER.indexOf(b.use));
-  const gateway = translate(
-    exports.filter(({ use }) => use === 'External'),
-    network.gatewayAddress,
-  );
-  const apiServer = apiServerWay(tunnel, network, exports);
+  const external = exports.filter(({ use }) => use === 'External');
+  const gateway = translate(external, network.gatewayAddress);
+  const apiServersAs = network.apiServer && translate(external, network.apiServer.address);
+  const apiServer = apiServerWay(tunnel, network, apiServersAs);
   const forbidden = forbiddenServer(tunnel);
   return {
     id: tunnel.metadata.name,
@@ -113,6 +114,7 @@ export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlyS
     views: viewsOf(tunnel),
     exports,
     ...(gateway !== undefined && { gateway }),
+    ...(apiServersAs !== undefined && { apiServersAs }),
     ...(apiServer && { apiServer }),
     ...(forbidden && { forbidden }),
   };
@@ -125,14 +127,10 @@ export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlyS
 function apiServerWay(
   { metadata, spec }: Tunnel,
   { apiServer }: OwnNetwork,
-  exports: readonly Export[],
+  as: string | undefined,
 ): ApiServerWay | undefined {
   if (apiServer === undefined || spec.apiServer?.address !== apiServer.address) return undefined;
   const { address, port, endpoints } = apiServer;
-  const as = translate(
-    exports.filter(({ use }) => use === 'External'),
-    address,
-  );
   const sound = endpoints.filter((endpoint) => isSound(endpoint, familyOf(address)));
   const number = createHash('sha256').update(metadata.name).digest().readUInt32BE();
   const endpoint = sound[number % sound.length];

@@ -33,6 +33,7 @@ describe('our API server, for our pods at a peer', () => {
     expect(rulesAbout(table, '10.71.15.254')).toEqual([
       `to_servers: ${way} masquerade`,
       `from_${ROME}: ip saddr @clients4_${ROME} ip daddr 10.71.15.254 tcp dport 443 accept`,
+      `from_${ROME}: ip daddr 10.71.15.254 counter drop comment "refused_${ROME}"`,
       `dnat_${ROME}: ip daddr 10.71.15.254 tcp dport 443 dnat ip to 172.31.0.1:6443`,
       `access_${ROME}: ${way} accept`,
       `api_${ROME}: ${way} accept`,
@@ -44,6 +45,16 @@ describe('our API server, for our pods at a peer', () => {
     ]);
     // Before the translation of the whole range.
     expect(rulesOf(table, `dnat_${ROME}`)?.[0]).toContain('tcp dport 443');
+  });
+
+  test.each([
+    ['open', OPEN, 1],
+    ['closed', {}, 0],
+  ])('packets of open connections are judged anew where the way is %s', (_what, spec, before) => {
+    const rules = rulesOf(plan(spec), `from_${ROME}`) ?? [];
+    const end = rules.findIndex((rule) => rule.startsWith('ip daddr 10.71.15.254 counter drop'));
+    expect(end).toBe(before);
+    expect(rules.findIndex((rule) => rule.includes('established'))).toBeGreaterThan(end);
   });
 
   test('on the gateway’s own host is reached as well, within the bounds of the peer', () => {
