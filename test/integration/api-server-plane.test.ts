@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { eventually } from '../support/eventually.ts';
-import { expectTalk, lend, party, refusedBy } from '../support/network/plane-checks.ts';
+import { expectTalk, lend, type Party, party, refusedBy } from '../support/network/plane-checks.ts';
 import { PlaneLab, planeLabProblem } from '../support/network/plane-lab.ts';
 import { join } from '../support/network/plane-tunnels.ts';
 
@@ -10,6 +10,7 @@ import { join } from '../support/network/plane-tunnels.ts';
 const TIMEOUT_MS = 180_000;
 const SERVER_PORT = 6443;
 const OTHER_PORT = 6444;
+const STREAM_PORT = 6445;
 const problem = planeLabProblem();
 if (problem !== undefined) process.stderr.write(`API servers of homes are not tested: ${problem}\n`);
 const describeInLab = problem === undefined ? describe : describe.skip;
@@ -85,10 +86,34 @@ describeInLab('the API server of a home', () => {
         'it answers again',
         async () => (await provider.pod.ask('tcp', view, { port: 443 })) !== undefined,
       );
-      relation.apiServer = false;
-      await lab.apply();
+      await expectEndOfOpenOnes(home, provider, view);
       expect(await provider.pod.ask('tcp', view, { port: 443 })).toBeUndefined();
     },
     TIMEOUT_MS,
   );
 });
+
+/** A connection stays open while the home lets it, and says nothing more when the way is closed. */
+async function expectEndOfOpenOnes(home: Party, provider: Party, view: string): Promise<void> {
+  const [ours, theirs] = [home.cluster.side, provider.cluster.side];
+  const [host] = home.cluster.nodes.filter(
+    ({ facts }) => facts.address === ours.network.apiServer?.endpoints[0]?.address,
+  );
+  if (host === undefined || ours.network.apiServer === undefined) throw new Error('there is no API server');
+  host.spawn(['socat', `TCP-LISTEN:${STREAM_PORT},fork,reuseaddr`, 'EXEC:cat']);
+  await eventually('it listens', async () => (await host.run(['ss', '-Hlnt'])).includes(`:${STREAM_PORT} `));
+  ours.network.apiServer.endpoints = [{ address: host.facts.address, port: STREAM_PORT }];
+  await lab.apply();
+  const client = provider.pod.spawn(['socat', '-', `TCP:${view}:443`]);
+  let heard = '';
+  client.stdout?.on('data', (data: Buffer) => (heard += String(data)));
+  client.stdin?.write('before\n');
+  await eventually('its answer', () => heard === 'before\n');
+  const label = `refused_${theirs.id}`;
+  ours.relation(theirs).apiServer = false;
+  await lab.apply();
+  const before = await refusedBy(home.cluster, label);
+  client.stdin?.write('after\n');
+  await eventually('its end', async () => (await refusedBy(home.cluster, label)) > before);
+  expect(heard).toBe('before\n');
+}
