@@ -18,6 +18,7 @@ import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-wri
 import { WanSource } from '../discovery/wan/wan-source.ts';
 import { Guardian } from '../hosting/guardian/guardian.ts';
 import { guestAdmission } from '../hosting/guests/webhook.ts';
+import { NativeEndpoints } from '../hosting/tenants/native-endpoints.ts';
 import { TenantNetwork } from '../hosting/tenants/tenant-network.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
@@ -153,6 +154,7 @@ export class Peering {
       ...this.#lending.components(),
       ...new Guardian({ ...this.#common, metrics, events: this.#events }).components(),
       new TenantNetwork({ ...this.#common, metrics }),
+      new NativeEndpoints({ ...this.#common, metrics }),
       ...this.#network.components(),
       ...this.#services.components(),
       this.#wiring(),

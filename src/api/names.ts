@@ -143,6 +143,10 @@ export const REACH_REASONS = {
 /** On EndpointSlices that this program makes (KEP-752), so that no other controller takes them for its own. */
 export const LABEL_SLICE_MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 export const SLICE_MANAGER = 'tributary.dev';
+/** The manager of EndpointSlices that are made from the selector of a Service. */
+export const SELECTOR_SLICE_MANAGER = 'endpointslice-controller.k8s.io';
+/** The manager of EndpointSlices with pods of a peer that the peer has asked for; see ANNOTATION_NATIVE_ENDPOINTS. */
+export const NATIVE_SLICE_MANAGER = 'native.tributary.dev';
 /** On every EndpointSlice: the Service that it belongs to. */
 export const LABEL_SERVICE_NAME = 'kubernetes.io/service-name';
 /**
@@ -150,6 +154,13 @@ export const LABEL_SERVICE_NAME = 'kubernetes.io/service-name';
  * ready, whatever home says, until the annotation is taken away again.
  */
 export const ANNOTATION_WITHHELD = 'tributary.dev/withheld';
+/** On a reflected EndpointSlice: pods of the peer that are endpoints, too, JSON; see src/api/native-endpoints.ts. */
+export const ANNOTATION_NATIVE_ENDPOINTS = 'tributary.dev/native-endpoints';
+/**
+ * On a reflected EndpointSlice, set by the provider: addresses of ANNOTATION_NATIVE_ENDPOINTS at which the peer has no pod,
+ * joined by commas, the first ones if there are many.
+ */
+export const ANNOTATION_NO_POD_AT = 'tributary.dev/no-pod-at';
 /**
  * On a tenant namespace: the prefixes under which this cluster sees the peer's addresses, joined by commas. A peer's
  * EndpointSlices may name addresses in these only.

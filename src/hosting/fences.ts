@@ -18,6 +18,7 @@ import {
   HOME_LEASE,
   LABEL_HOME_UID,
   LABEL_SLICE_MANAGED_BY,
+  NATIVE_SLICE_MANAGER,
   SLICE_MANAGER,
 } from '../api/names.ts';
 import type { AccountRef } from '../api/rbac.ts';
@@ -42,6 +43,9 @@ const isNamespace = isKind('namespaces');
 const isInside = `!(${isNamespace}) && !(${isKind('flowschemas')})`;
 /** CEL: the peer of the namespace that is written to. */
 const peerHere = `namespaceObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
+
+/** CEL: the manager of a slice. */
+const managerOf = (what: string): string => `${labelsOf(what)}[?'${LABEL_SLICE_MANAGED_BY}'].orValue('')`;
 
 const validations: NonNullable<PolicySpec['validations']> = [
   {
@@ -96,8 +100,16 @@ const validations: NonNullable<PolicySpec['validations']> = [
   {
     expression:
       `!(${isKind('endpointslices')}) || oldObject == null || ` +
-      `${labelsOf('oldObject')}[?'${LABEL_SLICE_MANAGED_BY}'].orValue('') == '${SLICE_MANAGER}'`,
-    message: 'lending may withhold endpoints that a peer has made, and change no others',
+      `${managerOf('oldObject')} == '${NATIVE_SLICE_MANAGER}' || ` +
+      `(${managerOf('oldObject')} == '${SLICE_MANAGER}' && request.operation == 'UPDATE')`,
+    message:
+      'lending may withhold endpoints that a peer has made, and change and delete those that it has made itself',
+  },
+  {
+    expression:
+      `!(${isKind('endpointslices')}) || object == null || ` +
+      `${managerOf('object')} == (oldObject == null ? '${NATIVE_SLICE_MANAGER}' : ${managerOf('oldObject')})`,
+    message: `lending may make endpoints managed by ${NATIVE_SLICE_MANAGER} only, and no manager changes`,
   },
   {
     expression:

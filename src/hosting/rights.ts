@@ -71,8 +71,8 @@ export const TENANT_RIGHTS: readonly Right[] = [
   },
   {
     resource: 'endpointslices.discovery.k8s.io',
-    verbs: ['list', 'watch', 'update'],
-    why: "withholds a peer's endpoints while its tunnel is down; writes are fenced to those that peers have made, in tenants",
+    verbs: ['list', 'watch', 'create', 'update', 'delete'],
+    why: "withholds a peer's endpoints while its tunnel is down; makes those that are pods of the peer here, which it may only ask for. Writes are fenced to these two, in tenants",
   },
   {
     resource: 'flowschemas.flowcontrol.apiserver.k8s.io',

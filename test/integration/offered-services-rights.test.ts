@@ -14,6 +14,19 @@ const SLICE = {
   'kubernetes.io/service-name': 'db',
 };
 
+/** Of a peer. */
+const THEIRS = {
+  'endpointslice.kubernetes.io/managed-by': 'tributary.dev',
+  'kubernetes.io/service-name': 'db',
+  'tributary.dev/managed-by': PROVIDER,
+};
+/** Made for that peer. */
+const NATIVE = {
+  'endpointslice.kubernetes.io/managed-by': 'native.tributary.dev',
+  'kubernetes.io/service-name': 'db',
+};
+const CONTROLLERS = { 'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io' };
+
 let lab: RightsCluster;
 let admin: Caller;
 let role: Caller;
@@ -57,6 +70,13 @@ beforeAll(async () => {
     await admin('POST', servicesOf('shop'), service(labels, {}, name));
     await admin('POST', slicesOf('shop'), slice(labels, name));
   }
+  for (const [name, labels] of [
+    ['peers', THEIRS],
+    ['native', NATIVE],
+    ['selected', CONTROLLERS],
+  ] as const) {
+    await admin('POST', slicesOf('tenant'), slice(labels, name));
+  }
   role = await lab.as({ namespace: 'tributary-system', name: 'tributary-cluster' });
   await eventually(
     'the fence is in force',
@@ -69,6 +89,7 @@ describe('the cluster role', () => {
   test.each([
     ['a home Service', servicesOf('shop'), service(OURS)],
     ['its endpoints', slicesOf('shop'), slice(SLICE)],
+    ['endpoints that are pods of a peer, in a tenant', slicesOf('tenant'), slice(NATIVE)],
   ])('makes %s', async (_what, path, body) => {
     expect(await statusOf('POST', path, body)).toBe(201);
   });
@@ -86,6 +107,9 @@ describe('the cluster role', () => {
     ['endpoints in kube-system', slicesOf('kube-system'), slice(SLICE)],
     ['endpoints in a tenant', slicesOf('tenant'), slice(SLICE)],
     ['endpoints that another controller has', slicesOf('shop'), slice(OURS)],
+    ['those of pods of a peer where no tenant is', slicesOf('shop'), slice(NATIVE)],
+    ['those of a peer itself', slicesOf('tenant'), slice(THEIRS)],
+    ["those of the tenant's selectors", slicesOf('tenant'), slice(CONTROLLERS)],
   ])('does not make %s', async (_what, path, body) => {
     expect(await statusOf('POST', path, body)).toBe(422);
   });
@@ -97,6 +121,36 @@ describe('the cluster role', () => {
       others: await statusOf('DELETE', `${servicesOf('shop')}/theirs`),
       othersSlice: await statusOf('DELETE', `${slicesOf('shop')}/theirs`),
     }).toEqual({ service: 200, slice: 200, others: 422, othersSlice: 422 });
+  });
+
+  test('of endpoints in a tenant it deletes those that it has made, and changes no manager', async () => {
+    const wished = async (name: string, labels: object): Promise<number> => {
+      const found = JSON.parse((await role('GET', `${slicesOf('tenant')}/${name}`)).body) as {
+        metadata: object;
+      };
+      const body = { ...found, metadata: { ...found.metadata, labels } };
+      return statusOf('PUT', `${slicesOf('tenant')}/${name}`, body);
+    };
+    const note = { note: 'new' };
+    expect({
+      native: await statusOf('DELETE', `${slicesOf('tenant')}/native`),
+      peers: await statusOf('DELETE', `${slicesOf('tenant')}/peers`),
+      selected: await statusOf('DELETE', `${slicesOf('tenant')}/selected`),
+      changesNative: await wished('native', { ...NATIVE, ...note }),
+      changesPeers: await wished('peers', { ...THEIRS, ...note }),
+      changesSelected: await wished('selected', { ...CONTROLLERS, ...note }),
+      takesPeers: await wished('peers', NATIVE),
+      givesAway: await wished('native', THEIRS),
+    }).toEqual({
+      native: 200,
+      peers: 422,
+      selected: 422,
+      changesNative: 200,
+      changesPeers: 200,
+      changesSelected: 422,
+      takesPeers: 422,
+      givesAway: 422,
+    });
   });
 
   test('takes nothing over by marking it', async () => {

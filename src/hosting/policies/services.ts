@@ -20,7 +20,7 @@ const MAX_ENDPOINTS = 1000;
 /** Of a Service, and of a slice. The API server bounds a Service only by the size of the object, a slice by 20,000 ports. */
 const MAX_PORTS = 250;
 /** Every kube-proxy of the cluster holds each endpoint with each port of its slice. */
-const MAX_PAIRS = 25_000;
+export const MAX_PAIRS = 25_000;
 const MAX_SELECTOR = 64;
 
 /** Other annotations steer controllers of this cluster, such as those that publish DNS names. Those already there may stay. */

@@ -1,0 +1,194 @@
+import {
+  LABEL_HOME_UID,
+  LABEL_SLICE_MANAGED_BY,
+  NATIVE_SLICE_MANAGER,
+  SLICE_MANAGER,
+} from '../../api/names.ts';
+import { endpointSlices, namespaces, pods } from '../../api/resources.ts';
+import { LABEL_TENANCY, peerOf, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
+import type { EndpointSlice, Namespace, Pod } from '../../api/wire.ts';
+import type { Cache } from '../../kube/cache.ts';
+import { Controller, type ReconcileResult } from '../../kube/controller.ts';
+import { keyOf, refOf } from '../../kube/store.ts';
+import { deleteByUid } from '../../kube/write.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import type { HostingParts } from '../parts.ts';
+import {
+  mendedNative,
+  nativeSliceName,
+  nativesOf,
+  ownAddresses,
+  resolveNatives,
+  sayingWithout,
+  slimGuest,
+} from './native-slices.ts';
+
+type NativeEndpointsOptions = Omit<HostingParts, 'events' | 'random'>;
+
+/** A pod may come a moment after the slice that names it, and go a moment before: nobody needs to be told of that. */
+export const TELL_AFTER_MS = 15_000;
+
+const BY_ADDRESS = 'address';
+const BY_SOURCE = 'source';
+const CONCURRENCY = 4;
+
+/**
+ * Endpoints of peers that are their own pods here. A peer may not write addresses of this cluster (policies/services.ts): it asks
+ * for them in an annotation of its slice, and gets an EndpointSlice of ours with those that are pods of the same peer at this
+ * moment, wherever it has put them. So a peer can make no endpoint of anything that a selector of its own could not find, also
+ * when an address becomes somebody else's.
+ *
+ *     slice of the peer, its pods ──▶ slice of ours, owned by the peer's ; addresses without a pod ──▶ slice of the peer
+ */
+export class NativeEndpoints implements Component {
+  readonly name = 'endpoints of guests';
+  readonly #options: NativeEndpointsOptions;
+  readonly #namespaces: Cache<Namespace>;
+  /** Slices of peers. */
+  readonly #sources: Cache<EndpointSlice>;
+  /** Slices of ours, made from those. */
+  readonly #made: Cache<EndpointSlice>;
+  /** Of peers. Watched from the first slice on that asks for pods. */
+  readonly #pods: Cache<Pod>;
+  readonly #controller: Controller;
+  readonly #abort = new AbortController();
+  readonly #running: Promise<unknown>[] = [];
+  /** By key of a peer's slice: since when addresses in it have no pod, monotonic ms. */
+  readonly #withoutSince = new Map<string, number>();
+  #followsPods = false;
+
+  constructor(options: NativeEndpointsOptions) {
+    this.#options = options;
+    const { caches, clock, metrics } = options;
+    this.#namespaces = caches.of(namespaces, {
+      only: ({ metadata }) => metadata.labels?.[LABEL_TENANCY] === TENANCY_CONTRACT,
+    });
+    this.#sources = caches.of(endpointSlices, {
+      list: { labelSelector: `${LABEL_SLICE_MANAGED_BY}=${SLICE_MANAGER}` },
+      indexes: { [BY_ADDRESS]: (slice) => nativesOf(slice).map(({ address }) => address) },
+    });
+    this.#made = caches.of(endpointSlices, {
+      list: { labelSelector: `${LABEL_SLICE_MANAGED_BY}=${NATIVE_SLICE_MANAGER}` },
+      indexes: { [BY_SOURCE]: (slice) => [sourceOf(slice)] },
+    });
+    this.#pods = caches.of(pods, {
+      list: { labelSelector: LABEL_HOME_UID },
+      transform: slimGuest,
+      indexes: { [BY_ADDRESS]: ownAddresses },
+      name: 'cache of pods of peers',
+    });
+    this.#controller = new Controller({
+      clock,
+      log: options.log.named('native-endpoints'),
+      name: 'native-endpoints',
+      concurrency: CONCURRENCY,
+      reconcile: async (key, { signal }) => this.#reconcile(key, signal),
+      ...(metrics && { metrics }),
+    });
+  }
+
+  /** Returns at once: peering works without it. */
+  start(signal: AbortSignal): void {
+    this.#namespaces.onChange((name, current, previous) => {
+      if (current === undefined || previous !== undefined) return;
+      for (const slice of this.#sources.list()) {
+        if (slice.metadata.namespace === name) this.#controller.add(keyOf(slice));
+      }
+    });
+    this.#sources.onChange((key) => this.#controller.add(key));
+    this.#made.onChange((_key, current, previous) => {
+      for (const slice of [current, previous]) if (slice) this.#controller.add(sourceOf(slice));
+    });
+    this.#pods.onChange((_key, current, previous) => {
+      const addresses = [current, previous].flatMap((pod) => (pod === undefined ? [] : ownAddresses(pod)));
+      for (const address of new Set(addresses)) this.#addNaming(address);
+    });
+    this.#follow(this.#namespaces, this.#sources, this.#made);
+    this.#controller.start(signal);
+  }
+
+  async stop(): Promise<void> {
+    this.#abort.abort(new Error('stopped'));
+    await Promise.all(this.#running);
+    await this.#controller.stop();
+    const all = [this.#namespaces, this.#sources, this.#made, this.#pods];
+    await Promise.all(all.map(async (cache) => cache.stop()));
+  }
+
+  #follow(...caches: Pick<Cache<EndpointSlice>, 'start'>[]): void {
+    const following = Promise.allSettled(caches.map(async (cache) => cache.start(this.#abort.signal)));
+    this.#running.push(
+      following.then(() => {
+        for (const slice of this.#sources.list()) this.#controller.add(keyOf(slice));
+      }),
+    );
+  }
+
+  #addNaming(address: string): void {
+    for (const slice of this.#sources.byIndex(BY_ADDRESS, address)) this.#controller.add(keyOf(slice));
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { namespace = '' } = refOf(key);
+    if (![this.#namespaces, this.#sources, this.#made].every(({ synced }) => synced)) return {};
+    const tenant = this.#namespaces.get(namespace);
+    // What is in a namespace goes with it.
+    if (tenant === undefined || tenant.metadata.deletionTimestamp !== undefined) return {};
+    const source = this.#sources.get(key);
+    const made = this.#made.byIndex(BY_SOURCE, key);
+    if (source === undefined || nativesOf(source).length === 0) {
+      this.#withoutSince.delete(key);
+      await this.#remove(made, signal);
+      return source === undefined ? {} : this.#say(key, source, { without: [], signal });
+    }
+    if (!this.#pods.synced) {
+      if (!this.#followsPods) this.#follow(this.#pods);
+      this.#followsPods = true;
+      return {};
+    }
+    const { slice, without } = resolveNatives(source, (address) => this.#podAt(address, peerOf(tenant)));
+    const name = nativeSliceName(source);
+    const isOld = ({ metadata }: EndpointSlice): boolean => slice === undefined || metadata.name !== name;
+    await this.#remove(made.filter(isOld), signal);
+    if (slice !== undefined) {
+      const current = made.find(({ metadata }) => metadata.name === name);
+      const mended = current && mendedNative(current, slice);
+      const { client } = this.#options;
+      if (current === undefined) await client.create(endpointSlices, slice, { signal });
+      else if (mended !== undefined) await client.replace(endpointSlices, mended, { signal });
+    }
+    return this.#say(key, source, { without, signal });
+  }
+
+  #podAt(address: string, peer: string): Pod | undefined {
+    return this.#pods.byIndex(BY_ADDRESS, address).find(({ metadata }) => {
+      const tenant = this.#namespaces.get(metadata.namespace ?? '');
+      return tenant !== undefined && peerOf(tenant) === peer;
+    });
+  }
+
+  async #remove(slices: readonly EndpointSlice[], signal: AbortSignal): Promise<void> {
+    for (const slice of slices) await deleteByUid(this.#options.client, endpointSlices, slice, { signal });
+  }
+
+  /** Home tells people: they cannot see what is here. */
+  async #say(
+    key: string,
+    source: EndpointSlice,
+    { without, signal }: { without: readonly string[]; signal: AbortSignal },
+  ): Promise<ReconcileResult> {
+    const { clock, client } = this.#options;
+    const since = this.#withoutSince.get(key) ?? clock.monotonic();
+    if (without.length === 0) this.#withoutSince.delete(key);
+    else this.#withoutSince.set(key, since);
+    const waitMs = without.length === 0 ? 0 : since + TELL_AFTER_MS - clock.monotonic();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    const saying = sayingWithout(source, without);
+    if (saying !== undefined) await client.replace(endpointSlices, saying, { signal });
+    return {};
+  }
+}
+
+/** The key of the peer's slice that one of ours was made from. */
+const sourceOf = ({ metadata }: EndpointSlice): string =>
+  `${metadata.namespace}/${metadata.ownerReferences?.[0]?.name ?? ''}`;
