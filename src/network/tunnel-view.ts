@@ -102,7 +102,11 @@ export class TunnelView implements Component {
   }
 
   isTheirs(homeAddress: string): boolean {
-    return this.#theirs.translateBack(homeAddress) !== undefined;
+    return this.nativeOf(homeAddress) !== undefined;
+  }
+
+  nativeOf(homeAddress: string): string | undefined {
+    return this.#theirs.translateBack(homeAddress);
   }
 
   /**

@@ -17,6 +17,8 @@ export interface NetworkView {
   foreignViewOf(homeAddress: string): string | undefined;
   /** Whether an address as home writes it belongs to a pod of the foreign cluster itself, and so is native there. */
   isTheirs(homeAddress: string): boolean;
+  /** That address as the foreign cluster itself writes it; undefined where it is not one of its pods. */
+  nativeOf(homeAddress: string): string | undefined;
   /** In addresses of the foreign cluster. */
   readonly homeApiServer: HomeApiServerView;
   /** Calls back after any of the answers may have changed; the returned function ends that. */
@@ -29,6 +31,7 @@ export const NO_NETWORK: NetworkView = {
   homeViewOf: (address) => address,
   foreignViewOf: () => undefined,
   isTheirs: () => false,
+  nativeOf: () => undefined,
   homeApiServer: {
     kind: 'None',
     reason: 'NoNetwork',

@@ -72,7 +72,7 @@ export class Mirror {
     try {
       const result = await (forged?.object === undefined
         ? this.#remove(work, signal)
-        : this.#put(work, forged.object, signal));
+        : this.#putOrLess(work, forged.object, signal));
       this.#tell(work, forged?.leftOut);
       return result;
     } catch (error) {
@@ -159,6 +159,17 @@ export class Mirror {
       },
     };
     return context;
+  }
+
+  /** What is refused as a whole may be accepted in part; the refusal is told nevertheless. */
+  async #putOrLess(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<ReconcileResult> {
+    try {
+      return await this.#put(work, wanted, signal);
+    } catch (error) {
+      const lesser = refusalOf(error) && work.kind.lesser?.(wanted);
+      if (lesser !== undefined) await this.#put(work, lesser, signal);
+      throw error;
+    }
   }
 
   async #put(work: Work, wanted: Wanted<KubeObject>, signal: AbortSignal): Promise<ReconcileResult> {

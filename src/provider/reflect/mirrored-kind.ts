@@ -62,6 +62,8 @@ export interface MirroredKind<T extends KubeObject = KubeObject> {
   readonly forge: (source: T, context: MirrorContext, copy: T | undefined) => Forged<T> | undefined;
   /** Whether no update can turn the copy into what is wanted. */
   readonly mustReplace: (copy: T, wanted: Wanted<T>) => boolean;
+  /** What to write where that is refused; undefined or absent: nothing. */
+  readonly lesser?: (wanted: Wanted<T>) => Wanted<T> | undefined;
   /** What to write over the copy; equal to it where nothing differs. What others put there stays. */
   readonly merge: (copy: T, wanted: Wanted<T>) => T;
 }

@@ -27,9 +27,17 @@ import { FakeWatches, type Response } from './watch.ts';
 import { LocalCarrier } from './local-carrier.ts';
 
 /** What to do to a request instead of, or before, answering it. */
+interface FaultyRequest {
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  /** As parsed. */
+  body: unknown;
+}
+
 export interface Fault {
   /** Which requests; default: all. */
-  match?: (request: { method: string; path: string; query: URLSearchParams }) => boolean;
+  match?: (request: FaultyRequest) => boolean;
   /** How many of them. Default 1. */
   times?: number;
   /** Answer with this status, and a Status body. */
@@ -154,7 +162,7 @@ export class FakeApi {
     this.log.push(`${method} ${decodeURIComponent(url)}`);
     try {
       const body = parseBody(await text());
-      const fault = this.#takeFault({ method, path, query }) ?? {};
+      const fault = this.#takeFault({ method, path, query, body }) ?? {};
       if (fault.delayMs !== undefined) await this.clock.sleep(fault.delayMs);
       if (fault.stall === true) return;
       if (fault.status !== undefined) {
@@ -175,7 +183,7 @@ export class FakeApi {
     }
   }
 
-  #takeFault(request: { method: string; path: string; query: URLSearchParams }): Fault | undefined {
+  #takeFault(request: FaultyRequest): Fault | undefined {
     const fault = this.#faults.find(({ times = 0, match }) => times > 0 && (match?.(request) ?? true));
     if (fault?.times !== undefined) fault.times--;
     return fault;

@@ -95,6 +95,8 @@ test('known when it has started: addresses of both directions', async () => {
   expect(view.isTheirs('100.64.3.4')).toBe(true);
   expect(view.isTheirs('100.65.0.4')).toBe(false);
   expect(view.isTheirs('10.1.3.4')).toBe(false);
+  expect(view.nativeOf('100.64.3.4')).toBe('10.0.3.4');
+  expect(view.nativeOf('100.65.0.4')).toBeUndefined();
 });
 
 describe('off', () => {

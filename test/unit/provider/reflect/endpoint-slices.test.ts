@@ -181,6 +181,92 @@ describe('what does not cross', () => {
   });
 });
 
+describe('a slice that no selector made', () => {
+  const NATIVE = 'tributary.dev/native-endpoints';
+  const NO_POD = 'tributary.dev/no-pod-at';
+  /** Of a person, of the controller that mirrors Endpoints, and of somebody's own controller. */
+  const MANAGERS = [undefined, 'endpointslicemirroring-controller.k8s.io', 'lb.example.com'];
+  const custom = (endpoints: Endpoint[], manager?: string): EndpointSlice => {
+    const source = slice(endpoints);
+    const { 'endpointslice.kubernetes.io/managed-by': _manager, ...labels } = source.metadata.labels ?? {};
+    const managed = manager === undefined ? {} : { 'endpointslice.kubernetes.io/managed-by': manager };
+    return { ...source, metadata: { ...source.metadata, labels: { ...labels, ...managed } } };
+  };
+  const natives = (forged: Forged<EndpointSlice> | undefined): unknown =>
+    JSON.parse(forged?.object?.metadata.annotations?.[NATIVE] ?? 'null');
+  const conditions = { ready: true, serving: true, terminating: false };
+  const THERE: Endpoint = { ...LOCAL, addresses: ['100.64.9.9'], hostname: 'web-0' };
+
+  test.each(MANAGERS)('by %s: asks for the pod over there by its own address', (manager) => {
+    const forged = forge(custom([THERE], manager));
+    expect(natives(forged)).toEqual([{ address: '10.0.9.9', hostname: 'web-0', conditions }]);
+    expect(forged?.object?.endpoints).toEqual([]);
+    expect(forged?.object?.ports).toEqual(slice([]).ports);
+    expect(forged?.leftOut).toBeUndefined();
+  });
+
+  test('pods of both clusters, and what is in neither is said', () => {
+    const forged = forge(custom([THERE, LOCAL, { addresses: ['203.0.113.7'] }]));
+    expect(natives(forged)).toHaveLength(1);
+    expect(forged?.object?.endpoints).toEqual([{ addresses: ['100.99.2.3'], conditions, hostname: 'db-0' }]);
+    expect(forged?.leftOut?.message).toMatch(/^203\.0\.113\.7 cannot be reached/u);
+  });
+
+  test('an endpoint of two clusters is left out', () => {
+    const forged = forge(custom([{ addresses: ['100.64.9.9', '10.1.2.3'] }]));
+    expect(forged?.object).toBeUndefined();
+    expect(forged?.leftOut?.message).toMatch(/^100\.64\.9\.9 cannot be reached/u);
+  });
+
+  test('a tunnel that is down is no matter to pods over there', () => {
+    const network = new FakeNetwork();
+    network.set({ state: DOWN });
+    const forged = forge(custom([THERE, LOCAL]), { network });
+    expect(natives(forged)).toEqual([{ address: '10.0.9.9', hostname: 'web-0', conditions }]);
+    expect(forged?.object?.endpoints?.[0]?.conditions).toMatchObject({ ready: false, serving: false });
+  });
+
+  test('people hear of an address at which the provider has found no pod of theirs', () => {
+    const source = custom([THERE, { addresses: ['100.64.9.10'] }]);
+    const wanted = forge(source)?.object as EndpointSlice;
+    const copy = {
+      ...wanted,
+      metadata: {
+        ...source.metadata,
+        ...wanted.metadata,
+        annotations: { ...wanted.metadata.annotations, [NO_POD]: '10.0.9.10,192.0.2.1' },
+      },
+    };
+    const forged = forge(source, { copy });
+    expect(forged?.leftOut).toEqual({
+      reason: 'EndpointNotReflected',
+      message:
+        '100.64.9.10 cannot be reached from the foreign cluster: it is an address of the foreign cluster, and no pod ' +
+        'of this cluster has it there',
+    });
+    // It is asked for all the same: the pod may come.
+    expect(natives(forged)).toHaveLength(2);
+    expect(endpointSliceKind.merge(copy, forged?.object as never)).toEqual(copy);
+  });
+
+  test('none any more: the annotation goes, and what the provider says stays for it to take back', () => {
+    const wanted = forge(custom([THERE, LOCAL]))?.object as EndpointSlice;
+    const metadata = { ...slice([]).metadata, ...wanted.metadata };
+    const annotations = { ...metadata.annotations, [NO_POD]: '10.0.9.9' };
+    const copy: EndpointSlice = { ...wanted, metadata: { ...metadata, annotations } };
+    const merged = endpointSliceKind.merge(copy, forge(custom([LOCAL]))?.object as never);
+    expect(merged.metadata.annotations).not.toHaveProperty([NATIVE]);
+    expect(merged.metadata.annotations).toHaveProperty([NO_POD]);
+  });
+
+  test('where that is refused, the rest of it', () => {
+    const wanted = forge(custom([THERE, LOCAL]))?.object as EndpointSlice;
+    const lesser = endpointSliceKind.lesser?.(wanted);
+    expect(lesser).toEqual(forge(custom([LOCAL]))?.object);
+    expect(lesser && endpointSliceKind.lesser?.(lesser)).toBeUndefined();
+  });
+});
+
 describe('while nothing gets through', () => {
   const out = { ready: false, serving: false, terminating: false };
 

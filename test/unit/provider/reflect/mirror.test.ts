@@ -31,7 +31,14 @@ function addService(name: string, spec: Service['spec'] = {}): void {
 
 function addSlice(name: string, endpoints: Endpoint[], service = 'web'): void {
   world.home.seed(endpointSlices, {
-    metadata: { namespace: 'shop', name, labels: { 'kubernetes.io/service-name': service } },
+    metadata: {
+      namespace: 'shop',
+      name,
+      labels: {
+        'kubernetes.io/service-name': service,
+        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      },
+    },
     addressType: 'IPv4',
     ports: [{ name: '', port: 80, protocol: 'TCP' }],
     endpoints,

@@ -35,7 +35,11 @@ export class FakeNetwork implements NetworkView {
   }
 
   isTheirs(address: string): boolean {
-    return new ViewTable(this.#views).translateBack(address) !== undefined;
+    return this.nativeOf(address) !== undefined;
+  }
+
+  nativeOf(address: string): string | undefined {
+    return new ViewTable(this.#views).translateBack(address);
   }
 
   onChange(listener: () => void): () => void {
