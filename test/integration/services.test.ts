@@ -144,16 +144,11 @@ test(
     const address = async (): Promise<string> =>
       (await orNone(lab.home.get(pods, { namespace: 'shop', name: 'mixed-0' })))?.status?.podIP ?? '';
     await eventually('the pod has an address', async () => (await address()).startsWith('101.'));
-    const native = async (side: 'home' | 'foreign', namespace: string): Promise<string[]> => {
-      const labelSelector = 'kubernetes.io/service-name=mixed';
-      const { items } = await lab[side].list(endpointSlices, { namespace, labelSelector });
-      return items.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses));
-    };
     const seen = await address();
-    await eventually('at home', async () => (await native('home', 'shop')).join() === seen);
+    await eventually('at home', async () => (await world.addresses('home', 'mixed')).join() === seen);
     await eventually(
       'over there',
-      async () => (await native('foreign', 'tenant')).join() === seen.replace(/^101/u, '10'),
+      async () => (await world.addresses('foreign', 'mixed')).join() === seen.replace(/^101/u, '10'),
     );
   },
   TIMEOUT_MS,

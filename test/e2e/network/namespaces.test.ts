@@ -92,12 +92,24 @@ test('a Deployment spreads over home and two foreign clusters by plain constrain
   await world.ask(`kubectl -n ${NS} rollout status deployment/web --timeout=80s`);
   expect(await world.places(NS, 'app=web')).toEqual(NODES);
   await world.untilPod(NS, 'client', 'runs at home', ({ status }) => status?.phase === 'Running');
-  const names = (await world.pods(NS, 'app=web')).map(({ metadata }) => metadata.name).toSorted();
-  const loop = 'for i in $(seq 25); do timeout 3 wget -qO- http://web/; done | sort -u';
-  await until('each of the three has answered', async () => {
-    const heard = await world.ask(`kubectl -n ${NS} exec client -- sh -c '${loop}'`);
-    return heard.trim().split('\n').toSorted().join() === names.join();
-  });
+  const names = (await world.pods(NS, 'app=web')).map(({ metadata }) => metadata.name);
+  await world.untilAllAnswer(NS, 'client', 'web', names);
+});
+
+test('a Service without a selector, whose slices somebody writes, is all three from each of them', async () => {
+  const pods = await world.pods(NS, 'app=web');
+  const slices = pods.map(({ metadata, status }) => ({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `byhand-${metadata.name}`, labels: { 'kubernetes.io/service-name': 'byhand' } },
+    addressType: 'IPv4',
+    ports: [{ port: 8080 }],
+    endpoints: [{ addresses: [status?.podIP ?? ''] }],
+  }));
+  const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'byhand' } };
+  await world.apply('rome', NS, [{ ...service, spec: { ports: [{ port: 80 }] } }, ...slices]);
+  const names = pods.map(({ metadata }) => metadata.name);
+  for (const from of ['client', ...names]) await world.untilAllAnswer(NS, from, 'byhand', names);
 });
 
 test('Job, CronJob, DaemonSet, bare pod and StatefulSet do as anywhere', async () => {

@@ -10,6 +10,7 @@ import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../../src/lib/errors.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { NativeEndpoints } from '../../../src/hosting/tenants/native-endpoints.ts';
 import { TenantNetwork } from '../../../src/hosting/tenants/tenant-network.ts';
 import { AgentLab } from './agent-lab.ts';
 import { eventually } from '../eventually.ts';
@@ -24,13 +25,14 @@ export class ServicesLab {
   readonly lab: AgentLab;
   /** Under the account of home. */
   readonly peer: HttpClient;
-  readonly #tenantNetwork: TenantNetwork;
+  readonly #parts: readonly (TenantNetwork | NativeEndpoints)[];
 
   private constructor(lab: AgentLab, peer: HttpClient) {
     this.lab = lab;
     this.peer = peer;
     const common = { client: lab.foreign, clock: systemClock, log: silentLogger };
-    this.#tenantNetwork = new TenantNetwork({ ...common, caches: new Caches(common) });
+    const parts = { ...common, caches: new Caches(common) };
+    this.#parts = [new TenantNetwork(parts), new NativeEndpoints(parts)];
   }
 
   static async up(): Promise<ServicesLab> {
@@ -51,13 +53,13 @@ export class ServicesLab {
     await applyYaml(lab.foreignCluster, await printed(manifestsCommand, ['crds']));
     const body = { metadata: { labels: { 'tributary.dev/tenancy': 'contract' } } };
     await lab.foreign.patch(namespaces, { name: 'tenant' }, { type: 'merge', body });
-    this.#tenantNetwork.start(new AbortController().signal);
+    for (const part of this.#parts) part.start(new AbortController().signal);
     await lab.start();
     await lab.ready();
   }
 
   async down(): Promise<void> {
-    await this.#tenantNetwork.stop();
+    for (const part of this.#parts) await part.stop();
     await this.peer.close();
     await this.lab.down();
   }
@@ -65,6 +67,16 @@ export class ServicesLab {
   async slice(name: string): Promise<EndpointSlice | undefined> {
     const ref = { namespace: 'tenant', name: `tributary-${name}` };
     return orNone(this.lab.foreign.get(endpointSlices, ref));
+  }
+
+  /** Of all slices of a Service. */
+  async addresses(side: 'home' | 'foreign', service: string): Promise<string[]> {
+    const labelSelector = `kubernetes.io/service-name=${service}`;
+    const namespace = side === 'home' ? 'shop' : 'tenant';
+    const { items } = await this.lab[side].list(endpointSlices, { namespace, labelSelector });
+    return items
+      .flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses))
+      .toSorted();
   }
 
   async service(name: string): Promise<Service | undefined> {

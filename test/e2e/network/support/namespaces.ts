@@ -157,6 +157,26 @@ export class Stretched {
     );
   }
 
+  /** Until all these pods, and no others, have answered that pod under the name of a Service. */
+  async untilAllAnswer(
+    namespace: string,
+    from: string,
+    service: string,
+    names: readonly string[],
+  ): Promise<void> {
+    const loop = `for i in $(seq 25); do timeout 3 wget -qO- http://${service}/; done | sort -u`;
+    let heard: string[] = [];
+    await until(
+      `each of ${names.join()} has answered ${from}`,
+      async () => {
+        const said = await this.ask(`kubectl -n ${namespace} exec ${from} -- sh -c '${loop}'`);
+        heard = said.trim().split('\n').toSorted();
+        return heard.join() === names.toSorted().join();
+      },
+      { seconds: PATIENCE, seen: async () => Promise.resolve(heard) },
+    );
+  }
+
   async exists(city: City, path: string): Promise<boolean> {
     return (await this.network.api(city).get(path)) !== undefined;
   }
