@@ -146,8 +146,8 @@ test(
       ...ours,
       metadata: { ...ours.metadata, labels: asking.metadata.labels ?? {} },
     };
-    await expect(world.peer.replace(endpointSlices, stolen)).rejects.toThrow('not theirs to change');
-    await expect(world.peer.delete(endpointSlices, ref)).rejects.toThrow('not theirs');
+    await expect(world.peer.replace(endpointSlices, stolen)).rejects.toThrow('not for peers to change');
+    await expect(world.peer.delete(endpointSlices, ref)).rejects.toThrow('not for peers to change');
     const saying = { ...asking.metadata, annotations: { 'tributary.dev/no-pod-at': '10.0.0.7' } };
     expect(await world.tries({ ...asking, metadata: saying })).toContain(
       'of the annotations of tributary.dev',
