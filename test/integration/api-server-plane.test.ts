@@ -96,7 +96,7 @@ describeInLab('the API server of a home', () => {
 /** A connection stays open while the home lets it, and says nothing more when the way is closed. */
 async function expectEndOfOpenOnes(home: Party, provider: Party, view: string): Promise<void> {
   const [ours, theirs] = [home.cluster.side, provider.cluster.side];
-  const [host] = home.cluster.nodes.filter(
+  const host = home.cluster.nodes.find(
     ({ facts }) => facts.address === ours.network.apiServer?.endpoints[0]?.address,
   );
   if (host === undefined || ours.network.apiServer === undefined) throw new Error('there is no API server');
