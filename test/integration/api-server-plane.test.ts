@@ -100,7 +100,8 @@ async function expectEndOfOpenOnes(home: Party, provider: Party, view: string): 
     ({ facts }) => facts.address === ours.network.apiServer?.endpoints[0]?.address,
   );
   if (host === undefined || ours.network.apiServer === undefined) throw new Error('there is no API server');
-  host.spawn(['socat', `TCP-LISTEN:${STREAM_PORT},fork,reuseaddr`, 'EXEC:cat']);
+  // Of one connection: what it forks for more would outlive it, and keep the test from ending.
+  host.spawn(['socat', `TCP-LISTEN:${STREAM_PORT},reuseaddr`, 'EXEC:cat']);
   await eventually('it listens', async () => (await host.run(['ss', '-Hlnt'])).includes(`:${STREAM_PORT} `));
   ours.network.apiServer.endpoints = [{ address: host.facts.address, port: STREAM_PORT }];
   await lab.apply();
