@@ -157,7 +157,7 @@ test('defaults are those that the types promise', async () => {
   expect(await spec(cluster())).toEqual({
     outgoing: 'Auto',
     incoming: 'Auto',
-    network: { access: 'OffloadedPods', transit: 'OffloadedPods' },
+    network: { access: 'OffloadedPods', transit: 'OffloadedPods', apiServer: 'OffloadedPods' },
   });
   const joinTokenSecretRef = { name: 'token' };
   expect(await spec(cluster({ joinTokenSecretRef }))).toMatchObject({

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CONDITION_OFFLOADED, LABEL_VIRTUAL_NODE } from '../../src/api/names.ts';
-import { events, pods, secrets } from '../../src/api/resources.ts';
+import { events, nodes, pods, secrets } from '../../src/api/resources.ts';
 import type { Pod, PodSpec } from '../../src/api/wire.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { parseMilli } from '../../src/lib/quantity.ts';
 import { AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -244,6 +245,11 @@ describe('changed while it runs', () => {
   });
 
   test('a resize that the provider refuses is pending, infeasible', async () => {
+    // The pod above that was refused for room has taken room off the Node, and the home API server checks what is left.
+    await eventually('the Node shows more than the resize needs', async () => {
+      const { status } = await lab.home.get(nodes, { name: NODE });
+      return parseMilli(status?.allocatable?.['cpu'] ?? '0') > 300_000n;
+    });
     await patch({ containers: [{ name: 'main', resources: { requests: { cpu: '300' } } }] }, 'resize');
     const pending = async (): Promise<object | undefined> =>
       (await read('changed')).status?.conditions?.find(({ type }) => type === 'PodResizePending');
