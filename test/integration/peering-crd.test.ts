@@ -172,6 +172,7 @@ test('defaults are those that the types promise', async () => {
   expect(await spec(sharing({ networkKeySecretRef }))).toEqual({
     peers: { networkKeySecretRef: { name: 'family', key: 'key' } },
     approval: 'Manual',
+    homeApiServer: 'Allow',
     precedence: 0,
     sharePercent: 50,
     podSecurity: 'baseline',
