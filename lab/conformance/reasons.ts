@@ -27,7 +27,8 @@ const HOST_PATH =
   'refused by `podSecurity` of the SharingPolicy (`baseline`): its pods are privileged and mount a folder of their host';
 const HOME_API =
   'a process in the pod asks the API server of its home: in that run it had no way there, and so no token';
-const SLICES = 'EndpointSlices that people write for a Service without a selector were not copied in that run';
+const SLICES =
+  'EndpointSlices that people write for a Service without a selector were not copied in that run';
 
 const multipleEndpoints = (what: string): string =>
   `[sig-network] EndpointSlice should support a Service with multiple ${what} specified in multiple EndpointSlices [Conformance]`;
