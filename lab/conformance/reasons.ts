@@ -27,8 +27,6 @@ const HOST_PATH =
   'refused by `podSecurity` of the SharingPolicy (`baseline`): its pods are privileged and mount a folder of their host';
 const HOME_API =
   'a process in the pod asks the API server of its home: in that run it had no way there, and so no token';
-const SLICES =
-  'EndpointSlices that people write for a Service without a selector were not copied in that run';
 
 const multipleEndpoints = (what: string): string =>
   `[sig-network] EndpointSlice should support a Service with multiple ${what} specified in multiple EndpointSlices [Conformance]`;
@@ -50,8 +48,8 @@ export const DIFFERENCES: Readonly<Record<string, string>> = {
   [dns('provide DNS for ExternalName services')]: CLUSTER_IP_NAME,
   [dns('provide DNS for services')]: CLUSTER_IP_NAME,
   [dns('resolve DNS of partial qualified names for services [LinuxOnly]')]: CLUSTER_IP_NAME,
-  [multipleEndpoints('endpoint IPs')]: SLICES,
-  [multipleEndpoints('ports')]: SLICES,
+  [multipleEndpoints('endpoint IPs')]: CLUSTER_IP,
+  [multipleEndpoints('ports')]: CLUSTER_IP,
   '[sig-network] HostPort validates that there is no conflict between pods with same hostPort but different hostIP and protocol [LinuxOnly] [Conformance]':
     HOST,
   [nodeToPod('http')]: HOST,
