@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
@@ -16,8 +15,6 @@ import { LABEL_HOME_UID } from '../../src/api/names.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
 import { LendingWorld, type Peer } from '../support/peering/lending-world.ts';
 import { RightsCluster, printed, type Caller } from '../support/labs/rights-cluster.ts';
@@ -40,13 +37,8 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
-  admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
-  const { token } = await lab.tokenOf(ACCOUNT);
-  client = createClient({
-    server: new URL(lab.cluster.server),
-    ca: lab.cluster.pki.authority.cert,
-    token: async () => Promise.resolve(token),
-  });
+  admin = await lab.admin();
+  client = await lab.clientOf(ACCOUNT);
 }, TIMEOUT_MS);
 
 afterAll(async () => {
@@ -195,7 +187,7 @@ describe('a peer that is let in', () => {
       const { token } = await world.lending.credential(rome.identity, new AbortController().signal);
       const schema = await admin.get(flowSchemas, { name: `tributary-peer-${rome.id}` });
       await eventually('the FlowSchema is in force', async () => {
-        const { headers, body } = await createTokenClient(token).raw({
+        const { headers, body } = await lab.clientWith(token).raw({
           method: 'GET',
           path: podsOf(rome.tenant()),
         });
@@ -246,13 +238,6 @@ describe('a peer that is let in', () => {
 
 const isEnding = async (peer: Peer): Promise<boolean> =>
   (await admin.get(namespaces, { name: peer.tenant() })).metadata.deletionTimestamp !== undefined;
-
-const createTokenClient = (token: string): KubeClient =>
-  createClient({
-    server: new URL(lab.cluster.server),
-    ca: lab.cluster.pki.authority.cert,
-    token: async () => Promise.resolve(token),
-  });
 
 describe("the fence around lending's own account", () => {
   let call: Caller;

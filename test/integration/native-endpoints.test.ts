@@ -5,11 +5,9 @@ import type { EndpointSlice } from '../../src/api/wire.ts';
 import { eventually } from '../support/eventually.ts';
 import { type AgentLab, NODE } from '../support/labs/agent-lab.ts';
 import {
-  addTunnel,
   endpoint,
-  HOME_ID,
+  joinNetworks,
   orNone,
-  PROVIDER_ID,
   ServicesLab,
   SLICE,
   theirSlice,
@@ -32,16 +30,7 @@ let native = '';
 beforeAll(async () => {
   world = await ServicesLab.up();
   ({ lab } = world);
-  await addTunnel(lab.foreign, {
-    id: HOME_ID,
-    views: [{ use: 'Pods', prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
-    seenAs: [{ prefix: '10.0.0.0/8', as: '100.0.0.0/8' }],
-  });
-  await addTunnel(lab.home, {
-    id: PROVIDER_ID,
-    views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '101.0.0.0/8' }],
-    seenAs: [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
-  });
+  await joinNetworks(lab);
   await lab.home.create(pods, {
     metadata: { namespace: 'shop', name: 'web-0' },
     spec: {

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { OffloadingParts } from '../../src/agent/offloading.ts';
@@ -13,8 +12,6 @@ import { parseConfig } from '../../src/config.ts';
 import { Caches } from '../../src/kube/caches.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { ClientEventRecorder } from '../../src/kube/events.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { hasCode, ignoring } from '../../src/lib/errors.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
@@ -41,13 +38,8 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
-  admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
-  const { token } = await lab.tokenOf({ namespace: SYSTEM, name: 'tributary-cluster' });
-  client = createClient({
-    server: new URL(lab.cluster.server),
-    ca: lab.cluster.pki.authority.cert,
-    token: async () => Promise.resolve(token),
-  });
+  admin = await lab.admin();
+  client = await lab.clientOf({ namespace: SYSTEM, name: 'tributary-cluster' });
   const log = createLogger({
     level: 'warn',
     now: () => systemClock.now(),

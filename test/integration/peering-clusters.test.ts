@@ -6,7 +6,7 @@ import { sharingPolicies, type SharingPolicy } from '../../src/api/sharing-polic
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { printYaml } from '../../src/cli/command-line.ts';
 import { ClientEventRecorder } from '../../src/kube/events.ts';
-import { createClient, type HttpClient } from '../../src/kube/http-client.ts';
+import type { HttpClient } from '../../src/kube/http-client.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import { systemClock as clock } from '../../src/lib/clock.ts';
 import { Lifecycle } from '../../src/lib/lifecycle.ts';
@@ -56,12 +56,7 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(account());
-  const { token } = await lab.tokenOf(ACCOUNT);
-  client = createClient({
-    server: new URL(lab.cluster.server),
-    ca: lab.cluster.pki.authority.cert,
-    token: async () => Promise.resolve(token),
-  });
+  client = await lab.clientOf(ACCOUNT);
   const log = createLogger({ level: 'info', now: () => clock.now(), write: (line) => complaints.push(line) });
   const common = { client, clock, log };
   const objects = new Informer<ForeignCluster>({

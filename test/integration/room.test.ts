@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { addTo, amountOf, parseAmounts } from '../../src/api/amounts.ts';
 import { podRequests } from '../../src/api/pod-requests.ts';
@@ -7,8 +6,6 @@ import type { SharingPolicySpec } from '../../src/api/sharing-policy.ts';
 import type { Pod, PodSpec, ResourceList } from '../../src/api/wire.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { virtualNodePlans } from '../../src/peering/offer/virtual-node-plans.ts';
 import { forgePod } from '../../src/provider/forge/pod.ts';
 import { eventually } from '../support/eventually.ts';
@@ -32,13 +29,8 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
-  admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
-  const { token } = await lab.tokenOf({ namespace: 'tributary-system', name: 'tributary-cluster' });
-  client = createClient({
-    server: new URL(lab.cluster.server),
-    ca: lab.cluster.pki.authority.cert,
-    token: async () => Promise.resolve(token),
-  });
+  admin = await lab.admin();
+  client = await lab.clientOf({ namespace: 'tributary-system', name: 'tributary-cluster' });
 }, TIMEOUT_MS);
 
 afterAll(async () => {

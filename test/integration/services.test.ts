@@ -7,9 +7,9 @@ import type { EndpointSlice, Service } from '../../src/api/wire.ts';
 import { NODE, type AgentLab } from '../support/labs/agent-lab.ts';
 import { eventually } from '../support/eventually.ts';
 import {
-  addTunnel,
   endpoint,
   HOME_ID,
+  joinNetworks,
   orNone,
   PROVIDER_ID,
   ServicesLab,
@@ -66,16 +66,7 @@ test(
 test(
   'with one they appear over there, by the addresses that are seen there',
   async () => {
-    await addTunnel(lab.foreign, {
-      id: HOME_ID,
-      views: [{ use: 'Pods', prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
-      seenAs: [{ prefix: '10.0.0.0/8', as: '100.0.0.0/8' }],
-    });
-    await addTunnel(lab.home, {
-      id: PROVIDER_ID,
-      views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '101.0.0.0/8' }],
-      seenAs: [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
-    });
+    await joinNetworks(lab);
     await world.shows('web-1', FOREIGN_ADDRESS);
     expect((await world.slice('web-1'))?.endpoints?.[0]).toMatchObject({ hostname: 'web-0' });
     const made = await world.service('web');

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { isConditionTrue } from '../../src/api/conditions.ts';
@@ -16,8 +15,6 @@ import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import type { Condition, KubeObject } from '../../src/api/wire.ts';
 import { manifestsCommand } from '../../src/cli/manifests.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
-import { createClient } from '../../src/kube/http-client.ts';
-import { parseKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
 import { LendingWorld, type Peer } from '../support/peering/lending-world.ts';
 import { RightsCluster, printed, type Answer, type Caller } from '../support/labs/rights-cluster.ts';
@@ -59,13 +56,8 @@ beforeAll(async () => {
   for (const object of [crd('widgets', 'Widget'), crd('gadgets', 'Gadget'), aggregated('widgets')]) {
     await lab.apply(stringify(object));
   }
-  admin = createClient(await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8')));
-  const { token } = await lab.tokenOf(ACCOUNT);
-  client = createClient({
-    server: new URL(lab.cluster.server),
-    ca: lab.cluster.pki.authority.cert,
-    token: async () => Promise.resolve(token),
-  });
+  admin = await lab.admin();
+  client = await lab.clientOf(ACCOUNT);
   await eventually('the aggregated rights are there', async () => {
     const { rules } = await admin.get(clusterRoles, { name: 'tributary-lending-kinds' });
     return (rules ?? []).length > 0;

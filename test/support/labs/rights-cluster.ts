@@ -3,11 +3,14 @@
  * by kubectl.
  */
 import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { parseAllDocuments } from 'yaml';
 
 import { binaries } from '../../../lab/binaries.ts';
 import type { Cluster } from '../../../lab/cluster.ts';
+import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
+import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
 import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 
@@ -102,6 +105,22 @@ export class RightsCluster {
     });
     if (status !== 201) throw new Error(`${status} ${body}`);
     return (JSON.parse(body) as { status: Token }).status;
+  }
+
+  async admin(): Promise<HttpClient> {
+    return createClient(await parseKubeconfig(await readFile(this.cluster.kubeconfig, 'utf8')));
+  }
+
+  async clientOf(account: AccountRef): Promise<HttpClient> {
+    return this.clientWith((await this.tokenOf(account)).token);
+  }
+
+  clientWith(token: string): HttpClient {
+    return createClient({
+      server: new URL(this.cluster.server),
+      ca: this.cluster.pki.authority.cert,
+      token: async () => Promise.resolve(token),
+    });
   }
 
   async as(account: AccountRef): Promise<Caller> {

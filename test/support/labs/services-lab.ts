@@ -125,7 +125,7 @@ export const endpoint = (address: string, parts: Partial<Endpoint> = {}): Endpoi
 
 const NOW = (): string => new Date(systemClock.now()).toISOString().replace(/\.\d+Z$/u, 'Z');
 
-export async function addTunnel(
+async function addTunnel(
   client: KubeClient,
   { id, views, seenAs }: { id: string; views: PeerView[]; seenAs: TunnelSpec['seenAs'] },
 ): Promise<void> {
@@ -145,6 +145,20 @@ export async function addTunnel(
   } as TunnelSpec;
   await client.create(tunnels, { ...keys, metadata: { name: id }, spec });
   await setTunnel(client, id, { status: 'True', views });
+}
+
+/** As if a tunnel had come up: each cluster sees the other's addresses as others, and is told how its own are seen. */
+export async function joinNetworks({ home, foreign }: Pick<AgentLab, 'home' | 'foreign'>): Promise<void> {
+  await addTunnel(foreign, {
+    id: HOME_ID,
+    views: [{ use: 'Pods', prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
+    seenAs: [{ prefix: '10.0.0.0/8', as: '100.0.0.0/8' }],
+  });
+  await addTunnel(home, {
+    id: PROVIDER_ID,
+    views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '101.0.0.0/8' }],
+    seenAs: [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }],
+  });
 }
 
 export async function setTunnel(

@@ -12,7 +12,7 @@ import { ignoring } from '../../../src/lib/errors.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { eventually } from '../eventually.ts';
 import { applyYaml, printed } from './rights-cluster.ts';
-import { addTunnel, HOME_ID, PROVIDER_ID, ServicesLab, SLICE } from './services-lab.ts';
+import { joinNetworks, HOME_ID, PROVIDER_ID, ServicesLab, SLICE } from './services-lab.ts';
 
 /** In each slice. */
 export const ENDPOINTS = 100;
@@ -87,18 +87,7 @@ export class SlicesLab {
       const body = { metadata: { labels: { 'tributary.dev/tenancy': 'contract' } } };
       await lab.foreign.patch(namespaces, { name }, { type: 'merge', body });
     }
-    const seenAs = [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }];
-    const views = [{ use: 'Pods' as const, prefix: '10.1.0.0/16', as: '100.99.0.0/16' }];
-    await addTunnel(lab.foreign, {
-      id: HOME_ID,
-      views,
-      seenAs: [{ prefix: '10.0.0.0/8', as: '100.0.0.0/8' }],
-    });
-    await addTunnel(lab.home, {
-      id: PROVIDER_ID,
-      views: [{ use: 'Pods', prefix: '10.0.0.0/8', as: '101.0.0.0/8' }],
-      seenAs,
-    });
+    await joinNetworks(lab);
     await this.#there.start(new AbortController().signal);
     await Promise.all(
       Array.from({ length: this.slices }, async (_, index) =>

@@ -5,6 +5,7 @@ import type { Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import { checkDocument, composeDocument } from '../../../../src/network/exchange/document.ts';
 import { decideSpec, type NetworkPeer } from '../../../../src/network/exchange/tunnel-spec.ts';
 import { checkDocuments } from '../../../../src/peering/protocol/forms.ts';
+import { document, peer } from './support/peer.ts';
 import { keyOf } from './support/world.ts';
 
 /** What two clusters agree on about the API server of the home of pods. */
@@ -14,24 +15,6 @@ type Facts = Parameters<typeof decideSpec>[0];
 const exported = ['10.1.0.0/16', '10.71.0.0/20'];
 const own = { address: '10.71.15.254', port: 443, endpoints: [{ address: '172.30.0.1', port: 6443 }] };
 const theirs = { address: '10.72.15.254', port: 443 };
-const peer = (changes: Partial<NetworkPeer> = {}): NetworkPeer => ({
-  clusterID: B,
-  outgoing: true,
-  incoming: false,
-  access: 'OffloadedPods',
-  transit: 'OffloadedPods',
-  apiServer: 'OffloadedPods',
-  ...changes,
-});
-const document = (changes: Partial<NetworkDocument> = {}): NetworkDocument => ({
-  publicKey: keyOf('b'),
-  endpoints: ['192.0.2.1:51820'],
-  pods: ['10.2.0.0/16'],
-  external: ['10.72.0.0/20'],
-  transit: [],
-  views: [],
-  ...changes,
-});
 const decided = (given: Partial<NetworkPeer>, more: Partial<Facts> = {}): TunnelSpec =>
   decideSpec({ peer: peer(given), heard: document(), exported, apiServer: own, ...more }).spec;
 

@@ -5,7 +5,6 @@ import type { PeerView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts
 import type { Node } from '../../../../src/api/wire.ts';
 import { checkDocument, composeDocument, exportedTo } from '../../../../src/network/exchange/document.ts';
 import type { OwnNetwork } from '../../../../src/api/own-network.ts';
-import type { NetworkDocument } from '../../../../src/api/peer-documents.ts';
 import { Inbox } from '../../../../src/network/exchange/inbox.ts';
 import {
   composeOwn,
@@ -25,28 +24,11 @@ import {
 import { KeyClaims } from '../../../../src/network/exchange/tunnels.ts';
 import { DOCUMENT_KINDS } from '../../../../src/peering/protocol/documents.ts';
 import { checkDocuments } from '../../../../src/peering/protocol/forms.ts';
+import { document, peer } from './support/peer.ts';
 import { keyOf } from './support/world.ts';
 
 const idOf = (letter: string): string => letter.repeat(26);
 const [B, C, D] = ['b', 'c', 'd'].map(idOf) as [string, string, string];
-const peer = (changes: Partial<NetworkPeer> = {}): NetworkPeer => ({
-  clusterID: B,
-  outgoing: true,
-  incoming: false,
-  access: 'OffloadedPods',
-  transit: 'OffloadedPods',
-  apiServer: 'OffloadedPods',
-  ...changes,
-});
-const document = (changes: Partial<NetworkDocument> = {}): NetworkDocument => ({
-  publicKey: keyOf('b'),
-  endpoints: ['192.0.2.1:51820'],
-  pods: ['10.2.0.0/16'],
-  external: ['10.72.0.0/20'],
-  transit: [],
-  views: [],
-  ...changes,
-});
 const tunnel = (clusterID: string, views: PeerView[], spec: Partial<TunnelSpec> = {}): Tunnel =>
   ({
     metadata: { name: clusterID },
