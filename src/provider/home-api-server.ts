@@ -1,3 +1,4 @@
+import { API_SERVER_NAME } from '../api/api-servers.ts';
 import type { HomeApiServer } from '../api/virtual-node.ts';
 import type { NetworkView } from './network-view.ts';
 
@@ -14,14 +15,11 @@ export interface HomeApiServerPlace extends HomeApiServer {
 export type HomeApiServerWay =
   ({ kind: 'At' } & HomeApiServerPlace) | { kind: 'None' | 'Unknown'; reason: string; message: string };
 
-/** Named in the certificate of every API server (kubeadm, k3s, and the managed ones), unlike any address over there. */
-const SERVICE_NAME = 'kubernetes.default.svc';
-
 /** Names by which in-cluster clients know the API server; the last one with the domain that nearly all clusters have. */
 export const SERVICE_NAMES: readonly string[] = [
-  SERVICE_NAME,
+  API_SERVER_NAME,
   'kubernetes.default',
-  `${SERVICE_NAME}.cluster.local`,
+  `${API_SERVER_NAME}.cluster.local`,
 ];
 
 /** What people name in the VirtualNode comes first, then the way through the tunnel. */
@@ -32,5 +30,5 @@ export function homeApiServerWay(
   if (named !== undefined) return { kind: 'At', ...named };
   if (homeApiServer.kind !== 'At') return homeApiServer;
   const { address, port } = homeApiServer;
-  return { kind: 'At', host: SERVICE_NAME, port, alias: address };
+  return { kind: 'At', host: API_SERVER_NAME, port, alias: address };
 }

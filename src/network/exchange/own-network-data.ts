@@ -2,7 +2,7 @@ import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
 import type { NetworkNode, OwnApiServer, OwnNetwork } from '../../api/own-network.ts';
 import type { HomeApiAddress } from '../../api/tunnel.ts';
-import type { EndpointSlice, Node } from '../../api/wire.ts';
+import type { Node } from '../../api/wire.ts';
 import { contains, formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
 import {
   apiServerAddressOf,
@@ -31,17 +31,6 @@ export interface OwnFacts {
   nodes: readonly RealNode[];
   /** Where its API servers listen, in order. */
   apiServers: readonly HomeApiAddress[];
-}
-
-/** Of the slice default/kubernetes, which the API servers keep themselves. */
-export function apiServersOf(slice: EndpointSlice | undefined): HomeApiAddress[] {
-  const port = slice?.ports?.find(({ name }) => name === 'https')?.port;
-  if (port === undefined) return [];
-  return (slice?.endpoints ?? [])
-    .filter(({ conditions }) => conditions?.ready !== false)
-    .flatMap(({ addresses }) => addresses)
-    .toSorted()
-    .map((address) => ({ address, port }));
 }
 
 /** What we need to know of a node that is not virtual. The pods of a virtual node are behind a tunnel. */

@@ -8,6 +8,7 @@ import {
   readGatewayFacts,
   readOwnNetwork,
 } from '../../api/own-network.ts';
+import { API_SERVERS, apiServersOf } from '../../api/api-servers.ts';
 import { configMaps, endpointSlices, nodes } from '../../api/resources.ts';
 import { slimNode } from '../../api/slim-node.ts';
 import type { ConfigMap, EndpointSlice, Node } from '../../api/wire.ts';
@@ -22,7 +23,6 @@ import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { formatPrefix, mergePrefixes, parsePrefix } from '../../lib/prefix.ts';
 import {
-  apiServersOf,
   composeOwn,
   externalConflict,
   type OwnOptions,
@@ -45,7 +45,6 @@ export interface OwnNetworkOptions
 }
 
 const KEY = 'own network';
-const API_SERVERS = 'default/kubernetes';
 /** base64 of 32 bytes. */
 const PUBLIC_KEY = /^[A-Za-z0-9+/]{43}=$/;
 
@@ -73,7 +72,7 @@ export class OwnNetworkPublisher {
     this.#published = this.#configMap(NETWORK_CONFIG_MAP);
     this.#gateway = this.#configMap(GATEWAY_CONFIG_MAP);
     this.#apiServers = caches.of(endpointSlices, {
-      list: { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' },
+      list: { namespace: API_SERVERS.namespace, fieldSelector: `metadata.name=${API_SERVERS.name}` },
       name: 'cache of API servers',
     });
     this.#services = new ServiceRanges({ ...common, given: serviceCidrs });
@@ -141,7 +140,7 @@ export class OwnNetworkPublisher {
 
   #compose(): OwnNetwork {
     this.#real ??= [...this.#nodes.list()].flatMap((node) => realNode(node) ?? []);
-    const apiServers = apiServersOf(this.#apiServers.get(API_SERVERS));
+    const apiServers = apiServersOf(this.#apiServers.get(`${API_SERVERS.namespace}/${API_SERVERS.name}`));
     return composeOwn({ nodes: this.#real, apiServers }, this.#options, this.#stored());
   }
 

@@ -1,6 +1,8 @@
+import { API_SERVER_NAME, API_SERVERS, apiServersOf } from '../../api/api-servers.ts';
 import { configMaps, endpointSlices } from '../../api/resources.ts';
 import type { ClusterBasics } from '../../kube/client.ts';
 import { TributaryError, errorMessage, ignoring } from '../../lib/errors.ts';
+import { joinEndpoint } from '../../lib/endpoint.ts';
 import { Background, type Component } from '../../lib/lifecycle.ts';
 import { Listeners } from '../../lib/listeners.ts';
 import type { ApiAccess } from '../protocol/documents.ts';
@@ -8,8 +10,7 @@ import { deepEqual } from '../../lib/equality.ts';
 
 const INTERVAL_MS = 60_000;
 const RETRY_MS = 2000;
-/** In the serving certificate of every API server, under whichever address it is reached. */
-const SERVER_NAME = 'kubernetes.default.svc';
+const DEFAULT_PORT = 443;
 
 export interface ApiAccessOptions extends ClusterBasics {
   /** The namespace that we run in: every namespace has a ConfigMap with the authority of the API server. */
@@ -79,7 +80,7 @@ export class ApiAccessFinder implements Component {
     const current = this.#current?.server;
     // Keep an address that still serves: each change makes every peer write its kubeconfig again.
     const server = servers.find((it) => it === current) ?? servers[0];
-    if (server !== undefined) return { server, ...(ca !== undefined && { ca }), serverName: SERVER_NAME };
+    if (server !== undefined) return { server, ...(ca !== undefined && { ca }), serverName: API_SERVER_NAME };
     // An API server that restarts removes its address for a while; the address told before is still the best one.
     if (this.#current !== undefined) return this.#current;
     if (own !== undefined) return own;
@@ -88,14 +89,11 @@ export class ApiAccessFinder implements Component {
 
   async #servers(signal: AbortSignal): Promise<string[]> {
     const slice = await this.#options.client
-      .get(endpointSlices, { namespace: 'default', name: 'kubernetes' }, { signal })
+      .get(endpointSlices, API_SERVERS, { signal })
       .catch(ignoring('NotFound'));
-    const port = slice?.ports?.find(({ name }) => name === 'https')?.port ?? 443;
-    return (slice?.endpoints ?? [])
-      .filter(({ conditions }) => conditions?.ready !== false)
-      .flatMap(({ addresses }) => addresses)
-      .toSorted()
-      .map((address) => `https://${address.includes(':') ? `[${address}]` : address}:${port}`);
+    return apiServersOf(slice, DEFAULT_PORT).map(
+      ({ address, port }) => `https://${joinEndpoint(address, port)}`,
+    );
   }
 
   async #authority(signal: AbortSignal): Promise<string | undefined> {

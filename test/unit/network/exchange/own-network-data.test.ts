@@ -3,7 +3,8 @@ import type { OwnNetwork } from '../../../../src/api/own-network.ts';
 import type { HomeApiAddress } from '../../../../src/api/tunnel.ts';
 import type { EndpointSlice } from '../../../../src/api/wire.ts';
 
-import { apiServersOf, composeOwn, shortcomings } from '../../../../src/network/exchange/own-network-data.ts';
+import { apiServersOf } from '../../../../src/api/api-servers.ts';
+import { composeOwn, shortcomings } from '../../../../src/network/exchange/own-network-data.ts';
 
 const options = {
   externalCidr: '10.70.0.0/20',
