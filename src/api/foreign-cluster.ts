@@ -1,7 +1,7 @@
 import type { DiscoverySource, SecretKeyRef } from './peer-selector.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
-import type { ApiServerAccess, NetworkAccess, NetworkTransit } from './tunnel.ts';
+import type { ApiServerAccess, NetworkAccess, NetworkServices, NetworkTransit } from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /** Auto leaves it to the policies. */
@@ -31,6 +31,8 @@ export interface ForeignClusterNetwork {
   transit?: NetworkTransit;
   /** Whether our pods there reach our API server. Default OffloadedPods. */
   apiServer?: ApiServerAccess;
+  /** Whether our pods there reach our ClusterIPs. Default None. */
+  services?: NetworkServices;
 }
 
 /** What one way of discovery knows; each writes its own and lets it expire. */

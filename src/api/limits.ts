@@ -82,6 +82,8 @@ export const TUNNEL_LIMITS = {
   pods: 256,
   external: 8,
   transit: 1024,
+  /** Of ClusterIPs; a cluster has one for each family, unless people add ServiceCIDRs. */
+  services: 8,
   /** As many as a peer may tell. */
   seenAs: 2048,
   /** A peer names more prefixes than are seen; each that is not is told why. */

@@ -45,6 +45,8 @@ export interface TunnelPeer {
 export type NetworkAccess = 'OffloadedPods' | 'AllPods' | 'None';
 /** Whether the peer reaches our pods in third clusters through us. */
 export type NetworkTransit = 'OffloadedPods' | 'None';
+/** Whether our pods that run at the peer reach ClusterIPs of this cluster, or none of them. */
+export type NetworkServices = 'OffloadedPods' | 'None';
 
 /** Whether our pods that run at a peer reach our API server through the tunnel: those that have a token for it, or none. */
 export type ApiServerAccess = 'OffloadedPods' | 'None';
@@ -77,6 +79,8 @@ export interface TunnelSpec {
   apiServer?: HomeApiAddress;
   /** Pods of the peer that run here may not reach its API server through the tunnel. Absent: they may. */
   homeApiServer?: 'Forbidden';
+  /** Ranges of our ClusterIPs that our pods over there reach. Absent: none. */
+  services?: string[];
   /** Endpoints of our Services that the peer is offered: reached by any of its pods, unless `access` is None. */
   offered?: AddressPort[];
   /** Endpoints of its Services that are used here, in our addresses: our pods in third clusters reach them through us. */
@@ -129,6 +133,8 @@ export const TUNNEL_CONDITIONS = {
   configured: 'HostConfigured',
   /** Probes come back. */
   connected: 'Connected',
+  /** Our pods that run at the peer reach ClusterIPs of this cluster; no part of Ready. */
+  services: 'ServicesReachable',
 } as const;
 
 /** Reasons of those conditions; a closed list. */
@@ -144,6 +150,8 @@ export const TUNNEL_REASONS = {
   noHandshake: 'NoHandshake',
   noAnswer: 'NoAnswer',
   lossy: 'PacketsLost',
+  notChosen: 'NotChosen',
+  seenElsewhere: 'SeenElsewhere',
   starting: 'Starting',
   /** Written by the role `cluster`, since nobody else is there. */
   noGateway: 'GatewayNotRunning',

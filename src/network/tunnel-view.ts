@@ -24,6 +24,7 @@ interface Facts {
   /** Home has a gateway, so its addresses and theirs are to be told apart, but the peer has told none of its own. */
   isUntold: boolean;
   views: NonNullable<NonNullable<Tunnel['status']>['views']>;
+  /** Without ClusterIPs: they are no addresses of endpoints. */
   seenAs: NonNullable<Tunnel['spec']['seenAs']>;
   /** Ours, in our addresses. */
   apiServer: Tunnel['spec']['apiServer'];
@@ -184,7 +185,7 @@ function factsOf(tunnel: Tunnel | undefined, before: NetworkState): Facts {
     state: stateOf(tunnel, before),
     isUntold: false,
     views: status?.views ?? [],
-    seenAs: spec.seenAs ?? [],
+    seenAs: (spec.seenAs ?? []).filter(({ prefix }) => !spec.services?.includes(prefix)),
     apiServer: spec.apiServer,
     isApiServerForbidden: spec.peer.forbidsHomeApiServer === true,
   };

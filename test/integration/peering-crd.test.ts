@@ -157,7 +157,12 @@ test('defaults are those that the types promise', async () => {
   expect(await spec(cluster())).toEqual({
     outgoing: 'Auto',
     incoming: 'Auto',
-    network: { access: 'OffloadedPods', transit: 'OffloadedPods', apiServer: 'OffloadedPods' },
+    network: {
+      access: 'OffloadedPods',
+      transit: 'OffloadedPods',
+      apiServer: 'OffloadedPods',
+      services: 'None',
+    },
   });
   const joinTokenSecretRef = { name: 'token' };
   expect(await spec(cluster({ joinTokenSecretRef }))).toMatchObject({

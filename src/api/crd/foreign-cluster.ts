@@ -63,6 +63,14 @@ const apiServerAccess: Schema = choice(
   'OffloadedPods',
 );
 
+const networkServices: Schema = choice(
+  'Whether our pods in this foreign cluster reach ClusterIPs of this cluster. OffloadedPods: they reach those whose ' +
+    'endpoints are pods, as long as the foreign cluster uses the range of our ClusterIPs for nothing else. None: they ' +
+    'reach Services by their names.',
+  ['OffloadedPods', 'None'],
+  'None',
+);
+
 const spec: Schema = {
   type: 'object',
   description: 'Which cluster it is and what is wanted from it.',
@@ -91,6 +99,7 @@ const spec: Schema = {
         access: networkAccess,
         transit: networkTransit,
         apiServer: apiServerAccess,
+        services: networkServices,
       } satisfies SchemaOf<ForeignClusterNetwork>,
     },
   } satisfies SchemaOf<ForeignClusterSpec>,

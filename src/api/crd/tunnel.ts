@@ -125,6 +125,10 @@ const spec: Schema = objectOf<TunnelSpec>(
       'Forbidden: its pods that run here do not reach its API server through the tunnel, as a SharingPolicy says.',
       ['Forbidden'],
     ),
+    services: cidrs(
+      'Ranges of our ClusterIPs that our pods over there reach. Absent: they reach none.',
+      TUNNEL_LIMITS.services,
+    ),
     offered: addressPorts(
       'Endpoints of Services here that are offered to the peer: all its pods reach them, unless access is ' +
         'None.',

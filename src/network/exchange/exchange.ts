@@ -18,6 +18,7 @@ import {
   networkPeers,
   type NetworkPeers,
   podViews,
+  serviceRangesFor,
   transitFor,
   type TunnelServices,
 } from './tunnel-spec.ts';
@@ -201,8 +202,10 @@ export class Exchange {
     return true;
   }
 
+  /** To the peer, our ClusterIPs are one more prefix that we forward for our pods: it need not know what they are. */
   #transit(peer: NetworkPeer): string[] {
-    return transitFor(peer, this.#tunnels.list(), this.#peers);
+    const ranges = serviceRangesFor(peer, this.#keeper.current?.network ?? {});
+    return [...transitFor(peer, this.#tunnels.list(), this.#peers), ...ranges];
   }
 
   /** Starts when all caches are filled, so that all stored views are known before the first one is assigned. */

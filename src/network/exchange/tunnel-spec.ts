@@ -6,13 +6,16 @@ import type {
   ApiServerAccess,
   HomeApiAddress,
   NetworkAccess,
+  NetworkServices,
   NetworkTransit,
   PeerView,
   Tunnel,
   TunnelPeer,
   TunnelSpec,
 } from '../../api/tunnel.ts';
+import type { OwnNetwork } from '../../api/own-network.ts';
 import type { RefusedPrefix, WantedPrefix } from '../ipam/wanted-prefixes.ts';
+import { canonicalPrefix } from '../../lib/prefix.ts';
 import { checkSeenAs } from '../ipam/seen-as.ts';
 import type { NetworkDocument } from '../../api/peer-documents.ts';
 
@@ -28,6 +31,8 @@ export interface NetworkPeer {
   transit: NetworkTransit;
   /** Whether our pods there reach our API server. */
   apiServer: ApiServerAccess;
+  /** Whether our pods there reach our ClusterIPs. */
+  services: NetworkServices;
 }
 
 export type NetworkPeers = ReadonlyMap<string, NetworkPeer>;
@@ -53,9 +58,10 @@ function networkPeer({ spec, status = {} }: ForeignCluster): NetworkPeer | undef
     access = 'OffloadedPods',
     transit = 'OffloadedPods',
     apiServer = 'OffloadedPods',
+    services = 'None',
   } = spec?.network ?? {};
   const named = clusterName !== undefined && { clusterName };
-  return { clusterID, ...named, outgoing, incoming, access, transit, apiServer };
+  return { clusterID, ...named, outgoing, incoming, access, transit, apiServer, services };
 }
 
 /**
@@ -69,6 +75,8 @@ interface SpecFacts {
   heard: Heard;
   /** All prefixes that we have told the peer. */
   exported: readonly string[];
+  /** Those of them that are ranges of our ClusterIPs. */
+  ranges?: readonly string[];
   current?: TunnelSpec;
   services?: TunnelServices;
   /** Where our API servers are for pods of ours at peers. */
@@ -91,7 +99,7 @@ interface Decided {
 
 /** The Tunnel's spec as it should be. */
 export function decideSpec(facts: SpecFacts): Decided {
-  const { peer, heard, exported, current, services } = facts;
+  const { peer, heard, exported, current, services, ranges = [] } = facts;
   const { clusterID, clusterName, access, transit } = peer;
   const end = endOf(peer, heard === undefined ? current?.peer : (heard ?? undefined));
   // What is stored may name prefixes that we no longer export, and that may belong to another peer now.
@@ -105,6 +113,7 @@ export function decideSpec(facts: SpecFacts): Decided {
     access,
     transit,
     ...apiServersOf(facts, end),
+    ...(ranges.length > 0 && { services: [...ranges] }),
     ...servicesOf(peer, services, current),
   };
   return { spec, refused: heard === undefined ? [] : refused };
@@ -183,6 +192,15 @@ export function transitFor(peer: NetworkPeer, tunnels: Iterable<Tunnel>, peers: 
     found.push(...podViews(status?.views));
   }
   return found.toSorted();
+}
+
+/** Ranges of our ClusterIPs that our pods at that peer reach. */
+export function serviceRangesFor(
+  { outgoing, access, services }: NetworkPeer,
+  own: Pick<OwnNetwork, 'services'>,
+): string[] {
+  if (!outgoing || access === 'None' || services === 'None') return [];
+  return (own.services ?? []).flatMap((text) => canonicalPrefix(text) ?? []).slice(0, TUNNEL_LIMITS.services);
 }
 
 const forwards = ({ outgoing, transit }: NetworkPeer): boolean => outgoing && transit === 'OffloadedPods';

@@ -15,6 +15,7 @@ import {
   decideSpec,
   type Heard,
   type NetworkPeer,
+  serviceRangesFor,
   type TunnelServices,
   wantedPrefixes,
 } from './tunnel-spec.ts';
@@ -31,6 +32,7 @@ interface TunnelReconcilerOptions {
   forgotten: (clusterID: string) => void;
   /** Our network as published. Undefined while there is no gateway. */
   own: () => { network: OwnNetwork; publicKey: string } | undefined;
+  /** What that peer is told as prefixes that we forward. */
   transit: (peer: NetworkPeer) => string[];
   services?: (clusterID: string) => TunnelServices;
   /** Whether our policy keeps that peer's pods here from its API server. */
@@ -93,6 +95,7 @@ export class TunnelReconciler {
       peer,
       heard: heard(clusterID),
       exported: exportedTo(own.network, transit(peer)),
+      ranges: serviceRangesFor(peer, own.network),
       ...(tunnel && { current: tunnel.spec }),
       ...(services && { services: services(clusterID) }),
       ...(own.network.apiServer && { apiServer: own.network.apiServer }),

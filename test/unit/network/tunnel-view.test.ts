@@ -179,6 +179,14 @@ describe('where pods over there reach our API server', () => {
   });
 });
 
+test('a ClusterIP that our pods reach over there is still no address of an endpoint', async () => {
+  const seenAs = ['10.1.0.0/16', '10.96.0.0/16'].map((prefix) => ({ prefix, as: prefix }));
+  seed({ spec: { seenAs, services: ['10.96.0.0/16'] } });
+  await start();
+  expect(view.foreignViewOf('10.1.3.4')).toBe('10.1.3.4');
+  expect(view.foreignViewOf('10.96.0.10')).toBeUndefined();
+});
+
 test('who is refused at first is not taken to have no network', async () => {
   let refused = 0;
   const match = ({ path }: { path: string }): boolean => path.includes('tunnels') && refused++ < 2;

@@ -73,6 +73,7 @@ describe('the Tunnel of a peer', () => {
     access: 'OffloadedPods',
     transit: 'OffloadedPods',
     apiServer: 'OffloadedPods',
+    services: 'None',
     ...changes,
   });
   const [one, other] = [[place('10.244.1.8')], [place('100.64.1.8')]];

@@ -10,6 +10,7 @@ export const peer = (changes: Partial<NetworkPeer> = {}): NetworkPeer => ({
   access: 'OffloadedPods',
   transit: 'OffloadedPods',
   apiServer: 'OffloadedPods',
+  services: 'None',
   ...changes,
 });
 

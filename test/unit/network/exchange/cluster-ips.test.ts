@@ -1,0 +1,61 @@
+import { expect, test } from '@jest/globals';
+
+import type { TunnelSpec } from '../../../../src/api/tunnel.ts';
+import {
+  decideSpec,
+  type NetworkPeer,
+  serviceRangesFor,
+} from '../../../../src/network/exchange/tunnel-spec.ts';
+import { peer } from './support/peer.ts';
+
+/** Whether pods of ours at a peer reach our ClusterIPs. */
+
+const open = (changes: Partial<NetworkPeer> = {}): NetworkPeer =>
+  peer({ services: 'OffloadedPods', ...changes });
+const own = { services: ['10.96.0.0/16', 'fd00:96::/108'] };
+
+test('a peer is told the ranges of our ClusterIPs where we choose so, written as everywhere', () => {
+  expect(serviceRangesFor(open(), own)).toEqual(own.services);
+  expect(serviceRangesFor(open(), { services: ['FD00:96:0::/108', 'nonsense', '10.96.0.1/16'] })).toEqual([
+    'fd00:96::/108',
+  ]);
+  expect(serviceRangesFor(open(), {})).toEqual([]);
+});
+
+test.each<[string, Partial<NetworkPeer>]>([
+  ['nobody has chosen it', { services: 'None' }],
+  ['nothing may come from there', { access: 'None' }],
+  ['none of our pods run there', { outgoing: false, incoming: true }],
+])('it is told none where %s', (_why, changes) => {
+  expect(serviceRangesFor(open(changes), own)).toEqual([]);
+});
+
+test('more ranges than a Tunnel holds are cut', () => {
+  const services = Array.from({ length: 20 }, (_, n) => `10.96.${n}.0/24`);
+  expect(serviceRangesFor(open(), { services })).toEqual(services.slice(0, 8));
+});
+
+test('the Tunnel names them, and how the peer sees them', () => {
+  const decided = (ranges: string[], exported: string[], views = [...exported]): TunnelSpec =>
+    decideSpec({
+      peer: open(),
+      heard: {
+        publicKey: 'k',
+        endpoints: [],
+        pods: [],
+        external: [],
+        transit: [],
+        views: views.map((prefix) => ({ prefix, as: prefix })),
+      },
+      exported,
+      ranges,
+    }).spec;
+  expect(decided(own.services, own.services)).toMatchObject({
+    services: own.services,
+    seenAs: own.services.map((prefix) => ({ prefix, as: prefix })),
+  });
+  // What the peer still says of them is not believed.
+  const closed = decided([], [], own.services);
+  expect(closed).not.toHaveProperty('services');
+  expect(closed).not.toHaveProperty('seenAs');
+});
