@@ -74,6 +74,10 @@ export interface VirtualNode extends KubeObject {
   status?: VirtualNodeStatus;
 }
 
+/** Whether its taint keeps away pods that do not tolerate it: the default. */
+export const isTainted = ({ spec: { taintEffect = 'NoSchedule' } }: Pick<VirtualNode, 'spec'>): boolean =>
+  taintEffect === 'NoSchedule';
+
 export const virtualNodes: ResourceType<VirtualNode> = clusterScoped('tributary.dev/v1alpha1', 'VirtualNode');
 
 /** Condition types of a VirtualNode's status; a closed list. */

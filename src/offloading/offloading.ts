@@ -6,7 +6,7 @@ import {
   type PodStrategy,
 } from '../api/namespace-offloading.ts';
 import { namespaces } from '../api/resources.ts';
-import { type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
+import { isTainted, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
 import type { KubeObject, Namespace } from '../api/wire.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
@@ -138,9 +138,7 @@ export class Offloading {
 
   /** Whether the taint of some virtual node lets in pods that do not tolerate it: people have chosen another effect. */
   isOpen(): boolean {
-    return [...this.virtualNodes.list()].some(
-      ({ spec: { taintEffect = 'NoSchedule' } }) => taintEffect !== 'NoSchedule',
-    );
+    return [...this.virtualNodes.list()].some((virtualNode) => !isTainted(virtualNode));
   }
 
   /** Virtual nodes that the namespace may use. */

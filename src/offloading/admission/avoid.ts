@@ -16,6 +16,8 @@ export interface SelectedNode {
   name: string;
   /** Of its Node. */
   labels: Readonly<Record<string, string>>;
+  /** Its taint keeps pods away that do not tolerate it. */
+  isTainted: boolean;
 }
 
 const HOSTNAME = 'kubernetes.io/hostname';

@@ -37,15 +37,19 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
   if (strategy === 'Local' && !facts.isOpen && !toleratesAny(tolerations)) return NOTHING;
   const away = nodesToAvoid(pod, { ...facts, offloading }, strategy);
   const placement = place(pod, termsOf(strategy, offloading.spec.clusterSelector ?? {}, away.nodes));
+  const isLetIn = strategy === 'Local' || toleratesAll(tolerations) || areOpen(facts.selected);
   return {
-    patch: [
-      ...(strategy === 'Local' || toleratesAll(tolerations) ? [] : [tolerate(pod)]),
-      ...placement.patch,
-      ...record(pod, strategy),
-    ],
+    patch: [...(isLetIn ? [] : [tolerate(pod)]), ...placement.patch, ...record(pod, strategy)],
     warnings: [...away.warnings, ...placement.warnings],
   };
 }
+
+/**
+ * Nodes that let in every pod need no toleration, and none is added: nobody may take it from a pod again, as programs do that write
+ * a pod's tolerations anew. Where no node is known yet, its taint is expected.
+ */
+const areOpen = (selected: readonly SelectedNode[] = []): boolean =>
+  selected.length > 0 && selected.every(({ isTainted }) => !isTainted);
 
 function strategyFor({ metadata }: Pod, { spec }: NamespaceOffloading): PodStrategy {
   return metadata.labels?.[LABEL_OFFLOAD] === 'false' ? 'Local' : (spec.podStrategy ?? 'LocalAndRemote');

@@ -14,7 +14,7 @@ import {
   type PodStrategy,
 } from '../../api/namespace-offloading.ts';
 import { nodeLabelsOf } from '../../api/node-labels.ts';
-import type { VirtualNode } from '../../api/virtual-node.ts';
+import { isTainted, type VirtualNode } from '../../api/virtual-node.ts';
 import {
   type AdmissionPart,
   askedAbout,
@@ -91,6 +91,7 @@ export function offloadingAdmission(
 const placeOf = (virtualNode: VirtualNode): SelectedNode => ({
   name: virtualNode.metadata.name,
   labels: nodeLabelsOf(virtualNode),
+  isTainted: isTainted(virtualNode),
 });
 
 /**

@@ -51,6 +51,7 @@ describe('one whose own words permit no other than a virtual node that it is hel
   const HOST = 'kubernetes.io/hostname';
   const selected = ['milan', 'rome', 'oslo'].map((name) => ({
     name,
+    isTainted: true,
     labels: {
       [TYPE]: 'virtual-node',
       [NAME]: name,

@@ -32,3 +32,21 @@ test.each([
     { op: 'add', path: '/metadata/annotations', value: { 'tributary.dev/strategy': 'Local' } },
   ]);
 });
+
+test.each([
+  ['no node is known yet', [], true],
+  ['every node lets in all pods', [false, false], false],
+  ['one of the nodes has its taint', [false, true], true],
+])('where %s, a pod of a Remote namespace tolerates the taint or not', (_, taints, tolerates) => {
+  const selected = taints.map((isTainted, i) => ({ name: `n${i}`, labels: {}, isTainted }));
+  const { patch } = admit(pod(), {
+    offloading: offloading('Remote'),
+    failedNodes: [],
+    selected,
+    isOpen: true,
+    nowMs: 0,
+  });
+  const toleration = { key: 'tributary.dev/virtual-node', operator: 'Exists', effect: 'NoSchedule' };
+  const added = { op: 'add', path: '/spec/tolerations', value: [toleration] };
+  expect(patch.filter(({ path }) => path === '/spec/tolerations')).toEqual(tolerates ? [added] : []);
+});
