@@ -13,8 +13,8 @@ import { say, secondsSince } from './step.ts';
 const LOW_PRIORITY = 15;
 
 /**
- * `clusters`: what clusters of pretended nodes, and so most integration tests, need. `everything`: all that any test
- * needs.
+ * `clusters`: what clusters of pretended nodes, and so most integration tests, need. `everything`: all that whole suites
+ * need. Kubernetes' own suite comes after both, and the one file that runs it waits for it by itself.
  */
 export type SetupStage = 'clusters' | 'everything';
 
@@ -28,6 +28,7 @@ export class BackgroundSetup {
     const everything = clusters.then(async () =>
       make('tests', 'all programs and images', folder, LOW_PRIORITY),
     );
+    void everything.then(async () => make('suite', "Kubernetes' own suite", folder, LOW_PRIORITY));
     this.#made = { clusters, everything };
   }
 

@@ -1,10 +1,11 @@
 /**
  * Builds the programs and images in advance that the lab would otherwise build at its first use.
- * Usage: node tools/setup.ts kwok|containers|image|tests
+ * Usage: node tools/setup.ts kwok|containers|image|tests|suite
  */
 import { binaries, type BinaryName } from '../lab/binaries.ts';
 import { standardPrograms } from '../lab/binary-table.ts';
 import { agentImage } from '../lab/images-agent.ts';
+import { conformanceImages } from '../lab/images-conformance.ts';
 import { greeterImage, localPathImage, systemImages } from '../lab/images.ts';
 import { missing, thisMachine } from '../lab/preflight.ts';
 
@@ -30,7 +31,7 @@ async function containers(): Promise<void> {
   await localPathImage(progress);
 }
 
-/** Everything that the suites can use on this machine, so that no test waits for a compiler. */
+/** What most suites use on this machine, so that their tests wait for no compiler. */
 async function tests(): Promise<void> {
   if (missing(thisMachine()) !== undefined) {
     await binaries(progress, kwokPrograms);
@@ -41,10 +42,18 @@ async function tests(): Promise<void> {
   await agentImage(progress);
 }
 
+/** Kubernetes' own end-to-end suite, of which one file runs a tenth. */
+async function suite(): Promise<void> {
+  if (missing(thisMachine()) !== undefined) return;
+  await binaries(progress, ['e2e', 'ginkgo']);
+  await conformanceImages(progress);
+}
+
 const profiles: Readonly<Record<string, () => Promise<unknown>>> = {
   kwok: async () => binaries(progress, kwokPrograms),
   containers,
   tests,
+  suite,
   image: async () => console.log(await agentImage(progress)),
 };
 

@@ -1,7 +1,4 @@
-/**
- * A tenth of `make conformance`, through the virtual node. Only in the long run, since its programs and images take minutes to
- * build; it uses the clusters of this folder.
- */
+/** A tenth of `make conformance`, through the virtual node. It uses the clusters of this folder. */
 import { mkdirSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -15,17 +12,16 @@ import { conformanceImages } from '../../../lab/images-conformance.ts';
 import { Peers } from '../../support/e2e/peers.ts';
 
 const NAMESPACE = 'conformance';
-const isLong = process.env['TRIBUTARY_TEST_LONG'] === '1';
-const part = isLong ? describe : describe.skip;
+/** Jest would add a stack to each line. */
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-part("a tenth of Kubernetes' own suite", () => {
+describe("a tenth of Kubernetes' own suite", () => {
   let peers: Peers;
   let specs: ReadonlyMap<string, Spec>;
 
   beforeAll(async () => {
-    process.stderr.write(`long: specs of Kubernetes' own suite: ${TENTH.length} instead of 0\n`);
-    const programs = await binaries(console.error, ['e2e', 'ginkgo', 'kubectl']);
-    const images = await conformanceImages(console.error);
+    const programs = await binaries(progress, ['e2e', 'ginkgo', 'kubectl']);
+    const images = await conformanceImages(progress);
     peers = await Peers.open(OFFLOADED);
     for (const cluster of peers.lab.clusters) await cluster.loadImage(images);
     await peers.peer(NAMESPACE, {
@@ -42,7 +38,7 @@ part("a tenth of Kubernetes' own suite", () => {
         directory,
         kubeconfig: peers.lab.cluster('rome').kubeconfig,
         signal: new AbortController().signal,
-        progress: console.error,
+        progress,
       },
       { title: 'tenth', processes: 6, focus: TENTH, timeoutMinutes: 15 },
     );
