@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { agentImageName } from '../../../lab/images-agent.ts';
+import { ANNOTATION_REFRESH_AT } from '../../../src/api/names.ts';
 import { corePath } from '../../support/e2e/api.ts';
 import { aPod } from '../../support/e2e/pods.ts';
+import { until } from '../../support/e2e/until.ts';
 import { World } from './support/world.ts';
 
 const NAMESPACE = 'tokens';
@@ -81,3 +83,28 @@ test('the token is bound to the home pod, and means nothing over there', async (
   });
   expect(review.status?.['authenticated']).not.toBe(true);
 });
+
+test('a token that is due is renewed in the running pod, and the home API server takes the new one', async () => {
+  const pod = await world.home.pod(NAMESPACE, 'robot');
+  const old = await inside('cat $S/token');
+  // A shorter life than ten minutes cannot be asked for, so it is made due.
+  const secret = corePath(world.tenant, 'secrets', `tributary-token-${pod?.metadata.uid}`);
+  const due = new Date(0).toISOString();
+  await world.foreign.patch(secret, { metadata: { annotations: { [ANNOTATION_REFRESH_AT]: due } } });
+  // The kubelet over there writes what has changed into volumes with its rounds.
+  const renewed = await until(
+    'another token in the pod',
+    async () => {
+      const token = await inside('cat $S/token');
+      return token !== old && token;
+    },
+    { seconds: 180 },
+  );
+  const idOf = (token: string): unknown =>
+    (JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as { jti: unknown }).jti;
+  expect(idOf(renewed)).not.toBe(idOf(old));
+  expect(await world.ask(['exec', 'robot', '--', 'node', '-e', ASK])).toContain('"name":"robot"');
+  const after = await world.foreign.get(secret);
+  expect(Date.parse(after?.metadata?.annotations?.[ANNOTATION_REFRESH_AT] ?? '')).toBeGreaterThan(Date.now());
+  expect(await world.home.pod(NAMESPACE, 'robot')).toMatchObject({ metadata: { uid: pod?.metadata.uid } });
+}, 300_000);
