@@ -1,4 +1,4 @@
-import type { ForeignCluster, PeeringState } from '../../api/foreign-cluster.ts';
+import type { ForeignCluster, ForeignClusterNetwork, PeeringState } from '../../api/foreign-cluster.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { TUNNEL_LIMITS } from '../../api/limits.ts';
 import type {
@@ -50,18 +50,20 @@ export function networkPeers(clusters: Iterable<ForeignCluster>): NetworkPeers {
   return peers;
 }
 
+/** As the API server sets them. */
+const NETWORK_DEFAULTS: Required<ForeignClusterNetwork> = {
+  access: 'OffloadedPods',
+  transit: 'OffloadedPods',
+  apiServer: 'OffloadedPods',
+  services: 'None',
+};
+
 function networkPeer({ spec, status = {} }: ForeignCluster): NetworkPeer | undefined {
   const { clusterName, clusterID = spec?.clusterID ?? '' } = status;
   const [outgoing, incoming] = [isPeered(status.outgoing), isPeered(status.incoming)];
   if (!isClusterID(clusterID) || (!outgoing && !incoming)) return undefined;
-  const {
-    access = 'OffloadedPods',
-    transit = 'OffloadedPods',
-    apiServer = 'OffloadedPods',
-    services = 'None',
-  } = spec?.network ?? {};
   const named = clusterName !== undefined && { clusterName };
-  return { clusterID, ...named, outgoing, incoming, access, transit, apiServer, services };
+  return { clusterID, ...named, outgoing, incoming, ...NETWORK_DEFAULTS, ...spec?.network };
 }
 
 /**

@@ -29,6 +29,7 @@ type Finding = Pick<WantedCondition<TunnelConditionType, TunnelReason>, 'status'
 
 const { ok, starting, peerSilent, peerViews, prefixRefused, poolExhausted } = TUNNEL_REASONS;
 const { noWireGuard, hostRefused, noEndpoint, noHandshake, noAnswer, lossy } = TUNNEL_REASONS;
+const { notChosen, seenElsewhere } = TUNNEL_REASONS;
 
 /** WireGuard forgets a session after 180 s (REJECT_AFTER_TIME). */
 const SESSION_MS = 180_000;
@@ -59,6 +60,7 @@ export function tunnelConditions(
       [types.addresses, addresses],
       [types.configured, configured],
       [types.connected, connected],
+      [types.services, servicesOf(tunnel)],
     ] as const
   ).map(([type, finding]) => ({
     type,
@@ -96,6 +98,35 @@ function addressesOf({ spec, status }: Tunnel, { exported }: TunnelObservation):
     transit === undefined ? '' : `; ${transit.prefix}, through the peer, has none: ${transit.message}`;
   return yes(`all prefixes are seen${remark}`);
 }
+
+/** ClusterIPs are handed on as they are, so only the range itself counts. */
+function servicesOf({ spec: { peer, seenAs = [], services = [] } }: Tunnel): Finding {
+  if (services.length === 0) {
+    const todo = 'services: OffloadedPods under spec.network of the ForeignCluster opens them';
+    return no(
+      notChosen,
+      `our pods over there reach Services by name, and no ClusterIP of this cluster: ${todo}`,
+    );
+  }
+  if (peer === undefined) return no(peerSilent, 'the peer has not told its network yet');
+  const views = new Map(seenAs.map(({ prefix, as }) => [prefix, as]));
+  for (const range of services) {
+    const as = views.get(range);
+    if (as === range) continue;
+    if (as === undefined) {
+      return no(
+        peerViews,
+        `the peer has not told as what it sees our ClusterIPs ${range}: its Tunnel says why`,
+      );
+    }
+    return no(seenElsewhere, `the peer sees our ClusterIPs ${range} as ${as}: ${ELSEWHERE}`);
+  }
+  return yes(`our pods over there reach the ClusterIPs ${services.join(', ')}, where endpoints are pods`);
+}
+
+const ELSEWHERE =
+  'it uses that range, or sees no range as itself (--identity-views). Give one of the clusters another range of ' +
+  'Services, or use their names';
 
 function configuredOf({ host, refused }: TunnelObservation): Finding | undefined {
   if (refused !== undefined) return no(hostRefused, refused);

@@ -3,6 +3,7 @@ import type { AddressPort } from '../../api/tunnel.ts';
 import { contains, parseAddress, prefixesOf } from '../../lib/prefix.ts';
 import type { ChainConfig, ElementConfig, SetConfig, TableConfig } from '../host/host-config.ts';
 import { arriving, forbiddenRules, forwarded, toServers, translated } from './api-server.ts';
+import * as clusterIPs from './cluster-ips.ts';
 import {
   HOOKS,
   peerName,
@@ -196,6 +197,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
   return [
     chain('from', fromRules(plan)),
     // There is a rule also where nothing is rewritten: what is decided here, kube-proxy does not take for a port of a node.
+    // Only ClusterIPs are left to it.
     chain('dnat', [
       ...translated(plan),
       ...plan.exports.map(({ family, prefix, as }) => {
@@ -205,6 +207,7 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
     ]),
     chain('access', [
       ...bounds(refused),
+      ...clusterIPs.besides(plan),
       `oifname "${link}" jump transit`,
       ...accessRules(peer),
       refuse(refused),
@@ -226,10 +229,10 @@ function peerChains(peer: PlannedPeer, link: string): ChainConfig[] {
       ),
     ),
     chain('snat', snatRules(plan)),
-    chain(
-      'sent',
-      plan.exports.map(({ family, as }) => `${WORDS[family]} saddr ${as} accept`),
-    ),
+    chain('sent', [
+      ...plan.exports.map(({ family, as }) => `${WORDS[family]} saddr ${as} accept`),
+      ...clusterIPs.answering(plan),
+    ]),
     ...(plan.apiServer === undefined ? [] : [chain('api', [...bounds(refused), ...forwarded(plan)])]),
   ];
 }
@@ -240,7 +243,7 @@ function fromRules(plan: PlanPeer): string[] {
     return use === 'External' ? [`${to} ct state established,related accept`] : [`${to} accept`];
   });
   const ours = plan.gateway === undefined ? [] : probes(plan.gateway, PROBE_LIMIT);
-  return [...arriving(plan), ...rules, ...ours, refuse(refusedName(plan.id))];
+  return [...arriving(plan), ...clusterIPs.arriving(plan), ...rules, ...ours, refuse(refusedName(plan.id))];
 }
 
 /** Families of the peer's views. Packets of another family cannot come through its tunnel. */
@@ -297,7 +300,8 @@ function inside(texts: readonly string[], places: readonly AddressPort[] = []): 
  * Decides before the CNI and kube-proxy masquerade to an address of the node, to which a peer could not answer. Sources that are not
  * exported leave under the gateway's address, but for sources of other peers.
  */
-function snatRules({ exports, gateway }: PlanPeer): string[] {
+function snatRules(plan: PlanPeer): string[] {
+  const { exports, gateway } = plan;
   const rules = exports.map(({ family, prefix, as }) => {
     const word = WORDS[family];
     return `${word} saddr ${prefix} snat ${word} prefix to ${as}`;
@@ -307,6 +311,7 @@ function snatRules({ exports, gateway }: PlanPeer): string[] {
   const word = WORDS[family];
   return [
     ...rules,
+    ...clusterIPs.hairpins(plan),
     `${word} saddr @views${family} return`,
     `meta nfproto ipv${family} snat ${word} to ${gateway}`,
   ];

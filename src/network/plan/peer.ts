@@ -62,12 +62,16 @@ export interface PlanPeer {
   views: readonly View[];
   /** Pods come first, then transit, then the external range, so that all chains agree where these prefixes overlap. */
   exports: readonly Export[];
+  /** Ranges of our ClusterIPs that our pods over there reach. They are not translated: the peer sees them as themselves. */
+  services: readonly View[];
   /** Our gateway as the peer sees it. */
   gateway?: string;
   /** What stands for our API servers, as the peer sees it; whether it may reach them or not. */
   apiServersAs?: string;
   /** The API server, where the peer may reach it. */
   apiServer?: ApiServerWay;
+  /** All API servers of ours, whether it may reach them or not. */
+  servers: readonly HomeApiAddress[];
   /** The API server of the peer, as we see it, where its pods here may not reach it. */
   forbidden?: HomeApiAddress;
 }
@@ -113,6 +117,8 @@ export function planPeer(tunnel: Tunnel, network: OwnNetwork, transit: ReadonlyS
     tunnel,
     views: viewsOf(tunnel),
     exports,
+    services: openRanges(tunnel, network),
+    servers: (network.apiServer?.endpoints ?? []).filter(isSound),
     ...(gateway !== undefined && { gateway }),
     ...(apiServersAs !== undefined && { apiServersAs }),
     ...(apiServer && { apiServer }),
@@ -131,7 +137,7 @@ function apiServerWay(
 ): ApiServerWay | undefined {
   if (apiServer === undefined || spec.apiServer?.address !== apiServer.address) return undefined;
   const { address, port, endpoints } = apiServer;
-  const sound = endpoints.filter((endpoint) => isSound(endpoint, familyOf(address)));
+  const sound = endpoints.filter((one) => isSound(one) && familyOf(one.address) === familyOf(address));
   const number = createHash('sha256').update(metadata.name).digest().readUInt32BE();
   const endpoint = sound[number % sound.length];
   if (as === undefined || endpoint === undefined || !isPort(port)) return undefined;
@@ -147,9 +153,26 @@ function forbiddenServer({ spec, status }: Tunnel): HomeApiAddress | undefined {
 }
 
 /** Texts become part of rules, so only what was parsed counts. */
-const isSound = ({ address, port }: HomeApiAddress, family: IpFamily): boolean =>
-  parseAddress(address)?.family === family && isPort(port);
+const isSound = ({ address, port }: HomeApiAddress): boolean =>
+  parseAddress(address) !== undefined && isPort(port);
 const isPort = (port: number): boolean => Number.isInteger(port) && port > 0 && port < 65_536;
+
+/**
+ * Ranges that the Tunnel names, that are ours, and that the peer sees as themselves: kube-proxy knows no other address of a Service,
+ * and it could not translate one after us. A family without views has no pods over there.
+ */
+function openRanges(tunnel: Tunnel, network: OwnNetwork): View[] {
+  const { services = [], seenAs = [] } = tunnel.spec;
+  const own = new Set(canonical(network.services));
+  const same = new Set(canonical(seenAs.flatMap(({ prefix, as }) => (prefix === as ? [as] : []))));
+  const families = new Set(viewsOf(tunnel).map(({ family }) => family));
+  return prefixesOf(services)
+    .map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }))
+    .filter(({ family, prefix }) => own.has(prefix) && same.has(prefix) && families.has(family));
+}
+
+const canonical = (texts: readonly string[] = []): string[] =>
+  texts.flatMap((text) => canonicalPrefix(text) ?? []);
 
 export function viewsOf(tunnel: Tunnel): View[] {
   const prefixes = prefixesOf((tunnel.status?.views ?? []).map(({ as }) => as));

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import type { Tunnel } from '../../../../src/api/tunnel.ts';
+import type { PrefixView, Tunnel, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import { tunnelConditions, type TunnelObservation } from '../../../../src/network/gateway/conditions.ts';
 import { NETWORK, tunnelOf } from '../../../support/network/tunnels.ts';
 
@@ -33,6 +33,7 @@ const FINE = {
   AddressesAssigned: 'True AsExpected',
   HostConfigured: 'True AsExpected',
   Connected: 'True AsExpected',
+  ServicesReachable: 'False NotChosen',
 };
 const nothing = undefined as never;
 
@@ -219,6 +220,44 @@ test('how long nothing has come is no part of what is said', () => {
 
 test('conditions speak of the spec that they were made from', () => {
   expect(tunnelConditions(tunnelOf('p'), SEEN).map(({ observedGeneration }) => observedGeneration)).toEqual([
-    3, 3, 3, 3,
+    3, 3, 3, 3, 3,
   ]);
+});
+
+const RANGES = ['10.96.0.0/16', 'fd00:96::/108'];
+const seenAs = (...as: string[]): PrefixView[] =>
+  as.map((each, index) => ({ prefix: RANGES[index] ?? '', as: each }));
+
+test.each<[string, Partial<TunnelSpec>, string, RegExp]>([
+  ['nobody has chosen it', {}, 'False NotChosen', /services: OffloadedPods/],
+  ['the peer sees them as they are', { seenAs: seenAs(...RANGES) }, 'True AsExpected', /10\.96.*fd00:96/],
+  [
+    'the peer has told only one',
+    { seenAs: seenAs('10.96.0.0/16') },
+    'False PeerHasNoViewOfUs',
+    /fd00:96::\/108/,
+  ],
+  [
+    'the peer uses one of them itself',
+    { seenAs: seenAs('100.96.0.0/16', 'fd00:96::/108') },
+    'False SeenElsewhere',
+    /10\.96\.0\.0\/16 as 100\.96\.0\.0\/16.*another range/,
+  ],
+])(
+  'whether ClusterIPs are reached, where %s; the tunnel is Ready in any case',
+  (_why, spec, wanted, words) => {
+    const before = tunnelOf('p');
+    const services = spec.seenAs === undefined ? {} : { services: RANGES };
+    const all = [...(before.spec.seenAs ?? []), ...(spec.seenAs ?? [])];
+    const tunnel = { ...before, spec: { ...before.spec, ...services, seenAs: all } };
+    expect(conditionsOf({}, tunnel)).toEqual({ ...FINE, ServicesReachable: wanted });
+    const found = tunnelConditions(tunnel, SEEN).find(({ type }) => type === 'ServicesReachable');
+    expect(found?.message).toMatch(words);
+  },
+);
+
+test('a peer that tells nothing is told nothing of ClusterIPs either', () => {
+  const { peer: _silent, ...rest } = tunnelOf('p').spec;
+  const tunnel = { ...tunnelOf('p'), spec: { ...rest, services: RANGES } };
+  expect(conditionsOf({}, tunnel)['ServicesReachable']).toBe('False PeerHasNotTold');
 });
