@@ -48,7 +48,8 @@ const PLURALS: Readonly<Record<string, string>> = {
   StorageClass: 'storageclasses',
 };
 
-const REQUEST_TIMEOUT_MS = 10_000;
+/** A machine that runs several clusters on two cores stalls for some seconds. */
+const REQUEST_TIMEOUT_MS = 30_000;
 
 export class KubeApi {
   readonly #options: KubeApiOptions;

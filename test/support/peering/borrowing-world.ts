@@ -1,5 +1,6 @@
 /** Borrowing against a real API server, with the provider as a script and an agent as it looks from home. */
 import type { AcceptancePolicy } from '../../../src/api/acceptance-policy.ts';
+import { advertisements } from '../../../src/api/advertisement.ts';
 import { LABEL_VIRTUAL_NODE } from '../../../src/api/names.ts';
 import { leases, nodes, pods } from '../../../src/api/resources.ts';
 import { API_VERSION, virtualNodes } from '../../../src/api/virtual-node.ts';
@@ -14,10 +15,12 @@ import { Borrowing } from '../../../src/peering/borrowing/borrowing.ts';
 import { Identity } from '../../../src/peering/identity/identity.ts';
 import type { AgentLauncher, WantedAgent } from '../../../src/peering/ports.ts';
 import { ScriptedProvider } from '../../unit/peering/borrowing/support/scripted-provider.ts';
+import { eventually } from '../eventually.ts';
 
 const DRAIN_MS = 5000;
 const TICK_MS = 50;
 const STOP_DEADLINE_MS = 10_000;
+const QUIET_MS = 1000;
 
 const POLICY: AcceptancePolicy = {
   metadata: { name: 'all', uid: 'p', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },
@@ -130,9 +133,15 @@ export class BorrowingWorld {
     if (isNews) void this.borrowing.received(peer, { offer, grant });
   }
 
-  /** A moment in which everything under way comes to rest. */
+  /** Returns when nothing of it has been written for a second. */
   async quiet(): Promise<void> {
-    await systemClock.sleep(1000);
+    let [before, since] = ['', performance.now()];
+    await eventually('nothing is written any more', async () => {
+      const lists = await Promise.all([this.client.list(advertisements), this.client.list(virtualNodes)]);
+      const now = lists.flatMap(({ items }) => items.map(({ metadata }) => metadata.resourceVersion)).join();
+      if (now !== before) [before, since] = [now, performance.now()];
+      return performance.now() - since >= QUIET_MS;
+    });
   }
 }
 
