@@ -1,7 +1,13 @@
 import type { DiscoverySource, SecretKeyRef } from './peer-selector.ts';
 import { clusterScoped } from './resources.ts';
 import type { ResourceType } from './resources.ts';
-import type { ApiServerAccess, NetworkAccess, NetworkServices, NetworkTransit } from './tunnel.ts';
+import type {
+  ApiServerAccess,
+  NetworkAccess,
+  NetworkDns,
+  NetworkServices,
+  NetworkTransit,
+} from './tunnel.ts';
 import type { Condition, KubeObject } from './wire.ts';
 
 /** Auto leaves it to the policies. */
@@ -33,6 +39,8 @@ export interface ForeignClusterNetwork {
   apiServer?: ApiServerAccess;
   /** Whether our pods there reach our ClusterIPs. Default None. */
   services?: NetworkServices;
+  /** Which DNS our pods there ask. Default Foreign. */
+  dns?: NetworkDns;
 }
 
 /** What one way of discovery knows; each writes its own and lets it expire. */

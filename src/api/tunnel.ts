@@ -47,6 +47,14 @@ export type NetworkAccess = 'OffloadedPods' | 'AllPods' | 'None';
 export type NetworkTransit = 'OffloadedPods' | 'None';
 /** Whether our pods that run at the peer reach ClusterIPs of this cluster, or none of them. */
 export type NetworkServices = 'OffloadedPods' | 'None';
+/** Which DNS our pods that run at the peer ask: that of the peer, or ours. */
+export type NetworkDns = 'Foreign' | 'Home';
+
+/** What our DNS answers with, besides ClusterIPs. */
+export interface HomeDns {
+  /** Prefixes of pods in our addresses; of use over there only where the peer sees each as itself. */
+  addresses: string[];
+}
 
 /** Whether our pods that run at a peer reach our API server through the tunnel: those that have a token for it, or none. */
 export type ApiServerAccess = 'OffloadedPods' | 'None';
@@ -81,6 +89,8 @@ export interface TunnelSpec {
   homeApiServer?: 'Forbidden';
   /** Ranges of our ClusterIPs that our pods over there reach. Absent: none. */
   services?: string[];
+  /** Our pods over there ask our DNS, where that can work. Absent: they ask that of the peer. */
+  dns?: HomeDns;
   /** Endpoints of our Services that the peer is offered: reached by any of its pods, unless `access` is None. */
   offered?: AddressPort[];
   /** Endpoints of its Services that are used here, in our addresses: our pods in third clusters reach them through us. */

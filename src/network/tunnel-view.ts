@@ -8,6 +8,7 @@ import { deepEqual } from '../lib/equality.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
+import { type DnsFacts, type HomeDnsView, homeDnsIn } from './home-dns.ts';
 import { ViewTable } from './views.ts';
 
 interface TunnelViewOptions extends Basics {
@@ -30,6 +31,7 @@ interface Facts {
   apiServer: Tunnel['spec']['apiServer'];
   /** The provider keeps our pods from it. */
   isApiServerForbidden: boolean;
+  dns: Pick<DnsFacts, 'dns' | 'services' | 'seenAs'>;
 }
 
 type HomeApiServerView =
@@ -53,6 +55,7 @@ const OFF: Facts = {
   seenAs: [],
   apiServer: undefined,
   isApiServerForbidden: false,
+  dns: { dns: undefined, services: [], seenAs: [] },
 };
 const UNTOLD: Facts = { ...OFF, isUntold: true };
 
@@ -100,6 +103,11 @@ export class TunnelView implements Component {
 
   get homeApiServer(): HomeApiServerView {
     return apiServerIn(this.#facts, this.#seenAs);
+  }
+
+  get homeDns(): HomeDnsView {
+    const { state, views, dns } = this.#facts;
+    return homeDnsIn({ ...dns, state: state.kind, views });
   }
 
   isTheirs(homeAddress: string): boolean {
@@ -180,14 +188,17 @@ export class TunnelView implements Component {
 function factsOf(tunnel: Tunnel | undefined, before: NetworkState): Facts {
   if (tunnel === undefined) return OFF;
   const { spec, status } = tunnel;
-  if (spec.peer === undefined) return UNTOLD;
+  const { seenAs = [], services = [] } = spec;
+  const dns = { dns: spec.dns, services, seenAs };
+  if (spec.peer === undefined) return { ...UNTOLD, dns };
   return {
     state: stateOf(tunnel, before),
     isUntold: false,
     views: status?.views ?? [],
-    seenAs: (spec.seenAs ?? []).filter(({ prefix }) => !spec.services?.includes(prefix)),
+    seenAs: seenAs.filter(({ prefix }) => !services.includes(prefix)),
     apiServer: spec.apiServer,
     isApiServerForbidden: spec.peer.forbidsHomeApiServer === true,
+    dns,
   };
 }
 

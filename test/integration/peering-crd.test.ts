@@ -162,6 +162,7 @@ test('defaults are those that the types promise', async () => {
       transit: 'OffloadedPods',
       apiServer: 'OffloadedPods',
       services: 'None',
+      dns: 'Foreign',
     },
   });
   const joinTokenSecretRef = { name: 'token' };

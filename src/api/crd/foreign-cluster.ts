@@ -71,6 +71,15 @@ const networkServices: Schema = choice(
   'None',
 );
 
+const networkDns: Schema = choice(
+  'Which DNS our pods in this foreign cluster ask. Foreign: that of the foreign cluster, which knows the Services of ' +
+    'offloaded namespaces. Home: that of this cluster, so that each name means there what it means here. It needs ' +
+    'services: OffloadedPods, and both clusters must see pods at their own addresses; otherwise pods ask the foreign ' +
+    'DNS, and the condition HomeDNSReachable of the VirtualNode says why.',
+  ['Foreign', 'Home'],
+  'Foreign',
+);
+
 const spec: Schema = {
   type: 'object',
   description: 'Which cluster it is and what is wanted from it.',
@@ -100,6 +109,7 @@ const spec: Schema = {
         transit: networkTransit,
         apiServer: apiServerAccess,
         services: networkServices,
+        dns: networkDns,
       } satisfies SchemaOf<ForeignClusterNetwork>,
     },
   } satisfies SchemaOf<ForeignClusterSpec>,

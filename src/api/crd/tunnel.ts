@@ -10,6 +10,7 @@ import {
   tunnels,
   type AddressPort,
   type HomeApiAddress,
+  type HomeDns,
   type PeerView,
   type PrefixView,
   type TunnelConnection,
@@ -128,6 +129,16 @@ const spec: Schema = objectOf<TunnelSpec>(
     services: cidrs(
       'Ranges of our ClusterIPs that our pods over there reach. Absent: they reach none.',
       TUNNEL_LIMITS.services,
+    ),
+    dns: objectOf<HomeDns>(
+      'Our pods over there ask our DNS, where that can work. Absent: they ask that of the peer.',
+      ['addresses'],
+      {
+        addresses: cidrs(
+          'Prefixes of pods, as they are written here, with which our DNS answers.',
+          TUNNEL_LIMITS.seenAs,
+        ),
+      },
     ),
     offered: addressPorts(
       'Endpoints of Services here that are offered to the peer: all its pods reach them, unless access is ' +

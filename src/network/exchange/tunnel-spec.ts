@@ -6,6 +6,7 @@ import type {
   ApiServerAccess,
   HomeApiAddress,
   NetworkAccess,
+  NetworkDns,
   NetworkServices,
   NetworkTransit,
   PeerView,
@@ -33,6 +34,8 @@ export interface NetworkPeer {
   apiServer: ApiServerAccess;
   /** Whether our pods there reach our ClusterIPs. */
   services: NetworkServices;
+  /** Which DNS our pods there ask. */
+  dns: NetworkDns;
 }
 
 export type NetworkPeers = ReadonlyMap<string, NetworkPeer>;
@@ -56,6 +59,7 @@ const NETWORK_DEFAULTS: Required<ForeignClusterNetwork> = {
   transit: 'OffloadedPods',
   apiServer: 'OffloadedPods',
   services: 'None',
+  dns: 'Foreign',
 };
 
 function networkPeer({ spec, status = {} }: ForeignCluster): NetworkPeer | undefined {
@@ -79,6 +83,8 @@ interface SpecFacts {
   exported: readonly string[];
   /** Those of them that are ranges of our ClusterIPs. */
   ranges?: readonly string[];
+  /** Those of them that have pods: ours, and ours in third clusters. */
+  pods?: readonly string[];
   current?: TunnelSpec;
   services?: TunnelServices;
   /** Where our API servers are for pods of ours at peers. */
@@ -101,7 +107,7 @@ interface Decided {
 
 /** The Tunnel's spec as it should be. */
 export function decideSpec(facts: SpecFacts): Decided {
-  const { peer, heard, exported, current, services, ranges = [] } = facts;
+  const { peer, heard, exported, current } = facts;
   const { clusterID, clusterName, access, transit } = peer;
   const end = endOf(peer, heard === undefined ? current?.peer : (heard ?? undefined));
   // What is stored may name prefixes that we no longer export, and that may belong to another peer now.
@@ -115,10 +121,21 @@ export function decideSpec(facts: SpecFacts): Decided {
     access,
     transit,
     ...apiServersOf(facts, end),
-    ...(ranges.length > 0 && { services: [...ranges] }),
-    ...servicesOf(peer, services, current),
+    ...clusterIPsOf(facts),
+    ...servicesOf(peer, facts.services, current),
   };
   return { spec, refused: heard === undefined ? [] : refused };
+}
+
+function clusterIPsOf({
+  peer: { outgoing, dns },
+  ranges = [],
+  pods = [],
+}: SpecFacts): Pick<TunnelSpec, 'services' | 'dns'> {
+  return {
+    ...(ranges.length > 0 && { services: [...ranges] }),
+    ...(outgoing && dns === 'Home' && { dns: { addresses: [...pods] } }),
+  };
 }
 
 /** Where the pods of each find their API server, and whether they may. `end`: as the peer said it. */

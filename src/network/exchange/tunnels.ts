@@ -91,11 +91,14 @@ export class TunnelReconciler {
   ): TunnelSpec {
     const { heard, transit, services, forbidsHomeApiServer } = this.#options;
     const { clusterID } = peer;
+    const ranges = serviceRangesFor(peer, own.network);
+    const exported = exportedTo(own.network, transit(peer));
     const { spec, refused } = decideSpec({
       peer,
       heard: heard(clusterID),
-      exported: exportedTo(own.network, transit(peer)),
-      ranges: serviceRangesFor(peer, own.network),
+      exported,
+      ranges,
+      pods: exported.filter((prefix) => !ranges.includes(prefix) && prefix !== own.network.external),
       ...(tunnel && { current: tunnel.spec }),
       ...(services && { services: services(clusterID) }),
       ...(own.network.apiServer && { apiServer: own.network.apiServer }),

@@ -187,6 +187,31 @@ test('a ClusterIP that our pods reach over there is still no address of an endpo
   expect(view.foreignViewOf('10.96.0.10')).toBeUndefined();
 });
 
+test('our DNS is asked from over there where all of its addresses mean the same', async () => {
+  const same = ['10.1.0.0/16', '10.96.0.0/16'].map((prefix) => ({ prefix, as: prefix }));
+  const spec = { seenAs: same, services: ['10.96.0.0/16'], dns: { addresses: ['10.1.0.0/16'] } };
+  seed({ spec, ready: 'True' });
+  await start();
+  expect(view.homeDns).toMatchObject({ kind: 'None', reason: 'SeenElsewhere' });
+  change({ views: [{ use: 'Pods', prefix: '10.0.0.0/16', as: '10.0.0.0/16' }] });
+  await until('it can be asked', () => view.homeDns.kind === 'Open');
+  expect(view.homeDns).toEqual({ kind: 'Open', ranges: ['10.96.0.0/16'] });
+});
+
+test.each<[string, () => void, object]>([
+  ['nobody has chosen it', () => seed({ ready: 'True' }), { kind: 'NotChosen' }],
+  ['there is no Tunnel', () => undefined, { kind: 'NotChosen' }],
+  [
+    'the peer has no network',
+    () => seed({ peer: {}, spec: { dns: { addresses: [] } } }),
+    { kind: 'None', reason: 'NoNetwork' },
+  ],
+])('our DNS is not asked where %s', async (_why, given, shown) => {
+  given();
+  await start();
+  expect(view.homeDns).toMatchObject(shown);
+});
+
 test('who is refused at first is not taken to have no network', async () => {
   let refused = 0;
   const match = ({ path }: { path: string }): boolean => path.includes('tunnels') && refused++ < 2;

@@ -74,6 +74,7 @@ describe('the Tunnel of a peer', () => {
     transit: 'OffloadedPods',
     apiServer: 'OffloadedPods',
     services: 'None',
+    dns: 'Foreign',
     ...changes,
   });
   const [one, other] = [[place('10.244.1.8')], [place('100.64.1.8')]];

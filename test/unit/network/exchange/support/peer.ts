@@ -11,6 +11,7 @@ export const peer = (changes: Partial<NetworkPeer> = {}): NetworkPeer => ({
   transit: 'OffloadedPods',
   apiServer: 'OffloadedPods',
   services: 'None',
+  dns: 'Foreign',
   ...changes,
 });
 

@@ -1,0 +1,69 @@
+/** Whether our pods at a peer can ask our DNS. */
+import {
+  type NetworkState,
+  type PeerView,
+  type PrefixView,
+  TUNNEL_REASONS,
+  type TunnelSpec,
+} from '../api/tunnel.ts';
+
+/** Open: a DNS whose address is in one of these ranges of our ClusterIPs can be asked. Unknown: it will be known soon. */
+export type HomeDnsView =
+  | { kind: 'NotChosen' }
+  | { kind: 'Open'; ranges: readonly string[] }
+  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+
+/** What of a Tunnel it follows from. */
+export interface DnsFacts {
+  state: NetworkState['kind'];
+  dns: TunnelSpec['dns'];
+  services: readonly string[];
+  seenAs: readonly PrefixView[];
+  views: readonly PeerView[];
+}
+
+/**
+ * Our DNS answers with ClusterIPs, and for headless Services with addresses of pods as they are written here. Nobody translates an
+ * answer, so each of these has to mean the same over there.
+ */
+export function homeDnsIn({ state, dns, services, seenAs, views }: DnsFacts): HomeDnsView {
+  if (dns === undefined) return { kind: 'NotChosen' };
+  if (state === 'Off') return none('NoNetwork', 'no tunnel leads to the provider');
+  if (services.length === 0) {
+    return none(
+      TUNNEL_REASONS.notChosen,
+      'our ClusterIPs are not reached from there: set services: OffloadedPods beside dns: Home, and access other than None, ' +
+        'in spec.network of the ForeignCluster',
+    );
+  }
+  const other = views.find(({ use, prefix, as }) => use === 'Pods' && prefix !== as);
+  if (other !== undefined) {
+    const { prefix, as } = other;
+    return none(
+      TUNNEL_REASONS.seenElsewhere,
+      `this cluster sees the provider's pods ${prefix} as ${as}, so its DNS names addresses that are others over there: ${OWN_RANGES}`,
+    );
+  }
+  const told = new Map(seenAs.map(({ prefix, as }) => [prefix, as]));
+  for (const prefix of [...services, ...dns.addresses]) {
+    const as = told.get(prefix);
+    if (as !== undefined && as !== prefix) {
+      return none(
+        TUNNEL_REASONS.seenElsewhere,
+        `the provider sees our ${prefix} as ${as}, so our DNS names addresses that are others over there: ${OWN_RANGES}`,
+      );
+    }
+  }
+  const untold = [...services, ...dns.addresses].find((prefix) => !told.has(prefix));
+  if (untold === undefined) return { kind: 'Open', ranges: services };
+  return {
+    kind: 'Unknown',
+    reason: TUNNEL_REASONS.peerViews,
+    message: `the provider has not told yet as what it sees our ${untold}: see kubectl describe tunnel`,
+  };
+}
+
+const OWN_RANGES =
+  'give the two clusters ranges of pods and Services that do not overlap, with --identity-views on';
+
+const none = (reason: string, message: string): HomeDnsView => ({ kind: 'None', reason, message });
