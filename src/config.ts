@@ -3,7 +3,7 @@ import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts'
 import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
-import { overlaps, parsePrefix } from './lib/prefix.ts';
+import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';
 
 /** Everything that an agent is told from outside. It is parsed once and then never changes. */
 export interface AgentConfig {
@@ -36,6 +36,10 @@ export interface AgentConfig {
   apiServer: string | undefined;
   /** Role `cluster`: `host:port` at which offloaded pods reach this API server; without it they get no token. */
   homeApiServer: string | undefined;
+  /** Roles `peer` and `cluster`: addresses of this cluster's DNS for offloaded pods; default: those of /etc/resolv.conf. */
+  clusterDns: readonly string[];
+  /** Roles `peer` and `cluster`: domain of this cluster; default: that of /etc/resolv.conf. */
+  clusterDomain: string | undefined;
   /** Role `cluster`: image of the agents that it starts; default: those agents run inside this process (role `all`). */
   agentImage: string | undefined;
   /** Role `cluster`: PriorityClass of those agents. */
@@ -116,6 +120,9 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   advertise: 'cluster: HOST:PORT,... at which peers can dial the peering endpoint',
   'api-server': 'cluster: https URL at which peers reach this API server (default: its own endpoint)',
   'home-api-server': 'cluster: HOST:PORT at which offloaded pods reach this API server',
+  'cluster-dns':
+    'cluster, peer: ADDRESS,... of this cluster’s DNS for offloaded pods (default: as the agent’s own pod asks)',
+  'cluster-domain': 'cluster, peer: domain of this cluster (default: as the agent’s own pod searches)',
   'agent-image': 'cluster: image of the agents that it starts',
   'agent-priority-class': 'cluster: PriorityClass of those agents',
   'credential-seconds': 'cluster: life of the tokens given to peers (default 3600)',
@@ -172,6 +179,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     advertise: list('advertise'),
     apiServer: options['api-server'],
     homeApiServer: options['home-api-server'],
+    ...dnsOf(options, read),
     agentImage: options['agent-image'],
     agentPriorityClass: options['agent-priority-class'],
     // The API server refuses to issue tokens that live less than ten minutes.
@@ -251,6 +259,26 @@ function logLevel(text: string, mistakes: string[]): LogLevel {
 
 type Options = ConfigSource['options'];
 type Readers = ReturnType<typeof readers>;
+
+const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/u;
+/** As many as a pod may name. */
+const MAX_NAMESERVERS = 3;
+
+function dnsOf(
+  options: Options,
+  { list, mistaken }: Readers,
+): Pick<AgentConfig, 'clusterDns' | 'clusterDomain'> {
+  const clusterDns = list('cluster-dns');
+  const wrong = clusterDns.find((text) => parseAddress(text) === undefined);
+  if (wrong !== undefined) mistaken(`--cluster-dns: "${wrong}" is no address`);
+  if (clusterDns.length > MAX_NAMESERVERS)
+    mistaken(`--cluster-dns names more than ${MAX_NAMESERVERS} addresses`);
+  const clusterDomain = options['cluster-domain']?.replace(/\.$/u, '');
+  if (clusterDomain !== undefined && !DOMAIN.test(clusterDomain)) {
+    mistaken(`--cluster-domain: "${clusterDomain}" is no domain, such as cluster.local`);
+  }
+  return { clusterDns, clusterDomain };
+}
 
 type Ranges = Pick<AgentConfig, 'podCidrs' | 'serviceCidrs' | 'externalCidr' | 'viewPools' | 'reservedCidrs'>;
 

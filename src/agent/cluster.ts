@@ -125,12 +125,13 @@ const isComponent = (launcher: AgentLauncher & Partial<Component>): launcher is 
   launcher.start !== undefined && launcher.name !== undefined;
 
 function podLauncher({ parts: { config, clock, log }, home }: Shared): AgentLauncher {
-  const { agentImage: image, agentPriorityClass: priorityClassName } = config;
+  const { agentImage: image, agentPriorityClass: priorityClassName, clusterDns, clusterDomain } = config;
   if (image === undefined) throw new TributaryError('Invalid', 'name the image of the agents: --agent-image');
   return new PodLauncher({
     home,
     image,
     ...(priorityClassName !== undefined && { priorityClassName }),
+    dns: { nameservers: clusterDns, domain: clusterDomain },
     clock,
     log: log.named('launcher'),
   });

@@ -16,6 +16,7 @@ import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
 import { TunnelView } from '../network/tunnel-view.ts';
+import type { OwnDns } from '../provider/home-dns.ts';
 import { Provider } from '../provider/provider.ts';
 import { ForeignUsage, runningPods } from '../provider/usage.ts';
 import { apiServerReviews } from '../server/kubelet/auth.ts';
@@ -24,6 +25,7 @@ import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
 import { KubeletServer } from '../server/kubelet/server.ts';
 import { VERSION } from '../version.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
+import { ownDns } from './own-dns.ts';
 import { type AgentParts, controllerMetrics, lifecycleOf } from './parts.ts';
 
 const WAIT_FOR_OBJECT_MS = 2_000;
@@ -84,7 +86,8 @@ export class VirtualNodeAgent implements Component {
     const virtualNode = await waitForVirtualNode(home, this.name, parts, this.#stopped.signal);
     const network = this.#network(virtualNode);
     const lease = nodeLease(parts, home, nodeNameOf(virtualNode));
-    const { provider, events } = this.#createProvider(virtualNode, network, lease);
+    const dns = await ownDns(parts.config);
+    const { provider, events } = this.#createProvider(virtualNode, { network, lease, dns });
     const kubelet = await this.#kubeletComponents(provider);
     this.#lifecycle = lifecycleOf(
       [
@@ -119,8 +122,7 @@ export class VirtualNodeAgent implements Component {
 
   #createProvider(
     virtualNode: VirtualNode,
-    network: TunnelView | undefined,
-    lease: LeaseKeeper,
+    { network, lease, dns }: { network: TunnelView | undefined; lease: LeaseKeeper; dns: OwnDns },
   ): { provider: Provider; events: ClientEventRecorder } {
     const { parts, home, registry, address, kubeletPort } = this.#options;
     const { clock, log } = parts;
@@ -135,6 +137,7 @@ export class VirtualNodeAgent implements Component {
       kubeletPort: () => this.#kubelet?.port ?? kubeletPort,
       version: VERSION,
       ...(network !== undefined && { network }),
+      dns,
       homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,
       clock,
       log,

@@ -90,6 +90,8 @@ export const VIRTUAL_NODE_CONDITIONS = {
   reachable: 'ForeignClusterReachable',
   /** Pods over there reach the home API server, and so get tokens for it. */
   homeApiServer: 'HomeApiServerReachable',
+  /** Pods over there ask the home DNS. Absent unless people have chosen that. */
+  homeDns: 'HomeDNSReachable',
 } as const;
 
 /** Reasons of those conditions; a closed list. */

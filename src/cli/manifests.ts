@@ -23,6 +23,7 @@ export const MANIFESTS_USAGE = `tributary manifests crds
        tributary manifests cluster --image IMAGE [--priority-class NAME] [--cluster-name NAME]
                  [--service ClusterIP|NodePort|LoadBalancer] [--node-port PORT] [--advertise HOST:PORT,...]
                  [--api-server URL] [--home-api-server HOST:PORT] [--credential-seconds N] [--leaf-seconds N]
+                 [--cluster-dns ADDRESS,...] [--cluster-domain DOMAIN]
                  [--pod-cidr CIDR,...] [--service-cidr CIDR,...] [--external-cidr CIDR] [--view-pools CIDR,...]
                  [--reserved-cidrs CIDR,...] [--identity-views on|off] [--preshared-keys on|off]
                  [--drain-seconds N] [--offload-namespaces LABEL[=VALUE],...] [--offload-strategy STRATEGY]
@@ -35,7 +36,8 @@ export const MANIFESTS_USAGE = `tributary manifests crds
                  [--tunnel-mtu BYTES] [--ops-port PORT] [--log-level LEVEL]
        tributary manifests clean-up --image IMAGE
        tributary manifests peer --virtual-node NAME [--node NAME] --namespaces HOME_NS[,HOME_NS...] --image IMAGE
-                 [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME] [--log-level LEVEL]`;
+                 [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME] [--cluster-dns ADDRESS,...]
+                 [--cluster-domain DOMAIN] [--log-level LEVEL]`;
 
 /** Options of `tributary cluster` that are handed on as they are. */
 const CLUSTER_ARGS = [
@@ -43,6 +45,8 @@ const CLUSTER_ARGS = [
   'advertise',
   'api-server',
   'home-api-server',
+  'cluster-dns',
+  'cluster-domain',
   'credential-seconds',
   'drain-seconds',
   'leaf-seconds',
@@ -69,7 +73,7 @@ const GATEWAY_ARGS = [
 /** These make a difference to the pod as well. */
 const GATEWAY_OPTIONS = ['replicas', 'network', 'wireguard-port', 'wireguard-interface'];
 const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
-const PEER_ARGS = ['log-level'];
+const PEER_ARGS = ['cluster-dns', 'cluster-domain', 'log-level'];
 /** Ports that may have to be changed: on the host, or where a control plane can reach only some ports of a pod. */
 const PORTS: Readonly<Record<string, string>> = { cluster: 'webhook', gateway: 'ops', node: 'ops' };
 

@@ -14,6 +14,11 @@ import { AGENT_BINDING_PREFIX, AGENT_KINDS_ROLE, AGENT_NAMESPACE_ROLE } from './
 import { checkedImage, forgeDeployment, KUBELET_PORT, labelsOf, OPS_PORT } from './program.ts';
 import { LAUNCHED_OWN_RIGHTS } from './rights/agent.ts';
 
+interface Dns {
+  nameservers: readonly string[];
+  domain: string | undefined;
+}
+
 export interface LaunchedAgent {
   /** ClusterID of the provider. */
   clusterID: string;
@@ -24,6 +29,8 @@ export interface LaunchedAgent {
   kubeconfigSecret: string;
   image: string;
   priorityClassName?: string;
+  /** Of this cluster, where people have named them; the agent knows those of its own pod. */
+  dns?: Dns;
 }
 
 export const agentName = (clusterID: string): string => `${AGENT_NAME_PREFIX}${clusterID}`;
@@ -42,7 +49,7 @@ const agentLabels = (clusterID: string): Record<string, string> => ({
 
 /** In the order in which they must be applied: rights come before the pod that needs them. */
 export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
-  const { clusterID, virtualNodes, image, priorityClassName } = checkedAgent(agent);
+  const { clusterID, virtualNodes, image, priorityClassName, dns } = checkedAgent(agent);
   const account = { namespace: AGENTS_NAMESPACE, name: agentName(clusterID) };
   const labels = agentLabels(clusterID);
   return [
@@ -63,13 +70,18 @@ export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
       account,
       labels,
       image,
-      args: ['peer', '--virtual-node', virtualNodes.map(({ name }) => name).join(',')],
+      args: ['peer', '--virtual-node', virtualNodes.map(({ name }) => name).join(','), ...dnsArguments(dns)],
       ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
       memoryLimit: '512Mi',
       ...(priorityClassName !== undefined && { priorityClassName }),
     }),
   ];
 }
+
+const dnsArguments = ({ nameservers, domain }: Dns = { nameservers: [], domain: undefined }): string[] => [
+  ...(nameservers.length > 0 ? ['--cluster-dns', nameservers.join(',')] : []),
+  ...(domain === undefined ? [] : ['--cluster-domain', domain]),
+];
 
 /** Its table with the names filled in; where there are several, each in its place. */
 function ownRights({ virtualNodes, kubeconfigSecret }: LaunchedAgent): Right[] {

@@ -15,6 +15,7 @@ interface PodLauncherOptions extends Basics {
   home: KubeClient;
   image: string;
   priorityClassName?: string;
+  dns?: LaunchedAgent['dns'];
   /** How long the pod may take to go before its rights are taken from it; default 12 s. */
   goneMs?: number;
 }
@@ -70,7 +71,7 @@ export class PodLauncher implements AgentLauncher {
   }
 
   #launched({ kubeconfigSecret, ...wanted }: WantedAgent): LaunchedAgent {
-    const { image, priorityClassName } = this.#options;
+    const { image, priorityClassName, dns } = this.#options;
     if (kubeconfigSecret.namespace !== SYSTEM_NAMESPACE) {
       throw new TributaryError('Invalid', `kubeconfig Secrets of agents are in ${SYSTEM_NAMESPACE}`);
     }
@@ -81,6 +82,7 @@ export class PodLauncher implements AgentLauncher {
       kubeconfigSecret: kubeconfigSecret.name,
       image,
       ...(priorityClassName !== undefined && { priorityClassName }),
+      ...(dns && { dns }),
     };
   }
 

@@ -5,6 +5,12 @@ export type HomeApiServerView =
   | { kind: 'At'; address: string; port: number }
   | { kind: 'None' | 'Unknown'; reason: string; message: string };
 
+/** Open: our DNS can be asked from over there, where its address is in one of these ranges of ClusterIPs. */
+export type HomeDnsView =
+  | { kind: 'NotChosen' }
+  | { kind: 'Open'; ranges: readonly string[] }
+  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+
 /** The network between the home cluster and the foreign one: how addresses translate, and whether they can be reached. */
 export interface NetworkView {
   readonly state: NetworkState;
@@ -21,6 +27,7 @@ export interface NetworkView {
   nativeOf(homeAddress: string): string | undefined;
   /** In addresses of the foreign cluster. */
   readonly homeApiServer: HomeApiServerView;
+  readonly homeDns: HomeDnsView;
   /** Calls back after any of the answers may have changed; the returned function ends that. */
   onChange(listener: () => void): () => void;
 }
@@ -37,5 +44,6 @@ export const NO_NETWORK: NetworkView = {
     reason: 'NoNetwork',
     message: 'no tunnel leads to the provider; spec.homeApiServer can name another way',
   },
+  homeDns: { kind: 'NotChosen' },
   onChange: () => () => undefined,
 };

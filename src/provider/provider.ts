@@ -18,6 +18,7 @@ import { EventsHome } from './events/events-home.ts';
 import { ForeignCluster, type ForeignClusterOptions } from './foreign.ts';
 import type { ForgeContext } from './forge/context.ts';
 import { type HomeApiServerWay, homeApiServerWay } from './home-api-server.ts';
+import { type HomeDnsWay, homeDnsWay, NO_CLUSTER_DNS, type OwnDns } from './home-dns.ts';
 import { HomeLease } from './home-lease.ts';
 import { homePodInformer } from './home-pods.ts';
 import { type NetworkView, NO_NETWORK } from './network-view.ts';
@@ -55,6 +56,8 @@ interface ProviderOptions extends Basics {
   version: string;
   /** Default: none. */
   network?: NetworkView;
+  /** The DNS of the home cluster. Default: none is known. */
+  dns?: OwnDns;
   /** Whether the home API server has answered recently. Default: always. */
   homeAnswers?: () => boolean;
 }
@@ -86,6 +89,7 @@ export class Provider {
   readonly #readiness: Readiness;
   /** The VirtualNode as it was before it was deleted. */
   #known: VirtualNode;
+  #saidOfDns = '';
 
   constructor(options: ProviderOptions) {
     const { virtualNode, home, clock, log } = options;
@@ -145,6 +149,7 @@ export class Provider {
     this.storage = new Storage({ ...parts, virtualNode, spec: () => this.virtualNode?.spec, log });
     this.controllers = this.#createControllers(parts);
     connect(this);
+    this.network.onChange(() => this.#complainOfDns());
   }
 
   /** Undefined when it has been deleted. */
@@ -155,6 +160,10 @@ export class Provider {
 
   get homeApiServer(): HomeApiServerWay {
     return homeApiServerWay(this.virtualNode?.spec.homeApiServer, this.network);
+  }
+
+  get homeDns(): HomeDnsWay {
+    return homeDnsWay(this.network, this.#options.dns ?? { nameservers: [], domain: undefined });
   }
 
   /** The Node may turn Ready only when the kubelet API answers. */
@@ -186,6 +195,7 @@ export class Provider {
     const { metadata } = this.virtualNode ?? virtualNode;
     const sharingPolicy = metadata.annotations?.[ANNOTATION_SHARING_POLICY];
     const way = this.homeApiServer;
+    const dns = this.homeDns;
     return {
       virtualNode: virtualNode.metadata.name,
       nodeName: this.nodeName,
@@ -193,6 +203,8 @@ export class Provider {
       tenantNamespace: mapping.tenantNamespace,
       ...present({ sharingPolicy }),
       ...(way.kind === 'At' ? { homeApiServer: way } : { noHomeApiServer: way.message }),
+      ...(dns.kind === 'At' && { homeDns: dns }),
+      ...(dns.kind === 'None' && { noHomeDns: dns.message }),
       network: this.network.state.kind,
       homeViewOf: (address) => this.network.homeViewOf(address),
     };
@@ -239,6 +251,7 @@ export class Provider {
       network: this.network.state,
       room: this.room.bounds(virtualNode.spec.resources),
       homeApiServer: this.homeApiServer,
+      homeDns: this.homeDns,
       address: nodeAddress,
       kubeletPort: typeof kubeletPort === 'number' ? kubeletPort : kubeletPort(),
       version,
@@ -340,6 +353,14 @@ export class Provider {
       { node, pods, reflect, tokens, mirror, events, storage },
       { clock, log, ...(metrics !== undefined && { metrics }) },
     );
+  }
+
+  /** Once: it does not change while this process runs. */
+  #complainOfDns(): void {
+    const dns = this.homeDns;
+    if (dns.kind !== 'None' || dns.reason !== NO_CLUSTER_DNS || dns.message === this.#saidOfDns) return;
+    this.#saidOfDns = dns.message;
+    this.#options.log.warn('pods over there ask the foreign DNS', { why: dns.message });
   }
 
   #tell(reason: string, message: string): void {

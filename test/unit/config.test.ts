@@ -52,6 +52,9 @@ test.each([
   ['view-pools', '100.64.0.0/10,nonsense', '--view-pools: "nonsense" is not a CIDR'],
   ['service-cidr', '10.96.1.0/16', 'write 10.96.0.0/16'],
   ['external-cidr', '10.70.0.0/20,10.71.0.0/20', '--external-cidr is one CIDR'],
+  ['cluster-dns', 'kube-dns', '--cluster-dns: "kube-dns" is no address'],
+  ['cluster-dns', '10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4', 'more than 3 addresses'],
+  ['cluster-domain', 'Cluster Local', '--cluster-domain: "Cluster Local" is no domain'],
   ['tunnel-endpoint', 'foo', '--tunnel-endpoint: not HOST:PORT'],
 ])('--%s %s is a mistake', (name, value, message) => {
   expect(() => parseConfig({ options: { [name]: value }, env: {}, hostname: 'h' })).toThrow(message);
@@ -69,4 +72,13 @@ test('a gateway that cannot be dialled has no endpoints; one that says nothing h
   expect(endpoints({ 'tunnel-endpoint': 'none' })).toEqual([]);
   expect(endpoints({ 'tunnel-endpoint': 'vpn.example.org:51820' })).toEqual(['vpn.example.org:51820']);
   expect(endpoints({})).toBeUndefined();
+});
+
+test('the DNS of this cluster, as people name it', () => {
+  const dns = (options: Record<string, string>): object => parse(options);
+  expect(dns({})).toMatchObject({ clusterDns: [], clusterDomain: undefined });
+  expect(dns({ 'cluster-dns': '10.96.0.10,fd00:96::a', 'cluster-domain': 'rome.example.' })).toMatchObject({
+    clusterDns: ['10.96.0.10', 'fd00:96::a'],
+    clusterDomain: 'rome.example',
+  });
 });

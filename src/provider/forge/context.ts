@@ -1,5 +1,6 @@
 import type { NetworkState } from '../../api/tunnel.ts';
 import type { HomeApiServerPlace } from '../home-api-server.ts';
+import type { HomeDnsPlace } from '../home-dns.ts';
 import type { NetworkView } from '../network-view.ts';
 
 /** What a translation between the two clusters needs to know beyond the pod itself. */
@@ -13,6 +14,10 @@ export interface ForgeContext {
   homeApiServer?: HomeApiServerPlace;
   /** Why there is none, where there is none. */
   noHomeApiServer?: string;
+  /** The DNS that pods over there ask; undefined: that of their cluster. */
+  homeDns?: HomeDnsPlace;
+  /** Why they do not ask ours although it is chosen. */
+  noHomeDns?: string;
   /** The provider's, by its name; undefined where the tenant was made by hand. */
   sharingPolicy?: string;
   /** Of the network between the two clusters. */

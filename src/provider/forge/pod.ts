@@ -11,6 +11,7 @@ import { withoutKeys } from '../../lib/without-keys.ts';
 import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts';
 import { SERVICE_NAMES } from '../home-api-server.ts';
 import type { ForgeContext } from './context.ts';
+import { forgeDns } from './dns.ts';
 import { forgeEnvironment } from './environment.ts';
 import type { AnyContainer } from './references.ts';
 import { withRequests } from './requests.ts';
@@ -77,6 +78,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
         ...(spec.initContainers && { initContainers: spec.initContainers.map(forge) }),
       }),
       ...forgeHostAliases(spec, context),
+      ...forgeDns(spec, home.metadata.namespace ?? '', context.homeDns),
       tolerations: forgeTolerations(spec.tolerations ?? []),
       volumes,
     },

@@ -7,6 +7,7 @@ import type { Node, NodeCondition, NodeStatus, ResourceList, Taint } from '../..
 import { parseMilli } from '../../lib/quantity.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
+import type { HomeDnsWay } from '../home-dns.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
@@ -20,6 +21,7 @@ export interface NodeInputs {
   /** The most that is to be shown, where that is less than the VirtualNode says. */
   room: Amounts;
   homeApiServer: HomeApiServerWay;
+  homeDns: HomeDnsWay;
   address: string;
   kubeletPort: number;
   version: string;

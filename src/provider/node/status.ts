@@ -12,6 +12,7 @@ import type { Condition } from '../../api/wire.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
+import type { HomeDnsWay } from '../home-dns.ts';
 import type { ContactState } from './contact.ts';
 import { type Obstacle, obstacleOf } from './readiness.ts';
 
@@ -21,6 +22,7 @@ interface StatusInputs {
   notReady: Obstacle | undefined;
   namespaces: NamespaceMapping[];
   homeApiServer: HomeApiServerWay;
+  homeDns: HomeDnsWay;
   now: string;
 }
 
@@ -65,8 +67,10 @@ export function forgeVirtualNodeStatus(inputs: StatusInputs): VirtualNodeStatus 
     [VIRTUAL_NODE_CONDITIONS.credentials, credentials],
     [VIRTUAL_NODE_CONDITIONS.reachable, reachable],
     [VIRTUAL_NODE_CONDITIONS.homeApiServer, homeApiServerState(inputs.homeApiServer)],
+    ...homeDnsVerdict(inputs.homeDns),
   ];
-  const ours = new Set(verdicts.map(([type]) => type));
+  // Also one that is not said any more.
+  const ours = new Set<string>(Object.values(VIRTUAL_NODE_CONDITIONS));
   return {
     observedGeneration: generation,
     nodeName: nodeNameOf(virtualNode),
@@ -91,6 +95,21 @@ function homeApiServerState(way: HomeApiServerWay): ConditionState {
   return kind === 'Unknown'
     ? { status: 'Unknown', reason, message }
     : { status: 'False', reason, message: `pods over there get no token for it: ${message}` };
+}
+
+function homeDnsVerdict(way: HomeDnsWay): [string, ConditionState][] {
+  if (way.kind === 'NotChosen') return [];
+  const type = VIRTUAL_NODE_CONDITIONS.homeDns;
+  if (way.kind === 'At') {
+    const message = `pods over there ask ${way.nameservers.join(', ')}, with the domain ${way.domain}`;
+    return [[type, { status: 'True', reason: VIRTUAL_NODE_REASONS.ok, message }]];
+  }
+  const { kind, reason, message } = way;
+  if (kind === 'Unknown')
+    return [[type, { status: 'Unknown', reason, message: `new pods wait: ${message}` }]];
+  return [
+    [type, { status: 'False', reason, message: `pods over there ask the DNS of their cluster: ${message}` }],
+  ];
 }
 
 type ConditionState = Pick<Condition, 'reason' | 'message'> & { status: 'True' | 'False' | 'Unknown' };

@@ -4,6 +4,7 @@ import type { OffloadedReason, ReferenceReason } from '../../api/names.ts';
 import type { Draft, Pod, PodStatus } from '../../api/wire.ts';
 import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
+import { asksClusterDns } from '../forge/dns.ts';
 import { forgePod } from '../forge/pod.ts';
 import { cutOffStatus } from '../forge/reach.ts';
 import { isResult, isUnfinishedResult, newsOfRecreation, recreatedOf } from '../forge/made-anew.ts';
@@ -49,7 +50,7 @@ export interface ReferenceState {
 
 /** An event, to be told with what is done. */
 export interface Note {
-  reason: ReferenceReason | 'NoTokenForHome';
+  reason: ReferenceReason | 'NoTokenForHome' | 'ForeignDNS';
   message: string;
 }
 
@@ -217,9 +218,22 @@ function decideAbsent(situation: Situation, home: Pod): Action {
     return { ...action, status: withAcceptance(home, action.status, context, now), notes };
   }
   if (pending || held) return NOTHING;
-  const warning = missingToken(home, context);
-  const told: Note[] = warning === undefined ? [] : [{ reason: 'NoTokenForHome', message: warning }];
-  return { do: 'create', home, pod: forgePod(home, context), notes: [...notes, ...told] };
+  return { do: 'create', home, pod: forgePod(home, context), notes: [...notes, ...otherwise(home, context)] };
+}
+
+/** What is not as its owner may expect, although the pod is made. */
+function otherwise(home: Pod, context: ForgeContext): Note[] {
+  const notes: Note[] = [];
+  const token = missingToken(home, context);
+  if (token !== undefined) notes.push({ reason: 'NoTokenForHome', message: token });
+  const { noHomeDns } = context;
+  if (noHomeDns !== undefined && home.spec !== undefined && asksClusterDns(home.spec)) {
+    notes.push({
+      reason: 'ForeignDNS',
+      message: `the pod asks the DNS of the foreign cluster: ${noHomeDns}`,
+    });
+  }
+  return notes;
 }
 
 const missingRefusal = (missing: readonly Reference[]): WaitingRefusal => ({

@@ -1,5 +1,8 @@
+import { OFFLOADED_REASONS } from '../../api/names.ts';
 import type { Pod } from '../../api/wire.ts';
+import { asksClusterDns } from '../forge/dns.ts';
 import { podReferences, type Reference } from '../forge/references.ts';
+import type { HomeDnsWay } from '../home-dns.ts';
 import type { Note, ReferenceState } from '../pods/decide.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Reflector } from './reflector.ts';
@@ -12,7 +15,13 @@ export function referenceState(
     reflector,
     tokens,
     storage,
-  }: { reflector: Reflector; tokens: TokenReconciler; storage: Pick<Storage, 'state'> },
+    homeDns,
+  }: {
+    reflector: Reflector;
+    tokens: TokenReconciler;
+    storage: Pick<Storage, 'state'>;
+    homeDns: HomeDnsWay;
+  },
 ): ReferenceState {
   const token = tokens.state(home);
   const state: ReferenceState & { missing: unknown[]; refused: unknown[]; notes: unknown[] } = {
@@ -21,6 +30,9 @@ export function referenceState(
     refused: typeof token === 'object' ? [token] : [],
     pending: token === 'pending',
   };
+  if (homeDns.kind === 'Unknown' && home.spec !== undefined && asksClusterDns(home.spec)) {
+    state.refused.push({ reason: OFFLOADED_REASONS.missingReference, message: homeDns.message });
+  }
   const claims = storage.state(home);
   if (claims === 'pending') state.pending = true;
   else state.refused.push(...claims);

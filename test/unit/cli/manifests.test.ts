@@ -29,6 +29,12 @@ test.each([
     manifestsCommand,
     56 + POLICIES,
   ],
+  [
+    'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
+    manifestsCommand,
+    56 + POLICIES,
+  ],
+  [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 17],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 11],
   ['gateway --image tributary:1 --network off', manifestsCommand, 7],
   [

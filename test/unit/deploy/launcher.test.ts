@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { PodLauncher } from '../../../src/deploy/launcher.ts';
+import type { Deployment } from '../../../src/deploy/program.ts';
 import { namespaces, pods } from '../../../src/api/resources.ts';
 import type { HttpClient } from '../../../src/kube/http-client.ts';
 import { createLogger } from '../../../src/lib/log.ts';
@@ -117,4 +118,24 @@ test('where one binding fails, none is still being granted when that is told', a
   await clock.advance(10_000);
   // A late one could undo that the namespace was taken from the agent meanwhile.
   expect(api.log.slice(told)).toEqual([]);
+});
+
+test('the agent is told the DNS of this cluster where people have named it', async () => {
+  const argsOf = async (dns?: { nameservers: string[]; domain: string | undefined }): Promise<unknown> => {
+    const log = createLogger({ level: 'info', now: () => 0, write: () => undefined });
+    const told = new PodLauncher({ home, image: 'tributary:1', ...(dns && { dns }), clock, log });
+    await clock.during('ensure', told.ensure(WANTED, signal));
+    const deployment = api.storage.get('deployments.apps', `tributary-agents/${NAME}`);
+    return (deployment?.spec as Deployment['spec'] | undefined)?.template.spec?.containers[0]?.args;
+  };
+  const plain = ['peer', '--virtual-node', 'milan'];
+  expect(await argsOf()).toEqual(plain);
+  expect(await argsOf({ nameservers: [], domain: undefined })).toEqual(plain);
+  expect(await argsOf({ nameservers: ['10.96.0.10', 'fd00:96::a'], domain: 'cluster.local' })).toEqual([
+    ...plain,
+    '--cluster-dns',
+    '10.96.0.10,fd00:96::a',
+    '--cluster-domain',
+    'cluster.local',
+  ]);
 });

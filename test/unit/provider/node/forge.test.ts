@@ -22,6 +22,7 @@ const inputs = (given: Partial<NodeInputs> = {}): NodeInputs => ({
   network: { kind: 'Off' },
   room: new Map(),
   homeApiServer: { kind: 'None', reason: 'NoNetwork', message: 'no tunnel' },
+  homeDns: { kind: 'NotChosen' },
   address: '192.0.2.1',
   kubeletPort: 10_250,
   version: '1.0',
@@ -207,6 +208,23 @@ describe('the VirtualNode’s status', () => {
     const { conditions } = forgeVirtualNodeStatus({ ...inputs({ homeApiServer }), namespaces: [] });
     const found = conditions?.find(({ type }) => type === 'HomeApiServerReachable');
     expect(found).toMatchObject({ status, reason, message: expect.stringContaining(words) });
+  });
+
+  test.each<[NodeInputs['homeDns'], string, string]>([
+    [
+      { kind: 'At', nameservers: ['10.96.0.10'], domain: 'cluster.local' },
+      'True',
+      'ask 10.96.0.10, with the domain cluster.local',
+    ],
+    [{ kind: 'Unknown', reason: 'NotYet', message: 'soon' }, 'Unknown', 'new pods wait: soon'],
+    [{ kind: 'None', reason: 'SeenElsewhere', message: 'why' }, 'False', 'the DNS of their cluster: why'],
+  ])('which DNS pods ask, %j', (homeDns, status, words) => {
+    const { conditions } = forgeVirtualNodeStatus({ ...inputs({ homeDns }), namespaces: [] });
+    const found = conditions?.find(({ type }) => type === 'HomeDNSReachable');
+    expect(found).toMatchObject({ status, message: expect.stringContaining(words) });
+    const node = { ...virtualNode(), status: { conditions: conditions ?? [] } };
+    const after = forgeVirtualNodeStatus({ ...inputs({ virtualNode: node }), namespaces: [] });
+    expect(after.conditions?.map(({ type }) => type)).not.toContain('HomeDNSReachable');
   });
 
   test('conditions of others stay, and times move with the status only', () => {

@@ -35,6 +35,22 @@ type Row = [name: string, given: Partial<Situation>, expected: object];
 const ROWS: Row[] = [
   ['nothing is known', {}, { do: 'nothing' }],
   ['a new pod', { home: fresh }, { do: 'create', pod: { metadata: { namespace: 'tenant', name: 'web' } } }],
+  [
+    'a new pod that would ask the DNS of home, if that could be',
+    { home: fresh, context: { ...CONTEXT, noHomeDns: 'why' } },
+    {
+      do: 'create',
+      notes: [{ reason: 'ForeignDNS', message: 'the pod asks the DNS of the foreign cluster: why' }],
+    },
+  ],
+  [
+    'one that asks no cluster DNS',
+    {
+      home: homePod({ spec: { dnsPolicy: 'Default' } }),
+      context: { ...CONTEXT, noHomeDns: 'why' },
+    },
+    { do: 'create', notes: [] },
+  ],
   ['a new pod, out of contact', { home: fresh, contact: false }, { do: 'nothing' }],
   ['a new pod, refused a moment ago', { home: fresh, held: true }, { do: 'nothing' }],
   [

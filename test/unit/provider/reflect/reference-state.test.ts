@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { PodSpec } from '../../../../src/api/wire.ts';
+import type { HomeDnsWay } from '../../../../src/provider/home-dns.ts';
+import type { ReferenceState } from '../../../../src/provider/pods/decide.ts';
 import { referenceState } from '../../../../src/provider/reflect/reference-state.ts';
 import type { Reflector } from '../../../../src/provider/reflect/reflector.ts';
 import type { TokenReconciler } from '../../../../src/provider/reflect/tokens.ts';
@@ -7,14 +9,20 @@ import { homePod } from '../support/pods.ts';
 
 type Copy = ReturnType<Reflector['state']>;
 
-const notesOf = (spec: Partial<PodSpec>, copies: Record<string, Copy>): readonly string[] => {
+const stateOf = (
+  spec: Partial<PodSpec>,
+  copies: Record<string, Copy> = {},
+  homeDns: HomeDnsWay = { kind: 'NotChosen' },
+): ReferenceState => {
   const reflector = {
     state: (_kind: string, name: string) => copies[name] ?? 'ready',
   } as unknown as Reflector;
   const tokens = { state: () => 'ready' } as unknown as TokenReconciler;
-  const parts = { reflector, tokens, storage: { state: () => [] } };
-  return referenceState(homePod({ spec }), parts).notes.map(({ reason, message }) => `${reason}: ${message}`);
+  const parts = { reflector, tokens, storage: { state: () => [] }, homeDns };
+  return referenceState(homePod({ spec }), parts);
 };
+const notesOf = (spec: Partial<PodSpec>, copies: Record<string, Copy>): readonly string[] =>
+  stateOf(spec, copies).notes.map(({ reason, message }) => `${reason}: ${message}`);
 
 const optional = true;
 const WITHHELD: Copy = {
@@ -80,4 +88,13 @@ test.each<[string, Partial<PodSpec>, Record<string, Copy>, string[]]>([
   ],
 ])('%s', (_, spec, copies, expected) => {
   expect(notesOf(spec, copies)).toEqual(expected);
+});
+
+test('who asks cluster DNS waits until it is known which one, since that cannot be changed later', () => {
+  const refusal = { reason: 'MissingReference', message: 'not yet' };
+  const unknown = { kind: 'Unknown', reason: 'r', message: 'not yet' } as const;
+  expect(stateOf({ dnsPolicy: 'ClusterFirst' }, {}, unknown).refused).toEqual([refusal]);
+  expect(stateOf({ dnsPolicy: 'Default' }, {}, unknown).refused).toEqual([]);
+  const none = { ...unknown, kind: 'None' } as const;
+  expect(stateOf({ dnsPolicy: 'ClusterFirst' }, {}, none).refused).toEqual([]);
 });

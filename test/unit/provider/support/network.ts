@@ -2,6 +2,7 @@ import type { NetworkState, PeerView, PrefixView } from '../../../../src/api/tun
 import { ViewTable } from '../../../../src/network/views.ts';
 import {
   type HomeApiServerView,
+  type HomeDnsView,
   type NetworkView,
   NO_NETWORK,
 } from '../../../../src/provider/network-view.ts';
@@ -16,6 +17,7 @@ export class FakeNetwork implements NetworkView {
   #seenAs: readonly PrefixView[] = [{ prefix: '10.1.0.0/16', as: '100.99.0.0/16' }];
 
   #homeApiServer: HomeApiServerView = NO_NETWORK.homeApiServer;
+  #homeDns: HomeDnsView = NO_NETWORK.homeDns;
 
   get state(): NetworkState {
     return this.#state;
@@ -32,6 +34,10 @@ export class FakeNetwork implements NetworkView {
 
   get homeApiServer(): HomeApiServerView {
     return this.#homeApiServer;
+  }
+
+  get homeDns(): HomeDnsView {
+    return this.#homeDns;
   }
 
   isTheirs(address: string): boolean {
@@ -53,12 +59,14 @@ export class FakeNetwork implements NetworkView {
     views?: readonly PeerView[];
     seenAs?: readonly PrefixView[];
     homeApiServer?: HomeApiServerView;
+    homeDns?: HomeDnsView;
   }): void {
     this.#state = change.state ?? this.#state;
     this.#hides = change.hides ?? this.#hides;
     this.#views = change.views ?? this.#views;
     this.#seenAs = change.seenAs ?? this.#seenAs;
     this.#homeApiServer = change.homeApiServer ?? this.#homeApiServer;
+    this.#homeDns = change.homeDns ?? this.#homeDns;
     for (const listener of this.#listeners) listener();
   }
 }

@@ -6,6 +6,7 @@ import { type HttpClient, createClient } from '../../../../src/kube/http-client.
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import type { NetworkView } from '../../../../src/provider/network-view.ts';
+import type { OwnDns } from '../../../../src/provider/home-dns.ts';
 import { Provider } from '../../../../src/provider/provider.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -37,6 +38,8 @@ export class World {
   readonly auditor: Auditor;
   /** Of the agents to come; without one, as where no tunnel is. */
   network: NetworkView | undefined;
+  /** Of home, as the agents to come know it. */
+  dns: OwnDns | undefined;
   /** What was told about pods: "reason: message". */
   readonly events: string[] = [];
   readonly #tokens = { home: new Set([AGENT]), foreign: new Set([AGENT]) };
@@ -91,6 +94,7 @@ export class World {
       kubeletPort: 10_250,
       version: 'test',
       ...(this.network !== undefined && { network: this.network }),
+      ...(this.dns !== undefined && { dns: this.dns }),
       clock: this.clock,
       log: silentLogger,
     });

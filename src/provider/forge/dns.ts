@@ -1,0 +1,45 @@
+import type { PodSpec } from '../../api/wire.ts';
+import type { HomeDnsPlace } from '../home-dns.ts';
+
+/** What an API server takes (core/v1 ValidatePodSpec, validatePodDNSConfig). */
+const MAX_NAMESERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_CHARACTERS = 2048;
+/** As the kubelet sets it for pods that ask cluster DNS. */
+const NDOTS = { name: 'ndots', value: '5' };
+
+/** On the network of a node, `ClusterFirst` is `Default`; and no such pod reaches ClusterIPs of home. */
+export const asksClusterDns = ({ dnsPolicy = 'ClusterFirst', hostNetwork = false }: PodSpec): boolean =>
+  !hostNetwork && (dnsPolicy === 'ClusterFirst' || dnsPolicy === 'ClusterFirstWithHostNet');
+
+/**
+ * The DNS that the pod would ask at home, as the kubelet there would merge it (pkg/kubelet/network/dns): ours first, then what the
+ * pod itself names, whose options win.
+ */
+export function forgeDns(
+  spec: PodSpec,
+  homeNamespace: string,
+  dns: HomeDnsPlace | undefined,
+): Pick<PodSpec, 'dnsPolicy' | 'dnsConfig'> {
+  if (dns === undefined || !asksClusterDns(spec)) return {};
+  const { nameservers = [], searches = [], options = [] } = spec.dnsConfig ?? {};
+  const { domain } = dns;
+  const own = [`${homeNamespace}.svc.${domain}`, `svc.${domain}`, domain];
+  return {
+    dnsPolicy: 'None',
+    dnsConfig: {
+      nameservers: unique([...dns.nameservers, ...nameservers]).slice(0, MAX_NAMESERVERS),
+      searches: bounded(unique([...own, ...searches])),
+      options: options.some(({ name }) => name === NDOTS.name) ? options : [NDOTS, ...options],
+    },
+  };
+}
+
+const unique = (texts: readonly string[]): string[] => [...new Set(texts)];
+
+/** As many as fit, from the first one on. */
+function bounded(searches: readonly string[]): string[] {
+  const first = searches.slice(0, MAX_SEARCHES);
+  while (first.join(' ').length > MAX_SEARCH_CHARACTERS) first.pop();
+  return first;
+}
