@@ -12,6 +12,7 @@ import type { Draft, DraftMeta, KubeObject, Pod, TokenRequest } from '../../api/
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage } from '../../lib/errors.ts';
+import { remember } from '../../lib/remember.ts';
 import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
@@ -23,6 +24,13 @@ import { KEEP_UNREFERENCED_MS } from './reflector.ts';
 /** Like the kubelet's token manager: at 80 % of the life, and once a day at the latest. */
 const REFRESH_AT_SHARE = 0.8;
 const LATEST_REFRESH_MS = 24 * 3600 * 1000;
+/**
+ * Least time between two renewals for one pod. The Secret is the provider's to delete, and to call outdated, as often as it
+ * likes, and each renewal is work for the home API server.
+ */
+const LEAST_INTERVAL_MS = 10_000;
+/** Pods of which the last renewal is remembered. */
+const MAX_RENEWED = 10_000;
 
 export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces'> {
   namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
@@ -57,6 +65,8 @@ export class TokenReconciler {
   readonly #options: TokenReconcilerOptions;
   /** By key: why the tokens could not be brought over there. */
   readonly #refusals = new Map<string, Refusal>();
+  /** By key: when the tokens were last brought over there, monotonic ms. */
+  readonly #renewedAt = new Map<string, number>();
 
   constructor(options: TokenReconcilerOptions) {
     this.#options = options;
@@ -86,6 +96,7 @@ export class TokenReconciler {
     const needs = pod === undefined ? [] : tokenNeeds(pod, homeApiServer().kind === 'At');
     if (pod === undefined || needs.length === 0) {
       this.#refusals.delete(key);
+      if (pod === undefined) this.#renewedAt.delete(key);
       return copy === undefined ? {} : this.#remove(copy, tenant, signal);
     }
     if (isFinished(pod)) return {};
@@ -97,14 +108,23 @@ export class TokenReconciler {
     const refreshAt = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '');
     const dueMs = refreshAt - this.#options.clock.now();
     if (dueMs > 0) return { requeueAfterMs: dueMs };
+    const pauseMs = this.#pauseMs(key);
+    if (pauseMs > 0) return { requeueAfterMs: pauseMs };
     const outcome = await this.#renew(work, signal);
     if (typeof outcome === 'number') {
       this.#refusals.delete(key);
+      remember(this.#renewedAt, key, this.#options.clock.monotonic(), MAX_RENEWED);
       return { requeueAfterMs: outcome };
     }
     this.#refusals.set(key, outcome);
     this.#options.wake(podKey(pod));
     return { requeueAfterMs: REFUSED_RETRY_MS };
+  }
+
+  /** How long the next renewal has to wait, whatever the Secret says; not above 0: not at all. */
+  #pauseMs(key: string): number {
+    const renewedAt = this.#renewedAt.get(key) ?? -Infinity;
+    return renewedAt + LEAST_INTERVAL_MS - this.#options.clock.monotonic();
   }
 
   #copy(tenant: Tenant, uid: string): KubeObject | undefined {
