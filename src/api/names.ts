@@ -27,7 +27,10 @@ export const LABEL_MANAGED_BY = 'tributary.dev/managed-by';
 export const ANNOTATION_HOME_NAMESPACE = 'tributary.dev/home-namespace';
 /** On a remote pod: what of the home pod was last carried across (JSON, see provider/forge/applied.ts). */
 export const ANNOTATION_APPLIED = 'tributary.dev/applied';
-/** On a reflected ConfigMap or Secret: `UID/resourceVersion` of the home object it is a copy of. */
+/**
+ * On a reflected ConfigMap or Secret: `UID/resourceVersion` of the home object it is a copy of. On a Secret with tokens of a
+ * pod: its keys, joined by commas.
+ */
 export const ANNOTATION_SOURCE = 'tributary.dev/source';
 
 /** On a copy of a service account's token: when the next token is asked for, RFC 3339. */

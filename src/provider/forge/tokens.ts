@@ -53,3 +53,12 @@ export function tokenNeeds(pod: Pod, homeApiReachable: boolean): TokenNeed[] {
       )
   );
 }
+
+/** Keys of the token Secret that a remote pod mounts. */
+export function mountedTokens({ spec }: Pod, homePodUid: string): Set<string> {
+  const name = tokenSecretName(homePodUid);
+  const items = (spec?.volumes ?? [])
+    .flatMap(({ projected }) => projected?.sources ?? [])
+    .flatMap(({ secret }) => (secret?.name === name ? (secret.items ?? []) : []));
+  return new Set(items.map(({ key }) => key));
+}

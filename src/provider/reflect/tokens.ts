@@ -1,6 +1,7 @@
 import {
   ANNOTATION_HOME_NAMESPACE,
   ANNOTATION_REFRESH_AT,
+  ANNOTATION_SOURCE,
   LABEL_HOME_UID,
   LABEL_MANAGED_BY,
   OFFLOADED_REASONS,
@@ -13,7 +14,7 @@ import type { ReconcileResult } from '../../kube/controller.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import { remember } from '../../lib/remember.ts';
-import { type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
+import { mountedTokens, type TokenNeed, tokenNeeds, tokenSecretName } from '../forge/tokens.ts';
 import { podKey } from '../home-pods.ts';
 import type { HomeApiServerWay } from '../home-api-server.ts';
 import type { CommonParts, OffloadedNamespaces } from '../namespaces.ts';
@@ -76,24 +77,27 @@ export class TokenReconciler {
   state(home: Pod): 'ready' | 'pending' | Refusal {
     const { uid, namespace = '' } = home.metadata;
     const way = this.#options.homeApiServer();
-    if (way.kind === 'Unknown' && (home.spec?.volumes ?? []).some(isApiAccessVolume)) {
+    if (way.kind === 'Unknown' && asksForHome(home)) {
       return { reason: OFFLOADED_REASONS.missingReference, message: way.message };
     }
-    if (tokenNeeds(home, way.kind === 'At').length === 0) return 'ready';
+    const needs = tokenNeeds(home, way.kind === 'At');
+    if (needs.length === 0) return 'ready';
     const tenant = this.#options.tenants.of(namespace);
-    if (tenant !== undefined && this.#copy(tenant, uid) !== undefined) return 'ready';
+    const copy = tenant && this.#copy(tenant, uid);
+    if (copy !== undefined && holds(copy, needs)) return 'ready';
     return this.#refusals.get(`${namespace}/${uid}`) ?? 'pending';
   }
 
   /** @param key `homeNamespace/UID of the home pod` */
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { homePods, tenants, homeApiServer, contact } = this.#options;
+    const { homePods, tenants, contact } = this.#options;
     const [namespace, uid] = key.split('/') as [string, string];
     const tenant = tenants.of(namespace);
     if (tenant?.synced !== true || !homePods.synced || !contact()) return {};
     const pod = homePods.byIndex('uid', uid)[0];
     const copy = this.#copy(tenant, uid);
-    const needs = pod === undefined ? [] : tokenNeeds(pod, homeApiServer().kind === 'At');
+    const needs = pod === undefined ? [] : this.#needsOf(pod, tenant, copy);
+    if (needs === 'unknown') return {};
     if (pod === undefined || needs.length === 0) {
       this.#refusals.delete(key);
       if (pod === undefined) this.#renewedAt.delete(key);
@@ -103,11 +107,27 @@ export class TokenReconciler {
     return this.#keep(key, { pod, needs, copy, tenant }, signal);
   }
 
+  /** `unknown`: the pod waits until it is known whether it gets a token for the home API server. */
+  #needsOf(pod: Pod, tenant: Tenant, copy: KubeObject | undefined): TokenNeed[] | 'unknown' {
+    const { kind } = this.#options.homeApiServer();
+    const all = tokenNeeds(pod, true);
+    if (kind === 'Unknown' && copy === undefined && asksForHome(pod)) return 'unknown';
+    // What is there stays complete while it is not known for a moment.
+    const isReachable = kind === 'At' || (kind === 'Unknown' && copy !== undefined && holds(copy, all));
+    const needs = isReachable ? all : tokenNeeds(pod, false);
+    const { name, uid } = pod.metadata;
+    const body = tenant.remotePod(name);
+    if (body?.metadata.labels?.[LABEL_HOME_UID] !== uid) return needs;
+    // A body from before there was a way home can use no token for it.
+    const mounted = mountedTokens(body, uid);
+    return needs.filter((need) => mounted.has(need.key));
+  }
+
   async #keep(key: string, work: Work, signal: AbortSignal): Promise<ReconcileResult> {
-    const { pod, copy } = work;
+    const { pod, copy, needs } = work;
     const refreshAt = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '');
     const dueMs = refreshAt - this.#options.clock.now();
-    if (dueMs > 0) return { requeueAfterMs: dueMs };
+    if (dueMs > 0 && copy !== undefined && holds(copy, needs)) return { requeueAfterMs: dueMs };
     const pauseMs = this.#pauseMs(key);
     if (pauseMs > 0) return { requeueAfterMs: pauseMs };
     const outcome = await this.#renew(work, signal);
@@ -176,6 +196,7 @@ export class TokenReconciler {
       annotations: {
         [ANNOTATION_HOME_NAMESPACE]: tenant.mapping.homeNamespace,
         [ANNOTATION_REFRESH_AT]: new Date(clock.now() + refreshInMs).toISOString(),
+        [ANNOTATION_SOURCE]: Object.keys(data).join(SEPARATOR),
       },
     };
     const draft = { apiVersion: 'v1', kind: 'Secret', type: 'Opaque', data, metadata };
@@ -223,4 +244,14 @@ export class TokenReconciler {
     await deleteByUid(this.#options.foreign, secrets, copy, { signal });
     return {};
   }
+}
+
+const asksForHome = ({ spec }: Pod): boolean => (spec?.volumes ?? []).some(isApiAccessVolume);
+
+const SEPARATOR = ',';
+
+/** Whether all these tokens are in the Secret: our cache has no data. A Secret of an earlier version does not say, and is believed. */
+function holds({ metadata }: KubeObject, needs: readonly TokenNeed[]): boolean {
+  const keys = metadata.annotations?.[ANNOTATION_SOURCE]?.split(SEPARATOR);
+  return keys === undefined || needs.every(({ key }) => keys.includes(key));
 }

@@ -1,34 +1,45 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ANNOTATION_REFRESH_AT } from '../../../src/api/names.ts';
-import { serviceAccounts } from '../../../src/api/resources.ts';
-import type { Volume } from '../../../src/api/wire.ts';
+import { configMaps, serviceAccounts } from '../../../src/api/resources.ts';
+import type { Pod, Volume } from '../../../src/api/wire.ts';
 import type { HomeApiServerView } from '../../../src/provider/network-view.ts';
+import { tokenKey } from '../../../src/provider/forge/tokens.ts';
 import { FakeNetwork } from './support/network.ts';
 import { World } from './support/world.ts';
 
 /** Tokens of home for pods over there, and what they cost the home API server. */
 
 let world: World;
+let network: FakeNetwork;
 beforeEach(async () => {
   world = await new World().up();
   world.home.seed(serviceAccounts, { metadata: { namespace: 'shop', name: 'default' } });
-  const network = new FakeNetwork();
+  network = new FakeNetwork();
   network.set({ homeApiServer: AT });
   world.network = network;
 });
 afterEach(async () => world.down());
 
 const AT: HomeApiServerView = { kind: 'At', address: '100.99.1.14', port: 443 };
+const NONE: HomeApiServerView = { kind: 'None', reason: 'ForbiddenByProvider', message: 'forbidden' };
+const UNKNOWN: HomeApiServerView = { kind: 'Unknown', reason: 'PeerSilent', message: 'not told yet' };
 
 const volumeOf = (name: string): Volume => ({
   name,
   projected: { sources: [{ serviceAccountToken: { path: 'token' } }] },
 });
 const API = 'kube-api-access-x';
+const BOTH: Pod['spec'] = {
+  containers: [{ name: 'main', image: 'web:1' }],
+  volumes: [volumeOf(API), volumeOf('vault')],
+};
+/** Of both tokens. */
+const KEYS = [tokenKey(API, 'token'), tokenKey('vault', 'token')].toSorted();
 
 const secretKey = (uid: string): string => `tenant/tributary-token-${uid}`;
 const secretOf = (uid: string): ReturnType<World['body']> =>
   world.foreign.storage.get('secrets', secretKey(uid));
+const keysOf = (uid: string): string[] => Object.keys((secretOf(uid)?.['data'] ?? {}) as object).toSorted();
 const asked = (): number =>
   world.home.log.filter((line) => /^POST .*\/serviceaccounts\/default\/token/u.test(line)).length;
 
@@ -47,7 +58,7 @@ function makeDue(uid: string): void {
 
 test.each([
   ['says at each renewal that the next one is due', makeDue],
-  ['deletes each token', (uid: string): void => world.foreign.storage.remove('secrets', secretKey(uid))],
+  ['deletes each token', (uid: string): unknown => world.foreign.storage.remove('secrets', secretKey(uid))],
 ])('a provider that %s costs the home API server little', async (_, spoil) => {
   await world.start();
   const uid = world.addPod('web', { volumes: [volumeOf(API)] });
@@ -60,4 +71,53 @@ test.each([
   await passes(120_000);
   expect(asked() - before).toBeLessThanOrEqual(13);
   expect(asked() - before).toBeGreaterThan(5);
+});
+
+/** What the pod waits for; it may come later. */
+const LATE: Volume = { name: 'late', configMap: { name: 'late' } };
+const comeLate = (): unknown =>
+  world.home.seed(configMaps, { metadata: { namespace: 'shop', name: 'late' } });
+
+test.each([
+  ['not known', UNKNOWN],
+  ['forbidden', NONE],
+])('a way home that was %s when the pod began to wait: its body has all tokens', async (_, before) => {
+  network.set({ homeApiServer: before });
+  await world.start();
+  const uid = world.addPod('web', { ...BOTH, volumes: [...(BOTH.volumes ?? []), LATE] });
+  await world.until('it waits', () => world.status('web')?.['reason'] === 'MissingReference');
+  await passes(60_000);
+  network.set({ homeApiServer: AT });
+  comeLate();
+  await world.settled();
+  expect(keysOf(uid)).toEqual(KEYS);
+});
+
+test('tokens stay complete when they are renewed while the way home is not known for a moment', async () => {
+  await world.start();
+  const uid = world.addPod('web', BOTH);
+  await world.settled();
+  expect(keysOf(uid)).toEqual(KEYS);
+  network.set({ homeApiServer: UNKNOWN });
+  const before = asked();
+  await passes(15_000);
+  makeDue(uid);
+  await world.until('renewed', () => asked() > before);
+  await passes(15_000);
+  expect(keysOf(uid)).toEqual(KEYS);
+});
+
+test('a pod that began without a way home gets no token for it later, since it mounts none', async () => {
+  network.set({ homeApiServer: NONE });
+  await world.start();
+  const uid = world.addPod('web', BOTH);
+  await world.settled();
+  network.set({ homeApiServer: AT });
+  const before = asked();
+  await passes(15_000);
+  makeDue(uid);
+  await world.until('renewed', () => asked() > before);
+  await passes(15_000);
+  expect(asked()).toBe(before + 1);
+  expect(keysOf(uid)).toEqual([tokenKey('vault', 'token')]);
 });
