@@ -10,6 +10,7 @@ import { homeReferenceName } from './reflect/reflector.ts';
 import {
   connectMirror,
   enqueueMirrored,
+  enqueuePodsAndTokens,
   mirrorListener,
   openMirror,
   wakeDraining,
@@ -148,6 +149,7 @@ function connectNode(provider: Wired): void {
   virtualNodes.onChange((_key, current, previous) => {
     tenants.set(provider.namespaces.watched);
     controllers.node.add(nodeName);
+    if (!deepEqual(current?.spec.homeApiServer, previous?.spec.homeApiServer)) enqueuePodsAndTokens(provider);
     // Pods may be created only in namespaces that are asked for and recorded.
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();

@@ -16,13 +16,17 @@ export function connectMirror(provider: Wired): void {
   });
   network.onChange(() => {
     controllers.node.add(nodeName);
-    for (const pod of homePods.list()) {
-      controllers.pods.add(podKey(pod));
-      // Pods may have waited to know whether they need a token.
-      controllers.tokens.add(`${pod.metadata.namespace}/${pod.metadata.uid}`);
-    }
+    enqueuePodsAndTokens(provider);
     for (const tenant of tenants.all()) openMirror(provider, tenant);
   });
+}
+
+/** Pods may have waited to know whether they need a token for the home API server. */
+export function enqueuePodsAndTokens({ controllers, homePods }: Wired): void {
+  for (const pod of homePods.list()) {
+    controllers.pods.add(podKey(pod));
+    controllers.tokens.add(`${pod.metadata.namespace}/${pod.metadata.uid}`);
+  }
 }
 
 /** In a namespace that is being taken out, copies stay until its last pod has gone. */

@@ -39,7 +39,7 @@ const KEYS = [tokenKey(API, 'token'), tokenKey('vault', 'token')].toSorted();
 const secretKey = (uid: string): string => `tenant/tributary-token-${uid}`;
 const secretOf = (uid: string): ReturnType<World['body']> =>
   world.foreign.storage.get('secrets', secretKey(uid));
-const keysOf = (uid: string): string[] => Object.keys((secretOf(uid)?.['data'] ?? {}) as object).toSorted();
+const keysOf = (uid: string): string[] => Object.keys(secretOf(uid)?.['data'] ?? {}).toSorted();
 const asked = (): number =>
   world.home.log.filter((line) => /^POST .*\/serviceaccounts\/default\/token/u.test(line)).length;
 
@@ -120,4 +120,17 @@ test('a pod that began without a way home gets no token for it later, since it m
   await passes(15_000);
   expect(asked()).toBe(before + 1);
   expect(keysOf(uid)).toEqual([tokenKey('vault', 'token')]);
+});
+
+test('a pod that waits for the way home goes on when a person names one in the VirtualNode', async () => {
+  network.set({ homeApiServer: UNKNOWN });
+  await world.start();
+  world.addPod('web', { volumes: [volumeOf(API)] });
+  await world.until('it waits', () => world.status('web')?.['reason'] === 'MissingReference');
+  const virtualNode = world.home.storage.get('virtualnodes.tributary.dev', 'rome');
+  if (virtualNode === undefined) throw new Error('no VirtualNode');
+  const spec = { ...virtualNode.spec, homeApiServer: { host: 'api.home', port: 6443 } };
+  world.home.storage.update('virtualnodes.tributary.dev', { ...virtualNode, spec });
+  await world.settled();
+  expect(world.status('web')).toMatchObject({ phase: 'Running' });
 });
