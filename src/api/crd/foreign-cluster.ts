@@ -44,7 +44,7 @@ export const peeringWish = (description: string): Schema =>
 export const networkAccess: Schema = choice(
   'Which connections the peer may open to this cluster. OffloadedPods: our pods that run there reach ' +
     'our pods here, and its pods reach those of its pods that run here. AllPods: every pod there reaches ' +
-    'every pod here. None: no connections. Nodes and Services can never be reached.',
+    'every pod here. None: no connections. Nodes can never be reached.',
   ['OffloadedPods', 'AllPods', 'None'],
   'OffloadedPods',
 );
@@ -64,9 +64,9 @@ const apiServerAccess: Schema = choice(
 );
 
 const networkServices: Schema = choice(
-  'Whether our pods in this foreign cluster reach ClusterIPs of this cluster. OffloadedPods: they reach those whose ' +
-    'endpoints are pods, as long as the foreign cluster uses the range of our ClusterIPs for nothing else. None: they ' +
-    'reach Services by their names.',
+  'Whether our pods in this foreign cluster reach ClusterIPs of this cluster. OffloadedPods: those whose endpoints ' +
+    'are pods, if the foreign cluster does not use the range of our ClusterIPs itself; the condition ' +
+    'ServicesReachable of the Tunnel tells. None: they reach Services by their names.',
   ['OffloadedPods', 'None'],
   'None',
 );

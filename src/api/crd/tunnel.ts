@@ -75,7 +75,7 @@ const peer: Schema = objectOf<TunnelPeer>(
       TUNNEL_LIMITS.external,
     ),
     transit: cidrs(
-      'Prefixes that it forwards to third clusters for us, in its own addresses.',
+      'Prefixes of third clusters, and of its ClusterIPs, that its pods here reach through it, in its own addresses.',
       TUNNEL_LIMITS.transit,
     ),
     apiServer: apiServerAddress('Where its pods that run here reach its API server, in its own addresses.'),
@@ -163,7 +163,7 @@ const views: Schema = {
     as: cidr('As it is seen here; the same prefix if nothing overlaps.'),
     use: choice(
       'Pods: prefix of its pods. External: prefix of its nodes and what it maps there. Transit: prefix of a ' +
-        'third cluster, reached through it.',
+        'third cluster, or of its ClusterIPs, reached through it.',
       ['Pods', 'External', 'Transit'],
     ),
   }),

@@ -16,7 +16,7 @@ import type {
 } from '../../api/tunnel.ts';
 import type { OwnNetwork } from '../../api/own-network.ts';
 import type { RefusedPrefix, WantedPrefix } from '../ipam/wanted-prefixes.ts';
-import { canonicalPrefix } from '../../lib/prefix.ts';
+import { contains, formatPrefix, prefixesOf } from '../../lib/prefix.ts';
 import { checkSeenAs } from '../ipam/seen-as.ts';
 import type { NetworkDocument } from '../../api/peer-documents.ts';
 
@@ -219,7 +219,10 @@ export function serviceRangesFor(
   own: Pick<OwnNetwork, 'services'>,
 ): string[] {
   if (!outgoing || access === 'None' || services === 'None') return [];
-  return (own.services ?? []).flatMap((text) => canonicalPrefix(text) ?? []).slice(0, TUNNEL_LIMITS.services);
+  // ServiceCIDRs may lie in each other, and a peer sees no prefix twice.
+  const all = prefixesOf(own.services ?? []);
+  const widest = all.filter((one) => !all.some((other) => other.length < one.length && contains(other, one)));
+  return [...new Set(widest.map(formatPrefix))].slice(0, TUNNEL_LIMITS.services);
 }
 
 const forwards = ({ outgoing, transit }: NetworkPeer): boolean => outgoing && transit === 'OffloadedPods';

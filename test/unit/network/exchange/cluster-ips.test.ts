@@ -22,6 +22,11 @@ test('a peer is told the ranges of our ClusterIPs where we choose so, written as
   expect(serviceRangesFor(open(), {})).toEqual([]);
 });
 
+test('ranges that lie in another one are told with it', () => {
+  const services = ['10.96.4.0/24', '10.96.0.0/16', '10.97.0.0/16', '10.97.0.0/16'];
+  expect(serviceRangesFor(open(), { services })).toEqual(['10.96.0.0/16', '10.97.0.0/16']);
+});
+
 test.each<[string, Partial<NetworkPeer>]>([
   ['nobody has chosen it', { services: 'None' }],
   ['nothing may come from there', { access: 'None' }],
