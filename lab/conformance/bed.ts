@@ -18,6 +18,9 @@ const PATIENCE_MS = 180_000;
 /** For `tributary manifests cluster`: the suite puts this label on each namespace that it makes; its value names the spec. */
 export const OFFLOADED = '--offload-namespaces e2e-framework --offload-strategy Remote';
 
+/** In rome, for milan. */
+const NETWORK = JSON.stringify({ spec: { network: { services: 'OffloadedPods' } } });
+
 export async function makeBed(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
   const progress = (line: string): void => stage.say(line);
   const archives = [await agentImage(progress), await conformanceImages(progress)];
@@ -71,6 +74,13 @@ async function peer(bench: Workbench, stage: Stage): Promise<void> {
   // They find each other on the LAN.
   await stage.until(bench, 'kubectl get nodes', new RegExp(`^${FOREIGN} +Ready `, 'm'), PATIENCE_MS);
   await stage.until(bench, 'kubectl get tunnels', /^\S+ +\S+ +True /m, PATIENCE_MS);
+  // The suite's pods ask home's ClusterIPs.
+  await stage.show(
+    bench,
+    `kubectl patch $(kubectl get foreignclusters -o name) --type merge -p '${NETWORK}'`,
+  );
+  const wait = 'kubectl wait tunnel --all --for=condition=ServicesReachable --timeout=60s';
+  await stage.show(bench, wait, { timeoutMs: PATIENCE_MS });
   for (const { name } of bench.lab.cluster(HOME).nodes) {
     await stage.show(bench, `kubectl cordon ${name}`);
   }

@@ -18,7 +18,9 @@ export const LEFT_OUT: readonly LeftOut[] = [
 ];
 
 const CLUSTER_IP =
-  "it connects to the Service's home ClusterIP from a pod abroad; over there the Service has a ClusterIP of its own, which its name leads to";
+  "it connects to the Service's home ClusterIP from a pod abroad: in that run these led nowhere from there";
+const NODE_PORT =
+  'it connects to a node port at the address of the virtual node, which is that of the agent: only real nodes have node ports';
 const CLUSTER_IP_NAME =
   "it looks in DNS for the Service's home ClusterIP; DNS over there knows the one that the Service has over there";
 const HOST =
@@ -55,11 +57,11 @@ export const DIFFERENCES: Readonly<Record<string, string>> = {
   [nodeToPod('http')]: HOST,
   [nodeToPod('udp')]: HOST,
   [services('be able to change the type from ExternalName to ClusterIP')]: CLUSTER_IP,
-  [services('be able to change the type from ExternalName to NodePort')]: CLUSTER_IP,
-  [services('be able to create a functioning NodePort service')]: CLUSTER_IP,
-  [services('be able to switch session affinity for NodePort service [LinuxOnly]')]: CLUSTER_IP,
+  [services('be able to change the type from ExternalName to NodePort')]: NODE_PORT,
+  [services('be able to create a functioning NodePort service')]: NODE_PORT,
+  [services('be able to switch session affinity for NodePort service [LinuxOnly]')]: NODE_PORT,
   [services('be able to switch session affinity for service with type clusterIP [LinuxOnly]')]: CLUSTER_IP,
-  [services('have session affinity work for NodePort service [LinuxOnly]')]: CLUSTER_IP,
+  [services('have session affinity work for NodePort service [LinuxOnly]')]: NODE_PORT,
   [services('have session affinity work for service with type clusterIP [LinuxOnly]')]: CLUSTER_IP,
   [services('serve a basic endpoint from pods')]: CLUSTER_IP,
   [services('serve endpoints on same port and different protocols')]: CLUSTER_IP,
