@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 
 import type { TunnelSpec } from '../../../../src/api/tunnel.ts';
 import {
@@ -7,6 +7,7 @@ import {
   serviceRangesFor,
 } from '../../../../src/network/exchange/tunnel-spec.ts';
 import { peer } from './support/peer.ts';
+import { clock, joined, peered, World } from './support/world.ts';
 
 /** Whether pods of ours at a peer reach our ClusterIPs. */
 
@@ -63,4 +64,41 @@ test('the Tunnel names them, and how the peer sees them', () => {
   const closed = decided([], [], own.services);
   expect(closed).not.toHaveProperty('services');
   expect(closed).not.toHaveProperty('seenAs');
+});
+
+describe('two clusters, joined', () => {
+  const worlds: World[] = [];
+  afterEach(async () => Promise.all(worlds.splice(0).map(async (world) => world.down())));
+
+  /** Home has 10.96.0.0/16. */
+  async function pair(theirs: string): Promise<{ home: World; other: World }> {
+    const home = await World.up('a', '10.244.0.0/16');
+    const other = await World.up('b', '10.244.0.0/16', { serviceCidrs: [theirs] });
+    worlds.push(home, other);
+    peered(home, other, { services: 'OffloadedPods' });
+    await joined(home, other);
+    await clock.until('home knows', () => home.seenBy(other, RANGE) !== undefined);
+    return { home, other };
+  }
+  const RANGE = '10.96.0.0/16';
+
+  test('see each other’s pods elsewhere, and home’s ClusterIPs as they are', async () => {
+    const { home, other } = await pair('10.97.0.0/16');
+    expect(home.seenBy(other, RANGE)).toBe(RANGE);
+    expect(home.tunnel(other)?.spec.services).toEqual([RANGE]);
+    expect(other.tunnel(home)?.status?.views).toContainEqual({ prefix: RANGE, as: RANGE, use: 'Transit' });
+    // The choice is that of home: it learns of no ClusterIPs itself.
+    expect(other.tunnel(home)?.spec).not.toHaveProperty('services');
+    expect(home.tunnel(other)?.spec.peer).not.toHaveProperty('transit');
+
+    peered(home, other, { services: 'None' });
+    await clock.until('it is taken back', () => other.tunnel(home)?.status?.views?.length === 2);
+    expect(home.tunnel(other)?.spec).not.toHaveProperty('services');
+    expect(home.seenBy(other, RANGE)).toBeUndefined();
+  });
+
+  test('with the same range, home is told where the other one sees it', async () => {
+    const { home, other } = await pair('10.96.0.0/12');
+    expect(home.seenBy(other, RANGE)).toMatch(/^100\..*\/16$/);
+  });
 });

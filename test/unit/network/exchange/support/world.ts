@@ -172,11 +172,11 @@ export class World {
   peer(other: World, { outgoing = 'None', incoming = 'None', network }: Peering): void {
     const found = this.api.storage.get('foreignclusters.tributary.dev', other.id);
     const status = { clusterID: other.id, outgoing: { phase: outgoing }, incoming: { phase: incoming } };
+    const spec = { ...(network && { network }) };
     if (found === undefined) {
-      const spec = { ...(network && { network }) };
       this.api.seed(foreignClusters, { metadata: { name: other.id }, spec, status });
     } else {
-      this.api.storage.update('foreignclusters.tributary.dev', { ...found, status });
+      this.api.storage.update('foreignclusters.tributary.dev', { ...found, spec, status });
     }
   }
 
