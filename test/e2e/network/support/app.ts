@@ -26,7 +26,7 @@ export const PORT: Readonly<Record<PodName | 'own', number>> = {
 };
 
 /** Answers with its name and the source address of the request. */
-const serve = (port: number): string =>
+export const serve = (port: number): string =>
   [
     'mkdir -p /tmp/www/cgi-bin',
     String.raw`printf '#!/bin/sh\necho "Content-type: text/plain"\necho\necho "$HOSTNAME answers $REMOTE_ADDR"\n' >/tmp/www/cgi-bin/who`,
@@ -171,7 +171,8 @@ export class App {
   }
 }
 
-async function readyPod(
+/** Waits until the pod is Ready as that cluster has it. */
+export async function readyPod(
   network: OneNetwork,
   city: City,
   { namespace, name }: { namespace: string; name: string },

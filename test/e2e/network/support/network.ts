@@ -1,6 +1,6 @@
 /**
  * The lab of the end-to-end tests of the network and of stretched namespaces: three clusters that all use the same addresses for
- * pods and services. Rome borrows from milan, which is on its LAN, and from turin, which is not; those two know nothing of
+ * pods, and two of them for Services. Rome borrows from milan, which is on its LAN, and from turin, which is not; those two know nothing of
  * each other. Rome and milan have two nodes. Jest's globalTeardown removes it.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,9 @@ export const PROVIDERS: readonly Provider[] = ['milan', 'turin'];
 /** The offloaded namespace; over there it has the same name. */
 export const SHOP = 'shop';
 export const POD_CIDR = '10.244.0.0/16';
-const SAME = { podCidr: POD_CIDR, serviceCidr: '10.96.0.0/16', metricsServer: false } as const;
+/** Of rome and turin. */
+export const SERVICE_CIDR = '10.96.0.0/16';
+const SAME = { podCidr: POD_CIDR, serviceCidr: SERVICE_CIDR, metricsServer: false } as const;
 const NODE_PORT = 30_743;
 /** UDP. */
 export const TUNNEL_PORT = 51_820;
@@ -275,7 +277,7 @@ async function upNetworkLab(): Promise<Lab> {
     name,
     clusters: [
       { name: 'rome', nodes: 2, ...SAME },
-      { name: 'milan', nodes: 2, ...SAME },
+      { name: 'milan', nodes: 2, ...SAME, serviceCidr: '10.97.0.0/16' },
       { name: 'turin', segment: 1, ...SAME },
     ],
   });
