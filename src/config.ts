@@ -66,6 +66,8 @@ export interface AgentConfig {
   podCidrs: readonly string[];
   /** Role `cluster`: CIDRs of Services; default: those of the ServiceCIDR objects. */
   serviceCidrs: readonly string[];
+  /** Where the Service of the API servers is, as Kubernetes tells each pod; undefined elsewhere. */
+  serviceAddress: string | undefined;
   /** Role `cluster`: the external range of the network; default 10.70.0.0/20. */
   externalCidr: string;
   /** Role `cluster`: ranges from which addresses of peers are taken; default 100.64.0.0/10. */
@@ -192,6 +194,7 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     lanTtlSeconds: seconds('lan-ttl', 120, 1),
     nodeName: options['node-name'] ?? env['NODE_NAME'],
     ...rangesOf(options, read),
+    serviceAddress: env['KUBERNETES_SERVICE_HOST'],
     identityViews: flag('identity-views', true),
     presharedKeys: flag('preshared-keys', false),
     network: flag('network', undefined),

@@ -221,6 +221,7 @@ export function networkExchange({
     exchangeMetrics,
     podCidrs: config.podCidrs,
     serviceCidrs: config.serviceCidrs,
+    ...(config.serviceAddress !== undefined && { serviceAddress: config.serviceAddress }),
     externalCidr: config.externalCidr,
     viewPools: config.viewPools,
     reservedCidrs: config.reservedCidrs,

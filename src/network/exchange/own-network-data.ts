@@ -3,7 +3,16 @@ import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
 import type { NetworkNode, OwnApiServer, OwnNetwork } from '../../api/own-network.ts';
 import type { HomeApiAddress } from '../../api/tunnel.ts';
 import type { Node } from '../../api/wire.ts';
-import { contains, formatPrefix, overlaps, parseAddress, parsePrefix, tryPrefix } from '../../lib/prefix.ts';
+import {
+  contains,
+  formatPrefix,
+  overlaps,
+  parseAddress,
+  parsePrefix,
+  prefixOf,
+  tryPrefix,
+  WIDTHS,
+} from '../../lib/prefix.ts';
 import {
   apiServerAddressOf,
   assignNodeAddresses,
@@ -19,6 +28,8 @@ export interface OwnOptions {
   viewPools: readonly string[];
   /** Further ranges as which no peer may be seen. */
   reservedCidrs: readonly string[];
+  /** An address of a Service: all that is known of their ranges where nobody tells them. */
+  serviceAddress?: string;
 }
 
 /**
@@ -153,15 +164,19 @@ export function externalConflict(own: OwnNetwork, services: readonly string[]): 
   return `the external range ${own.external} overlaps ${other}, where pods or Services are: name another by --external-cidr`;
 }
 
-export const reservedOf = (
+export function reservedOf(
   own: OwnNetwork,
   services: readonly string[],
-  { reservedCidrs }: OwnOptions,
-): string[] =>
-  reservedRanges({
+  { reservedCidrs, serviceAddress }: Pick<OwnOptions, 'reservedCidrs' | 'serviceAddress'>,
+): string[] {
+  const known = parseAddress(serviceAddress ?? '');
+  // One address is enough to keep a peer from being seen as the whole range.
+  const hint = services.length > 0 || known === undefined ? [] : [prefixOf(known, WIDTHS[known.family])];
+  return reservedRanges({
     pods: own.pods,
-    services,
+    services: [...services, ...hint.map(formatPrefix)],
     external: own.external,
     nodeAddresses: own.nodes.map(({ address }) => address),
     extra: reservedCidrs,
   });
+}

@@ -102,7 +102,9 @@ function addressesOf({ spec, status }: Tunnel, { exported }: TunnelObservation):
 /** ClusterIPs are handed on as they are, so only the range itself counts. */
 function servicesOf({ spec: { peer, seenAs = [], services = [] } }: Tunnel): Finding {
   if (services.length === 0) {
-    const todo = 'services: OffloadedPods under spec.network of the ForeignCluster opens them';
+    const todo =
+      'services: OffloadedPods under spec.network of the ForeignCluster opens them, where their range is known ' +
+      '(--service-cidr)';
     return no(
       notChosen,
       `our pods over there reach Services by name, and no ClusterIP of this cluster: ${todo}`,

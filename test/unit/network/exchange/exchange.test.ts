@@ -305,6 +305,19 @@ describe('own network', () => {
     await joined(a, b);
   });
 
+  test('where nothing tells the ranges of Services, no peer is seen as what has a known one in it', async () => {
+    const a = await up('a', SAME, { serviceAddress: '10.96.0.1' });
+    await a.halt();
+    a.api.fault({ match: ({ path }) => path.includes('servicecidrs'), status: 404, times: 9 });
+    const b = await up('b', '10.96.0.0/12', { serviceCidrs: ['10.200.0.0/16'] });
+    await a.start();
+    peered(a, b);
+    await joined(a, b);
+    expect(isPool(a.sees(b, '10.96.0.0/12'))).toBe(true);
+    // It is no range that could be told to others.
+    expect(a.own?.services).toEqual([]);
+  });
+
   test('ranges of Services that people name are not looked for', async () => {
     const a = await up('a', SAME, { serviceCidrs: ['10.96.0.0/12'] });
     const b = await up('b', '10.100.0.0/16');
