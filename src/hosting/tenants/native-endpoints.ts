@@ -133,7 +133,10 @@ export class NativeEndpoints implements Component {
     if (![this.#namespaces, this.#sources, this.#made].every(({ synced }) => synced)) return {};
     const tenant = this.#namespaces.get(namespace);
     // What is in a namespace goes with it.
-    if (tenant === undefined || tenant.metadata.deletionTimestamp !== undefined) return {};
+    if (tenant === undefined || tenant.metadata.deletionTimestamp !== undefined) {
+      this.#withoutSince.delete(key);
+      return {};
+    }
     const source = this.#sources.get(key);
     const made = this.#made.byIndex(BY_SOURCE, key);
     if (source === undefined || nativesOf(source).length === 0) {

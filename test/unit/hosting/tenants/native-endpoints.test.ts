@@ -265,6 +265,30 @@ test('the peer is told of addresses without a pod, after a while; and no more wh
   expect(told()).toBeUndefined();
 });
 
+test('a namespace that is made anew begins anew: nothing is remembered of the one before', async () => {
+  const told = (): string | undefined => source().metadata.annotations?.['tributary.dev/no-pod-at'];
+  seedSlice(ask('10.0.0.9'));
+  start();
+  await clock.until('told', () => told() === '10.0.0.9', 4 * TELL_AFTER_MS);
+  const namespace = server.storage.get('namespaces', 'shop');
+  if (namespace === undefined) throw new Error('no namespace');
+  const deletionTimestamp = new Date(clock.now()).toISOString();
+  server.storage.update('namespaces', {
+    ...namespace,
+    metadata: { ...namespace.metadata, deletionTimestamp },
+  });
+  await clock.advance(1_000);
+  server.storage.remove(SLICES, 'shop/tributary-web');
+  await clock.advance(1_000);
+  server.storage.remove('namespaces', 'shop');
+  await clock.advance(1_000);
+  seedTenant('shop', PEER);
+  seedSlice(ask('10.0.0.9'));
+  const began = clock.now();
+  await clock.until('told', () => told() === '10.0.0.9', 4 * TELL_AFTER_MS);
+  expect(clock.now() - began).toBeGreaterThanOrEqual(TELL_AFTER_MS);
+});
+
 test('pods are watched only where a slice asks for one', async () => {
   seedSlice('[]');
   start();
