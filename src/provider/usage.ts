@@ -74,14 +74,16 @@ export class ForeignUsage {
       const { items } = await foreign.client.list(podMetrics, { namespace, signal });
       for (const item of items) {
         const home = homePods.get(`${homeNamespace}/${item.metadata.name}`);
-        if (home !== undefined) samples.push(sampleOf(item, home));
+        const timestampMs = Math.min(Date.parse(item.timestamp ?? ''), this.#clock.now());
+        // One that has no time says nothing, and one from the future would stand for all that come later.
+        if (home !== undefined && !Number.isNaN(timestampMs)) samples.push(sampleOf(item, home, timestampMs));
       }
     }
     return samples;
   }
 }
 
-function sampleOf(item: PodMetrics, home: Pod): PodSample {
+function sampleOf(item: PodMetrics, home: Pod, timestampMs: number): PodSample {
   const started = Date.parse(home.status?.startTime ?? '');
   const [namespace = '', name = ''] = podKey(home).split('/');
   return {
@@ -89,7 +91,7 @@ function sampleOf(item: PodMetrics, home: Pod): PodSample {
     name,
     uid: home.metadata.uid,
     ...(Number.isNaN(started) ? {} : { startTimeMs: started }),
-    timestampMs: Date.parse(item.timestamp ?? ''),
+    timestampMs,
     windowMs: durationMs(item.window ?? ''),
     containers: (item.containers ?? []).map((container) => containerSample(container, home)),
   };
