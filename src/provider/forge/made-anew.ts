@@ -40,7 +40,7 @@ const MAX_INT32 = 2 ** 31 - 1;
  * also how this program knows that there has been a body, so it is never taken back. Pure.
  */
 export function withFormerBodies(home: Pod, remote: Pod, there: PodStatus): PodStatus {
-  // A pod that has only waited here has started when its body has.
+  // The start time of a pod that has only waited here is no sign of a body. It counts once the body has started, too.
   const known = isWaiting(home) && there.startTime === undefined ? undefined : home.status?.startTime;
   const startTime = known ?? there.startTime;
   const status = { ...there, ...(startTime === undefined ? {} : { startTime }) };
