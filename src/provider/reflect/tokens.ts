@@ -26,12 +26,13 @@ import { KEEP_UNREFERENCED_MS } from './reflector.ts';
 const REFRESH_AT_SHARE = 0.8;
 const LATEST_REFRESH_MS = 24 * 3600 * 1000;
 /**
- * Least time between two renewals for one pod. The Secret is the provider's to delete, and to call outdated, as often as it
- * likes, and each renewal is work for the home API server.
+ * The tokens of one pod are asked for so often at once, and then once in each interval. It is the provider who says that they are
+ * outdated, or gone, or who does not take them, and each request is work for the home API server.
  */
-const LEAST_INTERVAL_MS = 10_000;
-/** Pods of which the last renewal is remembered. */
-const MAX_RENEWED = 10_000;
+const BURST = 3;
+const INTERVAL_MS = 10_000;
+/** Pods of which the last requests are remembered. */
+const MAX_REMEMBERED = 10_000;
 
 export interface TokenReconcilerOptions extends Omit<CommonParts, 'events' | 'namespaces'> {
   namespaces: Pick<OffloadedNamespaces, 'isAsked'>;
@@ -66,8 +67,8 @@ export class TokenReconciler {
   readonly #options: TokenReconcilerOptions;
   /** By key: why the tokens could not be brought over there. */
   readonly #refusals = new Map<string, Refusal>();
-  /** By key: when the tokens were last brought over there, monotonic ms. */
-  readonly #renewedAt = new Map<string, number>();
+  /** By key: when it may be asked BURST times at once again, as in the generic cell rate algorithm. Monotonic ms. */
+  readonly #fullAt = new Map<string, number>();
 
   constructor(options: TokenReconcilerOptions) {
     this.#options = options;
@@ -100,7 +101,7 @@ export class TokenReconciler {
     if (needs === 'unknown') return {};
     if (pod === undefined || needs.length === 0) {
       this.#refusals.delete(key);
-      if (pod === undefined) this.#renewedAt.delete(key);
+      if (pod === undefined) this.#fullAt.delete(key);
       return copy === undefined ? {} : this.#remove(copy, tenant, signal);
     }
     if (isFinished(pod)) return {};
@@ -128,12 +129,11 @@ export class TokenReconciler {
     const refreshAt = Date.parse(copy?.metadata.annotations?.[ANNOTATION_REFRESH_AT] ?? '');
     const dueMs = refreshAt - this.#options.clock.now();
     if (dueMs > 0 && copy !== undefined && holds(copy, needs)) return { requeueAfterMs: dueMs };
-    const pauseMs = this.#pauseMs(key);
-    if (pauseMs > 0) return { requeueAfterMs: pauseMs };
+    const waitMs = this.#takeTurn(key);
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
     const outcome = await this.#renew(work, signal);
     if (typeof outcome === 'number') {
       this.#refusals.delete(key);
-      remember(this.#renewedAt, key, this.#options.clock.monotonic(), MAX_RENEWED);
       return { requeueAfterMs: outcome };
     }
     this.#refusals.set(key, outcome);
@@ -141,10 +141,13 @@ export class TokenReconciler {
     return { requeueAfterMs: REFUSED_RETRY_MS };
   }
 
-  /** How long the next renewal has to wait, whatever the Secret says; not above 0: not at all. */
-  #pauseMs(key: string): number {
-    const renewedAt = this.#renewedAt.get(key) ?? -Infinity;
-    return renewedAt + LEAST_INTERVAL_MS - this.#options.clock.monotonic();
+  /** 0: the tokens may be asked for now; else milliseconds to wait, whatever the Secret says. */
+  #takeTurn(key: string): number {
+    const now = this.#options.clock.monotonic();
+    const fullAt = Math.max(this.#fullAt.get(key) ?? now, now) + INTERVAL_MS;
+    const waitMs = fullAt - BURST * INTERVAL_MS - now;
+    if (waitMs <= 0) remember(this.#fullAt, key, fullAt, MAX_REMEMBERED);
+    return Math.max(0, Math.ceil(waitMs));
   }
 
   #copy(tenant: Tenant, uid: string): KubeObject | undefined {
