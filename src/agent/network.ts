@@ -184,7 +184,7 @@ export interface NetworkExchangeOptions {
   isLinked: (clusterID: string) => boolean;
   /** Whose packets gateways let through to Services. */
   services: () => Pick<Services, 'places' | 'onPlaces'>;
-  lending: Pick<Lending, 'policyOf' | 'onChange'>;
+  lending: Pick<Lending, 'forbidsHomeApiServer' | 'onChange'>;
   metrics: ControllerMetrics;
   exchangeMetrics: ExchangeMetrics;
 }
@@ -214,7 +214,7 @@ export function networkExchange({
       onChange: (listener) => services().onPlaces(listener),
     },
     homeApiServers: {
-      isForbidden: (clusterID) => lending.policyOf(clusterID)?.spec.homeApiServer === 'Forbid',
+      isForbidden: (clusterID) => lending.forbidsHomeApiServer(clusterID),
       onChange: (listener) => lending.onChange(listener),
     },
     metrics,

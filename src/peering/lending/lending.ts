@@ -244,6 +244,15 @@ export class Lending implements LendingSide {
     return this.#policies.get(policy);
   }
 
+  /**
+   * Whether a peer's pods here are kept from the API server of their home. Holds from the decision on: the network joins both
+   * clusters before the contract is in force.
+   */
+  forbidsHomeApiServer(clusterID: string): boolean {
+    const { policy } = this.#requests.get(clusterID)?.status ?? {};
+    return policy !== undefined && this.#policies.get(policy)?.spec.homeApiServer === 'Forbid';
+  }
+
   report(clusterID: string): PeeringReport {
     return reportOf(this.#requests.get(clusterID));
   }

@@ -173,6 +173,31 @@ test('what stands in the way of a tenant is shown, and once it is gone the tenan
   await rome.granted('Active');
 });
 
+test('a policy that keeps pods from the API server of their home holds before the contract is in force', async () => {
+  await world.policy({ homeApiServer: 'Forbid' });
+  const rome = world.peer();
+  const forbids = (): boolean => world.lending.forbidsHomeApiServer(rome.id);
+  await rome.ask();
+  await rome.offered();
+  const relent = api.fault({
+    times: 1000,
+    status: 403,
+    match: ({ method, path }) => method === 'PATCH' && path.endsWith('/resourcequotas/tributary'),
+  });
+  await rome.accept();
+  await clock.until('shown', () => rome.told.grant?.message?.includes('cannot be set up: ') === true);
+  expect((await rome.object()).status).toMatchObject({ phase: 'Accepted' });
+  expect(forbids()).toBe(true);
+  relent();
+  await pass(6000);
+  await rome.granted('Active');
+  expect(forbids()).toBe(true);
+  await world.changePolicy({ homeApiServer: 'Allow' });
+  await clock.until('allowed', () => !forbids());
+  await world.changePolicy({ homeApiServer: 'Forbid' });
+  await clock.until('forbidden again', forbids);
+});
+
 test('a stranger that has gone is forgotten after a day; one that a person has spoken of is not', async () => {
   await world.policy({ approval: 'Manual' });
   const [rome, paris, oslo] = [world.peer(), world.peer(), world.peer()];
