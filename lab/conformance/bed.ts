@@ -12,6 +12,8 @@ import { Workbench } from '../demo/workbench.ts';
 
 export const HOME = 'rome';
 export const FOREIGN = 'milan';
+/** The suite's own image with programs to ask with. */
+export const AGNHOST = 'registry.k8s.io/e2e-test-images/agnhost:2.63.0';
 const CITIES = [HOME, FOREIGN] as const;
 const NODE_PORT = 30_743;
 const PATIENCE_MS = 180_000;
@@ -19,7 +21,9 @@ const PATIENCE_MS = 180_000;
 export const OFFLOADED = '--offload-namespaces e2e-framework --offload-strategy Remote';
 
 /** In rome, for milan. */
-const NETWORK = JSON.stringify({ spec: { network: { services: 'OffloadedPods' } } });
+const NETWORK = JSON.stringify({ spec: { network: { services: 'OffloadedPods', dns: 'Home' } } });
+
+const DNS_OF_HOME = 'virtualnode --all --for=condition=HomeDNSReachable';
 
 export async function makeBed(name: string, stage: Stage, signal: AbortSignal): Promise<Workbench> {
   const progress = (line: string): void => stage.say(line);
@@ -74,13 +78,14 @@ async function peer(bench: Workbench, stage: Stage): Promise<void> {
   // They find each other on the LAN.
   await stage.until(bench, 'kubectl get nodes', new RegExp(`^${FOREIGN} +Ready `, 'm'), PATIENCE_MS);
   await stage.until(bench, 'kubectl get tunnels', /^\S+ +\S+ +True /m, PATIENCE_MS);
-  // The suite's pods ask home's ClusterIPs.
+  // The suite's pods ask home's ClusterIPs, and its names.
   await stage.show(
     bench,
     `kubectl patch $(kubectl get foreignclusters -o name) --type merge -p '${NETWORK}'`,
   );
-  const wait = 'kubectl wait tunnel --all --for=condition=ServicesReachable --timeout=60s';
-  await stage.show(bench, wait, { timeoutMs: PATIENCE_MS });
+  for (const condition of ['tunnel --all --for=condition=ServicesReachable', DNS_OF_HOME]) {
+    await stage.show(bench, `kubectl wait ${condition} --timeout=60s`, { timeoutMs: PATIENCE_MS });
+  }
   for (const { name } of bench.lab.cluster(HOME).nodes) {
     await stage.show(bench, `kubectl cordon ${name}`);
   }

@@ -22,7 +22,7 @@ const CLUSTER_IP =
 const NODE_PORT =
   'it connects to a node port at the address of the virtual node, which is that of the agent: only real nodes have node ports';
 const CLUSTER_IP_NAME =
-  "it looks in DNS for the Service's home ClusterIP; DNS over there knows the one that the Service has over there";
+  "it looks in DNS for the Service's home ClusterIP: in that run pods abroad asked the DNS over there, which knows another one";
 const HOST =
   'refused by `podSecurity` of the SharingPolicy (`baseline`): its pods use the network or ports of their host';
 const HOST_PATH =
