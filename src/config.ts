@@ -1,7 +1,7 @@
 import type { LabelSelector } from './api/label-selector.ts';
 import { POD_STRATEGIES, type PodStrategy } from './api/namespace-offloading.ts';
 import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
-import { parseEndpoint } from './lib/endpoint.ts';
+import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';
 
@@ -34,8 +34,8 @@ export interface AgentConfig {
   advertise: readonly string[];
   /** Role `cluster`: https URL at which peers reach this API server; default: the endpoint of the `kubernetes` Service. */
   apiServer: string | undefined;
-  /** Role `cluster`: `host:port` at which offloaded pods reach this API server; without it they get no token. */
-  homeApiServer: string | undefined;
+  /** Role `cluster`: where offloaded pods reach this API server; default: through the tunnel, where there is one. */
+  homeApiServer: Endpoint | undefined;
   /** Roles `peer` and `cluster`: addresses of this cluster's DNS for offloaded pods; default: those of /etc/resolv.conf. */
   clusterDns: readonly string[];
   /** Roles `peer` and `cluster`: domain of this cluster; default: that of /etc/resolv.conf. */
@@ -121,7 +121,8 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
   'peering-port': 'cluster: port of the peering endpoint (default 7443)',
   advertise: 'cluster: HOST:PORT,... at which peers can dial the peering endpoint',
   'api-server': 'cluster: https URL at which peers reach this API server (default: its own endpoint)',
-  'home-api-server': 'cluster: HOST:PORT at which offloaded pods reach this API server',
+  'home-api-server':
+    'cluster: HOST:PORT at which offloaded pods reach this API server (default: through the tunnel)',
   'cluster-dns':
     'cluster, peer: ADDRESS,... of this cluster’s DNS for offloaded pods (default: as the agent’s own pod asks)',
   'cluster-domain': 'cluster, peer: domain of this cluster (default: as the agent’s own pod searches)',
@@ -160,7 +161,7 @@ export const AGENT_OPTIONS: Readonly<Record<string, string>> = {
 export function parseConfig({ options, env, hostname }: ConfigSource): AgentConfig {
   const mistakes: string[] = [];
   const read = readers(options, mistakes);
-  const { port, seconds, mtu, flag, list, endpoints } = read;
+  const { port, seconds, mtu, flag, list, dialled, endpoints } = read;
   if ((options['tls-cert-file'] === undefined) !== (options['tls-private-key-file'] === undefined)) {
     mistakes.push('--tls-cert-file and --tls-private-key-file go together');
   }
@@ -178,9 +179,8 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
     systemNamespace: options['system-namespace'] ?? env['POD_NAMESPACE'] ?? 'tributary-system',
     clusterName: options['cluster-name'] ?? env['TRIBUTARY_CLUSTER_NAME'] ?? 'cluster',
     peeringPort: port('peering-port', 7443),
-    advertise: list('advertise'),
-    apiServer: options['api-server'],
-    homeApiServer: options['home-api-server'],
+    advertise: dialled('advertise'),
+    ...apiServersOf(options, mistakes),
     ...dnsOf(options, read),
     agentImage: options['agent-image'],
     agentPriorityClass: options['agent-priority-class'],
@@ -208,6 +208,21 @@ export function parseConfig({ options, env, hostname }: ConfigSource): AgentConf
   };
   if (mistakes.length > 0) throw new TributaryError('Invalid', mistakes.join('; '));
   return Object.freeze(config);
+}
+
+/** Programs over there dial what is named here long after it was written: a mistake would be found by them. */
+function apiServersOf(
+  { 'api-server': api, 'home-api-server': home }: Options,
+  mistakes: string[],
+): Pick<AgentConfig, 'apiServer' | 'homeApiServer'> {
+  if (api !== undefined && URL.parse(api)?.protocol !== 'https:') {
+    mistakes.push(`--api-server: "${api}" is no https URL`);
+  }
+  const homeApiServer = home === undefined ? undefined : splitEndpoint(home);
+  if (home !== undefined && homeApiServer === undefined) {
+    mistakes.push(`--home-api-server: "${home}" is not HOST:PORT or [IPv6]:PORT`);
+  }
+  return { apiServer: api, homeApiServer };
 }
 
 function offloadOf(
@@ -315,6 +330,8 @@ function readers(
   mtu: (name: string, fallback: number) => number;
   /** Leaves out those that are not well-formed. */
   cidrs: (name: string) => string[];
+  /** Leaves out those that are not well-formed. */
+  dialled: (name: string) => string[];
   /** Leaves out those that are not well-formed; `none` gives an empty list, and no option undefined. */
   endpoints: (name: string) => string[] | undefined;
   mistaken: (message: string) => void;
@@ -355,12 +372,13 @@ function readers(
       }
     });
   const cidrs = (name: string): string[] => checked(name, parsePrefix);
+  const dialled = (name: string): string[] => checked(name, parseEndpoint);
   const endpoints = (name: string): string[] | undefined => {
     if (options[name] === undefined) return undefined;
-    return options[name] === 'none' ? [] : checked(name, parseEndpoint);
+    return options[name] === 'none' ? [] : dialled(name);
   };
   const mistaken = (message: string): void => void mistakes.push(message);
-  return { port, seconds, list, flag, mtu, cidrs, endpoints, mistaken };
+  return { port, seconds, list, flag, mtu, cidrs, dialled, endpoints, mistaken };
 }
 
 /** The environment of the process. Nothing else reads it. */

@@ -10,7 +10,6 @@ import { type ForeignCluster, foreignClusters } from '../api/foreign-cluster.ts'
 import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
-import type { HomeApiServer } from '../api/virtual-node.ts';
 import { CLUSTER_NAME } from '../deploy/rights/cluster.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
@@ -267,7 +266,6 @@ export class Peering {
     const { parts, identity, launcher, metrics, credentials } = this.#options;
     const { clusterName, systemNamespace, homeApiServer, drainSeconds } = parts.config;
     const { hostname } = credentials.server;
-    const home = homeApiServer === undefined ? undefined : parseHomeApiServer(homeApiServer);
     return new Borrowing({
       ...this.#common,
       metrics,
@@ -281,7 +279,7 @@ export class Peering {
       wayTo: (clusterID) => (this.#reach.wayTo(clusterID) === 'DialBack' ? 'DialBack' : 'Link'),
       launcher,
       systemNamespace,
-      ...(home && { homeApiServer: home }),
+      ...(homeApiServer && { homeApiServer }),
       ownApiServers: [credentials.server.host],
       drain: { evictMs: drainSeconds * 1000 },
       allowLoopback: hostname === '127.0.0.1' || hostname === '[::1]',
@@ -373,8 +371,3 @@ const hostAndPort = (server: URL): { host: string; port: number } => ({
   host: server.hostname.replace(/^\[|\]$/g, ''),
   port: server.port === '' ? 443 : Number(server.port),
 });
-
-function parseHomeApiServer(text: string): HomeApiServer {
-  const { host, port } = parseEndpoint(text);
-  return { host, port };
-}

@@ -56,6 +56,15 @@ test.each([
   ['cluster-dns', '10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4', 'more than 3 addresses'],
   ['cluster-domain', 'Cluster Local', '--cluster-domain: "Cluster Local" is no domain'],
   ['tunnel-endpoint', 'foo', '--tunnel-endpoint: not HOST:PORT'],
+  [
+    'advertise',
+    'rome.example:7443,rome.example',
+    '--advertise: not HOST:PORT or [IPv6]:PORT: "rome.example"',
+  ],
+  ['api-server', 'rome.example:6443', '--api-server: "rome.example:6443" is no https URL'],
+  ['api-server', 'http://rome.example', 'is no https URL'],
+  ['home-api-server', 'rome.example', '--home-api-server: "rome.example" is not HOST:PORT'],
+  ['home-api-server', 'rome.example:99999', '"rome.example:99999" is not HOST:PORT'],
 ])('--%s %s is a mistake', (name, value, message) => {
   expect(() => parseConfig({ options: { [name]: value }, env: {}, hostname: 'h' })).toThrow(message);
 });
@@ -64,6 +73,14 @@ test('the external range must not lie in what is used', () => {
   const options = { 'pod-cidr': '10.244.0.0/16', 'external-cidr': '10.244.16.0/20' };
   const message = '--external-cidr 10.244.16.0/20 overlaps with 10.244.0.0/16';
   expect(() => parseConfig({ options, env: {}, hostname: 'h' })).toThrow(message);
+});
+
+test('the ways to API servers are taken apart once', () => {
+  const options = { 'api-server': 'https://rome.example:6443', 'home-api-server': '[fd00::1]:6443' };
+  expect(parseConfig({ options, env: {}, hostname: 'h' })).toMatchObject({
+    apiServer: 'https://rome.example:6443',
+    homeApiServer: { host: 'fd00::1', port: 6443 },
+  });
 });
 
 test('a gateway that cannot be dialled has no endpoints; one that says nothing has its own', () => {
