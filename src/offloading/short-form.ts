@@ -137,8 +137,8 @@ const unknownLabel = (
 ): { reason: 'OffloadLabelInvalid'; message: string } => ({
   reason: 'OffloadLabelInvalid',
   message:
-    `label ${LABEL_OFFLOAD}=${label} of namespace ${namespace} says nothing that is known, so nothing was changed; ` +
-    `allowed: ${Object.keys(LABEL_STRATEGIES).join(', ')}, false`,
+    `label ${LABEL_OFFLOAD} of namespace ${namespace} has the unknown value "${label}", which changes nothing: ` +
+    `its pods go where they went before; allowed: ${Object.keys(LABEL_STRATEGIES).join(', ')}, false`,
 });
 
 interface ShortFormReconcilerOptions {

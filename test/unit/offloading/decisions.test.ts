@@ -102,7 +102,12 @@ describe('short form', () => {
     [
       'a wrong word changes nothing',
       act('remote', ours('label')),
-      expect.objectContaining({ reason: 'OffloadLabelInvalid' }),
+      expect.objectContaining({
+        reason: 'OffloadLabelInvalid',
+        message: expect.stringMatching(
+          /unknown value "remote".*go where they went before; allowed: true, .*Remote/,
+        ),
+      }),
     ],
     ['as it is', act('Remote', ours('label', 'Remote')), NOTHING],
     [
