@@ -187,18 +187,20 @@ export class Reconciler {
     { held = [], home, signal }: { held?: readonly Held[]; home?: HomeLook | undefined; signal: AbortSignal },
   ): Promise<void> {
     const { client, clock, view } = this.#options;
-    const { status = {}, metadata } = offloading;
+    const { spec, status = {}, metadata } = offloading;
     const { uid, generation, deletionTimestamp } = metadata;
+    const { matchLabels = {}, matchExpressions = [] } = spec.clusterSelector ?? {};
     const isEnding = deletionTimestamp !== undefined;
     const refusal = view.whyNotOffloadable(namespaceOf(offloading));
     const clusters = entries.slice(0, MAX_NAMESPACES);
     const ready = readyCondition({
       clusters,
+      isSelective: Object.keys(matchLabels).length + matchExpressions.length > 0,
       refusal,
       isEnding,
       generation,
       held: held.map(heldText),
-      atHome: offloading.spec.podStrategy === 'Remote' && home?.count ? home.condition.message : undefined,
+      atHome: spec.podStrategy === 'Remote' && home?.count ? home.condition.message : undefined,
     });
     const wanted = {
       ...(generation !== undefined && { observedGeneration: generation }),

@@ -139,6 +139,8 @@ const formerMappingOf = ({ status }: VirtualNode, name: string): NamespaceMappin
 
 interface ReadyFacts {
   clusters: readonly OffloadedCluster[];
+  /** Whether clusters are chosen by labels; otherwise all of them are. */
+  isSelective?: boolean;
   /** Why the namespace never leaves this cluster. */
   refusal?: string | undefined;
   isEnding?: boolean;
@@ -148,6 +150,11 @@ interface ReadyFacts {
   /** Which pods are on real nodes although they must not be. */
   atHome?: string | undefined;
 }
+
+const NOT_SELECTED =
+  'no virtual node has the labels of spec.clusterSelector; `kubectl get nodes -l tributary.dev/node-type=virtual-node --show-labels` shows what there is';
+const NO_VIRTUAL_NODE =
+  'there is no virtual node, so no foreign cluster takes pods; `kubectl get foreignclusters` shows which ones are known, and how far a peering is';
 
 type ReadyCondition = WantedCondition<string, NamespaceOffloadingReason>;
 
@@ -163,6 +170,7 @@ export const subjectOf = (
 /** The condition Ready. Clusters that are being drained do not count. Pure. */
 export function readyCondition({
   clusters,
+  isSelective = false,
   refusal,
   isEnding = false,
   generation,
@@ -183,12 +191,8 @@ export function readyCondition({
   }
   if (refusal !== undefined) return of(REASONS.systemNamespace, refusal);
   const current = clusters.filter(({ phase }) => phase !== 'Ending');
-  if (current.length === 0) {
-    return of(
-      REASONS.noClusterSelected,
-      'no virtual node has the labels of spec.clusterSelector; `kubectl get nodes -l tributary.dev/node-type=virtual-node --show-labels` shows what there is',
-    );
-  }
+  if (current.length === 0)
+    return of(REASONS.noClusterSelected, isSelective ? NOT_SELECTED : NO_VIRTUAL_NODE);
   const failed = current.filter(({ phase }) => phase === 'Failed');
   if (failed.length === current.length) return of(REASONS.allFailed, failed.map(described).join('; '));
   if (failed.length > 0) return of(REASONS.someFailed, failed.map(described).join('; '));

@@ -288,6 +288,11 @@ describe('verdict', () => {
     expect(readyCondition({ clusters })).toMatchObject({ status, reason }),
   );
 
+  test('without any cluster it says whether the labels or the peering must change', () => {
+    expect(readyCondition({ clusters: [], isSelective: true }).message).toContain('spec.clusterSelector');
+    expect(readyCondition({ clusters: [] }).message).toMatch(/^there is no virtual node.*foreignclusters/);
+  });
+
   test('pods at home count when all else is well', () => {
     expect(readyCondition({ clusters: [ready], atHome: 'two' })).toMatchObject({
       status: 'False',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LABEL_PEER } from '../../../src/api/names.ts';
-import { namespaceOffloadings } from '../../../src/api/namespace-offloading.ts';
+import { namespaceOffloadings, type NamespaceOffloading } from '../../../src/api/namespace-offloading.ts';
 import { namespaces, pods } from '../../../src/api/resources.ts';
 import { virtualNodes } from '../../../src/api/virtual-node.ts';
 import { OffloadWorld } from './support/offload-world.ts';
@@ -14,6 +14,8 @@ const OWNED = {
 const LET_IN = { annotations: { 'tributary.dev/strategy': 'LocalAndRemote' } };
 const hasEvent = (world: OffloadWorld, text: string): boolean =>
   world.events.some((line) => line.includes(text));
+const readyMessage = ({ status }: NamespaceOffloading): string | undefined =>
+  status?.conditions?.find(({ type }) => type === 'Ready')?.message;
 
 let world: OffloadWorld;
 
@@ -49,7 +51,9 @@ describe('selection and status', () => {
     await world.virtualNode('milan', 'milan');
     await world.start();
     await world.offload({ clusterSelector: { matchLabels: { region: 'north' } } });
-    await world.untilReady('NoClusterSelected');
+    expect(readyMessage(await world.untilReady('NoClusterSelected'))).toContain(
+      'labels of spec.clusterSelector',
+    );
     expect(world.offloading.of('milan')).toEqual([]);
     const labelled = { type: 'merge', body: { spec: { labels: { region: 'north' } } } } as const;
     await world.client.patch(virtualNodes, { name: 'milan' }, labelled);
@@ -183,7 +187,7 @@ describe('short form', () => {
   test('comes and goes with the label, and follows it', async () => {
     await world.start();
     await label('true');
-    await world.untilReady('NoClusterSelected');
+    expect(readyMessage(await world.untilReady('NoClusterSelected'))).toContain('there is no virtual node');
     expect((await world.get())?.spec.podStrategy).toBe('LocalAndRemote');
     await label('Remote');
     await world.until('the strategy follows', async () => (await world.get())?.spec.podStrategy === 'Remote');
