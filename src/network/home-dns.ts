@@ -19,6 +19,8 @@ export interface DnsFacts {
   dns: TunnelSpec['dns'];
   services: readonly string[];
   seenAs: readonly PrefixView[];
+  /** The peer's pods, as it writes them. */
+  theirs: readonly string[];
   views: readonly PeerView[];
 }
 
@@ -26,7 +28,7 @@ export interface DnsFacts {
  * Our DNS answers with ClusterIPs, and for headless Services with addresses of pods as they are written here. Nobody translates an
  * answer, so each of these has to mean the same over there.
  */
-export function homeDnsIn({ state, dns, services, seenAs, views }: DnsFacts): HomeDnsView {
+export function homeDnsIn({ state, dns, services, seenAs, theirs, views }: DnsFacts): HomeDnsView {
   if (dns === undefined) return { kind: 'NotChosen' };
   if (state === 'Off') return none('NoNetwork', 'no tunnel leads to the provider');
   if (services.length === 0) {
@@ -55,15 +57,22 @@ export function homeDnsIn({ state, dns, services, seenAs, views }: DnsFacts): Ho
     }
   }
   const untold = [...services, ...dns.addresses].find((prefix) => !told.has(prefix));
-  if (untold === undefined) return { kind: 'Open', ranges: services };
-  return {
-    kind: 'Unknown',
-    reason: TUNNEL_REASONS.peerViews,
-    message: `the provider has not told yet as what it sees our ${untold}: see kubectl describe tunnel`,
-  };
+  if (untold !== undefined) {
+    return unknown(
+      TUNNEL_REASONS.peerViews,
+      `the provider has not told yet as what it sees our ${untold}: see kubectl describe tunnel`,
+    );
+  }
+  const unseen = theirs.find((prefix) => !views.some((view) => view.prefix === prefix));
+  if (unseen === undefined) return { kind: 'Open', ranges: services };
+  return unknown(
+    TUNNEL_REASONS.prefixRefused,
+    `this cluster sees the provider's pods ${unseen} nowhere yet: see kubectl describe tunnel`,
+  );
 }
 
 const OWN_RANGES =
   'give the two clusters ranges of pods and Services that do not overlap, with --identity-views on';
 
 const none = (reason: string, message: string): HomeDnsView => ({ kind: 'None', reason, message });
+const unknown = (reason: string, message: string): HomeDnsView => ({ kind: 'Unknown', reason, message });

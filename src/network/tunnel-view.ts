@@ -31,7 +31,7 @@ interface Facts {
   apiServer: Tunnel['spec']['apiServer'];
   /** The provider keeps our pods from it. */
   isApiServerForbidden: boolean;
-  dns: Pick<DnsFacts, 'dns' | 'services' | 'seenAs'>;
+  dns: Pick<DnsFacts, 'dns' | 'services' | 'seenAs' | 'theirs'>;
 }
 
 type HomeApiServerView =
@@ -55,7 +55,7 @@ const OFF: Facts = {
   seenAs: [],
   apiServer: undefined,
   isApiServerForbidden: false,
-  dns: { dns: undefined, services: [], seenAs: [] },
+  dns: { dns: undefined, services: [], seenAs: [], theirs: [] },
 };
 const UNTOLD: Facts = { ...OFF, isUntold: true };
 
@@ -189,7 +189,7 @@ function factsOf(tunnel: Tunnel | undefined, before: NetworkState): Facts {
   if (tunnel === undefined) return OFF;
   const { spec, status } = tunnel;
   const { seenAs = [], services = [] } = spec;
-  const dns = { dns: spec.dns, services, seenAs };
+  const dns = { dns: spec.dns, services, seenAs, theirs: spec.peer?.pods ?? [] };
   if (spec.peer === undefined) return { ...UNTOLD, dns };
   return {
     state: stateOf(tunnel, before),

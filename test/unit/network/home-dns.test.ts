@@ -13,6 +13,7 @@ const facts = (changes: Partial<DnsFacts> = {}): DnsFacts => ({
     // The external range, of which no DNS speaks.
     { prefix: '10.70.0.0/20', as: '100.66.0.0/20' },
   ],
+  theirs: ['10.2.0.0/16'],
   views: [
     { use: 'Pods', prefix: '10.2.0.0/16', as: '10.2.0.0/16' },
     { use: 'External', prefix: '10.70.0.0/20', as: '100.65.0.0/20' },
@@ -65,7 +66,12 @@ test.each<[string, Partial<DnsFacts>, string, string]>([
   expect(homeDnsIn(facts(changes))).toEqual({ kind: 'None', reason, message });
 });
 
-test('what the peer has not told yet is waited for', () => {
+test('it is not asked before the peer has told how it sees us', () => {
   const seenAs = facts().seenAs.filter(({ prefix }) => prefix !== '10.96.0.0/16');
   expect(homeDnsIn(facts({ seenAs }))).toMatchObject({ kind: 'Unknown', reason: 'PeerHasNoViewOfUs' });
+});
+
+test('nor while we have not given its pods a place here', () => {
+  const views = facts().views.filter(({ use }) => use === 'External');
+  expect(homeDnsIn(facts({ views }))).toMatchObject({ kind: 'Unknown', reason: 'PrefixRefused' });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { PodSpec } from '../../../src/api/wire.ts';
-import { FakeNetwork } from './support/network.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { DOWN, FakeNetwork } from './support/network.ts';
 import { World } from './support/world.ts';
 
 /** Which DNS remote pods ask, as it becomes known. */
@@ -44,10 +45,15 @@ test('a pod waits until it is known, and then asks that of home; home shows what
 
 test('where no DNS of home can be asked the pod asks the one over there, and says why', async () => {
   world.dns = { nameservers: ['169.254.20.10'], domain: 'cluster.local' };
-  network.set({ homeDns: open });
+  const lines: string[] = [];
+  world.log = createLogger({ level: 'warn', now: () => 0, write: (line) => lines.push(line) });
   await world.start();
+  network.set({ homeDns: open });
   world.addPod('web', { dnsPolicy: 'ClusterFirst' });
   await world.settled();
+  network.set({ state: DOWN });
+  network.set({ state: { kind: 'Up' } });
+  expect(lines.filter((line) => line.includes('--cluster-dns'))).toHaveLength(1);
   expect(dnsOf('web')).toEqual({ dnsPolicy: 'ClusterFirst' });
   const [said, ...more] = world.events.filter((event) => event.startsWith('ForeignDNS: '));
   expect(said).toContain('--cluster-dns');

@@ -4,7 +4,7 @@ import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject, PodSpec } from '../../../../src/api/wire.ts';
 import { type HttpClient, createClient } from '../../../../src/kube/http-client.ts';
 import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
-import { silentLogger } from '../../../../src/lib/log.ts';
+import { type Logger, silentLogger } from '../../../../src/lib/log.ts';
 import type { NetworkView } from '../../../../src/provider/network-view.ts';
 import type { OwnDns } from '../../../../src/provider/home-dns.ts';
 import { Provider } from '../../../../src/provider/provider.ts';
@@ -40,6 +40,8 @@ export class World {
   network: NetworkView | undefined;
   /** Of home, as the agents to come know it. */
   dns: OwnDns | undefined;
+  /** Of the agents to come. */
+  log: Logger = silentLogger;
   /** What was told about pods: "reason: message". */
   readonly events: string[] = [];
   readonly #tokens = { home: new Set([AGENT]), foreign: new Set([AGENT]) };
@@ -96,7 +98,7 @@ export class World {
       ...(this.network !== undefined && { network: this.network }),
       ...(this.dns !== undefined && { dns: this.dns }),
       clock: this.clock,
-      log: silentLogger,
+      log: this.log,
     });
     const lifecycle = new Lifecycle([...provider.caches(), ...provider.actors()], {
       clock: this.clock,
