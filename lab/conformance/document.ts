@@ -12,6 +12,10 @@ specs marked \`[Conformance]\` twice: directly on the foreign cluster, and in th
 the only node that takes pods and every namespace of the suite is offloaded with the strategy \`Remote\`. The score is the
 difference: specs that pass directly and fail through the virtual node. The command fails if a difference has no reason
 below.
+
+What is not at its default: the home lets its pods over there reach its ClusterIPs and ask its DNS (\`services\` and \`dns\` under
+\`spec.network\` of the ForeignCluster), and its virtual node has no taint (\`taintEffect: None\`); the provider lends all that is free and gives
+namespaces their own names where these are free (\`sharePercent\`, \`namespaceNaming\`).
 `;
 
 export function conformanceDocument(result: Result): string {
