@@ -79,6 +79,8 @@ function createAgents(given: { parts: AgentParts; home: KubeClient; address: str
         parts: isOne ? parts : { ...parts, log: parts.log.named(virtualNode) },
         virtualNode,
         kubeletPort: kubeletPort === 0 ? 0 : kubeletPort + index,
+        // All have the same address, and the same namespaces.
+        servesNodePorts: index === 0,
         registry: isOne ? own : registries.open(virtualNode),
         metrics: async () => registries.metrics(),
       }),

@@ -23,6 +23,7 @@ import { apiServerReviews } from '../server/kubelet/auth.ts';
 import { ServerMetrics } from '../server/kubelet/metrics.ts';
 import { ResourceMetrics } from '../server/kubelet/resource-metrics.ts';
 import { KubeletServer } from '../server/kubelet/server.ts';
+import { NodePorts } from '../server/node-ports/node-ports.ts';
 import { VERSION } from '../version.ts';
 import { kubeletBackend } from './kubelet-backend.ts';
 import { ownDns } from './own-dns.ts';
@@ -52,6 +53,8 @@ interface VirtualNodeOptions {
   registry: Registry;
   /** What the kubelet API shows at /metrics. */
   metrics: () => Promise<string>;
+  /** It answers on the node ports of Services; at an address that no kube-proxy looks after. */
+  servesNodePorts?: boolean;
   /** This process approves serving certificates. */
   approves?: boolean;
 }
@@ -96,6 +99,7 @@ export class VirtualNodeAgent implements Component {
         ...provider.caches(),
         ...kubelet,
         ...provider.actors(),
+        ...this.#nodePorts(provider),
         readiness(provider),
         lease,
       ],
@@ -179,6 +183,22 @@ export class VirtualNodeAgent implements Component {
       metrics: new ServerMetrics(registry),
     });
     return [certificate, ...(fromFile === undefined ? [authorities] : []), this.#kubelet];
+  }
+
+  #nodePorts(provider: Provider): Component[] {
+    const { parts, address: host, servesNodePorts = false } = this.#options;
+    const { clock, log } = parts;
+    if (!servesNodePorts) return [];
+    const { nodePorts } = provider;
+    return [
+      new NodePorts({
+        host,
+        wanted: () => nodePorts.list(),
+        onChange: nodePorts.onChange,
+        clock,
+        log: log.named('node-ports'),
+      }),
+    ];
   }
 
   #servingCertificate(provider: Provider): Component & Source<KeyPair> {

@@ -153,6 +153,7 @@ function connectNode(provider: Wired): void {
     // Pods may be created only in namespaces that are asked for and recorded.
     if (deepEqual(mappingsOf(current), mappingsOf(previous))) return;
     homeLease.wake();
+    provider.nodePorts.look();
     for (const pod of provider.homePods.list()) controllers.pods.addSlow(podKey(pod));
     for (const tenant of tenants.all()) {
       openMirror(provider, tenant);

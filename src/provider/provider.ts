@@ -27,6 +27,7 @@ import type { NodeInputs } from './node/forge.ts';
 import { NodeReconciler } from './node/reconciler.ts';
 import { Readiness } from './node/readiness.ts';
 import { Room } from './node/room.ts';
+import { HomeNodePorts } from './node-ports.ts';
 import { type CommonParts, OffloadedNamespaces } from './namespaces.ts';
 import { PodReconciler } from './pods/reconciler.ts';
 import { RoomRefusals } from './pods/room-refusals.ts';
@@ -84,6 +85,7 @@ export class Provider {
   readonly events: EventsHome;
   readonly storage: Storage;
   readonly room: Room;
+  readonly nodePorts: HomeNodePorts;
   readonly #options: ProviderOptions;
   readonly #node: NodeReconciler;
   readonly #readiness: Readiness;
@@ -116,6 +118,7 @@ export class Provider {
     this.tenants = new Tenants(
       (mapping) => new Tenant({ mapping, virtualNode: name, owner, home, foreign, clock, log }),
     );
+    this.nodePorts = new HomeNodePorts(this.tenants, clock);
     this.namespaces = new OffloadedNamespaces({
       virtualNode: () => this.virtualNode,
       lastSeen: () => this.#lastSeen(),
@@ -224,7 +227,10 @@ export class Provider {
         this.tenants.open();
         this.tenants.set(this.namespaces.watched);
       },
-      stop: async () => this.tenants.stop(),
+      stop: async () => {
+        this.nodePorts.stop();
+        await this.tenants.stop();
+      },
     };
     return [
       node,

@@ -10,6 +10,7 @@ import type { OffloadedNamespaces } from './namespaces.ts';
 import type { NetworkView } from './network-view.ts';
 import type { ForeignContact } from './node/contact.ts';
 import type { Room } from './node/room.ts';
+import type { HomeNodePorts } from './node-ports.ts';
 import type { MirrorTroubles } from './reflect/mirror-troubles.ts';
 import type { Reflector } from './reflect/reflector.ts';
 import type { Storage } from './storage/storage.ts';
@@ -28,6 +29,7 @@ export interface Wired {
   readonly homeLease: HomeLease;
   readonly network: NetworkView;
   readonly room: Room;
+  readonly nodePorts: HomeNodePorts;
   readonly reflector: Reflector;
   readonly troubles: MirrorTroubles;
   readonly events: EventsHome;

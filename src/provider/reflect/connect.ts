@@ -50,7 +50,10 @@ export const mirrorListener = (provider: Wired): Pick<TenantListener, 'opened' |
         const homeName = side === 'home' ? objectName : open.ruled.kind.homeName(objectName);
         if (homeName === undefined) return;
         provider.controllers.mirror.add(mirrorKey(name, homeNamespace, homeName));
-        if (name === serviceKind.kind) enqueueSlices(provider, tenant, homeName);
+        if (name === serviceKind.kind) {
+          enqueueSlices(provider, tenant, homeName);
+          if (side === 'home') provider.nodePorts.look();
+        }
         if (name === ingressKind.kind) enqueueSecrets(provider, tenant, states);
       },
       synced: (name) => {

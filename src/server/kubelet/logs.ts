@@ -8,7 +8,7 @@ import { readBody, remoteRefusal, sendText } from './answers.ts';
 import type { KubeletBackend, PodLocation } from './backend.ts';
 import type { ServerMetrics } from './metrics.ts';
 import { invalidName, locatePod, type PodPath } from './pod-path.ts';
-import { StreamGate } from './splice.ts';
+import { StreamGate } from '../splice.ts';
 
 /**
  * Query parameters of /containerLogs, decoded and checked as the kubelet does (PodLogOptions of v1) and written

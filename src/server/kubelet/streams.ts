@@ -11,7 +11,7 @@ import type { KubeletAuth } from './auth.ts';
 import type { KubeletBackend, PodLocation } from './backend.ts';
 import { pathClass, type ServerMetrics } from './metrics.ts';
 import { locatePod, splitTarget, type Target } from './pod-path.ts';
-import { splice, StreamGate } from './splice.ts';
+import { splice, StreamGate } from '../splice.ts';
 import {
   answerHeaders,
   formatHead,

@@ -1,0 +1,160 @@
+/** On loopback: 127.0.0.2 is the node, and 127.0.0.3 a ClusterIP. */
+import { createSocket } from 'node:dgram';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+import { afterEach, expect, test } from '@jest/globals';
+
+import { systemClock } from '../../../../src/lib/clock.ts';
+import { Listeners } from '../../../../src/lib/listeners.ts';
+import { createLogger } from '../../../../src/lib/log.ts';
+import { listen, portOf } from '../../../../src/server/listening.ts';
+import { NodePorts } from '../../../../src/server/node-ports/node-ports.ts';
+import type { WantedPort } from '../../../../src/server/node-ports/port.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const NODE = '127.0.0.2';
+const CLUSTER_IP = '127.0.0.3';
+const ends: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end();
+});
+
+interface World {
+  ports: NodePorts;
+  set: (wanted: readonly WantedPort[]) => void;
+  log: string[];
+}
+
+async function world(...wanted: readonly WantedPort[]): Promise<World> {
+  const log: string[] = [];
+  const changed = new Listeners();
+  let now = wanted;
+  const ports = new NodePorts({
+    host: NODE,
+    wanted: () => now,
+    onChange: changed.add,
+    clock: systemClock,
+    log: createLogger({ level: 'warn', now: () => 0, write: (line) => log.push(line) }),
+  });
+  ends.push(async () => ports.stop());
+  await ports.start();
+  const set = (next: readonly WantedPort[]): void => {
+    now = next;
+    changed.tell();
+  };
+  return { ports, set, log };
+}
+
+/** Answers each connection when the client has ended its half. */
+async function service(words: string): Promise<number> {
+  const server: Server = createServer({ allowHalfOpen: true }, (socket) => {
+    let said = '';
+    socket.setEncoding('utf8').on('data', (part: string) => (said += part));
+    socket.on('end', () => socket.end(`${words}: ${said}`));
+    socket.on('error', () => undefined);
+  });
+  ends.push(() => server.close());
+  await listen(server, CLUSTER_IP, 0);
+  return portOf(server) ?? 0;
+}
+
+/** One that nobody has now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await listen(server, NODE, 0);
+  const port = portOf(server) ?? 0;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function wantedPort(words: string): Promise<WantedPort> {
+  const [port, servicePort] = [await freePort(), await service(words)];
+  return { protocol: 'TCP', port, clusterIP: CLUSTER_IP, servicePort, service: 'shop/web' };
+}
+
+async function dial(port: number): Promise<Socket> {
+  const socket = connect({ host: NODE, port, allowHalfOpen: true });
+  ends.push(() => socket.destroy());
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  socket.once('connect', resolve);
+  socket.once('error', reject);
+  await promise;
+  return socket;
+}
+
+async function ask(port: number, words: string): Promise<string> {
+  const socket = await dial(port);
+  socket.end(words);
+  return text(socket);
+}
+
+test('a connection is passed on, each direction until its own end', async () => {
+  const one = await wantedPort('shop');
+  await world(one);
+  expect(await ask(one.port, 'hello')).toBe('shop: hello');
+});
+
+test('what is no longer wanted is closed with its connections, and what changes leads elsewhere', async () => {
+  const [one, other] = [await wantedPort('one'), await wantedPort('other')];
+  const { ports, set } = await world(one, other);
+  const open = await dial(one.port);
+  const ended = new Promise((resolve) => open.once('end', resolve).once('close', resolve));
+  open.on('error', () => undefined);
+  open.resume();
+  set([{ ...other, servicePort: await service('moved') }]);
+  await ended;
+  await eventually('it leads elsewhere', async () => (await ask(other.port, 'hi')) === 'moved: hi');
+  expect(ports.count).toBe(1);
+  await expect(dial(one.port)).rejects.toThrow('ECONNREFUSED');
+});
+
+test('where the Service refuses, the connection ends', async () => {
+  const one = { ...(await wantedPort('shop')), servicePort: await freePort() };
+  await world(one);
+  await expect(ask(one.port, 'hello').catch((error: unknown) => String(error))).resolves.not.toContain(
+    'shop',
+  );
+});
+
+test('a port that somebody has is named, and all others are served', async () => {
+  const [taken, free] = [await wantedPort('taken'), await wantedPort('free')];
+  const server = createServer();
+  await listen(server, NODE, taken.port);
+  const { ports, set, log } = await world(taken, free);
+  expect(ports.count).toBe(1);
+  expect(log.join()).toContain(`TCP ${taken.port} of Service shop/web is not served at ${NODE}`);
+  expect(await ask(free.port, 'hello')).toBe('free: hello');
+  set([taken, free]);
+  await new Promise((resolve) => server.close(resolve));
+  set([taken, free]);
+  await eventually('it is served', () => ports.count === 2);
+  expect(log).toHaveLength(1);
+});
+
+test('datagrams are passed on, and each answer goes to the client that has asked', async () => {
+  const echo = createSocket('udp4');
+  ends.push(() => echo.close());
+  echo.on('message', (data, { port, address }) => echo.send(`echo ${data.toString()}`, port, address));
+  await new Promise<void>((resolve) => echo.bind({ address: CLUSTER_IP }, resolve));
+  const port = await freePort();
+  await world({
+    protocol: 'UDP',
+    port,
+    clusterIP: CLUSTER_IP,
+    servicePort: echo.address().port,
+    service: 'shop/dns',
+  });
+  const clients = ['a', 'b'].map((name) => {
+    const socket = createSocket('udp4');
+    ends.push(() => socket.close());
+    const heard: string[] = [];
+    socket.on('message', (data) => heard.push(data.toString()));
+    return { socket, heard, name };
+  });
+  await eventually('both are answered', () => {
+    for (const { socket, name } of clients) socket.send(name, port, NODE);
+    return clients.every(({ heard }) => heard.length > 0);
+  });
+  for (const { heard, name } of clients) expect(new Set(heard)).toEqual(new Set([`echo ${name}`]));
+});
