@@ -18,7 +18,7 @@ export const LEFT_OUT: readonly LeftOut[] = [
 ];
 
 const NODE_PORT =
-  'it connects to a node port at the address of the virtual node, which is that of the agent: only real nodes have node ports';
+  'it connects to a node port at the address of the virtual node, where the agent did not answer in that run';
 const HOST =
   'refused by `podSecurity` of the SharingPolicy (`baseline`): its pods use the network or ports of their host';
 const HOST_PATH =
