@@ -4,6 +4,7 @@ import { LOG_LEVELS, type LogLevel } from './lib/log.ts';
 import { parseEndpoint, splitEndpoint, type Endpoint } from './lib/endpoint.ts';
 import { errorMessage, TributaryError } from './lib/errors.ts';
 import { overlaps, parseAddress, parsePrefix } from './lib/prefix.ts';
+import { MAX_NAMESERVERS } from './lib/resolv-conf.ts';
 
 /** Everything that an agent is told from outside. It is parsed once and then never changes. */
 export interface AgentConfig {
@@ -279,8 +280,6 @@ type Options = ConfigSource['options'];
 type Readers = ReturnType<typeof readers>;
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/u;
-/** As many as a pod may name. */
-const MAX_NAMESERVERS = 3;
 
 function dnsOf(
   options: Options,

@@ -171,3 +171,14 @@ export type TunnelReason = (typeof TUNNEL_REASONS)[keyof typeof TUNNEL_REASONS];
 /** Off: nobody joins the two clusters' networks. Down: something does, but packets do not go through at the moment. */
 export type NetworkState =
   { kind: 'Off' } | { kind: 'Up' } | { kind: 'Down'; reason: string; message: string };
+
+/** Where pods over there reach the home API server through the network; Unknown: it is not known yet. */
+export type HomeApiServerView =
+  | { kind: 'At'; address: string; port: number }
+  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+
+/** Open: a DNS whose address is in one of these ranges of our ClusterIPs can be asked. Unknown: it will be known soon. */
+export type HomeDnsView =
+  | { kind: 'NotChosen' }
+  | { kind: 'Open'; ranges: readonly string[] }
+  | { kind: 'None' | 'Unknown'; reason: string; message: string };

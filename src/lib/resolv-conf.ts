@@ -4,6 +4,9 @@ export interface ResolvConf {
   searches: string[];
 }
 
+/** Resolvers ask no more of them (MAXNS), and a pod may name no more. */
+export const MAX_NAMESERVERS = 3;
+
 /** As the kubelet reads it: the last line of searches counts, and names are written without a dot at the end. */
 export function parseResolvConf(text: string): ResolvConf {
   const found: ResolvConf = { nameservers: [], searches: [] };

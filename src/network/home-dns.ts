@@ -1,17 +1,12 @@
 /** Whether our pods at a peer can ask our DNS. */
 import {
+  type HomeDnsView,
   type NetworkState,
   type PeerView,
   type PrefixView,
   TUNNEL_REASONS,
   type TunnelSpec,
 } from '../api/tunnel.ts';
-
-/** Open: a DNS whose address is in one of these ranges of our ClusterIPs can be asked. Unknown: it will be known soon. */
-export type HomeDnsView =
-  | { kind: 'NotChosen' }
-  | { kind: 'Open'; ranges: readonly string[] }
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
 
 /** What of a Tunnel it follows from. */
 export interface DnsFacts {

@@ -1,4 +1,12 @@
-import { type NetworkState, type Tunnel, TUNNEL_CONDITIONS, TUNNEL_REASONS, tunnels } from '../api/tunnel.ts';
+import {
+  type HomeApiServerView,
+  type HomeDnsView,
+  type NetworkState,
+  type Tunnel,
+  TUNNEL_CONDITIONS,
+  TUNNEL_REASONS,
+  tunnels,
+} from '../api/tunnel.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -8,7 +16,7 @@ import { deepEqual } from '../lib/equality.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Listeners } from '../lib/listeners.ts';
-import { type DnsFacts, type HomeDnsView, homeDnsIn } from './home-dns.ts';
+import { type DnsFacts, homeDnsIn } from './home-dns.ts';
 import { ViewTable } from './views.ts';
 
 interface TunnelViewOptions extends Basics {
@@ -33,10 +41,6 @@ interface Facts {
   isApiServerForbidden: boolean;
   dns: Pick<DnsFacts, 'dns' | 'services' | 'seenAs' | 'theirs'>;
 }
-
-type HomeApiServerView =
-  | { kind: 'At'; address: string; port: number }
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
 
 /**
  * A Tunnel that somebody has deleted is made again in a moment, and a peer that sets up its gateway anew tells its network
@@ -82,6 +86,7 @@ export class TunnelView implements Component {
   #theirs = new ViewTable([]);
   /** Home address -> as the foreign cluster sees it. */
   #seenAs = new ViewTable([]);
+  #homeDns = homeDnsOf(OFF);
 
   constructor(options: TunnelViewOptions) {
     this.#options = options;
@@ -106,8 +111,7 @@ export class TunnelView implements Component {
   }
 
   get homeDns(): HomeDnsView {
-    const { state, views, dns } = this.#facts;
-    return homeDnsIn({ ...dns, state: state.kind, views });
+    return this.#homeDns;
   }
 
   isTheirs(homeAddress: string): boolean {
@@ -180,9 +184,13 @@ export class TunnelView implements Component {
     this.#views = new ViewTable(facts.views);
     this.#theirs = new ViewTable(facts.views.filter(({ use }) => use === 'Pods'));
     this.#seenAs = new ViewTable(facts.seenAs);
+    this.#homeDns = homeDnsOf(facts);
     this.#changed.tell();
   }
 }
+
+const homeDnsOf = ({ state, views, dns }: Facts): HomeDnsView =>
+  homeDnsIn({ ...dns, state: state.kind, views });
 
 /** A Tunnel whose peer has told nothing of a network joins nothing: a provider without a gateway remains usable. */
 function factsOf(tunnel: Tunnel | undefined, before: NetworkState): Facts {

@@ -1,3 +1,4 @@
+import { expressionsOf } from './admission/strategy.ts';
 import { type WantedCondition, withCondition, withoutCondition } from '../api/conditions.ts';
 import { MAX_NAMESPACES } from '../api/limits.ts';
 import { FINALIZER_OFFLOADING } from '../api/names.ts';
@@ -189,13 +190,12 @@ export class Reconciler {
     const { client, clock, view } = this.#options;
     const { spec, status = {}, metadata } = offloading;
     const { uid, generation, deletionTimestamp } = metadata;
-    const { matchLabels = {}, matchExpressions = [] } = spec.clusterSelector ?? {};
     const isEnding = deletionTimestamp !== undefined;
     const refusal = view.whyNotOffloadable(namespaceOf(offloading));
     const clusters = entries.slice(0, MAX_NAMESPACES);
     const ready = readyCondition({
       clusters,
-      isSelective: Object.keys(matchLabels).length + matchExpressions.length > 0,
+      isSelective: expressionsOf(spec.clusterSelector ?? {}).length > 0,
       refusal,
       isEnding,
       generation,

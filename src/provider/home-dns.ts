@@ -1,6 +1,6 @@
 import type { ResolvConf } from '../lib/resolv-conf.ts';
 import { contains, parseAddress, prefixesOf } from '../lib/prefix.ts';
-import type { HomeDnsView } from './network-view.ts';
+import type { HomeDnsView } from '../api/tunnel.ts';
 
 /** The DNS of this cluster, as a pod here asks it. */
 export interface OwnDns {

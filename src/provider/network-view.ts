@@ -1,15 +1,4 @@
-import type { NetworkState } from '../api/tunnel.ts';
-
-/** Where pods over there reach the home API server through the network; Unknown: it is not known yet. */
-export type HomeApiServerView =
-  | { kind: 'At'; address: string; port: number }
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
-
-/** Open: our DNS can be asked from over there, where its address is in one of these ranges of ClusterIPs. */
-export type HomeDnsView =
-  | { kind: 'NotChosen' }
-  | { kind: 'Open'; ranges: readonly string[] }
-  | { kind: 'None' | 'Unknown'; reason: string; message: string };
+import type { HomeApiServerView, HomeDnsView, NetworkState } from '../api/tunnel.ts';
 
 /** The network between the home cluster and the foreign one: how addresses translate, and whether they can be reached. */
 export interface NetworkView {

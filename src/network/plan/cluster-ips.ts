@@ -3,14 +3,14 @@
  * these pods reach anyway. Each rule asks for the pods' own addresses: what else a peer is given is not given by ClusterIPs.
  */
 import { peerName } from './names.ts';
-import { familyOf, type PlanPeer, type View, WORDS } from './peer.ts';
+import { familyOf, type PlanPeer, WORDS } from './peer.ts';
 
 const rulesOf = (
   { id, services }: PlanPeer,
-  rule: (words: { word: 'ip' | 'ip6'; range: string; abroad: string } & Pick<View, 'family'>) => string,
+  rule: (words: { word: 'ip' | 'ip6'; range: string; abroad: string }) => string,
 ): string[] =>
   services.map(({ family, prefix: range }) =>
-    rule({ family, word: WORDS[family], range, abroad: `@${peerName('abroad', id, family)}` }),
+    rule({ word: WORDS[family], range, abroad: `@${peerName('abroad', id, family)}` }),
   );
 
 /** What comes out of the tunnel. Each packet is judged: a connection ends when the choice is taken back, or the pod is gone. */

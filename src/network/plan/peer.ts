@@ -163,21 +163,21 @@ const isPort = (port: number): boolean => Number.isInteger(port) && port > 0 && 
  */
 function openRanges(tunnel: Tunnel, network: OwnNetwork): View[] {
   const { services = [], seenAs = [] } = tunnel.spec;
-  const own = new Set(canonical(network.services));
-  const same = new Set(canonical(seenAs.flatMap(({ prefix, as }) => (prefix === as ? [as] : []))));
+  const own = new Set(asViews(network.services).map(({ prefix }) => prefix));
+  const same = new Set(
+    asViews(seenAs.flatMap(({ prefix, as }) => (prefix === as ? [as] : []))).map(({ prefix }) => prefix),
+  );
   const families = new Set(viewsOf(tunnel).map(({ family }) => family));
-  return prefixesOf(services)
-    .map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }))
-    .filter(({ family, prefix }) => own.has(prefix) && same.has(prefix) && families.has(family));
+  return asViews(services).filter(
+    ({ family, prefix }) => own.has(prefix) && same.has(prefix) && families.has(family),
+  );
 }
 
-const canonical = (texts: readonly string[] = []): string[] =>
-  texts.flatMap((text) => canonicalPrefix(text) ?? []);
+export const viewsOf = (tunnel: Tunnel): View[] => asViews((tunnel.status?.views ?? []).map(({ as }) => as));
 
-export function viewsOf(tunnel: Tunnel): View[] {
-  const prefixes = prefixesOf((tunnel.status?.views ?? []).map(({ as }) => as));
-  return prefixes.map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }));
-}
+/** Those that are prefixes, as the kernel prints them. */
+const asViews = (texts: readonly string[] = []): View[] =>
+  prefixesOf(texts).map((prefix) => ({ family: prefix.family, prefix: formatPrefix(prefix) }));
 
 /** Our views of all peers with open transit: these may reach each other through us. */
 export function transitViews(tunnels: readonly Tunnel[]): Set<string> {

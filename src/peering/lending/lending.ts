@@ -239,9 +239,7 @@ export class Lending implements LendingSide {
   /** The policy that decides about a peer whose contract is in force. */
   policyOf(clusterID: string): SharingPolicy | undefined {
     const request = this.#requests.get(clusterID);
-    const { policy } = request?.status ?? {};
-    if (request === undefined || policy === undefined || !isInForce(request)) return undefined;
-    return this.#policies.get(policy);
+    return request !== undefined && isInForce(request) ? this.#decidingOn(request) : undefined;
   }
 
   /**
@@ -249,8 +247,12 @@ export class Lending implements LendingSide {
    * clusters before the contract is in force.
    */
   forbidsHomeApiServer(clusterID: string): boolean {
-    const { policy } = this.#requests.get(clusterID)?.status ?? {};
-    return policy !== undefined && this.#policies.get(policy)?.spec.homeApiServer === 'Forbid';
+    const request = this.#requests.get(clusterID);
+    return request !== undefined && this.#decidingOn(request)?.spec.homeApiServer === 'Forbid';
+  }
+
+  #decidingOn({ status: { policy } = {} }: PeeringRequest): SharingPolicy | undefined {
+    return policy === undefined ? undefined : this.#policies.get(policy);
   }
 
   report(clusterID: string): PeeringReport {

@@ -1,30 +1,29 @@
-import type { PodSpec } from '../../api/wire.ts';
+import type { Pod, PodSpec } from '../../api/wire.ts';
+import { MAX_NAMESERVERS } from '../../lib/resolv-conf.ts';
 import type { HomeDnsPlace } from '../home-dns.ts';
 
-/** What an API server takes (core/v1 ValidatePodSpec, validatePodDNSConfig). */
-const MAX_NAMESERVERS = 3;
+/** What an API server takes, beside MAX_NAMESERVERS (core/v1 ValidatePodSpec, validatePodDNSConfig). */
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
 /** As the kubelet sets it for pods that ask cluster DNS. */
 const NDOTS = { name: 'ndots', value: '5' };
 
 /** On the network of a node, `ClusterFirst` is `Default`; and no such pod reaches ClusterIPs of home. */
-export const asksClusterDns = ({ dnsPolicy = 'ClusterFirst', hostNetwork = false }: PodSpec): boolean =>
-  !hostNetwork && (dnsPolicy === 'ClusterFirst' || dnsPolicy === 'ClusterFirstWithHostNet');
+export function asksClusterDns({ spec }: Pod): boolean {
+  if (spec === undefined || spec.hostNetwork === true) return false;
+  const { dnsPolicy = 'ClusterFirst' } = spec;
+  return dnsPolicy === 'ClusterFirst' || dnsPolicy === 'ClusterFirstWithHostNet';
+}
 
 /**
  * The DNS that the pod would ask at home, as the kubelet there would merge it (pkg/kubelet/network/dns): ours first, then what the
  * pod itself names, whose options win.
  */
-export function forgeDns(
-  spec: PodSpec,
-  homeNamespace: string,
-  dns: HomeDnsPlace | undefined,
-): Pick<PodSpec, 'dnsPolicy' | 'dnsConfig'> {
-  if (dns === undefined || !asksClusterDns(spec)) return {};
-  const { nameservers = [], searches = [], options = [] } = spec.dnsConfig ?? {};
+export function forgeDns(home: Pod, dns: HomeDnsPlace | undefined): Pick<PodSpec, 'dnsPolicy' | 'dnsConfig'> {
+  if (dns === undefined || !asksClusterDns(home)) return {};
+  const { nameservers = [], searches = [], options = [] } = home.spec?.dnsConfig ?? {};
   const { domain } = dns;
-  const own = [`${homeNamespace}.svc.${domain}`, `svc.${domain}`, domain];
+  const own = [`${home.metadata.namespace}.svc.${domain}`, `svc.${domain}`, domain];
   return {
     dnsPolicy: 'None',
     dnsConfig: {

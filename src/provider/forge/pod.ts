@@ -78,7 +78,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
         ...(spec.initContainers && { initContainers: spec.initContainers.map(forge) }),
       }),
       ...forgeHostAliases(spec, context),
-      ...forgeDns(spec, home.metadata.namespace ?? '', context.homeDns),
+      ...forgeDns(home, context.homeDns),
       tolerations: forgeTolerations(spec.tolerations ?? []),
       volumes,
     },

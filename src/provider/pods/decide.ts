@@ -227,7 +227,7 @@ function otherwise(home: Pod, context: ForgeContext): Note[] {
   const token = missingToken(home, context);
   if (token !== undefined) notes.push({ reason: 'NoTokenForHome', message: token });
   const { noHomeDns } = context;
-  if (noHomeDns !== undefined && home.spec !== undefined && asksClusterDns(home.spec)) {
+  if (noHomeDns !== undefined && asksClusterDns(home)) {
     notes.push({
       reason: 'ForeignDNS',
       message: `the pod asks the DNS of the foreign cluster: ${noHomeDns}`,

@@ -30,7 +30,7 @@ export function referenceState(
     refused: typeof token === 'object' ? [token] : [],
     pending: token === 'pending',
   };
-  if (homeDns.kind === 'Unknown' && home.spec !== undefined && asksClusterDns(home.spec)) {
+  if (homeDns.kind === 'Unknown' && asksClusterDns(home)) {
     state.refused.push({ reason: OFFLOADED_REASONS.missingReference, message: homeDns.message });
   }
   const claims = storage.state(home);

@@ -1,5 +1,4 @@
 import type { Clock } from '../../lib/clock.ts';
-import { deepEqual } from '../../lib/equality.ts';
 import { errorMessage } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -25,8 +24,8 @@ const RETRY_MS = 30_000;
 
 interface Open {
   wanted: WantedPort;
-  /** Undefined: the address is taken; it is tried again. */
-  port: Port | undefined;
+  /** Undefined: it could not be opened, which was said; it is tried again. */
+  port?: Port;
 }
 
 /**
@@ -38,8 +37,6 @@ export class NodePorts implements Component {
   readonly #options: NodePortsOptions;
   readonly #gate = new StreamGate(MAX_OPEN, () => undefined);
   readonly #open = new Map<string, Open>();
-  /** Keys of those that could not be opened: it is said once. */
-  readonly #refused = new Set<string>();
   /** One change after the other; a port is closed before it is opened again. */
   #work: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -75,38 +72,36 @@ export class NodePorts implements Component {
     this.#cancel();
     const list = this.#isStopped ? [] : this.#options.wanted();
     const wanted = new Map(list.map((one) => [`${one.protocol} ${one.port}`, one]));
-    for (const key of this.#refused) if (!wanted.has(key)) this.#refused.delete(key);
-    for (const [key, open] of this.#open) {
-      const now = wanted.get(key);
-      if (now === undefined || open.port === undefined) {
-        await open.port?.close();
-        this.#open.delete(key);
-      } else if (!deepEqual(now, open.wanted)) open.wanted = now;
+    for (const [key, { port }] of this.#open) {
+      if (wanted.has(key)) continue;
+      await port?.close();
+      this.#open.delete(key);
     }
     for (const [key, one] of wanted) {
-      if (!this.#open.has(key)) this.#open.set(key, await this.#listen(key, one));
+      const known = this.#open.get(key);
+      const open = known ?? { wanted: one };
+      open.wanted = one;
+      this.#open.set(key, open);
+      if (open.port === undefined) await this.#listen(open, known === undefined);
     }
     const isLater = [...this.#open.values()].some(({ port }) => port === undefined);
     if (isLater) this.#cancel = this.#options.clock.after(RETRY_MS, () => void this.#settle());
   }
 
-  async #listen(key: string, wanted: WantedPort): Promise<Open> {
+  async #listen(open: Open, isNew: boolean): Promise<void> {
     const { host, clock, log } = this.#options;
-    const open: Open = { wanted, port: undefined };
-    const Kind = wanted.protocol === 'TCP' ? TcpPort : UdpPort;
+    const { protocol, port: number, service } = open.wanted;
+    const Kind = protocol === 'TCP' ? TcpPort : UdpPort;
     const port = new Kind(() => open.wanted, this.#gate, clock);
     try {
-      await port.listen(host, wanted.port);
+      await port.listen(host, number);
       open.port = port;
-      this.#refused.delete(key);
     } catch (error) {
-      const isSaid = this.#refused.has(key);
-      this.#refused.add(key);
-      if (isSaid) return open;
-      const { protocol, port: number, service } = wanted;
       const why = `${errorMessage(error)}; real nodes answer on it`;
-      log.warn(`the node port ${protocol} ${number} of Service ${service} is not served at ${host}: ${why}`);
+      if (isNew)
+        log.warn(
+          `the node port ${protocol} ${number} of Service ${service} is not served at ${host}: ${why}`,
+        );
     }
-    return open;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { homeDnsWay, type OwnDns, ownDnsOf } from '../../../src/provider/home-dns.ts';
-import type { HomeDnsView } from '../../../src/provider/network-view.ts';
+import type { HomeDnsView } from '../../../src/api/tunnel.ts';
 
 const CONF = {
   nameservers: ['10.96.0.10'],

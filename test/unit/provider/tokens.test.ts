@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { ANNOTATION_REFRESH_AT } from '../../../src/api/names.ts';
 import { configMaps, serviceAccounts } from '../../../src/api/resources.ts';
+import type { HomeApiServerView } from '../../../src/api/tunnel.ts';
 import type { Pod, Volume } from '../../../src/api/wire.ts';
-import type { HomeApiServerView } from '../../../src/provider/network-view.ts';
 import { tokenKey } from '../../../src/provider/forge/tokens.ts';
 import { FakeNetwork } from './support/network.ts';
 import { World } from './support/world.ts';
@@ -114,17 +114,22 @@ test.each([
   expect(keysOf(uid)).toEqual(KEYS);
 });
 
+/** The tokens are due, and renewed; nothing else is under way then. */
+async function renewed(uid: string): Promise<void> {
+  const before = asked();
+  await passes(15_000);
+  makeDue(uid);
+  await world.until('renewed', () => asked() > before);
+  await passes(15_000);
+}
+
 test('tokens stay complete when they are renewed while the way home is not known for a moment', async () => {
   await world.start();
   const uid = world.addPod('web', BOTH);
   await world.settled();
   expect(keysOf(uid)).toEqual(KEYS);
   network.set({ homeApiServer: UNKNOWN });
-  const before = asked();
-  await passes(15_000);
-  makeDue(uid);
-  await world.until('renewed', () => asked() > before);
-  await passes(15_000);
+  await renewed(uid);
   expect(keysOf(uid)).toEqual(KEYS);
 });
 
@@ -135,10 +140,7 @@ test('a pod that began without a way home gets no token for it later, since it m
   await world.settled();
   network.set({ homeApiServer: AT });
   const before = asked();
-  await passes(15_000);
-  makeDue(uid);
-  await world.until('renewed', () => asked() > before);
-  await passes(15_000);
+  await renewed(uid);
   expect(asked()).toBe(before + 1);
   expect(keysOf(uid)).toEqual([tokenKey('vault', 'token')]);
 });

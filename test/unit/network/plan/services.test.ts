@@ -4,6 +4,7 @@ import type { AddressPort, TunnelSpec } from '../../../../src/api/tunnel.ts';
 import { decideSpec, type NetworkPeer } from '../../../../src/network/exchange/tunnel-spec.ts';
 import type { TableConfig } from '../../../../src/network/host/host-config.ts';
 import { gatewayPlan } from '../../../../src/network/plan/gateway.ts';
+import { peer as lender } from '../exchange/support/peer.ts';
 import { elementsOf, gatewayFacts, peer, ROME, rulesOf } from './facts.ts';
 
 const place = (address: string, protocol: AddressPort['protocol'] = 'TCP', port = 5432): AddressPort => ({
@@ -66,17 +67,8 @@ describe('the gateway’s plan for Services that a peer is offered', () => {
 });
 
 describe('the Tunnel of a peer', () => {
-  const about = (changes: Partial<NetworkPeer> = {}): NetworkPeer => ({
-    clusterID: ROME,
-    outgoing: true,
-    incoming: true,
-    access: 'OffloadedPods',
-    transit: 'OffloadedPods',
-    apiServer: 'OffloadedPods',
-    services: 'None',
-    dns: 'Foreign',
-    ...changes,
-  });
+  const about = (changes: Partial<NetworkPeer> = {}): NetworkPeer =>
+    lender({ clusterID: ROME, incoming: true, ...changes });
   const [one, other] = [[place('10.244.1.8')], [place('100.64.1.8')]];
   const specOf = (facts: Partial<Parameters<typeof decideSpec>[0]>): TunnelSpec =>
     decideSpec({ peer: about(), heard: undefined, exported: [], ...facts }).spec;

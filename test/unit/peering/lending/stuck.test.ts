@@ -154,19 +154,25 @@ test('saying so again and again puts off no revocation', async () => {
   await clock.until('revoked, and no time has passed', async () => !(await rome.hasAccount()));
 });
 
-test('what stands in the way of a tenant is shown, and once it is gone the tenant is made', async () => {
-  await world.policy();
-  const rome = world.peer();
-  await rome.ask();
-  await rome.offered();
+/** The peer accepts, and its tenant cannot be made until the returned function is called. */
+async function standStill(peer: ReturnType<typeof world.peer>): Promise<() => void> {
+  await peer.ask();
+  await peer.offered();
   const relent = api.fault({
     times: 1000,
     status: 403,
     match: ({ method, path }) => method === 'PATCH' && path.endsWith('/resourcequotas/tributary'),
   });
-  await rome.accept();
-  await clock.until('shown', () => rome.told.grant?.message?.includes('cannot be set up: ') === true);
-  expect((await rome.object()).status).toMatchObject({ phase: 'Accepted' });
+  await peer.accept();
+  await clock.until('shown', () => peer.told.grant?.message?.includes('cannot be set up: ') === true);
+  expect((await peer.object()).status).toMatchObject({ phase: 'Accepted' });
+  return relent;
+}
+
+test('what stands in the way of a tenant is shown, and once it is gone the tenant is made', async () => {
+  await world.policy();
+  const rome = world.peer();
+  const relent = await standStill(rome);
   expect(await rome.hasAccount()).toBe(false);
   relent();
   await pass(6000);
@@ -177,16 +183,7 @@ test('a policy that keeps pods from the API server of their home holds before th
   await world.policy({ homeApiServer: 'Forbid' });
   const rome = world.peer();
   const forbids = (): boolean => world.lending.forbidsHomeApiServer(rome.id);
-  await rome.ask();
-  await rome.offered();
-  const relent = api.fault({
-    times: 1000,
-    status: 403,
-    match: ({ method, path }) => method === 'PATCH' && path.endsWith('/resourcequotas/tributary'),
-  });
-  await rome.accept();
-  await clock.until('shown', () => rome.told.grant?.message?.includes('cannot be set up: ') === true);
-  expect((await rome.object()).status).toMatchObject({ phase: 'Accepted' });
+  const relent = await standStill(rome);
   expect(forbids()).toBe(true);
   relent();
   await pass(6000);

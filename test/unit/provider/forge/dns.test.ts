@@ -9,7 +9,7 @@ const HOME = { nameservers: ['10.96.0.10'], domain: 'cluster.local' };
 const SEARCHES = ['shop.svc.cluster.local', 'svc.cluster.local', 'cluster.local'];
 const NDOTS = { name: 'ndots', value: '5' };
 const containers = [{ name: 'main', image: 'web:1' }];
-const dnsOf = (spec: Partial<PodSpec>): object => forgeDns({ containers, ...spec }, 'shop', HOME);
+const dnsOf = (spec: Partial<PodSpec>): object => forgeDns(homePod({ spec: { containers, ...spec } }), HOME);
 
 describe('a pod that asks cluster DNS', () => {
   test.each<[string, Partial<PodSpec>]>([
@@ -45,7 +45,7 @@ describe('a pod that asks cluster DNS', () => {
   test('names no more searches than an API server takes', () => {
     const many = Array.from({ length: 32 }, (_, n) => `s${n}`);
     const searchesOf = (searches: string[]): string[] =>
-      forgeDns({ containers, dnsConfig: { searches } }, 'shop', HOME).dnsConfig?.searches ?? [];
+      forgeDns(homePod({ spec: { containers, dnsConfig: { searches } } }), HOME).dnsConfig?.searches ?? [];
     expect(searchesOf(many)).toEqual([...SEARCHES, ...many.slice(0, 29)]);
     const long = Array.from({ length: 12 }, (_, n) => `${n}`.padStart(200, 'x'));
     const shortened = searchesOf(long);
@@ -60,7 +60,7 @@ test.each<[string, Partial<PodSpec>]>([
   ['only what it names', { dnsPolicy: 'None', dnsConfig: { nameservers: ['192.0.2.1'] } }],
   ['on the network of a node, the DNS there', { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' }],
 ])('a pod that asks %s goes on with that', (_what, spec) => {
-  expect(asksClusterDns({ containers, ...spec })).toBe(false);
+  expect(asksClusterDns(homePod({ spec: { containers, ...spec } }))).toBe(false);
   expect(dnsOf(spec)).toEqual({});
 });
 

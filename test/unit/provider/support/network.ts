@@ -1,11 +1,12 @@
-import type { NetworkState, PeerView, PrefixView } from '../../../../src/api/tunnel.ts';
+import type {
+  HomeApiServerView,
+  HomeDnsView,
+  NetworkState,
+  PeerView,
+  PrefixView,
+} from '../../../../src/api/tunnel.ts';
 import { ViewTable } from '../../../../src/network/views.ts';
-import {
-  type HomeApiServerView,
-  type HomeDnsView,
-  type NetworkView,
-  NO_NETWORK,
-} from '../../../../src/provider/network-view.ts';
+import { type NetworkView, NO_NETWORK } from '../../../../src/provider/network-view.ts';
 
 /** A network that the test switches. */
 export class FakeNetwork implements NetworkView {
