@@ -2,6 +2,7 @@ import { type ForeignCluster, foreignClusters, type Sighting } from '../api/fore
 import { ANNOTATION_OUTGOING, LABEL_DISCOVERED } from '../api/names.ts';
 import type { Cache } from '../kube/cache.ts';
 import { type ControllerBasics, Controller, type ReconcileResult } from '../kube/controller.ts';
+import type { Random } from '../lib/backoff.ts';
 import { hasCode, ignoring } from '../lib/errors.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { Subscriptions } from '../lib/listeners.ts';
@@ -20,6 +21,8 @@ export interface SightingWriterOptions extends ControllerBasics {
   /** A cache with `foreignClusterIndexes`, started before this component. */
   clusters: Pick<Cache<ForeignCluster>, 'byIndex' | 'list' | 'onChange'>;
   limits?: Partial<SightingLimits>;
+  /** Of the pauses between two attempts. */
+  random?: Random;
 }
 
 export interface SightingLimits {
@@ -62,7 +65,7 @@ export class SightingWriter implements Component {
   #isFull = false;
 
   constructor(options: SightingWriterOptions) {
-    const { source, clock, log, metrics, limits } = options;
+    const { source, clock, log, metrics, limits, random } = options;
     this.name = `sightings-${source.source.toLowerCase()}`;
     this.#options = options;
     this.#limits = { ...LIMITS, ...limits };
@@ -75,6 +78,7 @@ export class SightingWriter implements Component {
       clock,
       log,
       ...(metrics && { metrics }),
+      ...(random && { random }),
     });
   }
 
