@@ -9,6 +9,7 @@ import {
   nodes,
   pods,
   resourceQuotas,
+  roleBindings,
   serviceAccounts,
 } from '../../src/api/resources.ts';
 import { LABEL_HOME_UID } from '../../src/api/names.ts';
@@ -107,6 +108,17 @@ async function quotaInForce(call: Caller, namespace: string): Promise<void> {
   });
 }
 
+/** How often anybody has applied a ResourceQuota or a LimitRange, as the API server counts. */
+async function appliedBounds(): Promise<number> {
+  const { body } = await lab.cluster.api.call('GET', '/metrics');
+  const lines = body
+    .split('\n')
+    .filter((line) =>
+      /^apiserver_request_total{.*resource="(resourcequotas|limitranges)".*verb="APPLY"/.test(line),
+    );
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
 describe('a peer that is let in', () => {
   test(
     'works in its tenant and nowhere else, within what was agreed, until it is revoked',
@@ -174,6 +186,32 @@ describe('a peer that is let in', () => {
       await expect(world.lending.credential(rome.identity, new AbortController().signal)).rejects.toThrow(
         'no contract',
       );
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'has its quota and its limits written only when they change, in whatever form the amounts are',
+    async () => {
+      await world.policy({ defaultRequests: { cpu: '0.1', memory: '131072Ki' } });
+      const rome = world.peer();
+      await rome.peered();
+      const binding = { namespace: rome.tenant(), name: 'tributary-peer' };
+      const lookedAgain = async (): Promise<void> => {
+        const { uid } = (await admin.get(roleBindings, binding)).metadata;
+        await admin.delete(roleBindings, binding);
+        await eventually('its rights are put back', async () => {
+          const { items } = await admin.list(roleBindings, { namespace: rome.tenant() });
+          return items.some(({ metadata }) => metadata.name === binding.name && metadata.uid !== uid);
+        });
+      };
+      expect(await appliedBounds()).toBeGreaterThan(0);
+      // What is lent still grows at first: the node is new.
+      await eventually('a look at the tenant that writes neither', async () => {
+        const before = await appliedBounds();
+        await lookedAgain();
+        return (await appliedBounds()) === before;
+      });
     },
     TIMEOUT_MS,
   );

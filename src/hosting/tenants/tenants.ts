@@ -14,13 +14,12 @@ import {
 } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
-import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, ANNOTATIONS_OF_POLICY } from '../annotations.ts';
+import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END } from '../annotations.ts';
 import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { eachAtOnce } from '../../lib/each-at-once.ts';
-import { jsonContains } from '../../lib/equality.ts';
 import { errorMessage, hasCode } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Subscriptions } from '../../lib/listeners.ts';
@@ -31,6 +30,7 @@ import {
   isIsolated,
   TENANT_KINDS_ROLE,
 } from './contract-tenant.ts';
+import { isAsManifest } from './as-manifest.ts';
 import { OwnRangesCache } from './isolation.ts';
 import { HeldRights } from './kind-grants.ts';
 import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
@@ -338,19 +338,6 @@ export class Tenants {
   #cache<T extends KubeObject>(type: ResourceType<T>): Cache<T> {
     return this.#caches.get(type.plural) as unknown as Cache<T>;
   }
-}
-
-/** Kind and version do not count, because objects of a list lack them. */
-function isAsManifest(actual: KubeObject, { apiVersion: _version, kind, ...wanted }: Manifest): boolean {
-  if (!jsonContains(actual, wanted)) return false;
-  // In these, what the manifest no longer says must go, because it would still bound or allow.
-  if (kind === 'ResourceQuota' || kind === 'NetworkPolicy')
-    return jsonContains(wanted, { spec: (actual as { spec?: unknown }).spec });
-  if (kind !== 'Namespace') return true;
-  const { annotations = {} } = wanted.metadata;
-  return ANNOTATIONS_OF_POLICY.every(
-    (key) => key in annotations === key in (actual.metadata.annotations ?? {}),
-  );
 }
 
 /** The peer whose it is, if it was made because of a contract. */
