@@ -34,7 +34,7 @@ function figures(result: Result): string {
   return `## The last run
 
 Kubernetes ${result.kubernetes}, ${result.processes} processes beside each other on ${result.cores} cores: ${minutes.total} minutes in
-all, of them ${minutes.direct} for the direct run and ${minutes.through} for the one through the virtual node.${result.remark === undefined ? '' : ` ${result.remark}`}
+all, of them ${minutes.direct} for the direct run and ${minutes.through} for the one through the virtual node.
 
 | Area | pass on both | fail only through the virtual node | fail only directly | fail on both | skip themselves on both | left out |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -53,7 +53,9 @@ const directly = (result: Result): string =>
 function again({ again: names }: Result): string {
   const rule =
     'Specs that fail for a reason that is not listed here run a second time, with fewer beside them, and that counts: time limits of the suite are made for larger machines.';
-  return names.length === 0 ? `${rule} None passed then.` : `${rule} These passed then:\n\n${list(names)}`;
+  return names.length === 0
+    ? `${rule} In this run no spec passed only the second time.`
+    : `${rule} These passed then:\n\n${list(names)}`;
 }
 
 function differences({ differences: names }: Result): string {

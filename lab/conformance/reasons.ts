@@ -17,14 +17,11 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
 ];
 
-const NODE_PORT =
-  'it connects to a node port at the address of the virtual node, where the agent did not answer in that run';
 const HOST =
   'refused by `podSecurity` of the SharingPolicy (`baseline`): its pods use the network or ports of their host';
 const HOST_PATH =
   'refused by `podSecurity` of the SharingPolicy (`baseline`): its pods are privileged and mount a folder of their host';
 
-const services = (what: string): string => `[sig-network] Services should ${what} [Conformance]`;
 const job = (what: string): string => `[sig-apps] Job should allow to use ${what} [Conformance]`;
 const nodeToPod = (protocol: string): string =>
   `[sig-network] Networking Granular Checks: Pods should function for node-pod communication: ${protocol} [LinuxOnly] [NodeConformance] [Conformance]`;
@@ -39,10 +36,6 @@ export const DIFFERENCES: Readonly<Record<string, string>> = {
     HOST,
   [nodeToPod('http')]: HOST,
   [nodeToPod('udp')]: HOST,
-  [services('be able to change the type from ExternalName to NodePort')]: NODE_PORT,
-  [services('be able to create a functioning NodePort service')]: NODE_PORT,
-  [services('be able to switch session affinity for NodePort service [LinuxOnly]')]: NODE_PORT,
-  [services('have session affinity work for NodePort service [LinuxOnly]')]: NODE_PORT,
   '[sig-node] KubeletManagedEtcHosts should test kubelet managed /etc/hosts file [NodeConformance] [Conformance]':
     HOST,
 };

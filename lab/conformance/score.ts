@@ -21,8 +21,6 @@ export interface Result {
   readonly skipped: readonly string[];
   /** Failed the first time, and passed when they ran again with fewer beside them. */
   readonly again: readonly string[];
-  /** What a reader must know about this run, added by hand. */
-  readonly remark?: string;
   /** Not run; the reasons are in reasons.ts. */
   readonly leftOut: readonly string[];
 }

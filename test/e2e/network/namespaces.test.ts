@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { ABROAD, container, DONGLE, SERVE, spread, Stretched } from './support/namespaces.ts';
+import {
+  ABROAD,
+  container,
+  deployment,
+  DONGLE,
+  labels,
+  SERVE,
+  spread,
+  Stretched,
+} from './support/namespaces.ts';
 import { CITIES, PROVIDERS, type City } from './support/network.ts';
 import { until } from '../../support/e2e/until.ts';
 
@@ -40,24 +49,6 @@ afterAll(async () => {
   await world?.close();
 }, 300_000);
 
-const labels = (app: string): Record<string, string> => ({ app });
-
-function deployment(name: string, replicas: number, pod: object): object {
-  return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name },
-    spec: {
-      replicas,
-      selector: { matchLabels: labels(name) },
-      template: {
-        metadata: { labels: labels(name) },
-        spec: { terminationGracePeriodSeconds: 1, ...pod },
-      },
-    },
-  };
-}
-
 test('a peering that named no namespace has this one in both clusters, under its own name', async () => {
   for (const city of PROVIDERS) {
     expect(await world.cluster(NS, city)).toMatchObject({
@@ -70,7 +61,7 @@ test('a peering that named no namespace has this one in both clusters, under its
   }
 });
 
-test('a Deployment spreads over home and two foreign clusters by plain constraints, behind one Service', async () => {
+test('a Deployment spreads over home and two foreign clusters by plain constraints, behind one Service and its node port', async () => {
   await world.apply('rome', NS, [
     deployment('web', 3, {
       topologySpreadConstraints: spread(labels('web')),
@@ -80,7 +71,7 @@ test('a Deployment spreads over home and two foreign clusters by plain constrain
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { name: 'web' },
-      spec: { selector: labels('web'), ports: [{ port: 80, targetPort: 8080 }] },
+      spec: { type: 'NodePort', selector: labels('web'), ports: [{ port: 80, targetPort: 8080 }] },
     },
     {
       apiVersion: 'v1',
@@ -94,6 +85,13 @@ test('a Deployment spreads over home and two foreign clusters by plain constrain
   await world.untilPod(NS, 'client', 'runs at home', ({ status }) => status?.phase === 'Running');
   const names = (await world.pods(NS, 'app=web')).map(({ metadata }) => metadata.name);
   await world.untilAllAnswer(NS, 'client', 'web', names);
+  const port = await world.ask(`kubectl -n ${NS} get service web -o jsonpath='{.spec.ports[0].nodePort}'`);
+  for (const city of PROVIDERS) {
+    const address = await world.ask(
+      `kubectl get node ${city} -o jsonpath='{.status.addresses[?(@.type=="InternalIP")].address}'`,
+    );
+    await world.untilAllAnswer(NS, 'client', `${address}:${port}`, names);
+  }
 });
 
 test('a Service without a selector, whose slices somebody writes, is all three from each of them', async () => {

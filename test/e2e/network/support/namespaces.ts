@@ -6,7 +6,7 @@ import type { NamespaceOffloading, OffloadedCluster } from '../../../../src/api/
 import type { Pod } from '../../../../src/api/wire.ts';
 import { podPath } from '../../../support/e2e/api.ts';
 import { OneNetwork, type City } from './network.ts';
-import { BUSYBOX } from '../../../support/e2e/pods.ts';
+import { BUSYBOX, aDeploymentOf } from '../../../support/e2e/pods.ts';
 import { until } from '../../../support/e2e/until.ts';
 
 const GROUP = '/apis/tributary.dev/v1alpha1';
@@ -46,6 +46,12 @@ export const container = (script: string, more: object = {}): object => ({
   resources: { requests: { cpu: '5m', memory: '8Mi' }, limits: { memory: '64Mi' } },
   ...more,
 });
+
+export const labels = (app: string): Record<string, string> => ({ app });
+
+/** Its pods end at once. */
+export const deployment = (name: string, replicas: number, pod: object): object =>
+  aDeploymentOf(name, replicas, { terminationGracePeriodSeconds: 1, ...pod });
 
 /** Answers with its host's name. */
 export const SERVE =
@@ -157,14 +163,14 @@ export class Stretched {
     );
   }
 
-  /** Until all these pods, and no others, have answered that pod under the name of a Service. */
+  /** Until all these pods, and no others, have answered that pod under the name of a Service, or at an address and port. */
   async untilAllAnswer(
     namespace: string,
     from: string,
-    service: string,
+    host: string,
     names: readonly string[],
   ): Promise<void> {
-    const loop = `for i in $(seq 25); do timeout 3 wget -qO- http://${service}/; done | sort -u`;
+    const loop = `for i in $(seq 25); do timeout 3 wget -qO- http://${host}/; done | sort -u`;
     let heard: string[] = [];
     await until(
       `each of ${names.join()} has answered ${from}`,

@@ -15,7 +15,8 @@ import { readOwnNetwork, NETWORK_CONFIG_MAP } from '../../../../src/api/own-netw
 import type { NetworkAccess, PrefixUse, Tunnel } from '../../../../src/api/tunnel.ts';
 import type { Node as KubeNode } from '../../../../src/api/wire.ts';
 import { NETWORK_LAB, onlyLab } from '../../../support/e2e/lab.ts';
-import { ClusterApi, corePath } from '../../../support/e2e/api.ts';
+import { ClusterApi, clusterID, corePath } from '../../../support/e2e/api.ts';
+import { forget, once } from '../../../support/e2e/once.ts';
 import { snapshot, type Snapshot } from './host.ts';
 import { isNodeReady } from '../../../support/e2e/peers.ts';
 import { until } from '../../../support/e2e/until.ts';
@@ -80,12 +81,12 @@ export class OneNetwork {
 
   /** The lab with Tributary in all clusters, and rome's peerings with the two others. */
   static async open(options: OneNetworkOptions = {}): Promise<OneNetwork> {
-    const lab = await upNetworkLab();
+    const { lab, archive } = await upNetworkLab();
     const bench = await Workbench.create(lab);
     const before = await firstSnapshot(lab);
-    await Promise.all(CITIES.map(async (city) => install(bench, city)));
+    await Promise.all(CITIES.map(async (city) => install(bench, city, archive)));
     const [rome = '', milan = '', turin = ''] = await Promise.all(
-      CITIES.map(async (city) => idOf(bench, city)),
+      CITIES.map(async (city) => clusterID(new ClusterApi(lab.cluster(city)))),
     );
     const network = new OneNetwork(bench, { id: { rome, milan, turin }, before });
     await network.cut(undefined);
@@ -200,6 +201,7 @@ table ${TABLE} {
 
   /** Deletes what the manifests of a role contain. */
   async remove(city: City, what: 'crds' | Role): Promise<void> {
+    forget(this.lab, installing(city));
     const options = what === 'crds' ? '' : ` --image ${agentImageName}`;
     await this.ask(
       `tributary manifests ${what}${options} | kubectl --context ${city} delete --ignore-not-found --wait -f -`,
@@ -263,12 +265,12 @@ table ${TABLE} {
   }
 }
 
-/** A lab that was kept is not changed. */
-async function upNetworkLab(): Promise<Lab> {
+/** With the image that is installed. A lab that was kept is not given it. */
+async function upNetworkLab(): Promise<{ lab: Lab; archive: string }> {
   const name = NETWORK_LAB;
   if (process.env['TRIBUTARY_E2E_LAB'] === 'keep') {
     const kept = await Lab.open(name).catch(() => undefined);
-    if (kept !== undefined) return kept;
+    if (kept !== undefined) return { lab: kept, archive: await agentImage(console.error) };
   }
   await onlyLab(name);
   const image = agentImage(console.error);
@@ -282,8 +284,10 @@ async function upNetworkLab(): Promise<Lab> {
     ],
   });
   const archive = await image;
-  for (const cluster of lab.clusters) await cluster.loadImage(archive);
-  return lab;
+  await once(lab, 'image', archive, async () => {
+    for (const cluster of lab.clusters) await cluster.loadImage(archive);
+  });
+  return { lab, archive };
 }
 
 /** Taken once in the life of a lab. */
@@ -297,7 +301,9 @@ async function firstSnapshot(lab: Lab): Promise<Record<string, Snapshot>> {
   return JSON.parse(readFileSync(file, 'utf8')) as Record<string, Snapshot>;
 }
 
-async function install(bench: Workbench, city: City): Promise<void> {
+const installing = (city: City): string => `install-${city}`;
+
+async function install(bench: Workbench, city: City, archive: string): Promise<void> {
   const { address } = bench.lab.cluster(city).node();
   const options: Record<Role, string> = {
     cluster: `--cluster-name ${city} --pod-cidr ${POD_CIDR} --service NodePort --node-port ${NODE_PORT} --advertise ${address}:${NODE_PORT}`,
@@ -305,11 +311,13 @@ async function install(bench: Workbench, city: City): Promise<void> {
     node: '',
   };
   const kubectl = `kubectl --context ${city}`;
-  await ask(bench, `tributary manifests crds | ${kubectl} apply --server-side -f -`, PATIENT);
-  for (const role of ROLES) {
-    const print = `tributary manifests ${role} --image ${agentImageName} ${options[role]}`;
-    await ask(bench, `${print} | ${kubectl} apply --server-side -f -`, PATIENT);
-  }
+  await once(bench.lab, installing(city), archive, async () => {
+    await ask(bench, `tributary manifests crds | ${kubectl} apply --server-side -f -`, PATIENT);
+    for (const role of ROLES) {
+      const print = `tributary manifests ${role} --image ${agentImageName} ${options[role]}`;
+      await ask(bench, `${print} | ${kubectl} apply --server-side -f -`, PATIENT);
+    }
+  });
   for (const what of [
     `${SYSTEM} rollout status deployment/tributary-cluster`,
     `${HOSTS} rollout status deployment/tributary-gateway`,
@@ -317,17 +325,6 @@ async function install(bench: Workbench, city: City): Promise<void> {
   ]) {
     await ask(bench, `${kubectl} -n ${what} --timeout=120s`, { timeoutMs: 130_000 });
   }
-}
-
-async function idOf(bench: Workbench, city: City): Promise<string> {
-  return until(
-    `the ClusterID of ${city}`,
-    async () => {
-      const json = await ask(bench, `tributary id --context ${city} --json`);
-      return (JSON.parse(json) as { clusterID?: string }).clusterID;
-    },
-    { seconds: 60 },
-  );
 }
 
 async function ask(bench: Workbench, command: string, options: ShellOptions = {}): Promise<string> {
