@@ -118,6 +118,8 @@ export function kubeletConfig(cluster: ClusterSpec, node: NodeSpec, files: NodeF
     },
     kubeReserved: { cpu: '50m', memory: '64Mi' },
     nodeStatusUpdateFrequency: '5s',
+    // If it is not set, a kubelet writes the status of its node every 5 s although nothing has changed.
+    nodeStatusReportFrequency: '5m',
     nodeLeaseDurationSeconds: 40,
     syncFrequency: '30s',
     fileCheckFrequency: '0s',

@@ -28,6 +28,17 @@ export interface PeerProcessOptions {
   readonly kubeconfig?: string;
 }
 
+/** By checkout and arguments: all clusters of a lab are given the same. */
+const manifests = new Map<string, Promise<string>>();
+
+async function printed(checkout: string, what: readonly string[]): Promise<string> {
+  const command = [process.execPath, main(checkout), 'manifests', ...what] as const;
+  const key = command.join(' ');
+  const text = manifests.get(key) ?? run(command);
+  manifests.set(key, text);
+  return text;
+}
+
 export class PeerProcess {
   readonly cluster: Cluster;
   readonly daemon: Daemon;
@@ -51,8 +62,9 @@ export class PeerProcess {
   static async prepare(cluster: Cluster, checkout: string = repository): Promise<void> {
     const { kubectl } = await binaries(undefined, ['kubectl']);
     for (const what of [['crds'], ['cluster', '--image', 'none']]) {
-      const printed = await run([process.execPath, main(checkout), 'manifests', ...what]);
-      const objects = parseAllDocuments(printed).map((document) => document.toJS() as { kind?: string });
+      const objects = parseAllDocuments(await printed(checkout, what)).map(
+        (document) => document.toJS() as { kind?: string },
+      );
       const applied = objects.filter((object) => object?.kind !== 'Deployment');
       await run([kubectl, '--kubeconfig', cluster.kubeconfig, 'apply', '--server-side', '-f', '-'], {
         stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: applied }),

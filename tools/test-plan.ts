@@ -30,8 +30,8 @@ export type Files = Readonly<Record<Suite, readonly string[]>>;
 export const filesOf = (suite: Suite): string[] => globSync(`test/${suite}/**/*.test.ts`).toSorted();
 
 /**
- * Integration files by what they need. Files on control planes borrow them and run two at a time; each of the other
- * files has its own network.
+ * Integration files by what they need. Files on control planes borrow them and run two at a time. Files of whole peerings
+ * borrow two clusters on a network, one file after another; of the others, each has its own network.
  */
 const KINDS = {
   'on control planes': { args: ['--maxWorkers=2'], needs: 'clusters' },
@@ -41,9 +41,13 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 
 function kindOf(path: string): Kind {
-  if (/\/integration\/(namespaces-peering|offered-services\.|peering-(ends|found|links)|versions)/.test(path))
+  if (
+    /\/integration\/(first-moment|namespaces-peering|network-exchange|offered-services\.|peering-(ends|found|links)|versions)/.test(
+      path,
+    )
+  )
     return 'of whole peerings';
-  return /\/integration\/(lan-|network-|offered-services-plane)/.test(path)
+  return /\/integration\/(api-server-plane|lan-|network-|offered-services-plane)/.test(path)
     ? 'with networks'
     : 'on control planes';
 }

@@ -76,7 +76,7 @@ describeInLab('the first moment of a namespace', () => {
   let milan: City;
 
   beforeAll(async () => {
-    lab = await PeeringLab.up('first', [{ name: 'rome' }, { name: 'milan' }]);
+    lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
     const spec = { peers: { anyone: true }, approval: 'Automatic' as const };
     const all = { apiVersion: VERSION, kind: 'AcceptancePolicy', metadata: { name: 'all' }, spec };

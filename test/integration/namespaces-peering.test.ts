@@ -31,7 +31,7 @@ describeInLab('a namespace in a peering', () => {
   let milan: City;
 
   beforeAll(async () => {
-    lab = await PeeringLab.up('nspeer', [{ name: 'rome' }, { name: 'milan' }]);
+    lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
   });
   afterAll(async () => lab?.down());

@@ -63,7 +63,7 @@ describeInLab('the network of two clusters with the same prefixes', () => {
   let milan: City;
 
   beforeAll(async () => {
-    lab = await PeeringLab.up('exchange', [{ name: 'rome' }, { name: 'milan' }]);
+    lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
     await Promise.all([rome.run(OPTIONS), milan.run(OPTIONS)]);
   });

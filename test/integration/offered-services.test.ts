@@ -78,7 +78,7 @@ describeInLab('Services of a provider', () => {
   };
 
   beforeAll(async () => {
-    lab = await PeeringLab.up('services', [{ name: 'rome' }, { name: 'milan' }]);
+    lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
     const create = async (
       city: City,

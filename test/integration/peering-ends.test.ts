@@ -50,7 +50,7 @@ describeInLab('peerings', () => {
   ];
 
   beforeAll(async () => {
-    lab = await PeeringLab.up('ends', [{ name: 'rome' }, { name: 'milan' }]);
+    lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
     await Promise.all([rome.run(), milan.run()]);
     for (const [city, peer] of pairs()) {

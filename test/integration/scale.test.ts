@@ -9,14 +9,17 @@ import { pods } from '../../src/api/resources.ts';
 import { short } from '../support/long.ts';
 
 /**
- * Hundreds of pods at once, and some minutes of creation and deletion, with the compiled agent as a process. The same
+ * Many pods at once, and some minutes of creation and deletion, with the compiled agent as a process. The same
  * bed as `make bench`, which takes more rounds and ten minutes of churn. Times are printed, never asserted.
  */
 
-const PODS = short('pods at once', { short: 150, long: 1_000 });
+const PODS = short('pods at once', { short: 100, long: 1_000 });
 /** Not counted: the work of the compiler on new code. */
-const WARM_UP = 25;
-const CHURN = { minutes: short('minutes of coming and going', { short: 0.1, long: 2 }), pods: 50 };
+const WARM_UP = 15;
+const CHURN = {
+  minutes: short('minutes of coming and going', { short: 0.1, long: 2 }),
+  pods: short('pods of a cycle', { short: 30, long: 50 }),
+};
 const SETUP_TIMEOUT_MS = 600_000;
 /** Generous, so that a busy machine does not fail here. */
 const TIMEOUT_MS = 900_000;

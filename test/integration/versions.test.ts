@@ -48,7 +48,7 @@ describeInLab('clusters of different versions', () => {
   let milan: City;
 
   beforeAll(async () => {
-    lab = await PeeringLab.up('versions', [{ name: 'rome' }, { name: 'milan' }]);
+    lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
   });
   afterAll(async () => {

@@ -1,6 +1,8 @@
 /** An API server of the lab as tests read and write it: plain JSON, as system:masters. */
-import type { Pod } from '../../../src/api/wire.ts';
 import type { Cluster } from '../../../lab/cluster.ts';
+import { ANNOUNCEMENT_CONFIG_MAP, readAnnouncementData } from '../../../src/api/own-announcement.ts';
+import type { Pod } from '../../../src/api/wire.ts';
+import { until } from './until.ts';
 
 export type PatchType = 'merge' | 'strategic' | 'json';
 
@@ -83,3 +85,10 @@ export const deploymentPath = (namespace: string, name?: string): string =>
 
 export const corePath = (namespace: string, plural: string, name?: string): string =>
   `/api/v1/namespaces/${namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
+
+/** Its ClusterID, as soon as its role `cluster` has published it. */
+export const clusterID = async (api: ClusterApi): Promise<string> =>
+  until(`the ClusterID of ${api.cluster.name}`, async () => {
+    const published = await api.get(corePath('tributary-system', 'configmaps', ANNOUNCEMENT_CONFIG_MAP));
+    return readAnnouncementData(published?.data)?.clusterID;
+  });

@@ -17,7 +17,8 @@ import type { PeeringRequest } from '../../../src/api/peering-request.ts';
 import type { SharingPolicySpec } from '../../../src/api/sharing-policy.ts';
 import type { Node, Pod } from '../../../src/api/wire.ts';
 import { onlyLab, PEERS_LAB } from './lab.ts';
-import { ClusterApi, corePath, podPath, type Thing } from './api.ts';
+import { ClusterApi, clusterID, corePath, podPath, type Thing } from './api.ts';
+import { forget, once } from './once.ts';
 import { conditionOf } from './pods.ts';
 import { until } from './until.ts';
 
@@ -66,8 +67,10 @@ export class Peers {
   static async open(options = ''): Promise<Peers> {
     const lab = await upPeersLab(options);
     const bench = await Workbench.create(lab);
-    const [rome, milan] = await Promise.all(CITIES.map(async (city) => idOf(bench, city)));
-    const peers = new Peers(lab, bench, { rome: rome ?? '', milan: milan ?? '' });
+    const [rome = '', milan = ''] = await Promise.all(
+      CITIES.map(async (city) => clusterID(new ClusterApi(lab.cluster(city)))),
+    );
+    const peers = new Peers(lab, bench, { rome, milan });
     await peers.setNetwork('open');
     await peers.unpeer();
     return peers;
@@ -83,7 +86,9 @@ export class Peers {
 
   /** Replaces the running program by that of another image, as a person would do it. */
   async upgrade(city: City, image: string): Promise<void> {
+    forget(this.lab, installing(city));
     await install(this.#bench, city, { image });
+    await rolledOut(this.#bench, city);
   }
 
   /** A shell command, with contexts rome (the default) and milan; whatever its exit code. */
@@ -325,10 +330,21 @@ async function upPeersLab(options: string): Promise<Lab> {
   image.catch(() => undefined);
   const lab = await Lab.up({ name, clusters: CLUSTERS });
   const [bench, archive] = await Promise.all([Workbench.create(lab), image]);
-  await Promise.all(lab.clusters.map(async (cluster) => cluster.loadImage(archive)));
-  await Promise.all(CITIES.map(async (city) => install(bench, city, { options })));
+  await once(lab, 'image', archive, async () =>
+    Promise.all(lab.clusters.map(async (cluster) => cluster.loadImage(archive))),
+  );
+  await Promise.all(
+    CITIES.map(async (city) => {
+      await once(lab, installing(city), `${archive} ${options}`, async () =>
+        install(bench, city, { options }),
+      );
+      await rolledOut(bench, city);
+    }),
+  );
   return lab;
 }
+
+const installing = (city: City): string => `install-${city}`;
 
 async function install(
   bench: Workbench,
@@ -347,21 +363,11 @@ async function install(
       timeoutMs: 120_000,
     });
   }
-  const rollout = `kubectl --context ${city} -n ${SYSTEM} rollout status deployment/tributary-cluster`;
-  await ask(bench, `${rollout} --timeout=120s`, { timeoutMs: 130_000 });
 }
 
-async function idOf(bench: Workbench, city: City): Promise<string> {
-  return until(
-    `the ClusterID of ${city}`,
-    async () => {
-      const { clusterID } = JSON.parse(await ask(bench, `tributary id --context ${city} --json`)) as {
-        clusterID?: string;
-      };
-      return clusterID;
-    },
-    { seconds: 60 },
-  );
+async function rolledOut(bench: Workbench, city: City): Promise<void> {
+  const rollout = `kubectl --context ${city} -n ${SYSTEM} rollout status deployment/tributary-cluster`;
+  await ask(bench, `${rollout} --timeout=120s`, { timeoutMs: 130_000 });
 }
 
 async function ask(bench: Workbench, command: string, options: ShellOptions = {}): Promise<string> {

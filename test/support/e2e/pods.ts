@@ -59,16 +59,30 @@ export function aDeployment(
   script: string = SLEEP,
   extras: PodExtras & { strategy?: object } = {},
 ): object {
-  const labels = { app: name, ...extras.labels };
+  const { labels, strategy } = extras;
+  return aDeploymentOf(name, replicas, podSpec(script, extras), {
+    ...(labels && { labels }),
+    ...(strategy && { strategy }),
+  });
+}
+
+/** Of any pod; it selects them by `app`, its own name. */
+export function aDeploymentOf(
+  name: string,
+  replicas: number,
+  pod: object,
+  { labels, ...spec }: { labels?: Record<string, string>; strategy?: object } = {},
+): object {
+  const selected = { app: name };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name },
     spec: {
       replicas,
-      selector: { matchLabels: { app: name } },
-      ...(extras.strategy && { strategy: extras.strategy }),
-      template: { metadata: { labels }, spec: podSpec(script, extras) },
+      selector: { matchLabels: selected },
+      ...spec,
+      template: { metadata: { labels: { ...selected, ...labels } }, spec: pod },
     },
   };
 }

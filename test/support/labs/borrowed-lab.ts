@@ -3,37 +3,62 @@
  * file finds it as it was when new. Files that run in parallel have different labs. Jest's globalTeardown removes all
  * of them.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster } from '../../../lab/cluster.ts';
 import { readState, restoreState, type EtcdState } from '../../../lab/etcd-state.ts';
-import type { Lab } from '../../../lab/lab.ts';
+import { ownerOf } from '../../../lab/known-daemons.ts';
+import type { Lab, LabOptions } from '../../../lab/lab.ts';
 import { type FileLock, tryLockFile } from '../../../lab/lock.ts';
 import { runRoot } from '../../../lab/paths.ts';
 import { eventually } from '../eventually.ts';
 
-/** `one` has the cluster `both`, `pair` has `home` and `foreign`; pretended nodes, one each. */
-export type Shape = 'one' | 'pair';
+/**
+ * `one` has the cluster `both`, `pair` has `home` and `foreign`; pretended nodes, one each. `linked` has `rome` and `milan` on
+ * a network, and the manifests of the role `cluster` in both.
+ */
+export type Shape = 'one' | 'pair' | 'linked';
 
-const CLUSTERS: Readonly<Record<Shape, readonly string[]>> = { one: ['both'], pair: ['home', 'foreign'] };
+/** Etcd listens on the network, too: it is asked from outside of it. */
+const ON_NETWORK = {
+  workload: 'kwok',
+  flags: { etcd: ['--listen-client-urls=http://0.0.0.0:2379'] },
+} as const;
+
+const LABS: Readonly<Record<Shape, Omit<LabOptions, 'name'>>> = {
+  one: { workload: 'kwok', clusters: [{ name: 'both' }] },
+  pair: { workload: 'kwok', clusters: [{ name: 'home' }, { name: 'foreign' }] },
+  linked: {
+    clusters: [
+      { name: 'rome', ...ON_NETWORK },
+      { name: 'milan', ...ON_NETWORK },
+    ],
+  },
+};
+const SHAPES = Object.keys(LABS) as Shape[];
 /** More than the number of files that run in parallel. */
 const SLOTS = 8;
 const SETTLE_MS = 20_000;
 
 export interface BorrowedLab {
   readonly lab: Lab;
-  giveBack(): Promise<void>;
+  readonly giveBack: () => Promise<void>;
 }
 
-export async function borrowLab(shape: Shape): Promise<BorrowedLab> {
+/** `furnish` is called once for a new lab, and what it makes belongs to the lab as it was when new. */
+export async function borrowLab(
+  shape: Shape,
+  furnish: (lab: Lab) => Promise<void> = async () => Promise.resolve(),
+): Promise<BorrowedLab> {
   for (const name of names(shape)) {
     const lock = await hold(name);
     if (lock === undefined) continue;
     try {
-      const lab = await asNew(name, shape);
+      const lab = await asNew(name, shape, furnish);
       return {
         lab,
         giveBack: async () => {
+          await endPrograms(lab);
           for (const cluster of lab.clusters) cluster.api.close();
           await lock.release();
         },
@@ -49,7 +74,7 @@ export async function borrowLab(shape: Shape): Promise<BorrowedLab> {
 /** Removes all labs that nobody uses. */
 export async function downBorrowedLabs(): Promise<void> {
   const { Lab } = await modules();
-  for (const name of [...names('one'), ...names('pair')]) {
+  for (const name of SHAPES.flatMap(names)) {
     const lock = await hold(name);
     if (lock === undefined) continue;
     await Lab.down(name);
@@ -65,24 +90,35 @@ async function modules(): Promise<{ Lab: typeof Lab }> {
   return import('../../../lab/lab.ts');
 }
 
-async function asNew(name: string, shape: Shape): Promise<Lab> {
+async function asNew(name: string, shape: Shape, furnish: (lab: Lab) => Promise<void>): Promise<Lab> {
   const { Lab } = await modules();
-  const clusters = CLUSTERS[shape].map((cluster) => ({ name: cluster }));
-  const options = { name, workload: 'kwok', clusters } as const;
   const used = await Lab.open(name).catch(() => undefined);
   if (used !== undefined) {
     try {
+      // A file that was killed gave nothing back.
+      await endPrograms(used);
       await Promise.all(used.clusters.map(async (cluster) => restore(used, cluster)));
+      // A lab that outlives its run may be older than the manifests.
+      if (process.env['TRIBUTARY_TEST_LABS'] === 'keep') await furnish(used);
       return used;
     } catch (error) {
       console.warn(`${name} is made anew: ${String(error)}`);
     }
   }
-  const lab = await Lab.fresh(options);
+  const lab = await Lab.fresh({ ...LABS[shape], name });
   // The borrower holds it, and the next borrower may be another process.
   await lab.leave();
+  await furnish(lab);
   await Promise.all(lab.clusters.map(async (cluster) => keep(lab, cluster)));
   return lab;
+}
+
+/** Kills what files have started on nodes, and removes its logs; what the cluster itself runs stays. */
+async function endPrograms(lab: Lab): Promise<void> {
+  const nodes = new Set(lab.clusters.flatMap((cluster) => cluster.nodes.map(({ name }) => name)));
+  const programs = [...lab.daemons().values()].filter(({ name }) => nodes.has(ownerOf(name)));
+  await Promise.all(programs.map(async (program) => program.kill()));
+  for (const { spec } of programs) rmSync(spec.logFile, { force: true });
 }
 
 /** What `restore` needs. */
@@ -118,9 +154,9 @@ async function groupsOf(cluster: Cluster): Promise<string[]> {
 
 function etcdOf(cluster: Cluster): string {
   const flag = '--listen-client-urls=';
-  const found = cluster.daemon('etcd').spec.command.find((word) => word.startsWith(flag));
+  const found = cluster.daemon('etcd').spec.command.findLast((word) => word.startsWith(flag));
   if (found === undefined) throw new Error(`etcd of ${cluster.name} has no ${flag}`);
-  return found.slice(flag.length);
+  return found.slice(flag.length).replace('0.0.0.0', cluster.nodes[0]?.address ?? '127.0.0.1');
 }
 
 /** Holds a name for this process; undefined when another one holds it. */

@@ -20,6 +20,7 @@ import { type HttpClient, createClient } from '../../../src/kube/http-client.ts'
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { LABEL_PEER } from '../../../src/api/tenant-labels.ts';
 import { awaited } from '../eventually.ts';
+import { borrowLab } from './borrowed-lab.ts';
 
 // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
 await import('reflect-metadata');
@@ -60,24 +61,41 @@ export interface PeeringLabCluster {
 export class PeeringLab {
   readonly lab: Lab;
   readonly #cities = new Map<string, City>();
+  readonly #end: () => Promise<void>;
 
-  private constructor(own: Lab) {
+  private constructor(own: Lab, end: () => Promise<void>) {
     this.lab = own;
+    this.#end = end;
   }
 
+  /** Rome and milan on one network, which files use one after another. */
+  static async pair(): Promise<PeeringLab> {
+    const { lab: borrowed, giveBack } = await borrowLab('linked', furnish);
+    return PeeringLab.#opened(borrowed, giveBack);
+  }
+
+  /** A lab of one's own, removed afterwards. */
   static async up(name: string, clusters: readonly PeeringLabCluster[]): Promise<PeeringLab> {
     const options = clusters.map((cluster) => ({ ...cluster, workload: 'kwok' as const }));
-    const own = new PeeringLab(await lab.Lab.fresh({ name, clusters: options }));
+    const own = await lab.Lab.fresh({ name, clusters: options });
+    return PeeringLab.#opened(own, async () => own.down(), furnish);
+  }
+
+  static async #opened(
+    own: Lab,
+    end: () => Promise<void>,
+    prepare: (own: Lab) => Promise<void> = async () => Promise.resolve(),
+  ): Promise<PeeringLab> {
+    const opened = new PeeringLab(own, end);
     try {
-      await Promise.all(own.lab.clusters.map(async (cluster) => lab.PeerProcess.prepare(cluster)));
-      for (const cluster of own.lab.clusters) own.#cities.set(cluster.name, await City.open(cluster));
-      for (const city of own.cities) await city.furnished();
+      await prepare(own);
+      for (const cluster of own.clusters) opened.#cities.set(cluster.name, await City.open(cluster));
     } catch (error) {
       // A test that never got its lab cannot remove it.
-      await own.down();
+      await opened.down();
       throw error;
     }
-    return own;
+    return opened;
   }
 
   city(name: string): City {
@@ -92,8 +110,34 @@ export class PeeringLab {
 
   async down(): Promise<void> {
     for (const city of this.cities) await city.client.close();
-    await this.lab.down();
+    await this.#end();
   }
+}
+
+/** Applies the manifests, and waits for what the controllers of a new cluster make. */
+async function furnish({ clusters }: Lab): Promise<void> {
+  await Promise.all(clusters.map(async (cluster) => lab.PeerProcess.prepare(cluster)));
+  for (const cluster of clusters) await settled(cluster);
+}
+
+/**
+ * Resolves when the controllers of a new cluster have made what each namespace has. They start after its API server is ready, and
+ * an inventory before that would lack it.
+ */
+async function settled({ name, api }: Cluster): Promise<void> {
+  const list = async (plural: string): Promise<KubeObject[]> =>
+    (await api.get<{ items: KubeObject[] }>(`/api/v1/${plural}`))?.items ?? [];
+  const has = (items: readonly KubeObject[], namespace: string, object: string): boolean =>
+    items.some(({ metadata }) => metadata.namespace === namespace && metadata.name === object);
+  await until(`the namespaces of ${name} are furnished`, async () => {
+    const all = await list('namespaces');
+    const accounts = await list('serviceaccounts');
+    const maps = await list('configmaps');
+    return all.every(
+      ({ metadata }) =>
+        has(accounts, metadata.name, 'default') && has(maps, metadata.name, 'kube-root-ca.crt'),
+    );
+  });
 }
 
 /** One cluster. */
@@ -129,23 +173,6 @@ export class City {
   get process(): PeerProcess {
     if (this.#process === undefined) throw new Error(`${this.name} was never started`);
     return this.#process;
-  }
-
-  /**
-   * Resolves when the controllers of a new cluster have made what each namespace has. They start after its API server is ready, and
-   * an inventory before that would lack it.
-   */
-  async furnished(): Promise<void> {
-    const has = (items: readonly KubeObject[], namespace: string, name: string): boolean =>
-      items.some(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
-    await until(`the namespaces of ${this.name} are furnished`, async () => {
-      const all = (await this.client.list(namespaces)).items;
-      const accounts = (await this.client.list(serviceAccounts)).items;
-      const maps = (await this.client.list(configMaps)).items;
-      return all.every(
-        ({ metadata: { name } }) => has(accounts, name, 'default') && has(maps, name, 'kube-root-ca.crt'),
-      );
-    });
   }
 
   /** Does not wait. */

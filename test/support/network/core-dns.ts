@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createSocket } from 'node:dgram';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { binaries } from '../../../lab/binaries.ts';
+import { freePorts } from '../../../lab/free-ports.ts';
 import { Resolver } from '../../../src/discovery/wan/resolver.ts';
 import { parseServers } from '../../../src/discovery/wan/exchange.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -29,7 +29,9 @@ export class CoreDns {
   /** `body` of the server block; default: the zone. */
   static async start(body?: string): Promise<CoreDns> {
     const { coredns } = await binaries(undefined, ['coredns']);
-    const server = new CoreDns(coredns, await freePort());
+    // Free for TCP, and so likely for UDP: both are needed.
+    const [port = 0] = await freePorts(1);
+    const server = new CoreDns(coredns, port);
     server.#write();
     await server.run(body);
     return server;
@@ -124,13 +126,4 @@ export interface ZoneCluster {
   label: string;
   address: string;
   port: number;
-}
-
-/** UDP and TCP ports are not one space; one that is free for UDP now is likely free for both. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(() => resolve()));
-  return port;
 }

@@ -13,7 +13,7 @@ import { Dialer } from '../../../../src/peering/link/dialer.ts';
 import { Variable } from '../../../../src/lib/source.ts';
 import type { KeyPair } from '../../../../src/lib/source.ts';
 import { badMessage } from '../../../support/peering/bad-message.ts';
-import { eventually } from '../../../support/eventually.ts';
+import { awaited, eventually } from '../../../support/eventually.ts';
 import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
 import { fc } from '../../../support/property.ts';
 import { seeded } from '../../../support/seed.ts';
@@ -77,10 +77,13 @@ async function assault(rounds: number, round: (index: number) => Promise<void>):
   return causes.join('\n');
 }
 
+/** Asks again, because a handshake on a busy machine can take longer than the victim waits. */
 const open = async (): Promise<WebSocket> =>
-  attacker.dialer.open(
-    { clusterID: victim.id, endpoint: victim.address, path: '/v1/link', signal },
-    (socket) => socket.on('error', () => undefined),
+  awaited('a connection to the victim', async () =>
+    attacker.dialer.open(
+      { clusterID: victim.id, endpoint: victim.address, path: '/v1/link', signal },
+      (socket) => socket.on('error', () => undefined),
+    ),
   );
 
 const HELLO = JSON.stringify({
