@@ -151,7 +151,9 @@ describe('a gateway goes away', () => {
 });
 
 describe('endpoints move', () => {
-  /** Packets to the router itself must leave no connection entry, because that would use the port that NAT needs. */
+  // Packets that come in from milan before any goes out, because the table was flushed a moment ago, must leave no connection
+  // entry: NAT needs the address and port that it would hold, and milan's further packets would keep it for good.
+  /** For packets to the router itself. */
   const DEAF = 'chain input { type filter hook input priority filter; meta l4proto udp drop; }';
   const endpointOf = async (city: City): Promise<string> =>
     (await underlay.tunnel(city)).status?.connection?.endpoint ?? '';
@@ -166,9 +168,11 @@ describe('endpoints move', () => {
   test('rome has another address, and nothing arrives at the old one', async () => {
     const old = underlay.node('rome-1').address;
     const fresh = old.replace(/\d+$/, '99');
+    // Replies have the old address again when they are forwarded, so `strangers` are packets that belong to no connection.
     const { gapMs } = await disturbed('another address of rome', [two, home], async () => {
       await underlay.setRouter(`
         chain arrival { type filter hook prerouting priority raw; ip daddr ${old} udp dport 51820 drop; }
+        chain strangers { type filter hook forward priority filter; ip daddr ${fresh} drop; }
         chain source { type nat hook postrouting priority srcnat; ip saddr ${old} udp sport 51820 snat ip to ${fresh}:51820; }`);
       await until('milan has learnt it', async () => (await endpointOf('milan')) === `${fresh}:51820`);
     });
