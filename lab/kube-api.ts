@@ -50,6 +50,7 @@ const PLURALS: Readonly<Record<string, string>> = {
 
 /** A machine that runs several clusters on two cores stalls for some seconds. */
 const REQUEST_TIMEOUT_MS = 30_000;
+const WATCH_SECONDS = 300;
 
 export class KubeApi {
   readonly #options: KubeApiOptions;
@@ -84,6 +85,20 @@ export class KubeApi {
       const response = await this.call('PATCH', path, object, 'application/apply-patch+yaml');
       expectOk('PATCH', path, response);
     }
+  }
+
+  /** Calls `onChange` for what a watch of that list brings, first for all that is there; resolves when the server ends it. */
+  async watch(path: string, onChange: () => void): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const url = new URL(`${path}?watch=1&timeoutSeconds=${WATCH_SECONDS}`, this.#options.server);
+    const sent = request(url, { agent: this.#agent }, (answer) => {
+      answer.on('data', onChange);
+      answer.once('error', reject);
+      answer.once('close', resolve);
+    });
+    sent.once('error', reject);
+    sent.end();
+    return promise;
   }
 
   /** One request; resolves with whatever status the server answered. */

@@ -1,6 +1,6 @@
 /**
- * The enforcer of one node: `main.ts SERVER PKI-DIRECTORY NODE`, in the node's network namespace. It reads everything
- * twice a second, so a new policy or pod takes effect at most half a second later.
+ * The enforcer of one node: `main.ts SERVER PKI-DIRECTORY NODE`, in the node's network namespace. A watch says when to read
+ * everything again, so a new policy or pod takes effect half a second later.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -10,13 +10,18 @@ import { run } from '../run.ts';
 import { compile } from './compile.ts';
 import type { Namespace, NetworkPolicy, Pod, World } from './model.ts';
 
-const PERIOD_MS = 500;
+/** Changes of this time are read at once. */
+const COLLECT_MS = 500;
+const KINDS = ['/api/v1/pods', '/api/v1/namespaces', '/apis/networking.k8s.io/v1/networkpolicies'] as const;
 
 const [server = '', directory = '', node = ''] = process.argv.slice(2);
 const pki = await ClusterPki.load(directory);
 const api = new KubeApi({ server, caCert: pki.authority.cert, client: pki.admin });
 let inForce = '';
+let changed = Promise.withResolvers<void>();
+for (const path of KINDS) void follow(path);
 for (;;) {
+  changed = Promise.withResolvers<void>();
   try {
     const wanted = compile(await look(), node);
     if (wanted !== inForce) {
@@ -24,18 +29,28 @@ for (;;) {
       inForce = wanted;
       console.log(`${new Date().toISOString()} rules replaced`);
     }
+    await changed.promise;
   } catch (error) {
     // Without the API server the rules stay as they are.
     console.error(`${new Date().toISOString()} ${Error.isError(error) ? error.message : String(error)}`);
   }
-  await sleep(PERIOD_MS);
+  await sleep(COLLECT_MS);
+}
+
+/** The end of a watch counts as a change, because nothing is known of what came after it. */
+async function follow(path: string): Promise<never> {
+  for (;;) {
+    await api.watch(path, () => changed.resolve()).catch(() => undefined);
+    changed.resolve();
+    await sleep(COLLECT_MS);
+  }
 }
 
 async function look(): Promise<World> {
   const [pods, namespaces, policies] = await Promise.all([
-    list<Pod>('/api/v1/pods'),
-    list<Namespace>('/api/v1/namespaces'),
-    list<NetworkPolicy>('/apis/networking.k8s.io/v1/networkpolicies'),
+    list<Pod>(KINDS[0]),
+    list<Namespace>(KINDS[1]),
+    list<NetworkPolicy>(KINDS[2]),
   ]);
   return { pods, namespaces, policies };
 }
