@@ -62,11 +62,11 @@ export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
   const parts = [
     CHECK,
     ...endToEnd(files.e2e, (folder) => folder === WAITS),
-    ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, SHORT].includes(folder)),
+    integration(files.integration, 'of whole peerings'),
     unit(files.unit),
+    ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, SHORT].includes(folder)),
     integration(files.integration, 'on control planes'),
     ...endToEnd(files.e2e, (folder) => folder === LARGE),
-    integration(files.integration, 'of whole peerings'),
     integration(files.integration, 'with networks'),
     ...endToEnd(files.e2e, (folder) => folder === SHORT),
   ];

@@ -163,7 +163,7 @@ describeInLab('peerings', () => {
 
     // Each takes a whole peering.
     const step = short('every so many-th point at which processes of a peering are killed', {
-      short: 4,
+      short: 8,
       long: 1,
     });
     test.each(points.filter((_, index) => index % step === 0))('when %s: %s', async (_, killed, isPoint) => {

@@ -62,7 +62,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
     });
     await eventually(
       'the policy is in force',
-      async () => (await peer('POST', `${PODS}?dryRun=All`, pod({ nodeName: 'both-1' }))).status === 422,
+      async () => (await peer('POST', `${PODS}?dryRun=All`, pod({ nodeName: 'home-1' }))).status === 422,
     );
   }, TIMEOUT_MS);
 
@@ -123,7 +123,7 @@ describe('with the credential that tenant-kubeconfig prints', () => {
       'violates PodSecurity',
     ],
     ['too much CPU', pod({}, { resources: { requests: { cpu: '2' } } }), 'exceeded quota: tributary'],
-    ['a node of its choice', pod({ nodeName: 'both-1' }), 'spec.nodeName must be empty'],
+    ['a node of its choice', pod({ nodeName: 'home-1' }), 'spec.nodeName must be empty'],
     [
       'the priority of system pods',
       pod({ priorityClassName: 'system-node-critical' }),

@@ -9,13 +9,21 @@ import { isNodeReady, Peers } from '../../support/e2e/peers.ts';
 import { aDeployment, isReady } from '../../support/e2e/pods.ts';
 import { until } from '../../support/e2e/until.ts';
 import { previousCheckout } from '../../support/labs/previous.ts';
+import { short } from '../../support/long.ts';
 
-/** The agent of running pods is replaced by another version, and nothing happens to the pods. */
+/**
+ * The agent of running pods is replaced by another image, and nothing happens to the pods. Programs of different versions also
+ * meet in test/integration/versions.test.ts.
+ */
 
 const NAMESPACE = 'upgrade';
 const REPLICAS = 3;
 const OTHER = 'lab.local/tributary:other';
 const TODAY = 'lab.local/tributary:today';
+const ROLLED_TO = short('the image that an upgrade rolls to', {
+  short: 'the same program under another name',
+  long: 'that of the previous commit',
+});
 /** Tells the same container from one that was started again. */
 const COUNT =
   'trap "exit 0" TERM; n=0; while :; do n=$((n+1)); ' +
@@ -55,8 +63,9 @@ afterAll(async () => {
   await peers?.close();
 }, 200_000);
 
-/** The image of the previous commit; undefined if none can be built. */
+/** The image of the previous commit; undefined if it is not wanted, or none can be built. */
 async function previousImage(): Promise<string | undefined> {
+  if (ROLLED_TO === 'the same program under another name') return undefined;
   const previous = await previousCheckout();
   if (typeof previous === 'string') {
     console.info(`rolled to the same program under another name: ${previous}`);

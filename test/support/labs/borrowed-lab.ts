@@ -14,10 +14,10 @@ import { runRoot } from '../../../lab/paths.ts';
 import { eventually } from '../eventually.ts';
 
 /**
- * `one` has the cluster `both`, `pair` has `home` and `foreign`; pretended nodes, one each. `linked` has `rome` and `milan` on
- * a network, and the manifests of the role `cluster` in both.
+ * `pair` has `home` and `foreign`, with one pretended node each. `linked` has `rome` and `milan` on a network, and the manifests
+ * of the role `cluster` in both.
  */
-export type Shape = 'one' | 'pair' | 'linked';
+export type Shape = 'pair' | 'linked';
 
 /** Etcd listens on the network, too: it is asked from outside of it. */
 const ON_NETWORK = {
@@ -26,7 +26,6 @@ const ON_NETWORK = {
 } as const;
 
 const LABS: Readonly<Record<Shape, Omit<LabOptions, 'name'>>> = {
-  one: { workload: 'kwok', clusters: [{ name: 'both' }] },
   pair: { workload: 'kwok', clusters: [{ name: 'home' }, { name: 'foreign' }] },
   linked: {
     clusters: [
@@ -45,16 +44,19 @@ export interface BorrowedLab {
   readonly giveBack: () => Promise<void>;
 }
 
-/** `furnish` is called once for a new lab, and what it makes belongs to the lab as it was when new. */
-export async function borrowLab(
-  shape: Shape,
-  furnish: (lab: Lab) => Promise<void> = async () => Promise.resolve(),
-): Promise<BorrowedLab> {
+export interface Wish {
+  /** Called once for a new lab; what it makes belongs to the lab as it was when new. */
+  readonly furnish?: (lab: Lab) => Promise<void>;
+  /** The clusters that are needed, by name; any other may be as the last borrower left it. Default: all. */
+  readonly clusters?: readonly string[];
+}
+
+export async function borrowLab(shape: Shape, wish: Wish = {}): Promise<BorrowedLab> {
   for (const name of names(shape)) {
     const lock = await hold(name);
     if (lock === undefined) continue;
     try {
-      const lab = await asNew(name, shape, furnish);
+      const lab = await asNew(name, shape, wish);
       return {
         lab,
         giveBack: async () => {
@@ -90,16 +92,17 @@ async function modules(): Promise<{ Lab: typeof Lab }> {
   return import('../../../lab/lab.ts');
 }
 
-async function asNew(name: string, shape: Shape, furnish: (lab: Lab) => Promise<void>): Promise<Lab> {
+async function asNew(name: string, shape: Shape, { furnish, clusters }: Wish): Promise<Lab> {
   const { Lab } = await modules();
   const used = await Lab.open(name).catch(() => undefined);
   if (used !== undefined) {
     try {
       // A file that was killed gave nothing back.
       await endPrograms(used);
-      await Promise.all(used.clusters.map(async (cluster) => restore(used, cluster)));
+      const needed = used.clusters.filter((cluster) => clusters?.includes(cluster.name) ?? true);
+      await Promise.all(needed.map(async (cluster) => restore(used, cluster)));
       // A lab that outlives its run may be older than the manifests.
-      if (process.env['TRIBUTARY_TEST_LABS'] === 'keep') await furnish(used);
+      if (process.env['TRIBUTARY_TEST_LABS'] === 'keep') await furnish?.(used);
       return used;
     } catch (error) {
       console.warn(`${name} is made anew: ${String(error)}`);
@@ -108,7 +111,7 @@ async function asNew(name: string, shape: Shape, furnish: (lab: Lab) => Promise<
   const lab = await Lab.fresh({ ...LABS[shape], name });
   // The borrower holds it, and the next borrower may be another process.
   await lab.leave();
-  await furnish(lab);
+  await furnish?.(lab);
   await Promise.all(lab.clusters.map(async (cluster) => keep(lab, cluster)));
   return lab;
 }

@@ -70,7 +70,7 @@ export class PeeringLab {
 
   /** Rome and milan on one network, which files use one after another. */
   static async pair(): Promise<PeeringLab> {
-    const { lab: borrowed, giveBack } = await borrowLab('linked', furnish);
+    const { lab: borrowed, giveBack } = await borrowLab('linked', { furnish });
     return PeeringLab.#opened(borrowed, giveBack);
   }
 

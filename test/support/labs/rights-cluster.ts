@@ -75,17 +75,20 @@ function definedPaths(yaml: string): string[] {
     );
 }
 
+/** Other files use the same lab with both of its clusters. */
+const CLUSTER = 'home';
+
 export class RightsCluster {
   readonly cluster: Cluster;
   readonly #borrowed: BorrowedLab;
 
   private constructor(borrowed: BorrowedLab) {
     this.#borrowed = borrowed;
-    this.cluster = borrowed.lab.cluster('both');
+    this.cluster = borrowed.lab.cluster(CLUSTER);
   }
 
   static async up(): Promise<RightsCluster> {
-    return new RightsCluster(await borrowLab('one'));
+    return new RightsCluster(await borrowLab('pair', { clusters: [CLUSTER] }));
   }
 
   async down(): Promise<void> {

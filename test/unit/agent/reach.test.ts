@@ -4,7 +4,10 @@ import { configMaps } from '../../../src/api/resources.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeApiServer } from '../../support/fake-api/fake-api-server.ts';
+import { short } from '../../support/long.ts';
 import { reachPair, type ReachPair } from '../../support/peering/reach-pair.ts';
+
+const AGENTS = short('agents of one API server at once', { short: 25, long: 100 });
 
 const cleanups: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -30,7 +33,7 @@ async function bed(direct: boolean): Promise<Bed> {
     pair,
     api,
     client: () => {
-      // A hundred of them share a processor with both clusters.
+      // Many of them share a processor with both clusters.
       const credentials = { server: new URL(server), ca, token: async () => Promise.resolve('good') };
       const client = createClient(credentials, { connectTimeoutMs: 60_000 });
       cleanups.push(async () => client.close());
@@ -98,12 +101,12 @@ describe.each([
     await eventually('and follows', () => again.values.includes('3'));
   });
 
-  test('takes a hundred agents at once, and nothing is left of them', async () => {
+  test('takes many agents at once, and nothing is left of them', async () => {
     const { pair, client } = await bed(direct);
-    const agents = Array.from({ length: 100 }, client);
+    const agents = Array.from({ length: AGENTS }, client);
     const answers = await Promise.all(agents.map(async (agent) => agent.get(configMaps, A)));
-    expect(answers).toHaveLength(100);
-    expect(pair.provider.reach.streams.lent).toBe(100);
+    expect(answers).toHaveLength(AGENTS);
+    expect(pair.provider.reach.streams.lent).toBe(AGENTS);
     await Promise.all(agents.map(async (agent) => agent.close()));
     await eventually(
       'all are gone',

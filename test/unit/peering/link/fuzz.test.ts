@@ -15,11 +15,14 @@ import type { KeyPair } from '../../../../src/lib/source.ts';
 import { badMessage } from '../../../support/peering/bad-message.ts';
 import { awaited, eventually } from '../../../support/eventually.ts';
 import { PeeringNode, linked } from '../../../support/peering/peering-node.ts';
+import { short } from '../../../support/long.ts';
 import { fc } from '../../../support/property.ts';
 import { seeded } from '../../../support/seed.ts';
 
 /** Far above what a link allows, so that thousands of messages take seconds. */
 const FAST = { messagesPerSecond: 1e6, messagesAtOnce: 1e6, bytesPerSecond: 1e12, bytesAtOnce: 1e12 };
+
+const TIMES = short('times as many attacks by one peer', { short: 1, long: 4 });
 
 let victim: PeeringNode;
 let friend: PeeringNode;
@@ -119,13 +122,13 @@ const UPGRADE =
 
 describe('a peer with an identity of its own', () => {
   test(
-    'sends thousands of malformed messages',
+    'sends malformed messages by the thousand',
     async () =>
       seeded(async () => {
-        const messages = fc.sample(badMessage, { numRuns: 4_000 });
+        const messages = fc.sample(badMessage, { numRuns: 1_000 * TIMES });
         let next = 0;
         let sent = 0;
-        const causes = await assault(400, async () => {
+        const causes = await assault(100 * TIMES, async () => {
           const socket = await open();
           if (next % 7 !== 0) socket.send(HELLO);
           for (let count = 0; count < 10; count++) {
@@ -138,7 +141,7 @@ describe('a peer with an identity of its own', () => {
           socket.close();
           await gone(socket);
         });
-        expect(sent).toBeGreaterThan(4_000);
+        expect(sent).toBeGreaterThan(1_000 * TIMES);
         for (const cause of ['not JSON', 'hello', 'more causes than are logged']) {
           expect(causes).toContain(cause);
         }
@@ -150,7 +153,7 @@ describe('a peer with an identity of its own', () => {
     'sends frames of random bytes',
     async () =>
       seeded(async (chance) => {
-        const causes = await assault(300, async (index) => {
+        const causes = await assault(75 * TIMES, async (index) => {
           const socket = await secure();
           socket.write(UPGRADE);
           const bytes = chance.bytes(chance.between(1, 2_000));
@@ -180,7 +183,7 @@ describe('a peer with an identity of its own', () => {
           UPGRADE.replace('GET', 'POST'),
           UPGRADE.replace('websocket', 'h2c'),
         ];
-        const causes = await assault(200, async (index) => {
+        const causes = await assault(50 * TIMES, async (index) => {
           const socket = await secure();
           socket.write(texts[index % (texts.length + 1)] ?? chance.bytes(500));
           await gone(socket);
@@ -220,7 +223,7 @@ describe('somebody without an identity', () => {
     'sends bytes that are not TLS',
     async () =>
       seeded(async (chance) => {
-        const causes = await assault(500, async (index) => {
+        const causes = await assault(125 * TIMES, async (index) => {
           const socket = connectTcp(victim.endpoint.port ?? 0, '127.0.0.1');
           socket.on('error', () => undefined);
           socket.resume();
