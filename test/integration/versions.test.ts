@@ -264,12 +264,13 @@ describeInLab('clusters of different versions', () => {
       await runsPod(rome, milan, 'stays');
       const [before, generations] = [await lasting(rome, milan), [await contractGeneration(rome, milan)]];
       // An update and the way back, once with SIGTERM and once with SIGKILL.
-      const steps: [City, Version, 'terminate' | 'kill'][] = [
+      const all: [City, Version, 'terminate' | 'kill'][] = [
         [milan, 'today', 'terminate'],
         [rome, 'today', 'kill'],
         [milan, 'previous', 'terminate'],
         [rome, 'previous', 'kill'],
       ];
+      const steps = all.slice(0, short('changes of version while pods run', { short: 3, long: 4 }));
       for (const [index, [city, version, end]] of steps.entries()) {
         const links = new Map<City, string | undefined>();
         for (const [each, other] of [
@@ -290,7 +291,7 @@ describeInLab('clusters of different versions', () => {
       }
       expect(await lasting(rome, milan)).toEqual(before);
       expect(generations).toEqual(generations.toSorted((a, b) => a - b));
-      say(`previous → today → previous on both sides: generations of the contract ${generations.join(', ')}`);
+      say(`${steps.length} changes of version: generations of the contract ${generations.join(', ')}`);
       for (const name of ['stays', ...steps.keys().map((index) => `step-${index}`)]) {
         await endPod(rome, milan, name);
       }

@@ -13,8 +13,8 @@ const IPERF_PORT = 5201;
 const PROBES_PORT = 5202;
 /** About eight seconds. */
 const PROBES = 1_500;
-/** Leaves the probes some of the two cores that everything here shares. */
-const RATE = '100M';
+/** Leaves the probes most of the two cores that everything here shares. */
+const RATE = '20M';
 /** As long as a test may take. */
 const MOST_MS = 300_000;
 const probes = join(import.meta.dirname, 'udp-probes.ts');

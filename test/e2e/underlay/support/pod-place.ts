@@ -9,6 +9,8 @@ import type { DatagramsReport } from './datagrams.ts';
 
 export const ECHO_PORT = 9000;
 const LONG_MS = 900_000;
+/** Of a transfer. Enough to see whether it goes on; the two cores have more to do. */
+const RATE = '40M';
 
 export class PodPlace {
   readonly name: string;
@@ -58,7 +60,7 @@ export class PodPlace {
     const limits = { timeoutMs: seconds * 1000 + 60_000 };
     const server = to.start(['iperf3', '-s', '-1', '-J', '-i', '0.5', '-p', String(port)], limits);
     // With JSON output it prints nothing before the end, so the client tries until the server listens.
-    const attempt = `iperf3 -c ${to.address} -p ${port} -t ${seconds} -J`;
+    const attempt = `iperf3 -c ${to.address} -p ${port} -b ${RATE} -t ${seconds} -J`;
     const client = this.start(
       ['sh', '-c', `for i in $(seq 50); do ${attempt} | grep -q refused || exit 0; sleep 0.1; done; exit 1`],
       limits,
