@@ -38,7 +38,6 @@ const stopping: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   const kubeconfig = await parseKubeconfig(await readFile(lab.cluster.kubeconfig, 'utf8'));
   admin = createClient(kubeconfig);

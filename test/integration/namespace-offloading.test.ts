@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { namespaceOffloadingDefinition } from '../../src/api/crd/namespace-offloading.ts';
-import { manifestsCommand } from '../../src/cli/manifests.ts';
-import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** How a real API server treats NamespaceOffloadings: their rules, their defaults, their messages. */
 
@@ -17,7 +16,6 @@ let lab: RightsCluster;
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
 }, TIMEOUT_MS);
 
 afterAll(async () => lab?.down(), TIMEOUT_MS);

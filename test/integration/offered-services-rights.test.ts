@@ -53,7 +53,6 @@ const statusOf = async (method: string, path: string, body?: object): Promise<nu
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'example/tributary:1']));
   const { api } = lab.cluster;
   admin = async (method, path, body) => api.call(method, path, body);

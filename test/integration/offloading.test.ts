@@ -36,7 +36,6 @@ const complaints: string[] = [];
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = await lab.admin();
   client = await lab.clientOf({ namespace: SYSTEM, name: 'tributary-cluster' });

@@ -58,7 +58,6 @@ beforeAll(async () => {
   lab = await RightsCluster.up();
   ({ api } = lab.cluster);
   await lab.apply(printYaml([definition]));
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   await lab.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop']));
   await lab.apply(printYaml(negotiated()));

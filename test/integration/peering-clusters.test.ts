@@ -3,7 +3,6 @@ import { acceptancePolicies, type AcceptancePolicy } from '../../src/api/accepta
 import { foreignClusters, type ForeignCluster } from '../../src/api/foreign-cluster.ts';
 import { forgeGrant, rulesOf } from '../../src/api/rbac.ts';
 import { sharingPolicies, type SharingPolicy } from '../../src/api/sharing-policy.ts';
-import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { printYaml } from '../../src/cli/command-line.ts';
 import { ClientEventRecorder } from '../../src/kube/events.ts';
 import type { HttpClient } from '../../src/kube/http-client.ts';
@@ -14,7 +13,7 @@ import { createLogger } from '../../src/lib/log.ts';
 import { clusterIndexes, Clusters } from '../../src/peering/clusters/clusters.ts';
 import { CLUSTERS_RIGHTS, CLUSTERS_SYSTEM_RIGHTS } from '../../src/peering/clusters/rights.ts';
 import { eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 import { linked, MILAN, OWN, ROME } from '../unit/peering/clusters/support/objects.ts';
 import { FakeLinks, FakeReports } from '../unit/peering/clusters/support/world.ts';
 
@@ -54,7 +53,6 @@ const account = (): string => {
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(account());
   client = await lab.clientOf(ACCOUNT);
   const log = createLogger({ level: 'info', now: () => clock.now(), write: (line) => complaints.push(line) });
@@ -133,6 +131,7 @@ test('a cluster of a person’s, from its endpoint to a peering, and its end', a
     status: { foundBy: 'Manual' },
   });
   await eventually('its token is read', () => clusters.intent(MILAN).joinToken === 'x.y.z');
+  await eventually('it is dialled', () => links.targets.length > 0);
   expect(links.targets).toEqual([{ name: 'milan', clusterID: MILAN, endpoints: ['milan:6844'] }]);
   // Whatever a peer says about itself, the API server accepts the object that is made from it.
   links.up(

@@ -139,7 +139,6 @@ beforeAll(async () => {
   ({ api } = lab.cluster);
   const image = ['--image', 'tributary:1'];
   await lab.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } }));
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', ...image]));
   await lab.apply(await printed(manifestsCommand, ['gateway', ...image]));
   await lab.apply(await printed(manifestsCommand, ['node', ...image]));

@@ -27,7 +27,6 @@ let world: LendingWorld;
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   admin = await lab.admin();
   client = await lab.clientOf({ namespace: 'tributary-system', name: 'tributary-cluster' });

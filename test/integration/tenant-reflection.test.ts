@@ -51,7 +51,6 @@ let tenant: string;
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   await lab.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
   for (const object of [crd('widgets', 'Widget'), crd('gadgets', 'Gadget'), aggregated('widgets')]) {
     await lab.apply(stringify(object));

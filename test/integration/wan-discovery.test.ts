@@ -5,7 +5,6 @@ import type { ForeignCluster, Sighting } from '../../src/api/foreign-cluster.ts'
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import type { SearchDomain } from '../../src/api/search-domain.ts';
 import { searchDomains } from '../../src/api/search-domain.ts';
-import { manifestsCommand } from '../../src/cli/manifests.ts';
 import { SightingWriter, foreignClusterIndexes } from '../../src/discovery/sighting-writer.ts';
 import { WanSource } from '../../src/discovery/wan/wan-source.ts';
 import { type HttpClient, createClient } from '../../src/kube/http-client.ts';
@@ -16,7 +15,7 @@ import type { Component } from '../../src/lib/lifecycle.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { CoreDns, type ZoneCluster, zoneLines } from '../support/network/core-dns.ts';
 import { awaited, eventually } from '../support/eventually.ts';
-import { RightsCluster, printed } from '../support/labs/rights-cluster.ts';
+import { RightsCluster } from '../support/labs/rights-cluster.ts';
 
 /** DNS-SD over unicast DNS: CoreDNS on one side, ForeignClusters of a real API server on the other. */
 
@@ -33,7 +32,6 @@ let running: Component[] = [];
 
 beforeAll(async () => {
   lab = await RightsCluster.up();
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   client = createClient(await parseKubeconfig(readFileSync(lab.cluster.kubeconfig, 'utf8')));
 }, TIMEOUT_MS);
 afterAll(async () => {

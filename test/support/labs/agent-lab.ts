@@ -11,15 +11,14 @@ import { LABEL_PROVIDER } from '../../../src/api/names.ts';
 import { pods, secrets } from '../../../src/api/resources.ts';
 import { API_VERSION, type VirtualNode, virtualNodes } from '../../../src/api/virtual-node.ts';
 import type { Pod } from '../../../src/api/wire.ts';
-import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { openTokenIssuer, tenantKubeconfigCommand } from '../../../src/cli/tenant-kubeconfig.ts';
 import { tenantCommand } from '../../../src/cli/tenant.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
-import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
+import type { BorrowedLab } from './borrowed-lab.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { applyYaml, printed } from './rights-cluster.ts';
+import { applyYaml, borrowPair, printed } from './rights-cluster.ts';
 
 export const NODE = 'faulty';
 const SECRET = { namespace: 'shop', name: 'foreign' };
@@ -60,7 +59,7 @@ export class AgentLab {
 
   /** `peer`: the name under which the provider knows home; `provider`: its ClusterID, if the two are peers. */
   static async up({ peer = 'rome', provider }: { peer?: string; provider?: string } = {}): Promise<AgentLab> {
-    const borrowed = await borrowLab('pair');
+    const borrowed = await borrowPair();
     const { lab } = borrowed;
     const open = async (cluster: string): Promise<HttpClient> =>
       createClient(await parseKubeconfig(readFileSync(lab.cluster(cluster).kubeconfig, 'utf8')));
@@ -95,7 +94,6 @@ export class AgentLab {
   }
 
   async #furnish(provider: string | undefined): Promise<void> {
-    await applyYaml(this.homeCluster, await printed(manifestsCommand, ['crds']));
     await this.homeCluster.api.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     const account = '/api/v1/namespaces/shop/serviceaccounts/default';
     await eventually('the account', async () => (await this.homeCluster.api.get(account)) !== undefined);

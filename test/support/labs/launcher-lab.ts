@@ -56,7 +56,6 @@ export class LauncherLab {
   /** With the home namespaces `shop` and `web`, a Secret in each. */
   static async up(): Promise<LauncherLab> {
     const cluster = await RightsCluster.up();
-    await cluster.apply(await printed(manifestsCommand, ['crds']));
     await cluster.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
     const { token } = await cluster.tokenOf({ namespace: SYSTEM, name: 'tributary-cluster' });
     const lab = new LauncherLab(cluster, token);

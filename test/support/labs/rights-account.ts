@@ -2,12 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { forgeGrant, rulesOf, type AccountRef, type Right } from '../../../src/api/rbac.ts';
-import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
-import { printed, type RightsCluster } from './rights-cluster.ts';
+import { type RightsCluster } from './rights-cluster.ts';
 
 export const SYSTEM = 'tributary-system';
 export const ACCOUNT: AccountRef = { namespace: 'tributary-system', name: 'tributary-cluster' };
@@ -27,7 +26,6 @@ export async function rightsAccount(
   held: readonly HeldRights[],
   objects: readonly object[] = [],
 ): Promise<RightsAccount> {
-  await lab.apply(await printed(manifestsCommand, ['crds']));
   const grants = held.flatMap(([rights, namespace]) =>
     forgeGrant({
       name: 'tributary-test',

@@ -9,6 +9,8 @@ import { parseAllDocuments } from 'yaml';
 
 import { binaries } from '../../../lab/binaries.ts';
 import type { Cluster } from '../../../lab/cluster.ts';
+import type { Lab } from '../../../lab/lab.ts';
+import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
@@ -78,6 +80,18 @@ function definedPaths(yaml: string): string[] {
 /** Other files use the same lab with both of its clusters. */
 const CLUSTER = 'home';
 
+/**
+ * Two control planes that know our kinds. An API server, and the controllers that follow all kinds, work for seconds upon each
+ * definition that comes or goes, and nearly every file applies them.
+ */
+export async function borrowPair(clusters?: readonly string[]): Promise<BorrowedLab> {
+  const furnish = async (lab: Lab): Promise<void> => {
+    const yaml = await printed(manifestsCommand, ['crds']);
+    await Promise.all(lab.clusters.map(async (cluster) => applyYaml(cluster, yaml)));
+  };
+  return borrowLab('pair', { furnish, ...(clusters !== undefined && { clusters }) });
+}
+
 export class RightsCluster {
   readonly cluster: Cluster;
   readonly #borrowed: BorrowedLab;
@@ -88,7 +102,7 @@ export class RightsCluster {
   }
 
   static async up(): Promise<RightsCluster> {
-    return new RightsCluster(await borrowLab('pair', { clusters: [CLUSTER] }));
+    return new RightsCluster(await borrowPair([CLUSTER]));
   }
 
   async down(): Promise<void> {

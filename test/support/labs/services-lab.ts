@@ -2,7 +2,6 @@
 import { endpointSlices, namespaces, services, type ResourceType } from '../../../src/api/resources.ts';
 import { tunnels, type PeerView, type TunnelSpec } from '../../../src/api/tunnel.ts';
 import type { Endpoint, EndpointSlice, KubeObject, Service } from '../../../src/api/wire.ts';
-import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { Caches } from '../../../src/kube/caches.ts';
 import type { KubeClient } from '../../../src/kube/client.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
@@ -14,7 +13,6 @@ import { NativeEndpoints } from '../../../src/hosting/tenants/native-endpoints.t
 import { TenantNetwork } from '../../../src/hosting/tenants/tenant-network.ts';
 import { AgentLab } from './agent-lab.ts';
 import { eventually } from '../eventually.ts';
-import { applyYaml, printed } from './rights-cluster.ts';
 
 export const HOME_ID: string = 'a'.repeat(26);
 export const PROVIDER_ID: string = 'b'.repeat(26);
@@ -50,7 +48,6 @@ export class ServicesLab {
 
   async #furnish(): Promise<void> {
     const { lab } = this;
-    await applyYaml(lab.foreignCluster, await printed(manifestsCommand, ['crds']));
     const body = { metadata: { labels: { 'tributary.dev/tenancy': 'contract' } } };
     await lab.foreign.patch(namespaces, { name: 'tenant' }, { type: 'merge', body });
     for (const part of this.#parts) part.start(new AbortController().signal);

@@ -96,7 +96,6 @@ export class WebhookLab {
 
   static async up(namespaces: readonly string[]): Promise<WebhookLab> {
     const cluster = await RightsCluster.up();
-    await cluster.apply(await printed(manifestsCommand, ['crds']));
     await cluster.apply(await printed(manifestsCommand, ['cluster', '--image', 'tributary:1']));
     const { token } = await cluster.tokenOf({ namespace: SYSTEM, name: 'tributary-cluster' });
     const kubeconfig = readFileSync(cluster.cluster.kubeconfig, 'utf8');
