@@ -52,23 +52,24 @@ function kindOf(path: string): Kind {
     : 'on control planes';
 }
 
-/** Folders of test/e2e: the one whose files wait most of the time; the one with most clusters, and the shortest, both late. */
-const WAITS = 'peers';
-const LARGE = 'network';
-const SHORT = 'underlay';
+/** Folders of test/e2e that take long; all others come last. */
+const LONG = ['peers', 'network', 'kubelet', 'underlay'] as const;
 
 /** All parts of the requested stages, in the order in which they begin. Parts that take long or wait a lot come early. */
 export function partsOf(stages: ReadonlySet<Stage>, files: Files): Part[] {
+  const only = (one: (typeof LONG)[number]): Part[] => endToEnd(files.e2e, (folder) => folder === one);
   const parts = [
     CHECK,
-    ...endToEnd(files.e2e, (folder) => folder === WAITS),
+    ...only('peers'),
     integration(files.integration, 'of whole peerings'),
+    // Until then programs are built on a new machine.
     unit(files.unit),
-    ...endToEnd(files.e2e, (folder) => ![WAITS, LARGE, SHORT].includes(folder)),
+    ...only('network'),
     integration(files.integration, 'on control planes'),
-    ...endToEnd(files.e2e, (folder) => folder === LARGE),
+    ...only('kubelet'),
     integration(files.integration, 'with networks'),
-    ...endToEnd(files.e2e, (folder) => folder === SHORT),
+    ...only('underlay'),
+    ...endToEnd(files.e2e, (folder) => !LONG.some((one) => one === folder)),
   ];
   return parts.filter(({ stage, files: its }) => stages.has(stage) && (stage === 'check' || its.length > 0));
 }
