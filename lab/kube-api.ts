@@ -50,7 +50,7 @@ const PLURALS: Readonly<Record<string, string>> = {
 
 /** A machine that runs several clusters on two cores stalls for some seconds. */
 const REQUEST_TIMEOUT_MS = 30_000;
-const WATCH_SECONDS = 300;
+const WATCH_SECONDS = 60;
 
 export class KubeApi {
   readonly #options: KubeApiOptions;
@@ -87,11 +87,15 @@ export class KubeApi {
     }
   }
 
-  /** Calls `onChange` for what a watch of that list brings, first for all that is there; resolves when the server ends it. */
+  /**
+   * Calls `onChange` for what a watch of that list brings, first for all that is there; resolves when the server ends it, and fails
+   * if a server that is gone does not.
+   */
   async watch(path: string, onChange: () => void): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const url = new URL(`${path}?watch=1&timeoutSeconds=${WATCH_SECONDS}`, this.#options.server);
-    const sent = request(url, { agent: this.#agent }, (answer) => {
+    const signal = AbortSignal.timeout(WATCH_SECONDS * 1000 + REQUEST_TIMEOUT_MS);
+    const sent = request(url, { agent: this.#agent, signal }, (answer) => {
       answer.on('data', onChange);
       answer.once('error', reject);
       answer.once('close', resolve);

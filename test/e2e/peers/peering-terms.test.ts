@@ -13,7 +13,7 @@ const SHARING = `${GROUP}/sharingpolicies/test`;
 const ACCEPTANCE = `${GROUP}/acceptancepolicies/test`;
 const GPU = 'example.org/gpu';
 /** The test still looks at what is kept after the ten seconds for which a revoked token is remembered. */
-const KEEP_SECONDS = 40;
+const KEEP_SECONDS = 60;
 
 /** Wherever there is room. */
 const anywhere = { spec: { nodeSelector: {} } };

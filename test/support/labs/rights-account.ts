@@ -6,7 +6,7 @@ import type { KubeClient } from '../../../src/kube/client.ts';
 import { createClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
-import { type RightsCluster } from './rights-cluster.ts';
+import type { RightsCluster } from './rights-cluster.ts';
 
 export const SYSTEM = 'tributary-system';
 export const ACCOUNT: AccountRef = { namespace: 'tributary-system', name: 'tributary-cluster' };

@@ -84,12 +84,12 @@ const CLUSTER = 'home';
  * Two control planes that know our kinds. An API server, and the controllers that follow all kinds, work for seconds upon each
  * definition that comes or goes, and nearly every file applies them.
  */
-export async function borrowPair(clusters?: readonly string[]): Promise<BorrowedLab> {
+export async function borrowPair(clusters: readonly string[] = ['home', 'foreign']): Promise<BorrowedLab> {
   const furnish = async (lab: Lab): Promise<void> => {
     const yaml = await printed(manifestsCommand, ['crds']);
     await Promise.all(lab.clusters.map(async (cluster) => applyYaml(cluster, yaml)));
   };
-  return borrowLab('pair', { furnish, ...(clusters !== undefined && { clusters }) });
+  return borrowLab('pair', { furnish, clusters });
 }
 
 export class RightsCluster {
