@@ -3,20 +3,29 @@ const LEAST_MICROSECONDS = 60_000;
 const ROUNDS = 3;
 
 /**
- * Measures how cost grows with size, for tests of costs that must stay linear. It measures the processor time of this
- * thread, so that other programs do not matter, and both sizes alternately; the smallest value counts, the rest is
- * noise.
+ * A work of 64 times the size. If it costs in proportion, each unit of the large one costs as much as one of the small one; if
+ * its cost grows with the square, 64 times as much. Nothing in between is worth a failure: what is large does not fit into the
+ * caches of a processor, and beside other programs that use them, a unit was seen to cost four times as much.
+ */
+const FACTOR = 64;
+/** What a unit of the large work may cost, in units of the small one. */
+const MOST = 16;
+
+/**
+ * Whether the cost of a work grows no more than in proportion to its size. It measures the processor time of this thread, and
+ * both sizes alternately; the smallest value counts, the rest is noise. Returns the cost of a unit of the large work in units
+ * of the small one, and how much it may be.
  */
 export async function growth(
-  { small, large }: { readonly small: number; readonly large: number },
+  small: number,
   work: (size: number) => unknown,
-): Promise<number> {
+): Promise<{ unitCost: number; most: number }> {
   let [leastSmall, leastLarge] = [Infinity, Infinity];
   for (let round = 0; round < ROUNDS; round++) {
     leastSmall = Math.min(leastSmall, await costOf(() => work(small)));
-    leastLarge = Math.min(leastLarge, await costOf(() => work(large)));
+    leastLarge = Math.min(leastLarge, await costOf(() => work(small * FACTOR)));
   }
-  return leastLarge / leastSmall;
+  return { unitCost: leastLarge / leastSmall / FACTOR, most: MOST };
 }
 
 /** Microseconds of one run, measured over as many runs as necessary. */
@@ -28,7 +37,3 @@ async function costOf(work: () => unknown): Promise<number> {
     if (user + system >= LEAST_MICROSECONDS) return (user + system) / runs;
   }
 }
-
-/** The geometric mean of linear and quadratic growth. */
-export const growthLimit = ({ small, large }: { readonly small: number; readonly large: number }): number =>
-  (large / small) ** 1.5;
