@@ -4,12 +4,12 @@ const ROUNDS = 3;
 
 /**
  * A work of 64 times the size. If it costs in proportion, each unit of the large one costs as much as one of the small one; if
- * its cost grows with the square, 64 times as much. Nothing in between is worth a failure: what is large does not fit into the
- * caches of a processor, and beside other programs that use them, a unit was seen to cost four times as much.
+ * its cost grows with the square, up to 64 times as much. So far apart, because what is large does not fit into the caches of a
+ * processor: beside other programs that use them, a unit was seen to cost four times as much.
  */
 const FACTOR = 64;
-/** What a unit of the large work may cost, in units of the small one. */
-const MOST = 16;
+/** What a unit of the large work may cost, in units of the small one: the geometric mean of the two. */
+const MOST = Math.sqrt(FACTOR);
 
 /**
  * Whether the cost of a work grows no more than in proportion to its size. It measures the processor time of this thread, and
