@@ -123,7 +123,9 @@ async function startKwok(
   { pki, server }: ControlPlane,
   program: string,
 ): Promise<Daemon> {
-  const client = await pki.authority.issue({ commonName: 'kwok', organizations: ['system:masters'] });
+  // It stands for all kubelets; by another name than theirs, so that it may write about all nodes.
+  const organizations = ['system:masters', 'system:nodes'];
+  const client = await pki.authority.issue({ commonName: 'kwok', organizations });
   const kubeconfig = pki.write(
     'kwok.kubeconfig',
     renderKubeconfig({ name: cluster.name, server, caCert: pki.authority.cert, client }),

@@ -4,6 +4,7 @@ import type { Registry } from 'prom-client';
 import { type MutatingWebhook, WEBHOOK_PORT, WEBHOOK_SERVICE } from '../api/admission.ts';
 import type { WebhookSubject } from '../certificates/webhook/authority.ts';
 import { WebhookCertificates } from '../certificates/webhook/webhook-certificates.ts';
+import type { Forwarding } from '../api/cluster-mode.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -30,6 +31,8 @@ import type { AgentParts } from './parts.ts';
 interface OffloadingPartsOptions extends WebhookOptions {
   caches: Caches;
   events: EventRecorder;
+  /** What the mode of this cluster means for pods of users, now. Default: nothing. */
+  tether?: () => Forwarding | undefined;
   /** Further questions of API servers, at the same listener. */
   guests?: AdmissionPart;
   /** Asked when components run; borrowing may be constructed after this. */
@@ -47,7 +50,7 @@ export class OffloadingParts {
 
   constructor(options: OffloadingPartsOptions) {
     this.#options = options;
-    const { parts, home: client, caches, events, metrics, peerNamespaces } = options;
+    const { parts, home: client, caches, events, metrics, peerNamespaces, tether } = options;
     const { clock, log, config } = parts;
     const { systemNamespace, drainSeconds } = config;
     const selected = (this.#selected = selectedBy(config));
@@ -59,6 +62,7 @@ export class OffloadingParts {
       ownSystemNamespace: systemNamespace,
       ...(selected && { selected }),
       peerNamespaces,
+      ...(tether && { tether }),
       remake,
       budgetsForMs: drainSeconds * 1000,
     });

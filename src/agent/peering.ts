@@ -11,6 +11,7 @@ import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import { CLUSTER_NAME } from '../deploy/rights/cluster.ts';
+import { forwardingOf } from '../api/cluster-mode.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-writer.ts';
@@ -26,7 +27,7 @@ import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { ClientEventRecorder } from '../kube/events.ts';
 import { systemRandom } from '../lib/backoff.ts';
-import { parseEndpoint } from '../lib/endpoint.ts';
+import { hostAndPort, parseEndpoint } from '../lib/endpoint.ts';
 import { present } from '../lib/fields.ts';
 import type { Component } from '../lib/lifecycle.ts';
 import { subscribing } from '../lib/listeners.ts';
@@ -36,6 +37,7 @@ import { PeeringCertificate } from '../peering/identity/certificate.ts';
 import type { ClusterIdentity } from '../peering/identity/store.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
+import { ModeKeeper } from '../peering/mode/mode.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
 import { StockWatcher } from '../peering/offer/stock-watcher.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
@@ -81,6 +83,7 @@ export class Peering {
   readonly #certificate: PeeringCertificate;
   readonly #stock: StockWatcher;
   readonly #clusters: Clusters;
+  readonly #mode: ModeKeeper;
   readonly #lending: Lending;
   readonly #offloading: OffloadingParts;
   readonly #borrowing: Borrowing;
@@ -114,6 +117,7 @@ export class Peering {
     this.#reach = this.#makeReach();
     this.#lending = this.#makeLending();
     this.#offloading = this.#makeOffloading();
+    this.#mode = this.#makeMode();
     this.#borrowing = this.#makeBorrowing();
     this.#network = networkExchange({
       ...options,
@@ -144,6 +148,7 @@ export class Peering {
       this.#domains,
       this.#acceptance,
       this.#sharing,
+      this.#mode.cache(),
       this.#certificate,
       ...this.#clusters.caches(),
       this.#stock,
@@ -162,6 +167,7 @@ export class Peering {
       ...this.#borrowing.actors(),
       ...this.#offloading.actors(),
       ...this.#clusters.components(),
+      ...this.#mode.actors(),
       ...this.#policyStatus(),
       ...sources.flatMap((source) => [source, new SightingWriter({ ...common, source })]),
       ...(isPortKnown ? [] : [announcement]),
@@ -192,6 +198,22 @@ export class Peering {
       clusters: this.#seen,
       acceptance: this.#acceptance,
       sharing: this.#sharing,
+      links: () => this.#links,
+      outgoing: () => this.#borrowing,
+      incoming: () => this.#lending,
+      ties: (clusterID) => this.#mode.ties(clusterID),
+    });
+  }
+
+  #makeMode(): ModeKeeper {
+    return new ModeKeeper({
+      ...this.#common,
+      metrics: this.#options.metrics,
+      events: this.#events,
+      own: this.#options.identity.clusterID,
+      clusters: this.#seen,
+      sharing: this.#sharing,
+      virtualNodes: this.#offloading.offloading.virtualNodes,
       links: () => this.#links,
       outgoing: () => this.#borrowing,
       incoming: () => this.#lending,
@@ -248,6 +270,7 @@ export class Peering {
       registry,
       inPod,
       events: this.#events,
+      tether: () => forwardingOf(this.#mode.current()),
       guests: guestAdmission({
         ...this.#common,
         account: { namespace: parts.config.systemNamespace, name: CLUSTER_NAME },
@@ -341,7 +364,12 @@ export class Peering {
   /** Passes changes of one part on to others while all of them run. */
   #wiring(): Component {
     return subscribing('peering wiring', () => [
+      this.#mode.onChange(() => {
+        this.#clusters.tiesChanged();
+        this.#offloading.offloading.tetherChanged();
+      }),
       this.#lending.onChange((clusterID) => {
+        this.#clusters.tiesChanged(clusterID);
         if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
         this.#links.publish(clusterID);
       }),
@@ -366,8 +394,3 @@ const paused = <T extends { pause(): void }>(socket: T): T => {
   socket.pause();
   return socket;
 };
-
-const hostAndPort = (server: URL): { host: string; port: number } => ({
-  host: server.hostname.replace(/^\[|\]$/g, ''),
-  port: server.port === '' ? 443 : Number(server.port),
-});

@@ -158,6 +158,10 @@ export const FOREIGN_CLUSTER_REASONS = {
   withdrawn: 'Withdrawn',
   settingUp: 'SettingUp',
   revoked: 'Revoked',
+  /** It wants to be tethered, and the policy for it does not allow that. */
+  tetheringForbidden: 'TetheringForbidden',
+  /** The cluster that decides is tethered to another one, and lends to nobody else. */
+  tethered: 'TetheredElsewhere',
   ending: 'Ending',
   invalid: 'Invalid',
   /** Another ForeignCluster stands for the same cluster, and that one is used. */

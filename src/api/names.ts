@@ -16,6 +16,10 @@ export const TAINT_VIRTUAL_NODE = 'tributary.dev/virtual-node';
 /** Keeps cloud load balancers from sending traffic to a node that has no network of its own (KEP-1143). */
 export const LABEL_EXCLUDE_BALANCERS = 'node.kubernetes.io/exclude-from-external-load-balancers';
 
+/** On a Node that stands for a device, a cluster that is tethered to this one: label `true`, and taint `NoSchedule`. */
+export const LABEL_DEVICE = 'tributary.dev/device';
+export const TAINT_DEVICE = 'tributary.dev/device';
+
 /** On a remote pod: UID of the home pod that it is the body of. */
 export const LABEL_HOME_UID = 'tributary.dev/home-uid';
 /**

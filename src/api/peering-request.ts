@@ -12,6 +12,8 @@ export interface PeeringRequestSpec {
   namespaces: string[];
   /** Of those, the ones whose tenant must have a certain name, or there shall be none. */
   tenantNames?: NamespaceOffer[];
+  /** It hands itself over to us: we are to use it, with all that it has. */
+  tether?: boolean;
   /** The decision of a person, if the policy is Manual; Denied also revokes what was granted. */
   approval?: 'Approved' | 'Denied';
 }

@@ -44,6 +44,10 @@ export interface SharingPolicySpec {
   withhold?: string[];
   /** Only nodes with these labels lend. */
   nodeSelector?: Record<string, string>;
+  /**
+   * Whether peers may tether themselves to this cluster: it then uses them as devices, with all that they have. Default Forbid.
+   */
+  tethering?: 'Allow' | 'Forbid';
   /** Default baseline. */
   podSecurity?: PodSecurityLevel;
   /** Of every pod of a peer, whatever it asks for. */

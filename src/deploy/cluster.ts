@@ -10,6 +10,7 @@ import {
   WEBHOOK_PORT,
   WEBHOOK_SERVICE,
 } from '../api/admission.ts';
+import { forgeTetherGuards } from '../peering/mode/guards.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { type AccountRef, forgeGrant, groupAndResource, rulesOf } from '../api/rbac.ts';
@@ -56,6 +57,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeNodeFence(account),
     ...forgeReleaseFence(account),
     ...forgeShortFormFence(account),
+    ...forgeTetherGuards(),
     ...forgeGuardianFence(account),
     ...forgeKindsFence(account, CLUSTER_RIGHTS),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },

@@ -30,3 +30,9 @@ export function parseEndpoint(endpoint: string): Endpoint {
     `not HOST:PORT or [IPv6]:PORT: ${JSON.stringify(endpoint.slice(0, 80))}`,
   );
 }
+
+/** Of an https URL; an IPv6 address without its brackets. */
+export const hostAndPort = (server: URL): { host: string; port: number } => ({
+  host: server.hostname.replace(/^\[|\]$/g, ''),
+  port: server.port === '' ? 443 : Number(server.port),
+});

@@ -1,3 +1,4 @@
+import type { Forwarding } from '../api/cluster-mode.ts';
 import { FINALIZER_OFFLOADING } from '../api/names.ts';
 import {
   type NamespaceOffloading,
@@ -37,6 +38,8 @@ interface OffloadingOptions extends OffloadingParts {
   /** Namespaces that are offloaded as if they were labelled one by one. */
   selected?: SelectedNamespaces;
   peerNamespaces: PeerNamespaces;
+  /** What the mode of this cluster means for pods of users. Default: nothing. */
+  tether?: () => Forwarding | undefined;
   remake: Remake;
   /** How long PodDisruptionBudgets may hold up a drain, milliseconds. Default 300 000. */
   budgetsForMs?: number;
@@ -126,6 +129,17 @@ export class Offloading {
     return offloading.metadata.deletionTimestamp === undefined ? offloading : undefined;
   }
 
+  /** What the mode of this cluster means for pods of users, in all namespaces but those of the cluster and of peers. */
+  tether(): Forwarding | undefined {
+    return this.#options.tether?.();
+  }
+
+  /** To be called when `tether` answers something else. */
+  tetherChanged(): void {
+    for (const { metadata } of this.#namespaces.list()) this.#shortForm.add(metadata.name);
+    this.#changed();
+  }
+
   /** Those that are in effect. */
   all(): NamespaceOffloading[] {
     return [...this.offloadings.list()].filter((offloading) => this.#view.isInEffect(offloading));
@@ -182,7 +196,8 @@ export class Offloading {
 
   #makeShortForm(): Controller {
     const { client, events, selected } = this.#options;
-    const reconciler = new ShortFormReconciler({ client, events, view: this.#view, selected });
+    const tether = (): Forwarding | undefined => this.tether();
+    const reconciler = new ShortFormReconciler({ client, events, view: this.#view, selected, tether });
     this.#namespaces.onChange((_name, current, previous) => {
       if (previous !== undefined && current?.metadata.uid !== previous.metadata.uid) {
         reconciler.forget(previous.metadata.uid);

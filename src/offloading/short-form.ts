@@ -1,8 +1,10 @@
 import { type LabelSelector, matchesSelector } from '../api/label-selector.ts';
-import { LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
+import type { Forwarding } from '../api/cluster-mode.ts';
+import { LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN, LABEL_VIRTUAL_NODE } from '../api/names.ts';
 import {
   type NamespaceOffloading,
   namespaceOffloadings,
+  type NamespaceOffloadingSpec,
   OFFLOADING_NAME,
   type PodStrategy,
 } from '../api/namespace-offloading.ts';
@@ -11,11 +13,12 @@ import type { Draft, KubeObject } from '../api/wire.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { deleteByUid } from '../kube/write.ts';
+import { deepEqual } from '../lib/equality.ts';
 import { ignoring } from '../lib/errors.ts';
 import type { View } from './view.ts';
 
 /** Values of LABEL_OFFLOADING_ORIGIN. */
-type Origin = 'label' | 'selector';
+type Origin = 'label' | 'selector' | 'tether';
 
 /** What to do about the NamespaceOffloading of a namespace that may use the short form. */
 export type ShortFormAction =
@@ -35,6 +38,8 @@ interface ShortFormFacts {
   namespace: KubeObject;
   offloading: NamespaceOffloading | undefined;
   selected: SelectedNamespaces | undefined;
+  /** What the mode of the cluster says; undefined: nothing. */
+  tether?: Forwarding | undefined;
   /** Why the namespace never leaves this cluster. */
   refusal: string | undefined;
 }
@@ -50,18 +55,19 @@ const NOTHING: ShortFormAction = { kind: 'Nothing' };
 
 /**
  * Pure. A person's own object wins over label and selector. The label wins over the selector, and `false` keeps a namespace
- * home that the selector matches. A label with an unknown value changes nothing: a typing error must not end what runs.
+ * home that the selector matches. While the cluster is tethered, its tether wins over both. A label with an unknown value changes nothing: a typing error must not end what runs.
  */
 export function shortFormAction({
   namespace,
   offloading,
   selected,
+  tether,
   refusal,
 }: ShortFormFacts): ShortFormAction {
   const { metadata } = namespace;
   if (metadata.deletionTimestamp !== undefined) return NOTHING;
   const label = metadata.labels?.[LABEL_OFFLOAD];
-  const wanted = wantedBy(label, metadata.labels, selected);
+  const wanted = tether === undefined ? wantedBy(label, metadata.labels, selected) : forwarded(tether);
   if (wanted === 'unknown') return { kind: 'Complain', ...unknownLabel(metadata.name, label) };
   const ours = isOurs(offloading) ? offloading : undefined;
   if (refusal !== undefined || wanted === undefined) {
@@ -82,7 +88,21 @@ const isOurs = (offloading: NamespaceOffloading | undefined): boolean =>
 interface Wanted {
   origin: Origin;
   podStrategy: PodStrategy;
+  /** Absent: people may set them. */
+  more?: Pick<NamespaceOffloadingSpec, 'clusterSelector' | 'existingPods'>;
 }
+
+/** To the Nodes of one cluster only: what it is tethered to decides where pods run. */
+const forwarded = ({ podStrategy, nodes, evict }: Forwarding): Wanted => ({
+  origin: 'tether',
+  podStrategy,
+  more: {
+    clusterSelector: {
+      matchExpressions: [{ key: LABEL_VIRTUAL_NODE, operator: 'In', values: nodes.toSorted() }],
+    },
+    existingPods: evict ? 'Move' : 'Stay',
+  },
+});
 
 function wantedBy(
   label: string | undefined,
@@ -99,11 +119,11 @@ function wantedBy(
   return podStrategy === undefined ? 'unknown' : { origin: 'label', podStrategy };
 }
 
-const draftOf = (namespace: string, { origin, podStrategy }: Wanted): Draft<NamespaceOffloading> => ({
+const draftOf = (namespace: string, { origin, podStrategy, more }: Wanted): Draft<NamespaceOffloading> => ({
   apiVersion: API_VERSION,
   kind: 'NamespaceOffloading',
   metadata: { name: OFFLOADING_NAME, namespace, labels: { [LABEL_OFFLOADING_ORIGIN]: origin } },
-  spec: { podStrategy },
+  spec: { podStrategy, ...more },
 });
 
 /** The object that the short form stands for, before there is one. */
@@ -118,18 +138,29 @@ export const shortFormOf = (namespace: string, podStrategy: PodStrategy): Namesp
 /** Other fields that a person has set stay as they are. */
 function corrected(
   { metadata, spec }: NamespaceOffloading,
-  { origin, podStrategy }: Wanted,
+  { origin, podStrategy, more = {} }: Wanted,
 ): ShortFormAction {
   const labels =
     metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === origin ? undefined : { [LABEL_OFFLOADING_ORIGIN]: origin };
-  const differs = (spec.podStrategy ?? 'LocalAndRemote') !== podStrategy;
+  const wasForwarded = metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === ('tether' satisfies Origin);
+  // What a tether has set goes with it.
+  const wanted = wasForwarded && more.clusterSelector === undefined ? { ...WITHOUT_TETHER } : more;
+  const set = Object.entries(wanted).filter(
+    ([key, value]) => !deepEqual(spec[key as keyof typeof spec], value),
+  );
+  const differs = (spec.podStrategy ?? 'LocalAndRemote') !== podStrategy || set.length > 0;
   if (labels === undefined && !differs) return NOTHING;
   const { uid } = metadata;
   return {
     kind: 'Patch',
-    body: { metadata: { uid, ...(labels && { labels }) }, ...(differs && { spec: { podStrategy } }) },
+    body: {
+      metadata: { uid, ...(labels && { labels }) },
+      ...(differs && { spec: { podStrategy, ...Object.fromEntries(set) } }),
+    },
   };
 }
+
+const WITHOUT_TETHER = { clusterSelector: null, existingPods: 'Stay' } as const;
 
 const unknownLabel = (
   namespace: string,
@@ -146,6 +177,7 @@ interface ShortFormReconcilerOptions {
   events: EventRecorder;
   view: View;
   selected: SelectedNamespaces | undefined;
+  tether: () => Forwarding | undefined;
 }
 
 /**
@@ -162,7 +194,7 @@ export class ShortFormReconciler {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<void> {
-    const { client, view, selected } = this.#options;
+    const { client, view, selected, tether } = this.#options;
     const namespace = view.namespace(name);
     if (namespace === undefined) return;
     const { uid } = namespace.metadata;
@@ -171,6 +203,7 @@ export class ShortFormReconciler {
       namespace,
       offloading,
       selected,
+      tether: tether(),
       refusal: view.whyNotOffloadable(name),
     });
     if (action.kind !== 'Complain') this.#complaints.delete(uid);

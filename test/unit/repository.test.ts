@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 
 import { ADVERTISEMENT_REASONS } from '../../src/api/advertisement.ts';
+import { CLUSTER_MODE_REASONS } from '../../src/api/cluster-mode.ts';
 import { FOREIGN_CLUSTER_REASONS } from '../../src/api/foreign-cluster.ts';
 import { OFFLOADED_REASONS } from '../../src/api/names.ts';
 import { PEERING_REQUEST_REASONS } from '../../src/api/peering-request.ts';
@@ -95,7 +96,9 @@ test('decisions are numbered without a gap and listed', () => {
 });
 
 test('each reason that users meet is explained', () => {
-  const text = ['troubleshooting', 'peering', 'namespaces'].map((name) => read(`docs/${name}.md`)).join('');
+  const text = ['troubleshooting', 'peering', 'namespaces', 'tethering']
+    .map((name) => read(`docs/${name}.md`))
+    .join('');
   const code = sources.map(read).join('\n');
   const used = (list: string, reasons: Readonly<Record<string, string>>): string[] =>
     Object.entries(reasons).flatMap(([key, reason]) => (code.includes(`${list}.${key}`) ? [reason] : []));
@@ -105,6 +108,7 @@ test('each reason that users meet is explained', () => {
       ADVERTISEMENT_REASONS,
       PEERING_REQUEST_REASONS,
       SEARCH_DOMAIN_REASONS,
+      CLUSTER_MODE_REASONS,
     ].flatMap((list): string[] => Object.values(list)),
     ...used('OFFLOADED_REASONS', OFFLOADED_REASONS),
     ...used('VIRTUAL_NODE_REASONS', VIRTUAL_NODE_REASONS),

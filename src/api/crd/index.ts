@@ -5,6 +5,7 @@
  */
 import { acceptancePolicyDefinition } from './acceptance-policy.ts';
 import { advertisementDefinition } from './advertisement.ts';
+import { clusterModeDefinition } from './cluster-mode.ts';
 import type { CustomResourceDefinition, Definition } from './definition.ts';
 import { forgeDefinition } from './definition.ts';
 import { foreignClusterDefinition } from './foreign-cluster.ts';
@@ -28,6 +29,7 @@ export const DEFINITIONS: readonly Definition[] = [
   advertisementDefinition,
   tunnelDefinition,
   namespaceOffloadingDefinition,
+  clusterModeDefinition,
 ];
 
 export const customResourceDefinitions = (): CustomResourceDefinition[] => DEFINITIONS.map(forgeDefinition);

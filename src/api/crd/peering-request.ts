@@ -33,6 +33,11 @@ const spec: Schema = objectOf<PeeringRequestSpec>(
     tenantNames: namespaceOffers(
       'Those of the namespaces that must have a certain name here, and are not wanted under another.',
     ),
+    tether: {
+      type: 'boolean',
+      description:
+        'It wants to be tethered to this cluster: this cluster is to decide what runs there. A SharingPolicy must allow it.',
+    },
     approval: approval(
       'Your decision, if the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
     ),

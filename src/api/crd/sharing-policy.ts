@@ -103,6 +103,12 @@ const rules = {
     ['Allow', 'Forbid'],
     'Allow',
   ),
+  tethering: choice(
+    'Whether peers may tether themselves to this cluster: it then decides what runs there, and uses them as devices. ' +
+      'Forbid: who asks for that is refused.',
+    ['Allow', 'Forbid'],
+    'Forbid',
+  ),
   maxPriority: int32('Highest priority that pods of peers may have.', {
     default: 0,
     minimum: -2_147_483_648,

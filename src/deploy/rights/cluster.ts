@@ -46,6 +46,7 @@ import {
   LENDING_PEERS_RIGHTS,
   LENDING_SYSTEM_RIGHTS,
 } from '../../peering/lending/rights.ts';
+import { MODE_RIGHTS } from '../../peering/mode/rights.ts';
 import { STOCK_RIGHTS } from '../../peering/offer/rights.ts';
 import { SERVICES_RIGHTS } from '../../peering/services/rights.ts';
 import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './launch.ts';
@@ -139,6 +140,7 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
       { part: 'serving certificates of agents', rights: APPROVER_RIGHTS },
       { part: 'discovery', rights: [...SIGHTING_RIGHTS, ...WAN_RIGHTS] },
       { part: 'known clusters', rights: withoutEvents(CLUSTERS_RIGHTS) },
+      { part: 'mode', rights: withoutEvents(MODE_RIGHTS) },
       { part: 'lending', rights: withoutEvents(LENDING_CLUSTER_RIGHTS) },
       { part: 'tenants', rights: TENANT_RIGHTS },
       { part: 'guardian', rights: GUARDIAN_RIGHTS },
@@ -186,7 +188,12 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
       { part: 'guardian', rights: GUARDIAN_EVENT_RIGHTS },
       {
         part: 'events',
-        rights: [...CLUSTERS_RIGHTS, ...LENDING_CLUSTER_RIGHTS, ...BORROWING_EVENT_RIGHTS].filter(isEvent),
+        rights: [
+          ...CLUSTERS_RIGHTS,
+          ...MODE_RIGHTS,
+          ...LENDING_CLUSTER_RIGHTS,
+          ...BORROWING_EVENT_RIGHTS,
+        ].filter(isEvent),
       },
     ],
   },

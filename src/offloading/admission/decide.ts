@@ -1,5 +1,5 @@
 import type { Admission, JsonPatchOperation } from '../../api/admission.ts';
-import { ANNOTATION_STRATEGY, LABEL_OFFLOAD } from '../../api/names.ts';
+import { ANNOTATION_STRATEGY, LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
 import type { NamespaceOffloading, PodStrategy } from '../../api/namespace-offloading.ts';
 import { isOfDaemonSet } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
@@ -51,8 +51,12 @@ export function admit(pod: Pod, facts: AdmissionFacts): Admission {
 const areOpen = (selected: readonly SelectedNode[] = []): boolean =>
   selected.length > 0 && selected.every(({ isTainted }) => !isTainted);
 
-function strategyFor({ metadata }: Pod, { spec }: NamespaceOffloading): PodStrategy {
-  return metadata.labels?.[LABEL_OFFLOAD] === 'false' ? 'Local' : (spec.podStrategy ?? 'LocalAndRemote');
+/** A pod that people keep home leaves a cluster that is tethered: its own nodes are not for it. */
+function strategyFor({ metadata: pod }: Pod, { metadata, spec }: NamespaceOffloading): PodStrategy {
+  const isForwarded = metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === 'tether';
+  return pod.labels?.[LABEL_OFFLOAD] === 'false' && !isForwarded
+    ? 'Local'
+    : (spec.podStrategy ?? 'LocalAndRemote');
 }
 
 /** Not the scheduler's to place: bound by hand, or a kubelet's own pod, read from files (shown as a mirror pod). */

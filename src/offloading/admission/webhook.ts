@@ -6,6 +6,7 @@ import {
   WEBHOOK_CONFIGURATION,
   WEBHOOK_PATH,
 } from '../../api/admission.ts';
+import type { Forwarding } from '../../api/cluster-mode.ts';
 import { isClusterNamespace, isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
 import { LABEL_OFFLOAD, LABEL_PEER, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import {
@@ -32,7 +33,7 @@ import { expressionsOf } from './strategy.ts';
 
 type Offloadings = Pick<
   Offloading,
-  'offloadingOf' | 'offloadingByShortForm' | 'all' | 'isOpen' | 'selectedBy' | 'onChange'
+  'offloadingOf' | 'offloadingByShortForm' | 'all' | 'isOpen' | 'selectedBy' | 'tether' | 'onChange'
 >;
 
 interface OffloadingAdmissionOptions {
@@ -78,7 +79,7 @@ export function offloadingAdmission(
           forgeWebhooks({
             namespaces: byStrategy(offloadings.all(), systemNamespace),
             systemNamespace,
-            selected: selectedNamespaces,
+            selected: selectedNow(offloadings.tether(), selectedNamespaces),
             isOpen: offloadings.isOpen(),
             place,
           }),
@@ -87,6 +88,13 @@ export function offloadingAdmission(
     onChange: (listener) => offloadings.onChange(listener),
   };
 }
+
+/** A tether speaks of all namespaces of users, whatever the operator selects. */
+const selectedNow = (
+  tether: Forwarding | undefined,
+  selected: SelectedNamespaces | undefined,
+): SelectedNamespaces | undefined =>
+  tether === undefined ? selected : { selector: {}, podStrategy: tether.podStrategy };
 
 const placeOf = (virtualNode: VirtualNode): SelectedNode => ({
   name: virtualNode.metadata.name,

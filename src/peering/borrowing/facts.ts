@@ -17,6 +17,8 @@ export interface BorrowingIntent {
   policy?: AcceptancePolicy;
   /** The provider's one-time token. */
   joinToken?: string;
+  /** Tether: we hand ourselves over to it. Device: it has handed itself over to us. */
+  tie?: 'Tether' | 'Device';
   /** Take it down without waiting for pods to end well. */
   force?: boolean;
   /** The ForeignCluster, for events while there is no Advertisement yet. */

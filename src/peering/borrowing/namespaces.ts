@@ -141,7 +141,7 @@ export function documentsOf(
     : { namespaces: agreed.map(({ homeNamespace }) => homeNamespace).toSorted() };
   const { consumerSignature: signature, text = '' } = contract ?? {};
   return {
-    request: { clusterName, ...asked, ...joinToken(facts) },
+    request: { clusterName, ...asked, ...(intent.tie === 'Tether' && { tether: true }), ...joinToken(facts) },
     ...(signature !== undefined && { acceptance: { text, signature } }),
   };
 }

@@ -114,6 +114,7 @@ export class NodeSetup {
       ingressClasses: ingressClassesOf(ingressClasses, offer.classes.ingress),
       storageClasses: storageClassesOf(storageClasses),
       offeredStorageClasses: offeredStorageClassesOf(offer.classes.storage),
+      device: intent.tie === 'Device',
       closed: step.closed !== undefined,
       ...present({ homeApiServer, taintEffect, sharingPolicy: facts.received.grant?.policy }),
       ...(declaredFeatures && { declaredFeatures: declaredFeatures.filter((name) => FEATURE.test(name)) }),

@@ -3,7 +3,9 @@ import {
   ANNOTATION_OWNED,
   ANNOTATION_SHARING_POLICY,
   LABEL_PROVIDER,
+  LABEL_DEVICE,
   TAINT_CLOSED,
+  TAINT_DEVICE,
 } from '../../api/names.ts';
 import {
   API_VERSION,
@@ -27,6 +29,8 @@ export interface DesiredVirtualNode extends Pick<
   ingressClasses: Record<string, string>;
   storageClasses: Record<string, string>;
   offeredStorageClasses: string[];
+  /** It is tethered to us: only what means devices goes there. */
+  device: boolean;
   /** Nothing new is to be placed there. */
   closed: boolean;
   /** The provider's, by its name; undefined while the provider has not said it. */
@@ -62,7 +66,11 @@ export function updatedVirtualNode(current: VirtualNode, desired: DesiredVirtual
 
 function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtualNode): T {
   const { metadata, spec } = current;
-  const labels = { ...desired.labels, [LABEL_PROVIDER]: desired.provider };
+  const labels = {
+    ...desired.labels,
+    ...(desired.device && { [LABEL_DEVICE]: 'true' }),
+    [LABEL_PROVIDER]: desired.provider,
+  };
   const owned: Owned = { labels: Object.keys(labels).toSorted() };
   const before = new Set(readOwned(current).labels);
   const others = Object.entries(spec.labels ?? {}).filter(([key]) => !before.has(key));
@@ -75,7 +83,7 @@ function merged<T extends Draft<VirtualNode>>(current: T, desired: DesiredVirtua
   };
   const { declaredFeatures: _declared, taints: _taints, ...kept } = spec;
   const { ingressClasses: _ingress, storageClasses: _storage, ...rest } = kept;
-  const taints = withClosed(spec.taints ?? [], desired.closed);
+  const taints = withTaint(withClosed(spec.taints ?? [], desired.closed), TAINT_DEVICE, desired.device);
   return {
     ...current,
     metadata: { ...metadata, annotations: { ...annotations, ...said } },
@@ -151,9 +159,12 @@ export function endingSince({ metadata }: VirtualNode): number | undefined {
 
 export const isClosed = (taints: readonly Taint[]): boolean => taints.some(({ key }) => key === TAINT_CLOSED);
 
-function withClosed(taints: readonly Taint[], closed: boolean): Taint[] {
-  const others = taints.filter(({ key }) => key !== TAINT_CLOSED);
-  return closed ? [...others, { key: TAINT_CLOSED, effect: 'NoSchedule' }] : others;
+const withClosed = (taints: readonly Taint[], closed: boolean): Taint[] =>
+  withTaint(taints, TAINT_CLOSED, closed);
+
+function withTaint(taints: readonly Taint[], key: string, wanted: boolean): Taint[] {
+  const others = taints.filter((taint) => taint.key !== key);
+  return wanted ? [...others, { key, effect: 'NoSchedule' }] : others;
 }
 
 function readOwned({ metadata }: Draft<VirtualNode>): Owned {

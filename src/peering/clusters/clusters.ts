@@ -67,7 +67,7 @@ export class Clusters {
 
   /** What is wanted of a cluster, now; from caches. */
   intent(clusterID: string): ClusterIntent {
-    const { clusters, clock } = this.#options;
+    const { clusters, clock, ties } = this.#options;
     const known = clusters.byIndex(BY_IDENTITY, clusterID);
     return intentOf({
       clusterID,
@@ -75,8 +75,16 @@ export class Clusters {
       view: this.#options.links().view(clusterID),
       policies: this.#policies(),
       joinToken: this.#joinToken(clusterID, primaryOf(known)),
+      ...(ties && { ties: ties(clusterID) }),
       now: clock.now(),
     });
+  }
+
+  /** To be called when `ties` may answer something else about that cluster; without one, about any. */
+  tiesChanged(clusterID?: string): void {
+    if (clusterID === undefined) this.#tellAll();
+    else this.#tell(clusterID);
+    this.#reconciler.policiesChanged();
   }
 
   /** Whether we deal with that cluster; otherwise it is a stranger. */

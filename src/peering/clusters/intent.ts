@@ -27,8 +27,20 @@ export interface ClusterIntent {
   incoming: PeeringWish;
   /** The SharingPolicy that decides about it; not looked at where `incoming` is Disabled. */
   sharingPolicy?: SharingPolicy;
+  /** Tether: we hand ourselves over to it. Device: it has handed itself over to us. Either way we use it. */
+  tie?: Tie;
+  /** The other cluster that this one is tethered to, as people call it. */
+  tetheredTo?: string;
   /** Take everything down without waiting for the other cluster. */
   force: boolean;
+}
+
+export type Tie = 'Tether' | 'Device';
+
+/** What this cluster's mode means for one other cluster. */
+export interface Ties {
+  tie?: Tie;
+  tetheredTo?: string;
 }
 
 export interface Policies {
@@ -43,6 +55,7 @@ export interface IntentInputs {
   view: LinkView | undefined;
   policies: Policies;
   joinToken: string | undefined;
+  ties?: Ties;
   now: number;
 }
 
@@ -51,22 +64,40 @@ export interface IntentInputs {
  * that is linked to us at this moment may ask, since its object is about to be made.
  */
 export function intentOf(inputs: IntentInputs): ClusterIntent {
-  const { clusterID, clusters, view, policies, joinToken } = inputs;
+  const { clusterID, clusters, view, policies, joinToken, ties = {} } = inputs;
+  const { tetheredTo } = ties;
   const subject = primaryOf(clusters);
   const facts = factsOf(inputs, subject);
-  const nothing = { clusterID, facts, wanted: false, namespaces: [], force: false };
+  const elsewhere = tetheredTo === undefined ? {} : { tetheredTo };
+  const nothing = { clusterID, facts, wanted: false, namespaces: [], force: false, ...elsewhere };
   if (subject === undefined)
     return withSharing({ ...nothing, incoming: view ? 'Auto' : 'Disabled' }, policies);
   const force = isForced(subject);
   if (isDeleting(subject)) return { ...nothing, subject, incoming: 'Disabled', force };
-  const { outgoing = 'Auto', incoming = 'Auto', namespaces = [] } = subject.spec ?? {};
+  const wish = wishOf(subject, { facts, policies, tie: ties.tie });
+  const token = joinToken === undefined ? {} : { joinToken };
+  return withSharing({ ...nothing, subject, force, ...wish, ...token }, policies);
+}
+
+type Wish = Pick<ClusterIntent, 'wanted' | 'namespaces' | 'incoming' | 'tie' | 'policy'>;
+
+/** What a ForeignCluster, policies and the mode say together. A person's refusal is stronger than a tie. */
+function wishOf(
+  { spec = {} }: ForeignCluster,
+  { facts, policies, tie }: { facts: PeerFacts; policies: Policies; tie: Tie | undefined },
+): Wish {
+  const { outgoing = 'Auto', incoming = 'Auto', namespaces = [] } = spec;
+  const isRefused = outgoing === 'Disabled' || incoming === 'Disabled';
   const policy = outgoing === 'Disabled' ? undefined : acceptancePolicyFor(policies.acceptance, facts);
   const asks = outgoing === 'Auto' && policy?.spec.approval === 'Automatic';
-  const intent = { ...nothing, subject, wanted: outgoing === 'Enabled' || asks, namespaces, incoming, force };
-  return withSharing(
-    { ...intent, ...(policy && { policy }), ...(joinToken !== undefined && { joinToken }) },
-    policies,
-  );
+  const isTied = tie !== undefined && !isRefused;
+  return {
+    wanted: outgoing === 'Enabled' || asks || isTied,
+    namespaces,
+    incoming,
+    ...(isTied && { tie }),
+    ...(policy && { policy }),
+  };
 }
 
 const isForced = ({ metadata }: ForeignCluster): boolean =>
@@ -101,13 +132,15 @@ const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Establ
  * to us, and so has an object, says nothing about a cluster, nor does a policy that means anyone: identities are free.
  */
 export function isKnown(
-  { subject, incoming, policy, sharingPolicy }: ClusterIntent,
+  { subject, incoming, policy, sharingPolicy, tie }: ClusterIntent,
   reports: readonly PeeringReport[],
 ): boolean {
   if (reports.some(({ phase }) => AGREED.has(phase))) return true;
   if (subject === undefined) return false;
   const isMeant = !isDiscovered(subject) || subject.spec?.outgoing === 'Enabled' || incoming === 'Enabled';
   return (
-    isMeant || [policy, sharingPolicy].some((one) => one !== undefined && one.spec.peers.anyone !== true)
+    isMeant ||
+    tie !== undefined ||
+    [policy, sharingPolicy].some((one) => one !== undefined && one.spec.peers.anyone !== true)
   );
 }

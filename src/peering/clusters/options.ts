@@ -5,7 +5,7 @@ import type { Cache } from '../../kube/cache.ts';
 import type { ControllerBasics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
-import type { ClusterIntent, Policies } from './intent.ts';
+import type { ClusterIntent, Policies, Ties } from './intent.ts';
 
 /** All objects of one kind. */
 interface Collection<T> {
@@ -27,6 +27,8 @@ export interface ClustersOptions extends ControllerBasics {
   links: () => PeerLinks;
   outgoing: () => PeeringReports;
   incoming: () => PeeringReports;
+  /** What the mode of this cluster means for another one. Default: nothing. */
+  ties?: (clusterID: string) => Ties;
   limits?: Partial<ClustersLimits>;
 }
 

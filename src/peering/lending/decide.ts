@@ -23,6 +23,10 @@ export interface DecisionInput {
   policy?: SharingPolicy | undefined;
   /** The peer was let in before and has not been refused since. */
   admitted: boolean;
+  /** The peer wants to be tethered to us. */
+  tether?: boolean;
+  /** The other cluster that we are tethered to, or about to be, as people call it. */
+  tetheredTo?: string | undefined;
   /** The result of checking the join token that the peer has shown, now or when it was let in. */
   token?: TokenCheckResult | undefined;
 }
@@ -34,7 +38,9 @@ export interface DecisionInput {
  * | --- | --- |
  * | ForeignCluster: incoming Disabled | Denied |
  * | PeeringRequest: approval Denied | Denied |
+ * | we are tethered to another cluster | Denied: that one decides about all that we have |
  * | no SharingPolicy selects the peer | Denied: nobody has said what to lend to it, whatever else people have allowed |
+ * | the peer wants to be tethered, and the policy does not allow that | Denied |
  * | approval Approved, or incoming Enabled | Approved: a person has decided |
  * | the peer was let in before | Approved: `approval` of a policy decides who comes in, not who stays |
  * | policy Automatic | Approved |
@@ -43,16 +49,25 @@ export interface DecisionInput {
  * | policy Token, with an invalid token | Denied: the message says what is wrong with it |
  * | policy Manual | Pending |
  */
-export function decide({ incoming, approval, policy, admitted, token }: DecisionInput): Decision {
+export function decide(input: DecisionInput): Decision {
+  const { incoming, approval, policy, admitted, tether, tetheredTo, token } = input;
   if (incoming === 'Disabled') {
     return denied(REASONS.deniedHere, 'its ForeignCluster says incoming: Disabled');
   }
   if (approval === 'Denied') {
     return denied(REASONS.deniedHere, 'a person has denied the PeeringRequest');
   }
+  if (tetheredTo !== undefined) {
+    const message = `this cluster is tethered to ${tetheredTo}, and lends to no other cluster`;
+    return denied(REASONS.tethered, message);
+  }
   if (policy === undefined) {
     const also = approval === 'Approved' || incoming === 'Enabled' ? ', although a person lets it in' : '';
     return denied(REASONS.noPolicy, `no SharingPolicy means this cluster, so nothing is lent to it${also}`);
+  }
+  if (tether === true && policy.spec.tethering !== 'Allow') {
+    const message = `SharingPolicy ${policy.metadata.name} does not allow it to be tethered: set spec.tethering to Allow`;
+    return denied(REASONS.tetheringForbidden, message);
   }
   const how = howItComesIn({ incoming, approval, policy, admitted, token });
   if (how === undefined) return notYet(policy, token);

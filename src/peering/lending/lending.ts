@@ -137,6 +137,11 @@ export class Lending implements LendingSide {
     });
   }
 
+  /** All who ask. */
+  requests(): Iterable<PeeringRequest> {
+    return this.#requests.list();
+  }
+
   /** In the order in which they are to be started; after the stock, before links. */
   components(): Component[] {
     return [

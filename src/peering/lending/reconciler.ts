@@ -40,6 +40,8 @@ export interface LendingIntent {
   /** Disabled also while its ForeignCluster is being deleted. */
   incoming: PeeringWish;
   facts: PeerFacts;
+  /** The other cluster that this one is tethered to, as people call it. */
+  tetheredTo?: string;
 }
 
 export interface ReconcilerOptions extends ClusterBasics {
@@ -194,14 +196,15 @@ export class Reconciler {
       return true;
     if (document === undefined) return false;
     const wanted = specOf(document);
-    const { clusterName, namespaces, tenantNames } = request.spec;
-    if (deepEqual(wanted, { clusterName, namespaces, tenantNames })) return false;
+    const { clusterName, namespaces, tenantNames, tether } = request.spec;
+    if (deepEqual(wanted, { clusterName, namespaces, tenantNames, tether })) return false;
     const { name, uid } = request.metadata;
     // Write only what the peer says: `approval` belongs to people.
     const spec = {
       ...wanted,
       clusterName: wanted.clusterName ?? null,
       tenantNames: wanted.tenantNames ?? null,
+      tether: wanted.tether ?? null,
     };
     const body = { metadata: { uid }, spec };
     await client.patch(peeringRequests, { name }, { type: 'merge', body }, { signal });
@@ -211,14 +214,15 @@ export class Reconciler {
   async #decide(request: PeeringRequest, heard: Heard, signal: AbortSignal): Promise<Decision> {
     const { inbox, intents, policies, tokens } = this.#options;
     const { metadata, spec, status = {} } = request;
-    const { incoming, facts } = intents.intent(metadata.name);
+    const { incoming, facts, tetheredTo } = intents.intent(metadata.name);
     const admitted = isConditionTrue(status.conditions, PEERING_REQUEST_CONDITIONS.approved);
     const standing = { policy: status.policy, linked: this.#isLinked(metadata.name) };
     const policy = policyFor([...policies.list()], facts, admitted ? standing : undefined);
     const known: TokenCheckResult | undefined =
       status.token === undefined ? heard.refusedToken : { result: 'ok', name: status.token };
     const { approval } = spec;
-    const state = { incoming, ...(approval && { approval }), policy, admitted };
+    const tether = spec.tether === true;
+    const state = { incoming, ...(approval && { approval }), policy, admitted, tether, tetheredTo };
     const decision = decide({ ...state, token: known });
     const text = heard.request?.joinToken;
     if (decision.state !== 'Pending' || known !== undefined || text === undefined) return decision;
@@ -357,7 +361,8 @@ function specOf({
   clusterName,
   namespaces,
   names = {},
-}: RequestDocument): Pick<PeeringRequestSpec, 'clusterName' | 'namespaces' | 'tenantNames'> {
+  tether,
+}: RequestDocument): Pick<PeeringRequestSpec, 'clusterName' | 'namespaces' | 'tenantNames' | 'tether'> {
   const tenantNames = Object.entries(names)
     .map(([homeNamespace, tenantNamespace]): NamespaceOffer => ({ homeNamespace, tenantNamespace }))
     .toSorted((a, b) => (a.homeNamespace < b.homeNamespace ? -1 : 1));
@@ -365,6 +370,7 @@ function specOf({
     ...(isClusterName(clusterName) && { clusterName }),
     namespaces: [...new Set(namespaces)].toSorted(),
     ...(tenantNames.length > 0 && { tenantNames }),
+    ...(tether === true && { tether }),
   };
 }
 

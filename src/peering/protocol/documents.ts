@@ -45,6 +45,8 @@ export interface RequestDocument {
   namespaces: string[];
   /** By home namespace: the name that its tenant must have, or there shall be none. */
   names?: Record<string, string>;
+  /** The consumer hands itself over: the provider is to use it, with all that it has. */
+  tether?: true;
   /** The provider's one-time token; sent until the provider has decided. */
   joinToken?: string;
 }

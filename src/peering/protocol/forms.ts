@@ -30,6 +30,8 @@ import {
 
 /** The forms of what peers send. Those who use the values check what they mean. */
 
+/** Present or absent: `false` says what an absent field says, and is not sent. */
+const yes: Check<true> = (value, path) => (value === true ? true : refuse(path, 'be true where it is there'));
 /** Base64 of an Ed25519 signature has 88 characters. */
 const signature = text({ most: 128, pattern: BASE64 });
 const dnsLabel = text({ most: 63, pattern: /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/ });
@@ -99,6 +101,7 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
       { clusterName, namespaces: list(dnsLabel, MOST_NAMESPACES) },
       {
         names: orNull(map(tenantName, MOST_NAMESPACES)),
+        tether: orNull(yes),
         joinToken: orNull(text({ most: 256, pattern: /^[\x21-\x7e]*$/ })),
       },
     ),

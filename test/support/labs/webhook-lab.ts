@@ -135,6 +135,7 @@ export class WebhookLab {
       all: () => [...this.#offloadings.values()],
       isOpen: () => this.#isOpen,
       selectedBy: () => [],
+      tether: () => undefined,
       onChange: this.#changed.add,
     };
     const home = offloadingAdmission(offloadings, {

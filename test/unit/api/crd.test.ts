@@ -102,5 +102,6 @@ test('every manifest serves status as a subresource, under its short name', () =
     manifest('advertisements', 'Advertisement', 'adv'),
     manifest('tunnels', 'Tunnel', 'tun'),
     manifest('namespaceoffloadings', 'NamespaceOffloading', 'nso', 'Namespaced'),
+    manifest('clustermodes', 'ClusterMode', 'cmode'),
   ]);
 });

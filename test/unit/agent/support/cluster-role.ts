@@ -10,6 +10,7 @@ import {
   validatingWebhookConfigurations,
 } from '../../../../src/api/admission.ts';
 import { advertisements } from '../../../../src/api/advertisement.ts';
+import { clusterModes } from '../../../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
@@ -27,6 +28,7 @@ import { FakeApiServer } from '../../../support/fake-api/fake-api-server.ts';
 const TYPES = [
   acceptancePolicies,
   advertisements,
+  clusterModes,
   foreignClusters,
   mutatingWebhookConfigurations,
   namespaceOffloadings,

@@ -1,0 +1,237 @@
+import {
+  CLUSTER_MODE_CONDITIONS,
+  CLUSTER_MODE_REASONS,
+  type ClusterMode,
+  type ClusterModeReason,
+  type ClusterModeStatus,
+  type Mode,
+  type ModePhase,
+  TETHER_DEFAULTS,
+  type TetherSpec,
+  type TetherStatus,
+} from '../../api/cluster-mode.ts';
+import { timestamp, withCondition } from '../../api/conditions.ts';
+import { present } from '../../lib/fields.ts';
+import type { PeeringReport } from '../ports.ts';
+
+const REASONS = CLUSTER_MODE_REASONS;
+
+/** The other cluster, as its ForeignCluster and its peerings show it. */
+export interface OtherCluster {
+  clusterID: string;
+  clusterName?: string;
+  isLinked: boolean;
+  /** Whether we use it. */
+  outgoing: PeeringReport;
+  /** Whether it uses us. */
+  incoming: PeeringReport;
+  /** Names of the Nodes here that stand for it. */
+  nodes: readonly string[];
+}
+
+/** A peering in which this cluster offers. */
+export interface Obstacle {
+  clusterID: string;
+  /** Of its ForeignCluster, for a command; else its ID. */
+  name: string;
+}
+
+export interface ModeFacts {
+  mode: ClusterMode;
+  own: string;
+  /** The one that the tether names; where none is named, the one of the tether that ends. Undefined: unknown. */
+  other: OtherCluster | undefined;
+  /** Other clusters that have agreed with this one to use it. */
+  obstacles: readonly Obstacle[];
+  nowMs: number;
+}
+
+/** What is to be written, and when the answer may be another one without anybody's doing. */
+export interface ModeDecision {
+  status: ClusterModeStatus;
+  againMs?: number;
+}
+
+interface Verdict {
+  mode: Mode;
+  phase: ModePhase;
+  reason: ClusterModeReason;
+  message: string;
+  /** Absent: nothing is asked of another cluster. */
+  tether?: TetherStatus;
+  nodes?: readonly string[];
+  /** Since when there is no link, ms since the epoch. */
+  lostSince?: number;
+  againMs?: number;
+}
+
+const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established']);
+const OVER: ReadonlySet<PeeringReport['phase']> = new Set(['None', 'Denied']);
+const MOST_NAMED = 5;
+
+/**
+ * The mode that this cluster is in, from all that is known at one moment. `status.mode` is the only field that guards,
+ * webhook and offloading follow, and it is written together with everything else here: whoever is killed before or after
+ * that write leaves one mode or the other. Pure.
+ */
+export function decideMode(facts: ModeFacts): ModeDecision {
+  const { mode, nowMs } = facts;
+  const { conditions = [] } = mode.status ?? {};
+  const verdict = judge(facts);
+  const { reason, message, nodes = [], lostSince, againMs } = verdict;
+  const observed = present({ observedGeneration: mode.metadata.generation });
+  const status = verdict.mode === 'Tethered' ? ('True' as const) : ('False' as const);
+  const wanted = { type: CLUSTER_MODE_CONDITIONS.tethered, status, reason, message, ...observed };
+  return {
+    status: {
+      ...observed,
+      mode: verdict.mode,
+      phase: verdict.phase,
+      ...present({ tether: tetherOf(facts, verdict) }),
+      ...(nodes.length > 0 && { nodes: nodes.toSorted() }),
+      ...(lostSince !== undefined && { contactLost: timestamp(lostSince) }),
+      conditions: [...withCondition(conditions, wanted, nowMs)],
+    },
+    ...present({ againMs }),
+  };
+}
+
+/** With the time at which it began. */
+function tetherOf({ mode: { status = {} }, nowMs }: ModeFacts, verdict: Verdict): TetherStatus | undefined {
+  const begins = verdict.mode === 'Tethered' && status.mode !== 'Tethered';
+  return verdict.tether && begins ? { ...verdict.tether, since: timestamp(nowMs) } : verdict.tether;
+}
+
+function judge(facts: ModeFacts): Verdict {
+  const { mode, own, other, obstacles } = facts;
+  const tether = mode.metadata.deletionTimestamp === undefined ? mode.spec?.tether : undefined;
+  if (tether === undefined) return untethered(facts);
+  if (other === undefined) {
+    const message = `no ForeignCluster ${tether.cluster} has proved its identity: see kubectl describe foreigncluster ${tether.cluster}`;
+    return refused(REASONS.clusterUnknown, message);
+  }
+  if (other.clusterID === own) {
+    return refused(
+      REASONS.ourselves,
+      `${tether.cluster} is this cluster, which cannot be tethered to itself`,
+    );
+  }
+  // Who has asked before a tether is in the way of it. Who asks later is refused, and so cannot end it.
+  if (obstacles.length > 0 && mode.status?.tether === undefined) return inTheWay(obstacles);
+  return askedFor(facts, tether, other);
+}
+
+function askedFor(facts: ModeFacts, tether: TetherSpec, other: OtherCluster): Verdict {
+  const { tether: before, phase } = facts.mode.status ?? {};
+  const { clusterID, clusterName } = other;
+  const ours = before?.clusterID === clusterID ? before : undefined;
+  const kept = { clusterID, ...present({ clusterName, since: ours?.since }) };
+  const isHeld = ours !== undefined && (phase === 'Tethered' || phase === 'Lost');
+  if (!isHeld) return entering(tether, other, kept);
+  return (other.isLinked ? linked : silent)(facts, { tether, other, kept });
+}
+
+/** Nothing is asked of anybody: nothing half done stays. */
+const refused = (reason: ClusterModeReason, message: string): Verdict => ({
+  mode: 'Autonomous',
+  phase: 'Refused',
+  reason,
+  message,
+});
+
+function inTheWay(obstacles: readonly Obstacle[]): Verdict {
+  const named = obstacles.slice(0, MOST_NAMED).map(({ name }) => `tributary unpeer ${name} --incoming`);
+  const more = obstacles.length > MOST_NAMED ? `, and ${obstacles.length - MOST_NAMED} more` : '';
+  const message = `this cluster offers to ${obstacles.length} other cluster(s), and a tethered one offers to one alone; end that with: ${named.join('; ')}${more}`;
+  return refused(REASONS.peeringInTheWay, message);
+}
+
+function untethered({ mode, other }: ModeFacts): Verdict {
+  const { tether } = mode.status ?? {};
+  const isOver = other === undefined || (OVER.has(other.outgoing.phase) && OVER.has(other.incoming.phase));
+  if (tether === undefined || isOver) {
+    const message = 'this cluster decides what runs on its nodes';
+    return { mode: 'Autonomous', phase: 'Autonomous', reason: REASONS.notWanted, message };
+  }
+  const waits = [other.outgoing, other.incoming].find(({ phase }) => !OVER.has(phase))?.message;
+  const message = `this cluster decides what runs on its nodes; what was made for the tether is being removed${waits === undefined ? '' : `: ${waits}`}`;
+  return { mode: 'Autonomous', phase: 'Ending', reason: REASONS.ending, message, tether };
+}
+
+interface Held {
+  tether: TetherSpec;
+  other: OtherCluster;
+  kept: TetherStatus;
+}
+
+const areAgreed = ({ outgoing, incoming }: OtherCluster): boolean =>
+  outgoing.phase === 'Established' && incoming.phase === 'Established';
+
+function entering({ cluster }: TetherSpec, other: OtherCluster, kept: TetherStatus): Verdict {
+  if (other.isLinked && areAgreed(other)) return tethered(cluster, other, kept);
+  const { outgoing, incoming } = other;
+  if (outgoing.phase === 'Denied') {
+    // It is asked again, so that a change of mind over there is enough.
+    const message = `${cluster} does not take this cluster: ${outgoing.message ?? 'it gives no reason'}`;
+    return { mode: 'Autonomous', phase: 'Refused', reason: REASONS.refused, message, tether: kept };
+  }
+  const message = `waiting for ${cluster}: ${waitOf(other, outgoing, incoming)}`;
+  return { mode: 'Autonomous', phase: 'Entering', reason: REASONS.waiting, message, tether: kept };
+}
+
+function waitOf({ isLinked }: OtherCluster, outgoing: PeeringReport, incoming: PeeringReport): string {
+  if (!isLinked) return 'there is no link to it';
+  if (outgoing.phase !== 'Established') return outgoing.message ?? 'it has not decided yet';
+  return incoming.phase === 'None'
+    ? 'it lends to this cluster, and has not asked for the nodes here yet'
+    : (incoming.message ?? 'it has not accepted the nodes here yet');
+}
+
+const tethered = (cluster: string, other: OtherCluster, kept: TetherStatus): Verdict => ({
+  mode: 'Tethered',
+  phase: 'Tethered',
+  reason: REASONS.ok,
+  message: `${cluster} decides what runs on the nodes here; to end that: tributary untether`,
+  tether: kept,
+  nodes: other.nodes,
+});
+
+/** It was tethered, and the other cluster can be heard. */
+function linked({ mode }: ModeFacts, { tether, other, kept }: Held): Verdict {
+  const { cluster, afterLoss = 'Retether' } = tether;
+  const ended = [other.outgoing, other.incoming].find(({ phase }) => !AGREED.has(phase));
+  if (ended !== undefined) {
+    const message = `${cluster} has ended it: ${ended.message ?? ended.phase}`;
+    return { mode: 'Autonomous', phase: 'Refused', reason: REASONS.refused, message, tether: kept };
+  }
+  const nodes = nodesOf(mode, other);
+  if (mode.status?.mode === 'Tethered' || (afterLoss === 'Retether' && areAgreed(other))) {
+    return { ...tethered(cluster, other, kept), nodes };
+  }
+  const message =
+    afterLoss === 'Retether'
+      ? `${cluster} is back, and takes up its peerings again`
+      : `${cluster} is back; this cluster goes on by itself, as spec.tether.afterLoss says. To tether it again: tributary untether, then tributary tether ${cluster}`;
+  return { mode: 'Autonomous', phase: 'Lost', reason: REASONS.lost, message, tether: kept, nodes };
+}
+
+/** It was tethered, and has no link. */
+function silent({ mode, nowMs }: ModeFacts, { tether, other, kept }: Held): Verdict {
+  const { cluster, lostAfterSeconds = TETHER_DEFAULTS.lostAfterSeconds, afterLoss = 'Retether' } = tether;
+  const read = Date.parse(mode.status?.contactLost ?? '');
+  // A clock that was set back would make the loss come too late.
+  const lostSince = Number.isNaN(read) || read > nowMs ? nowMs : read;
+  const leftMs = lostSince + lostAfterSeconds * 1000 - nowMs;
+  const more = { tether: kept, lostSince, nodes: nodesOf(mode, other) };
+  const since = `no link to ${cluster} since ${timestamp(lostSince)}`;
+  if (mode.status?.mode === 'Tethered' && leftMs > 0) {
+    const message = `${since}; after ${lostAfterSeconds} s without one, this cluster decides what runs on its nodes`;
+    return { mode: 'Tethered', phase: 'Tethered', reason: REASONS.ok, message, againMs: leftMs, ...more };
+  }
+  const message = `${since}: this cluster decides what runs on its nodes${afterLoss === 'Retether' ? ' until it is back' : ''}`;
+  return { mode: 'Autonomous', phase: 'Lost', reason: REASONS.lost, message, ...more };
+}
+
+/** Those of before while there are none at the moment: what was forwarded is bound to them. */
+const nodesOf = ({ status }: ClusterMode, { nodes }: OtherCluster): readonly string[] =>
+  nodes.length > 0 ? nodes : (status?.nodes ?? []);

@@ -1,0 +1,220 @@
+import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../api/cluster-mode.ts';
+import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { LABEL_PROVIDER } from '../../api/names.ts';
+import { nodeNameOf } from '../../api/node-labels.ts';
+import type { PeeringRequest } from '../../api/peering-request.ts';
+import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
+import { API_VERSION, type VirtualNode } from '../../api/virtual-node.ts';
+import type { Cache } from '../../kube/cache.ts';
+import type { Caches } from '../../kube/caches.ts';
+import { Controller, type ControllerBasics, type ReconcileResult } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { deleteByUid, replaceStatusIfDiffers } from '../../kube/write.ts';
+import { deepEqual } from '../../lib/equality.ts';
+import { ignoring } from '../../lib/errors.ts';
+import type { Component } from '../../lib/lifecycle.ts';
+import { Listeners, subscribing } from '../../lib/listeners.ts';
+import type { Ties } from '../clusters/intent.ts';
+import type { PeeringReport, PeeringReports, PeerLinks } from '../ports.ts';
+import { decideMode, type ModeFacts, type Obstacle, type OtherCluster } from './decide.ts';
+import { TETHER_POLICY, tetherPolicy } from './sharing-policy.ts';
+
+/** All objects of one kind. */
+interface Collection<T> {
+  get(key: string): T | undefined;
+  list(): Iterable<T>;
+  onChange(listener: () => void): () => void;
+}
+
+interface ModeOptions extends ControllerBasics {
+  caches: Caches;
+  events: EventRecorder;
+  /** Our own ClusterID. */
+  own: string;
+  clusters: Collection<ForeignCluster>;
+  sharing: Collection<SharingPolicy>;
+  virtualNodes: Collection<VirtualNode>;
+  /** Late bound: these ask for `ties`. */
+  links: () => Pick<PeerLinks, 'view' | 'onChange'>;
+  outgoing: () => PeeringReports;
+  incoming: () => PeeringReports & { requests(): Iterable<PeeringRequest> };
+}
+
+/** Phases of peerings in which the other cluster already counts on what is offered here. */
+const OFFERING: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established', 'Ending']);
+
+/** Keeps the one ClusterMode: who decides about the nodes of this cluster. */
+export class ModeKeeper {
+  readonly #options: ModeOptions;
+  readonly #modes: Cache<ClusterMode>;
+  readonly #controller: Controller;
+  readonly #listeners = new Listeners();
+  /** Calls back when the ClusterMode has changed in a way that others act on; the returned function ends that. */
+  readonly onChange: Listeners['add'] = this.#listeners.add;
+
+  constructor(options: ModeOptions) {
+    const { caches, clock, log, metrics } = options;
+    this.#options = options;
+    this.#modes = caches.of(clusterModes);
+    this.#controller = new Controller({
+      name: 'mode',
+      concurrency: 1,
+      reconcile: async (_key, { signal }) => this.#reconcile(signal),
+      clock,
+      log: log.named('mode'),
+      ...(metrics && { metrics }),
+    });
+    this.#modes.onChange((_name, current, previous) => {
+      this.#controller.add(CLUSTER_MODE);
+      if (!deepEqual(actedOn(current), actedOn(previous))) this.#listeners.tell();
+    });
+  }
+
+  /** Before those who ask for `ties` and `current`. */
+  cache(): Component {
+    return this.#modes;
+  }
+
+  actors(): Component[] {
+    return [subscribing('mode', () => this.#follow()), this.#controller];
+  }
+
+  /** Undefined: the object is not there yet. */
+  current(): ClusterMode | undefined {
+    return this.#modes.get(CLUSTER_MODE);
+  }
+
+  /** What the mode means for one other cluster. From caches. */
+  ties(clusterID: string): Ties {
+    const { spec, status } = this.current() ?? {};
+    const { tether, phase } = status ?? {};
+    if (spec?.tether === undefined || tether === undefined || phase === 'Ending') {
+      return this.#isDevice(clusterID) ? { tie: 'Device' } : {};
+    }
+    return tether.clusterID === clusterID ? { tie: 'Tether' } : { tetheredTo: spec.tether.cluster };
+  }
+
+  /** Whether that cluster has handed itself over to this one, and was let in. */
+  #isDevice(clusterID: string): boolean {
+    for (const { metadata, spec, status } of this.#options.incoming().requests()) {
+      if (metadata.name !== clusterID || metadata.deletionTimestamp !== undefined) continue;
+      const { phase } = status ?? {};
+      return spec.tether === true && (phase === 'Accepted' || phase === 'Established');
+    }
+    return false;
+  }
+
+  #follow(): (() => void)[] {
+    const { clusters, sharing, virtualNodes, links, outgoing, incoming } = this.#options;
+    const look = (): void => this.#controller.add(CLUSTER_MODE);
+    look();
+    return [
+      clusters.onChange(look),
+      sharing.onChange(look),
+      virtualNodes.onChange(look),
+      links().onChange(look),
+      outgoing().onChange(look),
+      incoming().onChange(look),
+    ];
+  }
+
+  async #reconcile(signal: AbortSignal): Promise<ReconcileResult | void> {
+    const { client, events } = this.#options;
+    const mode = this.current();
+    if (mode === undefined) {
+      const { kind } = clusterModes;
+      const draft = { apiVersion: API_VERSION, kind, metadata: { name: CLUSTER_MODE }, spec: {} };
+      await client.create(clusterModes, draft, { signal }).catch(ignoring('AlreadyExists'));
+      return;
+    }
+    const { status, againMs } = decideMode(this.#facts(mode));
+    const full = { ...mode, apiVersion: API_VERSION, kind: clusterModes.kind };
+    await replaceStatusIfDiffers(client, clusterModes, full, { status, signal });
+    if (status.phase !== mode.status?.phase && mode.status !== undefined) {
+      const isBad = status.phase === 'Refused' || status.phase === 'Lost';
+      const message = status.conditions?.[0]?.message ?? '';
+      events.event(full, isBad ? 'Warning' : 'Normal', status.phase ?? 'Autonomous', message);
+    }
+    await this.#keepPolicy({ ...mode, status }, signal);
+    return againMs === undefined ? undefined : { requeueAfterMs: againMs };
+  }
+
+  /** The other cluster may have what is here only while the tether is asked for. */
+  async #keepPolicy({ spec, status }: ClusterMode, signal: AbortSignal): Promise<void> {
+    const { client, sharing } = this.#options;
+    const current = sharing.get(TETHER_POLICY);
+    const clusterID = status?.phase === 'Ending' ? undefined : status?.tether?.clusterID;
+    if (spec?.tether === undefined || clusterID === undefined) {
+      if (current !== undefined) await deleteByUid(client, sharingPolicies, current, { signal });
+      return;
+    }
+    const wanted = tetherPolicy(clusterID, spec.tether);
+    if (current === undefined) {
+      await client.create(sharingPolicies, wanted, { signal }).catch(ignoring('AlreadyExists'));
+    } else if (Object.entries(wanted.spec).some(([key, value]) => !deepEqual(fieldOf(current, key), value))) {
+      const { uid } = current.metadata;
+      const patch = { type: 'merge', body: { metadata: { uid }, spec: wanted.spec } } as const;
+      await client.patch(sharingPolicies, { name: TETHER_POLICY }, patch, { signal });
+    }
+  }
+
+  #facts(mode: ClusterMode): ModeFacts {
+    const { own, clock } = this.#options;
+    const clusterID = this.#otherID(mode);
+    return {
+      mode,
+      own,
+      other: clusterID === undefined ? undefined : this.#other(clusterID),
+      obstacles: this.#obstacles(clusterID),
+      nowMs: clock.now(),
+    };
+  }
+
+  #otherID({ spec, status }: ClusterMode): string | undefined {
+    if (spec?.tether === undefined) return status?.tether?.clusterID;
+    const cluster = this.#options.clusters.get(spec.tether.cluster);
+    if (cluster === undefined || cluster.metadata.deletionTimestamp !== undefined) return undefined;
+    return cluster.status?.clusterID;
+  }
+
+  #other(clusterID: string): OtherCluster {
+    const { links, outgoing, incoming, virtualNodes } = this.#options;
+    const view = links().view(clusterID);
+    const own = [...virtualNodes.list()].filter(
+      ({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === clusterID,
+    );
+    return {
+      clusterID,
+      ...(view?.clusterName !== undefined && { clusterName: view.clusterName }),
+      isLinked: view?.connected === true,
+      outgoing: outgoing().report(clusterID),
+      incoming: incoming().report(clusterID),
+      nodes: own.map(nodeNameOf),
+    };
+  }
+
+  #obstacles(except: string | undefined): Obstacle[] {
+    const { incoming, clusters } = this.#options;
+    const names = new Map(
+      [...clusters.list()].map(({ metadata, status }) => [status?.clusterID, metadata.name]),
+    );
+    return [...incoming().requests()]
+      .map(({ metadata }) => metadata.name)
+      .filter((clusterID) => clusterID !== except && OFFERING.has(incoming().report(clusterID).phase))
+      .toSorted()
+      .map((clusterID) => ({ clusterID, name: names.get(clusterID) ?? clusterID }));
+  }
+}
+
+const fieldOf = ({ spec }: SharingPolicy, key: string): unknown =>
+  (spec as unknown as Record<string, unknown>)[key];
+
+const actedOn = (mode: ClusterMode | undefined): unknown =>
+  mode && [
+    mode.spec?.tether,
+    mode.metadata.deletionTimestamp,
+    mode.status?.mode,
+    mode.status?.phase,
+    mode.status?.tether?.clusterID,
+    mode.status?.nodes,
+  ];

@@ -1,0 +1,137 @@
+import { expect, test } from '@jest/globals';
+import type { ClusterMode, ClusterModeStatus, TetherSpec } from '../../../../src/api/cluster-mode.ts';
+import { forwardingOf } from '../../../../src/api/cluster-mode.ts';
+import { decideMode, type ModeFacts, type OtherCluster } from '../../../../src/peering/mode/decide.ts';
+
+const NOW = Date.parse('2026-06-01T12:00:00Z');
+const SECOND = 1000;
+
+const mode = (tether?: TetherSpec, status?: ClusterModeStatus): ClusterMode => ({
+  metadata: { name: 'cluster', uid: 'u', resourceVersion: '1', creationTimestamp: '', generation: 3 },
+  spec: { ...(tether && { tether }) },
+  ...(status && { status }),
+});
+const company: OtherCluster = {
+  clusterID: 'company-id',
+  isLinked: true,
+  outgoing: { phase: 'Established' },
+  incoming: { phase: 'Established' },
+  nodes: ['company'],
+};
+const decided = (facts: Partial<ModeFacts> & Pick<ModeFacts, 'mode'>): ReturnType<typeof decideMode> =>
+  decideMode({ own: 'own-id', other: company, obstacles: [], nowMs: NOW, ...facts });
+const spec = { cluster: 'company', lostAfterSeconds: 60 };
+const { status: tethered } = decided({ mode: mode(spec) });
+const away = { ...company, isLinked: false };
+const wordsOf = ({ status }: ReturnType<typeof decideMode>): string => status.conditions?.[0]?.message ?? '';
+
+test('it is tethered once both directions are in use, and not before', () => {
+  expect(tethered).toMatchObject({ mode: 'Tethered', phase: 'Tethered', nodes: ['company'] });
+  for (const half of ['outgoing', 'incoming'] as const) {
+    const other = { ...company, [half]: { phase: 'Accepted' as const } };
+    expect(decided({ mode: mode(spec), other }).status).toMatchObject({
+      mode: 'Autonomous',
+      phase: 'Entering',
+    });
+  }
+  expect(decided({ mode: mode(spec), other: away }).status.mode).toBe('Autonomous');
+});
+
+test.each([
+  ['a cluster that nobody knows', { other: undefined }, 'ClusterUnknown'],
+  ['itself', { own: 'company-id' }, 'Ourselves'],
+  ['one while it offers to another', { obstacles: [{ clusterID: 'x', name: 'paris' }] }, 'PeeringInTheWay'],
+])('it is not tethered to %s, and asks nobody', (_what, facts, reason) => {
+  const { status } = decided({ mode: mode(spec), ...facts });
+  expect(status).toMatchObject({ mode: 'Autonomous', phase: 'Refused' });
+  expect(status.tether).toBeUndefined();
+  expect(status.conditions?.[0]?.reason).toBe(reason);
+});
+
+test('an obstacle comes with the command that ends it', () => {
+  const obstacles = [{ clusterID: 'x', name: 'paris' }];
+  expect(wordsOf(decided({ mode: mode(spec), obstacles }))).toContain('tributary unpeer paris --incoming');
+});
+
+test('who asks while it is tethered does not end that', () => {
+  const obstacles = [{ clusterID: 'x', name: 'paris' }];
+  expect(decided({ mode: mode(spec, tethered), obstacles }).status.mode).toBe('Tethered');
+});
+
+test('contact that is lost for too long gives control back, and contact takes it again', () => {
+  const first = decided({ mode: mode(spec, tethered), other: away });
+  expect(first.status.mode).toBe('Tethered');
+  expect(first.againMs).toBe(60 * SECOND);
+  const just = decided({ mode: mode(spec, first.status), other: away, nowMs: NOW + 59 * SECOND });
+  expect(just.status.mode).toBe('Tethered');
+  const lost = decided({ mode: mode(spec, just.status), other: away, nowMs: NOW + 60 * SECOND });
+  expect(lost.status).toMatchObject({ mode: 'Autonomous', phase: 'Lost', nodes: ['company'] });
+  const back = decided({ mode: mode(spec, lost.status), nowMs: NOW + 61 * SECOND });
+  expect(back.status.mode).toBe('Tethered');
+  expect(back.status.contactLost).toBeUndefined();
+  const alone = { ...spec, afterLoss: 'Autonomous' as const };
+  expect(decided({ mode: mode(alone, lost.status) }).status).toMatchObject({
+    mode: 'Autonomous',
+    phase: 'Lost',
+  });
+});
+
+test('a clock that was set back does not put off the loss for ever', () => {
+  const status = { ...tethered, contactLost: '2026-06-02T00:00:00Z' };
+  const { status: next } = decided({ mode: mode(spec, status), other: away });
+  expect(next.contactLost).toBe('2026-06-01T12:00:00Z');
+});
+
+test('the other cluster may end it', () => {
+  const other = { ...company, outgoing: { phase: 'Denied' as const, message: 'enough' } };
+  const { status } = decided({ mode: mode(spec, tethered), other });
+  expect(status).toMatchObject({ mode: 'Autonomous', phase: 'Refused' });
+});
+
+test('without a tether in the spec it is autonomous at once, linked or not, until nothing is left', () => {
+  for (const other of [company, away]) {
+    const { status } = decided({ mode: mode(undefined, tethered), other });
+    expect(status).toMatchObject({
+      mode: 'Autonomous',
+      phase: 'Ending',
+      tether: { clusterID: 'company-id' },
+    });
+  }
+  const over = { ...company, outgoing: { phase: 'None' as const }, incoming: { phase: 'None' as const } };
+  const { status } = decided({ mode: mode(undefined, tethered), other: over });
+  expect(status).toMatchObject({ mode: 'Autonomous', phase: 'Autonomous' });
+  expect(status.tether).toBeUndefined();
+});
+
+test('whatever it was, and whatever is said, the mode is one of two and its phase fits', () => {
+  const phases = ['None', 'Pending', 'Offered', 'Accepted', 'Established', 'Denied', 'Ending'] as const;
+  const lost = { ...tethered, mode: 'Autonomous' as const, phase: 'Lost' as const };
+  const others = phases.flatMap((outgoing) =>
+    phases.flatMap((incoming) =>
+      [true, false].map((isLinked) => ({
+        ...company,
+        isLinked,
+        outgoing: { phase: outgoing },
+        incoming: { phase: incoming },
+      })),
+    ),
+  );
+  for (const other of others) {
+    for (const [before, wanted] of [undefined, tethered, lost].flatMap((one) => [
+      [one, spec] as const,
+      [one, undefined] as const,
+    ])) {
+      const { status } = decided({ mode: mode(wanted, before), other });
+      expect(status.mode === 'Tethered').toBe(status.phase === 'Tethered');
+      // The same facts again change nothing: a kill before or after the write is the same.
+      expect(decided({ mode: mode(wanted, status), other }).status.mode).toBe(status.mode);
+    }
+  }
+});
+
+test('pods are forwarded while tethered, and stay where they are while contact is lost', () => {
+  expect(forwardingOf(mode(spec, tethered))).toMatchObject({ podStrategy: 'Remote', nodes: ['company'] });
+  const lost = { ...tethered, mode: 'Autonomous' as const, phase: 'Lost' as const };
+  expect(forwardingOf(mode(spec, lost))?.podStrategy).toBe('Local');
+  expect(forwardingOf(mode(undefined, tethered))).toBeUndefined();
+});
