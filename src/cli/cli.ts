@@ -11,6 +11,7 @@ import { NETWORK_KEY_USAGE, networkKeyCommand } from './peering/network-key.ts';
 import { isUserCommand } from './peering/peer-arguments.ts';
 import { PEER_USAGE, peerCommand } from './peering/peer.ts';
 import { PEERINGS_USAGE, peeringsCommand } from './peering/peerings.ts';
+import { TETHER_USAGE, tetherCommand, UNTETHER_USAGE, untetherCommand } from './peering/tether.ts';
 import { TOKEN_USAGE, tokenCommand } from './peering/token.ts';
 import { UNPEER_USAGE, unpeerCommand } from './peering/unpeer.ts';
 import { openTokenIssuer, TENANT_KUBECONFIG_USAGE, tenantKubeconfigCommand } from './tenant-kubeconfig.ts';
@@ -36,6 +37,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   peer: async (args, io, signal) =>
     isUserCommand(args) ? peerAsUser(args, io, signal) : agentCommand('peer', args, io, signal),
   unpeer: onCluster(unpeerCommand),
+  tether: onCluster(tetherCommand),
+  untether: onCluster(untetherCommand),
   peerings: onCluster(peeringsCommand),
   id: onCluster(idCommand),
   token: onCluster(tokenCommand),
@@ -57,6 +60,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 const USAGE = `usage: ${[
   PEER_USAGE,
   UNPEER_USAGE,
+  TETHER_USAGE,
+  UNTETHER_USAGE,
   PEERINGS_USAGE,
   ID_USAGE,
   TOKEN_USAGE,

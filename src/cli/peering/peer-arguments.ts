@@ -71,7 +71,8 @@ export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerA
   };
 }
 
-async function readToken({ input }: CommandIo): Promise<string> {
+/** A token from standard input. Throws Invalid where it is empty. */
+export async function readToken({ input }: CommandIo): Promise<string> {
   const text = (await input?.readAll())?.trim() ?? '';
   if (text === '')
     throw new TributaryError('Invalid', '--token - reads the token from standard input, which is empty');

@@ -102,6 +102,16 @@ async function changed(
   return { object, isNew: false, previous };
 }
 
+/** Keeps a token of that cluster for us, and says in its ForeignCluster where it is. */
+export async function giveToken(cluster: ForeignCluster, token: string, session: Session): Promise<void> {
+  const { client, signal } = session;
+  const { name } = cluster.metadata;
+  await writeToken(name, token, session);
+  const body = { spec: { joinTokenSecretRef: { name: tokenSecretName(name), key: TOKEN_KEY } } };
+  await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  await ownToken(cluster, session);
+}
+
 async function writeToken(cluster: string, token: string, { client, signal }: Session): Promise<void> {
   const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(cluster) };
   const data = { [TOKEN_KEY]: Buffer.from(token).toString('base64') };
