@@ -1,0 +1,278 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { run } from '../../lab/run.ts';
+import { binaries } from '../../lab/binaries.ts';
+import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../src/api/cluster-mode.ts';
+import { foreignClusters } from '../../src/api/foreign-cluster.ts';
+import { LABEL_DEVICE, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
+import { namespaces, nodes, pods, secrets } from '../../src/api/resources.ts';
+import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
+import type { Pod } from '../../src/api/wire.ts';
+import { hasCode } from '../../src/lib/errors.ts';
+import { type City, PeeringLab, peeringLabProblem, until } from '../support/labs/peering-lab.ts';
+
+/** A device that hands itself over to a company, as whole processes over real API servers. */
+
+jest.setTimeout(240_000);
+const VERSION = 'tributary.dev/v1alpha1';
+const REAL_NODE = 'node1';
+
+const problem = peeringLabProblem();
+if (problem !== undefined) process.stderr.write(`tethers are not tested: ${problem}\n`);
+const describeInLab = problem === undefined ? describe : describe.skip;
+
+describeInLab('a tether', () => {
+  let lab: PeeringLab;
+  /** The device. */
+  let rome: City;
+  /** The company. */
+  let milan: City;
+  let kubectl: string;
+  const folder = mkdtempSync(join(tmpdir(), 'tributary-tether-'));
+
+  beforeAll(async () => {
+    lab = await PeeringLab.pair();
+    [rome, milan] = lab.cities as [City, City];
+    ({ kubectl } = await binaries(undefined, ['kubectl']));
+    // As in a cluster, the program is no administrator: what a tether forbids to those, it forbids to them all.
+    await rome.run({}, { kubeconfig: await accountOf(rome) });
+    await milan.run();
+    await allow({ tethering: 'Forbid' });
+    for (const city of [rome, milan]) await city.client.create(namespaces, { metadata: { name: 'shop' } });
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await lab?.down();
+  });
+
+  /** Resolves with the output, of refusals too. */
+  const at = async (city: City, ...args: string[]): Promise<string> => {
+    const command = [kubectl, '--kubeconfig', city.cluster.kubeconfig, ...args];
+    return run(['sh', '-c', '"$@" 2>&1 || true', 'sh', ...command]);
+  };
+
+  /** A kubeconfig of an account in the namespace of the program. */
+  const accountOf = async (city: City): Promise<string> => {
+    await at(city, '-n', 'tributary-system', 'create', 'serviceaccount', 'all');
+    await at(
+      city,
+      'create',
+      'clusterrolebinding',
+      'lab-all',
+      '--clusterrole=cluster-admin',
+      '--serviceaccount=tributary-system:all',
+    );
+    const token = await at(city, '-n', 'tributary-system', 'create', 'token', 'all', '--duration=2h');
+    const file = join(folder, city.name);
+    writeFileSync(file, readFileSync(city.cluster.kubeconfig));
+    const here = [kubectl, '--kubeconfig', file, 'config'] as const;
+    const user = (await run([...here, 'view', '-o', 'jsonpath={.contexts[0].context.user}'])).trim();
+    await run([...here, 'unset', `users.${user}`]);
+    await run([...here, 'set-credentials', user, `--token=${token.trim()}`]);
+    return file;
+  };
+
+  /** What the company lends to anyone who brings a token. */
+  const allow = async (more: Partial<SharingPolicySpec>): Promise<void> => {
+    const spec = { peers: { anyone: true as const }, approval: 'Token' as const, ...more };
+    const body = { apiVersion: VERSION, kind: 'SharingPolicy', metadata: { name: 'devices' }, spec };
+    await milan.client.patch(
+      sharingPolicies,
+      { name: 'devices' },
+      {
+        type: 'apply',
+        body,
+        fieldManager: 'test',
+        force: true,
+      },
+    );
+  };
+
+  const mode = async (): Promise<ClusterMode> => rome.client.get(clusterModes, { name: CLUSTER_MODE });
+  const inPhase = async (phase: string): Promise<ClusterMode> => {
+    let last: ClusterMode | undefined;
+    try {
+      return await until(`the mode is ${phase}`, async () => {
+        last = await mode();
+        const isSeen = (last.status?.observedGeneration ?? 0) >= (last.metadata.generation ?? 0);
+        return isSeen && last.status?.phase === phase ? last : undefined;
+      });
+    } catch (cause) {
+      const tail = rome.process.log.split('\n').slice(-8).join('\n');
+      throw new Error(`${String(cause)}\n${JSON.stringify(last?.status)}\n${tail}`, { cause });
+    }
+  };
+  const messageOf = ({ status }: ClusterMode): string => status?.conditions?.[0]?.message ?? '';
+  const want = async (tether: object | null): Promise<void> => {
+    const body = { spec: { tether } };
+    await rome.client.patch(clusterModes, { name: CLUSTER_MODE }, { type: 'merge', body });
+  };
+  const podsOf = async (city: City, namespace: string): Promise<Pod[]> =>
+    (await city.client.list(pods, { namespace })).items.filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined,
+    );
+  const runningOn = async (city: City, namespace: string, node: string, name = ''): Promise<Pod> =>
+    until(`a pod of ${namespace} runs on ${node} in ${city.name}`, async () =>
+      (await podsOf(city, namespace)).find(
+        ({ metadata, spec, status }) =>
+          metadata.name.startsWith(name) && spec?.nodeName === node && status?.phase === 'Running',
+      ),
+    );
+
+  test('a cluster is autonomous, and says so', async () => {
+    const { status } = await inPhase('Autonomous');
+    expect(status?.mode).toBe('Autonomous');
+    expect(await at(rome, 'get', 'clustermodes')).toMatch(/cluster\s+Autonomous\s+Autonomous/);
+  });
+
+  test('it cannot be tethered to a cluster that nobody knows, or to itself', async () => {
+    await want({ cluster: 'nowhere' });
+    expect(messageOf(await inPhase('Refused'))).toMatch(/no ForeignCluster nowhere/);
+    await want(null);
+    await inPhase('Autonomous');
+  });
+
+  test('without the consent of the company it stays autonomous', async () => {
+    const token =
+      (await milan.tributary(['token', 'create', '--name', 'laptop'])).trim().split('\n').at(-1) ?? '';
+    await rome.client.create(secrets, {
+      metadata: { namespace: 'tributary-system', name: 'company-token' },
+      stringData: { token },
+    });
+    await rome.client.create(foreignClusters, {
+      apiVersion: VERSION,
+      kind: 'ForeignCluster',
+      metadata: { name: 'company' },
+      spec: {
+        clusterID: milan.id,
+        endpoint: milan.process.endpoint,
+        joinTokenSecretRef: { name: 'company-token' },
+      },
+    });
+    await want({ cluster: 'company' });
+    const refused = await inPhase('Refused');
+    expect(refused.status?.mode).toBe('Autonomous');
+    await until('the words of the company', async () =>
+      /does not allow it to be tethered/.test(messageOf(await mode())),
+    );
+    expect(await at(rome, '-n', 'shop', 'run', 'free', '--image=example/none:1')).toMatch(/created/);
+    await runningOn(
+      rome,
+      'shop',
+      (await rome.client.list(nodes)).items[0]?.metadata.name ?? REAL_NODE,
+      'free',
+    );
+    await at(rome, '-n', 'shop', 'delete', 'pod', 'free', '--wait=false');
+  });
+
+  test('with its consent the company decides what runs on the nodes of the device', async () => {
+    await allow({ tethering: 'Allow', sharePercent: 50 });
+    const { status } = await inPhase('Tethered');
+    expect(status).toMatchObject({ mode: 'Tethered', nodes: ['milan'] });
+    const node = await until('the device is a node of the company', async () =>
+      milan.client.get(nodes, { name: 'rome' }).catch(() => undefined),
+    );
+    expect(node.metadata.labels?.[LABEL_DEVICE]).toBe('true');
+    expect(node.spec?.taints).toContainEqual({ key: TAINT_DEVICE, effect: 'NoSchedule' });
+  });
+
+  test('another one is refused while it is tethered', async () => {
+    const said = await at(
+      rome,
+      'patch',
+      'clustermode',
+      CLUSTER_MODE,
+      '--type=merge',
+      '-p',
+      '{"spec":{"tether":{"cluster":"other"}}}',
+    );
+    expect(said).toMatch(/end that first with: tributary untether/);
+  });
+
+  test('what users make there is forwarded, and they are told what they may not do', async () => {
+    await until('the namespace goes to the company', async () =>
+      rome.client.get(namespaceOffloadings, { namespace: 'shop', name: 'offloading' }).catch(() => undefined),
+    );
+    await at(rome, '-n', 'shop', 'create', 'deployment', 'web', '--image=example/none:1', '--replicas=2');
+    await runningOn(rome, 'shop', 'milan', 'web');
+    const real =
+      (await rome.client.list(nodes)).items.find(({ metadata }) => metadata.name !== 'milan')?.metadata
+        .name ?? '';
+    const bound = JSON.stringify({
+      spec: { nodeName: real, containers: [{ name: 'm', image: 'example/none:1' }] },
+    });
+    await until('the guards hold', async () =>
+      /tethered to company/.test(
+        await at(rome, '-n', 'shop', 'run', 'pinned', '--image=example/none:1', `--overrides=${bound}`),
+      ),
+    );
+    expect(await at(rome, 'label', 'node', real, 'mine=yes')).toMatch(
+      /tethered to company.*tributary untether/s,
+    );
+    expect(await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=1')).toMatch(/scaled/);
+  });
+
+  test('pods of the company run on the device', async () => {
+    await milan.client.create(namespaceOffloadings, {
+      apiVersion: VERSION,
+      kind: 'NamespaceOffloading',
+      metadata: { name: 'offloading', namespace: 'shop' },
+      spec: { podStrategy: 'Remote' },
+    });
+    await until('it is mapped', async () => {
+      const { status } = await milan.client.get(namespaceOffloadings, {
+        namespace: 'shop',
+        name: 'offloading',
+      });
+      return status?.clusters?.[0]?.phase === 'Ready';
+    });
+    await milan.client.create(pods, {
+      metadata: { namespace: 'shop', name: 'companys' },
+      spec: {
+        tolerations: [TAINT_DEVICE, TAINT_VIRTUAL_NODE].map((key) => ({ key, operator: 'Exists' })),
+        containers: [{ name: 'main', image: 'example/none:1' }],
+      },
+    });
+    await runningOn(milan, 'shop', 'rome', 'companys');
+  });
+
+  test('without contact the device decides again, and with it the company', async () => {
+    await want({ cluster: 'company', lostAfterSeconds: 10 });
+    await milan.kill();
+    const lost = await inPhase('Lost');
+    expect(lost.status?.mode).toBe('Autonomous');
+    await until('a pod runs on a node of the device', async () => {
+      const said = await at(rome, '-n', 'shop', 'run', 'alone', '--image=example/none:1');
+      if (!/created|already exists/.test(said)) return false;
+      const found = (await podsOf(rome, 'shop')).find(({ metadata }) => metadata.name === 'alone');
+      return found?.status?.phase === 'Running' && found.spec?.nodeName !== 'milan';
+    });
+    // What was forwarded stays where it is: it may still run there.
+    expect((await podsOf(rome, 'shop')).some(({ spec }) => spec?.nodeName === 'milan')).toBe(true);
+    await milan.run();
+    expect((await inPhase('Tethered')).status?.mode).toBe('Tethered');
+  });
+
+  test('untether gives the device back, and leaves nothing', async () => {
+    await want(null);
+    await until('it is autonomous at once', async () => (await mode()).status?.mode === 'Autonomous');
+    await inPhase('Autonomous');
+    await until('what was forwarded is home', async () => {
+      const own = await podsOf(rome, 'shop');
+      return (
+        own.some(({ metadata }) => metadata.name.startsWith('web')) &&
+        own.every(({ spec }) => spec?.nodeName !== 'milan')
+      );
+    });
+    expect((await rome.client.list(sharingPolicies)).items.map(({ metadata }) => metadata.name)).toEqual([]);
+    await until('the node is gone at the company', async () =>
+      milan.client.get(nodes, { name: 'rome' }).then(
+        () => false,
+        (error: unknown) => hasCode(error, 'NotFound'),
+      ),
+    );
+  });
+});
