@@ -179,6 +179,7 @@ test('defaults are those that the types promise', async () => {
     peers: { networkKeySecretRef: { name: 'family', key: 'key' } },
     approval: 'Manual',
     homeApiServer: 'Allow',
+    tethering: 'Forbid',
     precedence: 0,
     sharePercent: 50,
     podSecurity: 'baseline',

@@ -257,7 +257,9 @@ describeInLab('a tether', () => {
   });
 
   test('untether gives the device back, and leaves nothing', async () => {
-    await want(null);
+    expect(await rome.tributary(['tether', 'company', '--lost-after', '20s'])).toMatch(/Tethered in/);
+    expect(await rome.tributary(['untether'])).toMatch(/decides again what runs on its nodes[^]*Ended/);
+    expect(await rome.tributary(['untether'])).toMatch(/not tethered/);
     await until('it is autonomous at once', async () => (await mode()).status?.mode === 'Autonomous');
     await inPhase('Autonomous');
     await until('what was forwarded is home', async () => {
