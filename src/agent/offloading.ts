@@ -2,9 +2,9 @@
 import type { Registry } from 'prom-client';
 
 import { type MutatingWebhook, WEBHOOK_PORT, WEBHOOK_SERVICE } from '../api/admission.ts';
+import type { Forwarding } from '../api/cluster-mode.ts';
 import type { WebhookSubject } from '../certificates/webhook/authority.ts';
 import { WebhookCertificates } from '../certificates/webhook/webhook-certificates.ts';
-import type { Forwarding } from '../api/cluster-mode.ts';
 import type { AgentConfig } from '../config.ts';
 import type { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';

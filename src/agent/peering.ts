@@ -6,12 +6,12 @@
 import type { Registry } from 'prom-client';
 
 import { acceptancePolicies, type AcceptancePolicy } from '../api/acceptance-policy.ts';
+import { forwardingOf } from '../api/cluster-mode.ts';
 import { type ForeignCluster, foreignClusters } from '../api/foreign-cluster.ts';
 import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
 import { CLUSTER_NAME } from '../deploy/rights/cluster.ts';
-import { forwardingOf } from '../api/cluster-mode.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
 import { foreignClusterIndexes, SightingWriter } from '../discovery/sighting-writer.ts';
@@ -37,8 +37,8 @@ import { PeeringCertificate } from '../peering/identity/certificate.ts';
 import type { ClusterIdentity } from '../peering/identity/store.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
 import { Lending } from '../peering/lending/lending.ts';
-import { ModeKeeper } from '../peering/mode/mode.ts';
 import { LinkRegistry } from '../peering/link/registry.ts';
+import { ModeKeeper } from '../peering/mode/mode.ts';
 import { StockWatcher } from '../peering/offer/stock-watcher.ts';
 import type { AgentLauncher } from '../peering/ports.ts';
 import { type ApiAccess, PROTOCOLS } from '../peering/protocol/documents.ts';
@@ -368,8 +368,8 @@ export class Peering {
         this.#clusters.tiesChanged();
         this.#offloading.offloading.tetherChanged();
       }),
+      this.#mode.onTies((clusterID) => this.#clusters.tiesChanged(clusterID)),
       this.#lending.onChange((clusterID) => {
-        this.#clusters.tiesChanged(clusterID);
         if (!this.#mayReach(clusterID)) this.#reach.revoke(clusterID);
         this.#links.publish(clusterID);
       }),

@@ -106,6 +106,10 @@ export class TunnelView implements Component {
     return this.#seenAs.translate(homeAddress);
   }
 
+  ownOf(foreignAddress: string): string | undefined {
+    return this.#seenAs.translateBack(foreignAddress);
+  }
+
   get homeApiServer(): HomeApiServerView {
     return apiServerIn(this.#facts, this.#seenAs);
   }

@@ -1,12 +1,11 @@
 import type { VirtualNode } from '../api/virtual-node.ts';
 import type { Pod } from '../api/wire.ts';
 import { deepEqual } from '../lib/equality.ts';
-import { podReferences } from './forge/references.ts';
+import { homeReferenceName, podReferences } from './forge/references.ts';
 import { podKey, referenceKey } from './home-pods.ts';
 import type { Wired } from './wired.ts';
 import { connectStorage, lookAtClaims, lookAtClaimsOf } from './storage/connect.ts';
 import type { Tenant } from './tenants.ts';
-import { homeReferenceName } from './reflect/reflector.ts';
 import {
   connectMirror,
   enqueueMirrored,
@@ -25,6 +24,17 @@ export function connect(provider: Wired): void {
   connectNode(provider);
   connectMirror(provider);
   connectStorage(provider);
+}
+
+/** A pod of that namespace over there runs at home, or no longer. It keeps its name on its whole way. */
+export function enqueueReturned(
+  { tenants, controllers }: Wired,
+  tenantNamespace: string,
+  name: string,
+): void {
+  for (const { mapping } of tenants.all()) {
+    if (mapping.tenantNamespace === tenantNamespace) controllers.pods.add(`${mapping.homeNamespace}/${name}`);
+  }
 }
 
 function connectHomePods(provider: Wired): void {

@@ -10,6 +10,8 @@ export interface NetworkView {
   homeViewOf(foreignAddress: string): string | undefined;
   /** An address as home writes it, as the foreign cluster sees it; undefined where it is not exported there. */
   foreignViewOf(homeAddress: string): string | undefined;
+  /** An address of home's own that the foreign cluster has written as it sees it, as home writes it; undefined for others. */
+  ownOf(foreignAddress: string): string | undefined;
   /** Whether an address as home writes it belongs to a pod of the foreign cluster itself, and so is native there. */
   isTheirs(homeAddress: string): boolean;
   /** That address as the foreign cluster itself writes it; undefined where it is not one of its pods. */
@@ -26,6 +28,7 @@ export const NO_NETWORK: NetworkView = {
   state: { kind: 'Off' },
   homeViewOf: (address) => address,
   foreignViewOf: () => undefined,
+  ownOf: () => undefined,
   isTheirs: () => false,
   nativeOf: () => undefined,
   homeApiServer: {

@@ -37,9 +37,10 @@ import { Mirror } from './reflect/mirror.ts';
 import { referenceState } from './reflect/reference-state.ts';
 import { Reflector } from './reflect/reflector.ts';
 import { TokenReconciler } from './reflect/tokens.ts';
+import { ReturnedPods } from './returned-pods.ts';
 import { Storage } from './storage/storage.ts';
 import { Tenant, Tenants } from './tenants.ts';
-import { connect } from './connect.ts';
+import { connect, enqueueReturned } from './connect.ts';
 
 interface ProviderOptions extends Basics {
   /** As read at start. Its node name never changes; changes of the rest are followed. */
@@ -86,6 +87,7 @@ export class Provider {
   readonly storage: Storage;
   readonly room: Room;
   readonly nodePorts: HomeNodePorts;
+  readonly returned: ReturnedPods;
   readonly #options: ProviderOptions;
   readonly #node: NodeReconciler;
   readonly #readiness: Readiness;
@@ -119,6 +121,7 @@ export class Provider {
       (mapping) => new Tenant({ mapping, virtualNode: name, owner, home, foreign, clock, log }),
     );
     this.nodePorts = new HomeNodePorts(this.tenants, clock);
+    this.returned = this.#createReturned();
     this.namespaces = new OffloadedNamespaces({
       virtualNode: () => this.virtualNode,
       lastSeen: () => this.#lastSeen(),
@@ -142,13 +145,7 @@ export class Provider {
     this.troubles = new MirrorTroubles({ events: options.events, virtualNode: () => this.#known });
     this.mirror = this.#createMirror(parts, owner);
     this.tokens = this.#createTokens(parts);
-    this.events = new EventsHome({
-      ...parts,
-      virtualNode: name,
-      nodeName: this.nodeName,
-      enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
-      log: log.named('events'),
-    });
+    this.events = this.#createEvents(parts);
     this.storage = new Storage({ ...parts, virtualNode, spec: () => this.virtualNode?.spec, log });
     this.controllers = this.#createControllers(parts);
     connect(this);
@@ -210,6 +207,7 @@ export class Provider {
       ...(dns.kind === 'None' && { noHomeDns: dns.message }),
       network: this.network.state.kind,
       homeViewOf: (address) => this.network.homeViewOf(address),
+      returnedTo: (uid, address) => this.returned.addressOf(uid, address),
     };
   }
 
@@ -241,9 +239,31 @@ export class Provider {
       mirror,
       events,
       storage,
+      this.returned,
       podController,
       this.homeLease,
     ];
+  }
+
+  #createEvents(parts: CommonParts): EventsHome {
+    return new EventsHome({
+      ...parts,
+      virtualNode: this.#known.metadata.name,
+      nodeName: this.nodeName,
+      enqueue: (key, isNew) => this.controllers.events[isNew ? 'add' : 'addSlow'](key),
+      log: this.#options.log.named('events'),
+    });
+  }
+
+  #createReturned(): ReturnedPods {
+    const { home, clock, log } = this.#options;
+    return new ReturnedPods({
+      home,
+      network: this.network,
+      onChange: (tenantNamespace, pod) => enqueueReturned(this, tenantNamespace, pod),
+      clock,
+      log,
+    });
   }
 
   #nodeInputs(): NodeInputs | undefined {

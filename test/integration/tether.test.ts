@@ -6,13 +6,15 @@ import { run } from '../../lab/run.ts';
 import { binaries } from '../../lab/binaries.ts';
 import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
-import { LABEL_DEVICE, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
+import { LABEL_DEVICE, LABEL_PEER, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import { namespaces, nodes, pods, secrets } from '../../src/api/resources.ts';
 import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import { type City, PeeringLab, peeringLabProblem, until } from '../support/labs/peering-lab.ts';
+
+const breaksOut = ['--as=admin', '--as-group=system:masters', '--as-group=tributary:break-out'];
 
 /** A device that hands itself over to a company, as whole processes over real API servers. */
 
@@ -215,6 +217,103 @@ describeInLab('a tether', () => {
     expect(await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=1')).toMatch(/scaled/);
   });
 
+  const realNodeOf = async (city: City): Promise<string> =>
+    (await city.client.list(nodes)).items.find(({ metadata }) => !['rome', 'milan'].includes(metadata.name))
+      ?.metadata.name ?? REAL_NODE;
+
+  test('a DaemonSet, a binding by hand and what the company runs are out of reach, but not for who breaks out', async () => {
+    const real = await realNodeOf(rome);
+    const words = /tethered to company, which decides what runs on its nodes: .*tributary untether/s;
+    const template = {
+      metadata: { labels: { app: 'd' } },
+      spec: { containers: [{ name: 'm', image: 'example/none:1' }] },
+    };
+    const daemon = {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'daemon', namespace: 'shop' },
+      spec: { selector: { matchLabels: { app: 'd' } }, template },
+    };
+    const file = join(folder, 'daemon.json');
+    writeFileSync(file, JSON.stringify(daemon));
+    expect(await at(rome, 'apply', '-f', file)).toMatch(words);
+    const pinned = { ...daemon, kind: 'Deployment', spec: { ...daemon.spec } };
+    const selector = { 'kubernetes.io/hostname': real };
+    const there = { ...template, spec: { ...template.spec, nodeSelector: selector } };
+    writeFileSync(file, JSON.stringify({ ...pinned, spec: { ...daemon.spec, template: there } }));
+    expect(await at(rome, 'apply', '-f', file)).toMatch(words);
+    await at(rome, 'create', 'namespace', 'yard');
+    const waits = { schedulingGates: [{ name: 'example.com/wait' }], containers: template.spec.containers };
+    writeFileSync(
+      file,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'gated', namespace: 'yard' },
+        spec: waits,
+      }),
+    );
+    await at(rome, 'apply', '-f', file);
+    const binding = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { name: 'gated', namespace: 'yard' },
+      target: { apiVersion: 'v1', kind: 'Node', name: real },
+    };
+    writeFileSync(file, JSON.stringify(binding));
+    const bind = ['create', '--raw', '/api/v1/namespaces/yard/pods/gated/binding', '-f', file];
+    expect(await at(rome, ...bind)).toMatch(words);
+    expect(await at(rome, ...breaksOut, 'label', 'node', real, 'mine=yes')).toMatch(/labeled/);
+    expect(await at(rome, ...breaksOut, 'label', 'node', real, 'mine-')).toMatch(/unlabeled/);
+    expect(await at(rome, 'get', 'pods', '-A')).toMatch(/gated/);
+    expect(await at(rome, 'delete', 'namespace', 'yard', '--wait=false')).toMatch(/deleted/);
+  });
+
+  test('what is forwarded may come back to the device, and goes no further', async () => {
+    const company = await realNodeOf(milan);
+    await at(milan, 'cordon', company);
+    await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=2');
+    await at(rome, '-n', 'shop', 'create', 'job', 'sum', '--image=example/none:1');
+    const device = await realNodeOf(rome);
+    const back = async (name: string): Promise<Pod> =>
+      until(`${name} is back on the device`, async () => {
+        const all = (await rome.client.list(pods)).items;
+        return all.find(
+          ({ metadata, spec, status }) =>
+            metadata.namespace !== 'shop' &&
+            metadata.name.startsWith(name) &&
+            spec?.nodeName === device &&
+            status?.phase !== 'Pending',
+        );
+      });
+    const [web, sum] = [await back('web'), await back('sum')];
+    for (const { metadata } of [web, sum]) {
+      const home = await rome.client.get(pods, { namespace: 'shop', name: metadata.name });
+      expect(home.spec?.nodeName).toBe('milan');
+      const hops = (await rome.client.list(pods)).items.filter(
+        ({ metadata: { name } }) => name === metadata.name,
+      );
+      expect(hops.length).toBe(2);
+      const space = await rome.client.get(namespaces, { name: metadata.namespace ?? '' });
+      expect(space.metadata.labels?.[LABEL_PEER]).toBe(milan.id);
+    }
+    expect(await at(rome, '-n', web.metadata.namespace ?? '', 'delete', 'pod', web.metadata.name)).toMatch(
+      /what it runs here cannot be changed/,
+    );
+    // Nothing ends by itself on a pretended node.
+    const succeeded = ['--subresource=status', '--type=merge', '-p', '{"status":{"phase":"Succeeded"}}'];
+    const where = ['-n', sum.metadata.namespace ?? '', 'patch', 'pod', sum.metadata.name];
+    expect(await at(rome, ...breaksOut, ...where, ...succeeded)).toMatch(/patched/);
+    await until('the job is done for its user', async () =>
+      (await podsOf(rome, 'shop')).some(
+        ({ metadata, status }) => metadata.name.startsWith('sum') && status?.phase === 'Succeeded',
+      ),
+    );
+    expect(await at(rome, '-n', 'shop', 'delete', 'job', 'sum')).toMatch(/deleted/);
+    await at(milan, 'uncordon', company);
+    await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=1');
+  });
+
   test('pods of the company run on the device', async () => {
     await milan.client.create(namespaceOffloadings, {
       apiVersion: VERSION,
@@ -237,6 +336,47 @@ describeInLab('a tether', () => {
       },
     });
     await runningOn(milan, 'shop', 'rome', 'companys');
+    const containers = [{ name: 'main', image: 'example/none:1' }];
+    await milan.client.create(pods, {
+      metadata: { namespace: 'shop', name: 'named' },
+      spec: { nodeName: 'rome', containers },
+    });
+    await runningOn(milan, 'shop', 'rome', 'named');
+    const tolerations = [{ operator: 'Exists' }];
+    const file = join(folder, 'watch.json');
+    writeFileSync(
+      file,
+      JSON.stringify({
+        apiVersion: 'apps/v1',
+        kind: 'DaemonSet',
+        metadata: { name: 'watch', namespace: 'shop' },
+        spec: {
+          selector: { matchLabels: { app: 'watch' } },
+          template: { metadata: { labels: { app: 'watch' } }, spec: { tolerations, containers } },
+        },
+      }),
+    );
+    await at(milan, 'apply', '-f', file);
+    await until('the pod of the DaemonSet is not sent', async () =>
+      (await podsOf(milan, 'shop')).some(
+        ({ metadata, spec, status }) =>
+          metadata.name.startsWith('watch') &&
+          spec?.nodeName === 'rome' &&
+          status?.reason === 'DaemonSetNotOffloaded',
+      ),
+    );
+    // Whatever made them, what the company runs on the device is on its own nodes, and none was sent on.
+    const theirs = new Set(
+      (await rome.client.list(namespaces)).items
+        .filter(({ metadata }) => metadata.labels?.[LABEL_PEER] !== undefined)
+        .map(({ metadata }) => metadata.name),
+    );
+    const guests = (await rome.client.list(pods)).items.filter(({ metadata }) =>
+      theirs.has(metadata.namespace ?? ''),
+    );
+    expect(guests.length).toBeGreaterThanOrEqual(2);
+    for (const { spec } of guests) expect(spec?.nodeName ?? '').not.toBe('milan');
+    await at(milan, '-n', 'shop', 'delete', 'daemonset/watch', 'pod/named', '--wait=false');
   });
 
   test('without contact the device decides again, and with it the company', async () => {

@@ -28,21 +28,35 @@ export function findCluster(clusters: readonly ForeignCluster[], wanted: string)
   throw new TributaryError('NotFound', `${why} the name or ClusterID "${wanted}"; see: tributary peerings`);
 }
 
-/** How often the object is read while its state is waited for. */
+/** How often an object is read while its state is waited for. */
 const POLL_MS = 250;
 
+interface Following<T, Result> {
+  read: () => Promise<T>;
+  /** On the monotonic clock. */
+  untilMs: number;
+  look: (object: T) => Result | undefined;
+}
+
+/** Reads the ForeignCluster until `look` returns something; see `followObject`. */
+export const follow = async <Result>(
+  name: string,
+  session: Session,
+  more: Omit<Following<ForeignCluster | undefined, Result>, 'read'>,
+): Promise<Result | undefined> =>
+  followObject(session, { ...more, read: async () => readCluster(name, session) });
+
 /**
- * Reads the object until `look` returns something, or until the time is up: then undefined. An API server that does
+ * Reads an object until `look` returns something, or until the time is up: then undefined. An API server that does
  * not answer for a moment is no error.
  */
-export async function follow<Result>(
-  name: string,
-  { client, clock, signal }: Session,
-  { untilMs, look }: { untilMs: number; look: (cluster: ForeignCluster | undefined) => Result | undefined },
+export async function followObject<T, Result>(
+  { clock, signal }: Pick<Session, 'clock' | 'signal'>,
+  { read, untilMs, look }: Following<T, Result>,
 ): Promise<Result | undefined> {
   for (;;) {
     try {
-      const result = look(await readCluster(name, { client, signal }));
+      const result = look(await read());
       if (result !== undefined) return result;
     } catch (error) {
       if (!hasCode(error, 'Unreachable', 'Unavailable', 'TooManyRequests')) throw error;

@@ -7,10 +7,10 @@ import {
   type TetherSpec,
 } from '../../api/cluster-mode.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
-import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
+import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { type CommandLine, EXIT, positionals } from '../command-line.ts';
 import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
-import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
+import { findCluster, followObject, idOf, listClusters } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { readToken } from './peer-arguments.ts';
 import { giveToken } from './peer-objects.ts';
@@ -20,7 +20,6 @@ export const TETHER_USAGE = `tributary tether CLUSTER [--token TOKEN | --token -
                  [--after-loss Retether|Autonomous] [--timeout 120s] [--kubeconfig FILE] [--context NAME]`;
 export const UNTETHER_USAGE = `tributary untether [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
 
-const POLL_MS = 250;
 const SEE = 'kubectl get clustermodes';
 
 interface TetherArguments {
@@ -180,22 +179,10 @@ async function write(wanted: TetherSpec, { client, signal }: Session): Promise<C
   return client.create(clusterModes, draft, { signal });
 }
 
-/** As `follow` for ForeignClusters. */
-async function followMode<Result>(
+/** Reads the mode until `look` returns something, or the time is up: then undefined. */
+const followMode = async <Result>(
   session: Session,
   untilMs: number,
   look: (mode: ClusterMode | undefined) => Result | undefined,
-): Promise<Result | undefined> {
-  const { clock, signal } = session;
-  for (;;) {
-    try {
-      const result = look(await readMode(session));
-      if (result !== undefined) return result;
-    } catch (error) {
-      if (!hasCode(error, 'Unreachable', 'Unavailable', 'TooManyRequests')) throw error;
-    }
-    const leftMs = untilMs - clock.monotonic();
-    if (leftMs <= 0) return undefined;
-    await clock.sleep(Math.min(POLL_MS, leftMs), signal);
-  }
-}
+): Promise<Result | undefined> =>
+  followObject(session, { read: async () => readMode(session), untilMs, look });

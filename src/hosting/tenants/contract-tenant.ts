@@ -1,13 +1,13 @@
 import type * as models from '@kubernetes/client-node';
 
 import { APP_NAME, LABEL_APP_NAME, type Manifest, type ManifestOf } from '../../api/manifest.ts';
-import { ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
+import { ANNOTATION_HOME_NAMESPACE, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../api/names.ts';
 import type { Contract } from '../../api/offer.ts';
 import { forgeBinding, forgeGrant, type Grant } from '../../api/rbac.ts';
 import type { ReflectableKind } from '../../api/reflection.ts';
 import type { SharingPolicySpec } from '../../api/sharing-policy.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
-import type { ResourceList, Stored } from '../../api/wire.ts';
+import type { ResourceList, Stored, Toleration } from '../../api/wire.ts';
 import {
   ANNOTATION_EXTENDED,
   ANNOTATION_INGRESS_CLASSES,
@@ -47,6 +47,8 @@ export interface ContractTenant {
   policy: SharingPolicySpec;
   /** Those of the kinds that the policy names that may be granted. */
   kinds?: readonly ReflectableKind[];
+  /** VirtualNodes that stand for the peer itself, and to which its pods may go. */
+  returnsTo?: readonly string[];
   /** What the network knows of the peer's addresses and of ours. */
   network?: Pick<IsolationFacts, 'prefixes' | 'own'>;
 }
@@ -100,7 +102,7 @@ const forgeKinds = (kinds: readonly ReflectableKind[], grant: Omit<Grant, 'rules
       });
 
 function forgeTenantObjects(
-  { consumer, contract, amounts, policy, kinds = [], network }: ContractTenant,
+  { consumer, contract, amounts, policy, kinds = [], returnsTo = [], network }: ContractTenant,
   names: { homeNamespace: string; tenantNamespace: string; labels: Record<string, string> },
 ): Manifest[] {
   const { homeNamespace, tenantNamespace: namespace, labels } = names;
@@ -108,7 +110,7 @@ function forgeTenantObjects(
   // The stricter of the two: the policy may have changed since the contract.
   const podSecurity = policy.podSecurity === 'restricted' ? 'restricted' : contract.podSecurity;
   const annotations = {
-    ...annotationsOf(quota, policy),
+    ...annotationsOf(quota, withWayBack(policy, returnsTo)),
     [ANNOTATION_HOME_NAMESPACE]: homeNamespace,
     [ANNOTATION_KEEP_FOR]: String(contract.keepForSeconds),
   };
@@ -129,6 +131,17 @@ function forgeTenantObjects(
       { name: TENANT_BINDING, namespace, labels, account: { namespace: PEERS_NAMESPACE, name: consumer } },
     ),
   ];
+}
+
+/** By their names: other virtual nodes are no place for what a peer brings. */
+function withWayBack(policy: SharingPolicySpec, returnsTo: readonly string[]): SharingPolicySpec {
+  if (returnsTo.length === 0) return policy;
+  const tolerations: Toleration[] = [
+    ...(policy.tolerations ?? []),
+    { key: TAINT_DEVICE, operator: 'Exists', effect: 'NoSchedule' },
+    ...returnsTo.map((value) => ({ key: TAINT_VIRTUAL_NODE, operator: 'Equal', value })),
+  ];
+  return { ...policy, tolerations };
 }
 
 export const isIsolated = ({ isolation = 'Tenant' }: Pick<SharingPolicySpec, 'isolation'>): boolean =>

@@ -82,9 +82,13 @@ export class Clusters {
 
   /** To be called when `ties` may answer something else about that cluster; without one, about any. */
   tiesChanged(clusterID?: string): void {
-    if (clusterID === undefined) this.#tellAll();
-    else this.#tell(clusterID);
-    this.#reconciler.policiesChanged();
+    if (clusterID === undefined) {
+      this.#tellAll();
+      this.#reconciler.policiesChanged();
+    } else {
+      this.#tell(clusterID);
+      this.#reconciler.peerChanged(clusterID);
+    }
   }
 
   /** Whether we deal with that cluster; otherwise it is a stranger. */

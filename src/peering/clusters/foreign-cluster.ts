@@ -52,6 +52,11 @@ export const clusterIndexes: Record<string, (cluster: ForeignCluster) => string[
 export const isPeered = (...reports: readonly PeeringReport[]): boolean =>
   reports.some(({ phase }) => phase !== 'None' && phase !== 'Denied');
 
+const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established', 'Ending']);
+
+/** Whether the two have come to terms, and one of them counts on the other. */
+export const isAgreed = ({ phase }: PeeringReport): boolean => AGREED.has(phase);
+
 /** What tells whether a cluster is in use. */
 interface Relations {
   links: () => Pick<PeerLinks, 'view'>;

@@ -5,7 +5,7 @@ import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
 import { acceptancePolicyFor, type PeerFacts, sharingPolicyFor } from '../policy/match.ts';
 import type { LinkView, PeeringReport } from '../ports.ts';
-import { isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
+import { isAgreed, isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
 import { foundBy } from './sightings.ts';
 
 /** What people and policies here want of one cluster; for lending and for borrowing. */
@@ -19,7 +19,7 @@ export interface ClusterIntent {
   wanted: boolean;
   /** The AcceptancePolicy that decides about its offers. */
   policy?: AcceptancePolicy;
-  /** Home namespaces that the ForeignCluster names. */
+  /** Home namespaces that the ForeignCluster names, and those that return to a device. */
   namespaces: readonly string[];
   /** The other cluster's one-time token. */
   joinToken?: string;
@@ -29,6 +29,8 @@ export interface ClusterIntent {
   sharingPolicy?: SharingPolicy;
   /** Tether: we hand ourselves over to it. Device: it has handed itself over to us. Either way we use it. */
   tie?: Tie;
+  /** Of a device. */
+  returning?: Returning;
   /** The other cluster that this one is tethered to, as people call it. */
   tetheredTo?: string;
   /** Take everything down without waiting for the other cluster. */
@@ -37,9 +39,18 @@ export interface ClusterIntent {
 
 export type Tie = 'Tether' | 'Device';
 
+/** By which way what a device forwards here may come back to it. */
+export interface Returning {
+  /** Namespaces here in which it runs. They go to that device, and to no other cluster. */
+  namespaces: readonly string[];
+  /** Names of the VirtualNodes here that stand for the device. */
+  virtualNodes: readonly string[];
+}
+
 /** What this cluster's mode means for one other cluster. */
 export interface Ties {
   tie?: Tie;
+  returning?: Returning;
   tetheredTo?: string;
 }
 
@@ -74,30 +85,29 @@ export function intentOf(inputs: IntentInputs): ClusterIntent {
     return withSharing({ ...nothing, incoming: view ? 'Auto' : 'Disabled' }, policies);
   const force = isForced(subject);
   if (isDeleting(subject)) return { ...nothing, subject, incoming: 'Disabled', force };
-  const wish = wishOf(subject, { facts, policies, tie: ties.tie });
+  const wish = wishOf(subject, { facts, policies, ties });
   const token = joinToken === undefined ? {} : { joinToken };
   return withSharing({ ...nothing, subject, force, ...wish, ...token }, policies);
 }
 
-type Wish = Pick<ClusterIntent, 'wanted' | 'namespaces' | 'incoming' | 'tie' | 'policy'>;
+type Wish = Pick<ClusterIntent, 'wanted' | 'namespaces' | 'incoming' | 'tie' | 'returning' | 'policy'>;
 
 /** What a ForeignCluster, policies and the mode say together. A person's refusal is stronger than a tie. */
 function wishOf(
   { spec = {} }: ForeignCluster,
-  { facts, policies, tie }: { facts: PeerFacts; policies: Policies; tie: Tie | undefined },
+  { facts, policies, ties }: { facts: PeerFacts; policies: Policies; ties: Ties },
 ): Wish {
   const { outgoing = 'Auto', incoming = 'Auto', namespaces = [] } = spec;
-  const isRefused = outgoing === 'Disabled' || incoming === 'Disabled';
   const policy = outgoing === 'Disabled' ? undefined : acceptancePolicyFor(policies.acceptance, facts);
-  const asks = outgoing === 'Auto' && policy?.spec.approval === 'Automatic';
-  const isTied = tie !== undefined && !isRefused;
-  return {
-    wanted: outgoing === 'Enabled' || asks || isTied,
-    namespaces,
-    incoming,
-    ...(isTied && { tie }),
-    ...(policy && { policy }),
-  };
+  const asks = outgoing === 'Enabled' || (outgoing === 'Auto' && policy?.spec.approval === 'Automatic');
+  const wish = { wanted: asks, namespaces, incoming, ...(policy && { policy }) };
+  return outgoing === 'Disabled' || incoming === 'Disabled' ? wish : tied(wish, ties);
+}
+
+function tied(wish: Wish, { tie, returning }: Ties): Wish {
+  if (tie === undefined) return wish;
+  const namespaces = [...wish.namespaces, ...(returning?.namespaces ?? [])];
+  return { ...wish, wanted: true, tie, namespaces, ...(returning && { returning }) };
 }
 
 const isForced = ({ metadata }: ForeignCluster): boolean =>
@@ -125,8 +135,6 @@ function factsOf({ clusterID, clusters, view, now }: IntentInputs, subject?: For
   };
 }
 
-const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established', 'Ending']);
-
 /**
  * Whether we deal with a cluster: somebody here means exactly this one, or something is agreed on. That it has connected
  * to us, and so has an object, says nothing about a cluster, nor does a policy that means anyone: identities are free.
@@ -135,7 +143,7 @@ export function isKnown(
   { subject, incoming, policy, sharingPolicy, tie }: ClusterIntent,
   reports: readonly PeeringReport[],
 ): boolean {
-  if (reports.some(({ phase }) => AGREED.has(phase))) return true;
+  if (reports.some(isAgreed)) return true;
   if (subject === undefined) return false;
   const isMeant = !isDiscovered(subject) || subject.spec?.outgoing === 'Enabled' || incoming === 'Enabled';
   return (

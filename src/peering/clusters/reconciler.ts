@@ -56,12 +56,15 @@ export class ForeignClusterReconciler {
     this.#targets.refresh();
   }
 
+  /** What is wanted of that cluster, or how far a peering with it has come, may have changed. */
+  peerChanged(clusterID: string): void {
+    this.#addPeer(clusterID);
+    this.#targets.refresh();
+  }
+
   #follow(): (() => void)[] {
     const { clusters, links, outgoing, incoming } = this.#options;
-    const onPeer = (clusterID: string): void => {
-      this.#addPeer(clusterID);
-      this.#targets.refresh();
-    };
+    const onPeer = (clusterID: string): void => this.peerChanged(clusterID);
     const ends = [
       clusters.onChange((key, current, previous) => {
         this.#controller.add(key);

@@ -142,6 +142,10 @@ export class Lending implements LendingSide {
     return this.#requests.list();
   }
 
+  request(clusterID: string): PeeringRequest | undefined {
+    return this.#requests.get(clusterID);
+  }
+
   /** In the order in which they are to be started; after the stock, before links. */
   components(): Component[] {
     return [

@@ -42,6 +42,8 @@ export interface LendingIntent {
   facts: PeerFacts;
   /** The other cluster that this one is tethered to, as people call it. */
   tetheredTo?: string;
+  /** Where pods of a device may come back to it. */
+  returning?: { virtualNodes: readonly string[] };
 }
 
 export interface ReconcilerOptions extends ClusterBasics {
@@ -314,7 +316,7 @@ export class Reconciler {
     },
     signal: AbortSignal,
   ): Promise<{ isDone: boolean; waitsFor?: string; lookAgainMs: number }> {
-    const { tenants } = this.#options;
+    const { tenants, intents } = this.#options;
     const { agreed: contract, isNew, promised: amounts, policy } = wanted;
     if (contract === undefined || amounts === undefined) {
       const { requeueAfterMs = Infinity } = this.#afterEnd(await tenants.end(consumer, signal));
@@ -327,8 +329,9 @@ export class Reconciler {
       const waitsFor = `namespace ${lost.tenantNamespace} is somebody else's by now`;
       return { isDone: false, waitsFor, lookAgainMs: LOOK_AGAIN_MS };
     }
+    const { virtualNodes: returnsTo = [] } = intents.intent(consumer).returning ?? {};
     const waitsFor = await tenants
-      .ensure({ consumer, contract, amounts, policy }, signal)
+      .ensure({ consumer, contract, amounts, policy, returnsTo }, signal)
       .catch((error: unknown) => refusalOf(error));
     return waitsFor === undefined
       ? { isDone: true, lookAgainMs: tenants.lookAgainMs(consumer) }

@@ -12,6 +12,7 @@ import {
 } from '../../api/cluster-mode.ts';
 import { timestamp, withCondition } from '../../api/conditions.ts';
 import { present } from '../../lib/fields.ts';
+import { isPeered } from '../clusters/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
 
 const REASONS = CLUSTER_MODE_REASONS;
@@ -65,8 +66,7 @@ interface Verdict {
   againMs?: number;
 }
 
-const AGREED: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established']);
-const OVER: ReadonlySet<PeeringReport['phase']> = new Set(['None', 'Denied']);
+const IN_USE: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established']);
 const MOST_NAMED = 5;
 
 /**
@@ -148,12 +148,12 @@ function inTheWay(obstacles: readonly Obstacle[]): Verdict {
 
 function untethered({ mode, other }: ModeFacts): Verdict {
   const { tether } = mode.status ?? {};
-  const isOver = other === undefined || (OVER.has(other.outgoing.phase) && OVER.has(other.incoming.phase));
+  const isOver = other === undefined || !isPeered(other.outgoing, other.incoming);
   if (tether === undefined || isOver) {
     const message = 'this cluster decides what runs on its nodes';
     return { mode: 'Autonomous', phase: 'Autonomous', reason: REASONS.notWanted, message };
   }
-  const waits = [other.outgoing, other.incoming].find(({ phase }) => !OVER.has(phase))?.message;
+  const waits = [other.outgoing, other.incoming].find((report) => isPeered(report))?.message;
   const message = `this cluster decides what runs on its nodes; what was made for the tether is being removed${waits === undefined ? '' : `: ${waits}`}`;
   return { mode: 'Autonomous', phase: 'Ending', reason: REASONS.ending, message, tether };
 }
@@ -199,7 +199,7 @@ const tethered = (cluster: string, other: OtherCluster, kept: TetherStatus): Ver
 /** It was tethered, and the other cluster can be heard. */
 function linked({ mode }: ModeFacts, { tether, other, kept }: Held): Verdict {
   const { cluster, afterLoss = 'Retether' } = tether;
-  const ended = [other.outgoing, other.incoming].find(({ phase }) => !AGREED.has(phase));
+  const ended = [other.outgoing, other.incoming].find(({ phase }) => !IN_USE.has(phase));
   if (ended !== undefined) {
     const message = `${cluster} has ended it: ${ended.message ?? ended.phase}`;
     return { mode: 'Autonomous', phase: 'Refused', reason: REASONS.refused, message, tether: kept };

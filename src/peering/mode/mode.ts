@@ -5,6 +5,7 @@ import { nodeNameOf } from '../../api/node-labels.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
 import { sharingPolicies, type SharingPolicy } from '../../api/sharing-policy.ts';
 import { API_VERSION, type VirtualNode } from '../../api/virtual-node.ts';
+import type { KubeObject } from '../../api/wire.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { Caches } from '../../kube/caches.ts';
 import { Controller, type ControllerBasics, type ReconcileResult } from '../../kube/controller.ts';
@@ -14,17 +15,13 @@ import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
+import { idOf, isAgreed } from '../clusters/foreign-cluster.ts';
 import type { Ties } from '../clusters/intent.ts';
-import type { PeeringReport, PeeringReports, PeerLinks } from '../ports.ts';
+import type { PeeringReports, PeerLinks } from '../ports.ts';
 import { decideMode, type ModeFacts, type Obstacle, type OtherCluster } from './decide.ts';
 import { TETHER_POLICY, tetherPolicy } from './sharing-policy.ts';
 
-/** All objects of one kind. */
-interface Collection<T> {
-  get(key: string): T | undefined;
-  list(): Iterable<T>;
-  onChange(listener: () => void): () => void;
-}
+type Collection<T extends KubeObject> = Pick<Cache<T>, 'get' | 'list' | 'onChange'>;
 
 interface ModeOptions extends ControllerBasics {
   caches: Caches;
@@ -37,11 +34,11 @@ interface ModeOptions extends ControllerBasics {
   /** Late bound: these ask for `ties`. */
   links: () => Pick<PeerLinks, 'view' | 'onChange'>;
   outgoing: () => PeeringReports;
-  incoming: () => PeeringReports & { requests(): Iterable<PeeringRequest> };
+  incoming: () => PeeringReports & {
+    requests(): Iterable<PeeringRequest>;
+    request(clusterID: string): PeeringRequest | undefined;
+  };
 }
-
-/** Phases of peerings in which the other cluster already counts on what is offered here. */
-const OFFERING: ReadonlySet<PeeringReport['phase']> = new Set(['Accepted', 'Established', 'Ending']);
 
 /** Keeps the one ClusterMode: who decides about the nodes of this cluster. */
 export class ModeKeeper {
@@ -51,6 +48,11 @@ export class ModeKeeper {
   readonly #listeners = new Listeners();
   /** Calls back when the ClusterMode has changed in a way that others act on; the returned function ends that. */
   readonly onChange: Listeners['add'] = this.#listeners.add;
+  readonly #tiesChanged = new Listeners<[clusterID: string]>();
+  /** Calls back with a cluster that has become a device or ceased to be one, or by another way; not for a change of the mode. */
+  readonly onTies: Listeners<[clusterID: string]>['add'] = this.#tiesChanged.add;
+  /** What others were told, by ClusterID. */
+  readonly #devices = new Map<string, Ties>();
 
   constructor(options: ModeOptions) {
     const { caches, clock, log, metrics } = options;
@@ -89,32 +91,57 @@ export class ModeKeeper {
     const { spec, status } = this.current() ?? {};
     const { tether, phase } = status ?? {};
     if (spec?.tether === undefined || tether === undefined || phase === 'Ending') {
-      return this.#isDevice(clusterID) ? { tie: 'Device' } : {};
+      return this.#device(clusterID);
     }
     return tether.clusterID === clusterID ? { tie: 'Tether' } : { tetheredTo: spec.tether.cluster };
   }
 
-  /** Whether that cluster has handed itself over to this one, and was let in. */
-  #isDevice(clusterID: string): boolean {
-    for (const { metadata, spec, status } of this.#options.incoming().requests()) {
-      if (metadata.name !== clusterID || metadata.deletionTimestamp !== undefined) continue;
-      const { phase } = status ?? {};
-      return spec.tether === true && (phase === 'Accepted' || phase === 'Established');
-    }
-    return false;
+  /** Whether that cluster has handed itself over to this one and was let in, and how its pods may come back to it. */
+  #device(clusterID: string): Ties {
+    const { metadata, spec, status } = this.#options.incoming().request(clusterID) ?? {};
+    if (spec?.tether !== true || metadata?.deletionTimestamp !== undefined) return {};
+    if (status?.phase !== 'Accepted' && status?.phase !== 'Established') return {};
+    const namespaces = (status.tenantNamespaces ?? []).map(({ tenantNamespace }) => tenantNamespace);
+    const virtualNodes = this.#nodesOf(clusterID).map(({ metadata: { name } }) => name);
+    return {
+      tie: 'Device',
+      returning: { namespaces: namespaces.toSorted(), virtualNodes: virtualNodes.toSorted() },
+    };
+  }
+
+  #nodesOf(clusterID: string): VirtualNode[] {
+    return [...this.#options.virtualNodes.list()].filter(
+      ({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === clusterID,
+    );
+  }
+
+  /** A write to a request may mean nothing here, and they are frequent. */
+  #lookAt(clusterID: string): void {
+    const now = this.#device(clusterID);
+    if (deepEqual(now, this.#devices.get(clusterID) ?? {})) return;
+    if (now.tie === undefined) this.#devices.delete(clusterID);
+    else this.#devices.set(clusterID, now);
+    this.#tiesChanged.tell(clusterID);
   }
 
   #follow(): (() => void)[] {
     const { clusters, sharing, virtualNodes, links, outgoing, incoming } = this.#options;
     const look = (): void => this.#controller.add(CLUSTER_MODE);
+    const lookAt = (clusterID: string | undefined): void => {
+      look();
+      if (clusterID !== undefined) this.#lookAt(clusterID);
+    };
     look();
+    for (const { metadata } of incoming().requests()) lookAt(metadata.name);
     return [
       clusters.onChange(look),
       sharing.onChange(look),
-      virtualNodes.onChange(look),
+      virtualNodes.onChange((_name, current, previous) =>
+        lookAt((current ?? previous)?.metadata.labels?.[LABEL_PROVIDER]),
+      ),
       links().onChange(look),
       outgoing().onChange(look),
-      incoming().onChange(look),
+      incoming().onChange(lookAt),
     ];
   }
 
@@ -151,7 +178,7 @@ export class ModeKeeper {
     const wanted = tetherPolicy(clusterID, spec.tether);
     if (current === undefined) {
       await client.create(sharingPolicies, wanted, { signal }).catch(ignoring('AlreadyExists'));
-    } else if (Object.entries(wanted.spec).some(([key, value]) => !deepEqual(fieldOf(current, key), value))) {
+    } else if (!deepEqual({ ...current.spec, ...wanted.spec }, current.spec)) {
       const { uid } = current.metadata;
       const patch = { type: 'merge', body: { metadata: { uid }, spec: wanted.spec } } as const;
       await client.patch(sharingPolicies, { name: TETHER_POLICY }, patch, { signal });
@@ -170,6 +197,7 @@ export class ModeKeeper {
     };
   }
 
+  /** Only an identity that was proved. */
   #otherID({ spec, status }: ClusterMode): string | undefined {
     if (spec?.tether === undefined) return status?.tether?.clusterID;
     const cluster = this.#options.clusters.get(spec.tether.cluster);
@@ -178,36 +206,28 @@ export class ModeKeeper {
   }
 
   #other(clusterID: string): OtherCluster {
-    const { links, outgoing, incoming, virtualNodes } = this.#options;
+    const { links, outgoing, incoming } = this.#options;
     const view = links().view(clusterID);
-    const own = [...virtualNodes.list()].filter(
-      ({ metadata }) => metadata.labels?.[LABEL_PROVIDER] === clusterID,
-    );
     return {
       clusterID,
       ...(view?.clusterName !== undefined && { clusterName: view.clusterName }),
       isLinked: view?.connected === true,
       outgoing: outgoing().report(clusterID),
       incoming: incoming().report(clusterID),
-      nodes: own.map(nodeNameOf),
+      nodes: this.#nodesOf(clusterID).map(nodeNameOf),
     };
   }
 
   #obstacles(except: string | undefined): Obstacle[] {
     const { incoming, clusters } = this.#options;
-    const names = new Map(
-      [...clusters.list()].map(({ metadata, status }) => [status?.clusterID, metadata.name]),
-    );
+    const names = new Map([...clusters.list()].map((cluster) => [idOf(cluster), cluster.metadata.name]));
     return [...incoming().requests()]
       .map(({ metadata }) => metadata.name)
-      .filter((clusterID) => clusterID !== except && OFFERING.has(incoming().report(clusterID).phase))
+      .filter((clusterID) => clusterID !== except && isAgreed(incoming().report(clusterID)))
       .toSorted()
       .map((clusterID) => ({ clusterID, name: names.get(clusterID) ?? clusterID }));
   }
 }
-
-const fieldOf = ({ spec }: SharingPolicy, key: string): unknown =>
-  (spec as unknown as Record<string, unknown>)[key];
 
 const actedOn = (mode: ClusterMode | undefined): unknown =>
   mode && [

@@ -1,4 +1,5 @@
 import {
+  addTo,
   amountOf,
   type Amounts,
   atMost,
@@ -62,18 +63,25 @@ export function computeOffer(
 ): OfferTerms {
   const { spec } = policy;
   const nodes = lendingNodes(stock, spec);
-  const names = lendableResources(nodes, spec);
+  // Also while it is away: it would have to agree to each change when it comes back, and nobody else gets that room.
+  const devices = stock.devices.get(consumer) ?? [];
+  const names = lendableResources([...nodes, ...devices], spec);
   const limits = limitsOf(policy);
   const rule = { names, limits, percent: sharePercent(spec) };
-  const shares = nodes.flatMap((node) => shareOfNode(node, { ...rule, consumer, spec }));
+  // What the consumer lends us itself is there for it, and is not ours to share out.
+  const whole = { names, limits: new Map(), percent: 100n };
+  const shares = [
+    ...nodes.flatMap((node) => shareOfNode(node, { ...rule, consumer, spec })),
+    ...devices.flatMap((node) => shareOfNode(node, { ...whole, consumer, spec })),
+  ];
   const { shapes, held } = groupShares(shares.map(({ share }) => share));
   const free = freeInAll(nodes, stock, { consumer, promised });
-  const resources = boundedBy(portionOf(free, rule, roundDown), held);
+  const portion = portionOf(free, rule, roundDown);
+  for (const node of devices) addTo(portion, portionOf(freeOnNode(node, consumer), whole, roundDown));
+  const resources = boundedBy(portion, held);
   const storage = spec.withhold?.includes(STORAGE) === true ? 0n : storageOf(limits);
   if (storage > 0n) resources.set(STORAGE, storage);
   const offered = shares.map(({ node }) => node);
-  const version = lowestVersion(offered);
-  const features = commonFeatures(offered);
   return {
     resources: formatAmounts(withoutIdle(resources)),
     shapes,
@@ -85,6 +93,17 @@ export function computeOffer(
     keepForSeconds: spec.keepForSeconds ?? DEFAULT_KEEP_SECONDS,
     defaultRequests: defaultRequestsOf(spec.defaultRequests),
     ...(Object.keys(podOverhead).length > 0 && { podOverhead }),
+    ...abilitiesOf(offered),
+  };
+}
+
+/** What all of the nodes can do. */
+function abilitiesOf(
+  nodes: readonly StockNode[],
+): Pick<OfferTerms, 'kubernetesVersion' | 'declaredFeatures'> {
+  const version = lowestVersion(nodes);
+  const features = commonFeatures(nodes);
+  return {
     ...(version !== undefined && { kubernetesVersion: version }),
     ...(features.length > 0 && { declaredFeatures: features }),
   };

@@ -76,11 +76,11 @@ export function freeOnNode({ allocatable, own, peers }: StockNode, consumer: str
 /**
  * What is free on all these nodes for this peer. What another peer was promised is taken whether or not its pods run
  * already; so those are not counted again, except for what exceeds the promise. A promise that other nodes keep takes
- * nothing of these; then only pods that run here count.
+ * nothing of these; then only pods that run here count. Of what a device was promised, its own nodes keep a part.
  */
 export function freeInAll(
   nodes: readonly StockNode[],
-  { used }: Stock,
+  { used, devices }: Pick<Stock, 'used' | 'devices'>,
   { consumer, promised }: { consumer: string | undefined; promised: Promises },
 ): Sums {
   const free: Sums = new Map();
@@ -93,13 +93,19 @@ export function freeInAll(
     if (nodes.some((node) => isSelected(node, nodeSelector))) {
       const reserved = parseNamed(`promise to ${peer}`, resources);
       raiseTo(reserved, used.get(peer) ?? new Map());
-      addTo(taken, reserved);
+      addTo(taken, minus(reserved, sumOf(devices.get(peer))));
     } else {
       for (const { peers } of nodes) addTo(taken, peers.get(peer) ?? []);
     }
   }
   return minus(free, taken);
 }
+
+const sumOf = (nodes: readonly StockNode[] = []): Sums => {
+  const sum: Sums = new Map();
+  for (const { allocatable } of nodes) addTo(sum, allocatable);
+  return sum;
+};
 
 /** Never below zero. */
 function minus(amounts: Amounts, taken: Amounts): Sums {

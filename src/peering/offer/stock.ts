@@ -1,5 +1,5 @@
 import { addTo, type Amounts, type Sums } from '../../api/amounts.ts';
-import { LABEL_NODE_TYPE, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
+import { LABEL_DEVICE, LABEL_NODE_TYPE, LABEL_PROVIDER, NODE_TYPE_VIRTUAL } from '../../api/names.ts';
 import type { StorageClassOffer } from '../../api/offer.ts';
 import { type CountedPod, readableAmounts } from '../../api/pod-requests.ts';
 import { hardTaints } from '../../api/taints.ts';
@@ -9,6 +9,8 @@ import type { Node, NodeStatus, Taint } from '../../api/wire.ts';
 export interface Stock {
   /** Real nodes, in the order of their names. */
   nodes: readonly StockNode[];
+  /** Virtual nodes that stand for a device, by its ClusterID: they are a place for what it brings itself, and for no other peer. */
+  devices: ReadonlyMap<string, readonly StockNode[]>;
   /** Requests of each peer's pods, wherever they run here. */
   used: ReadonlyMap<string, Amounts>;
   storageClasses: readonly StorageClassOffer[];
@@ -58,16 +60,25 @@ export function takeStock({ nodes, pods, peerOf, storageClasses, ingressClasses 
     addTo(peer === undefined ? use.own : entryOf(use.peers, peer, emptySums), requests);
     if (peer !== undefined) addTo(entryOf(used, peer, emptySums), requests);
   }
-  const real = [...nodes].filter(({ metadata }) => metadata.labels?.[LABEL_NODE_TYPE] !== NODE_TYPE_VIRTUAL);
+  const all = [...nodes].toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const isReal = ({ metadata }: Node): boolean => metadata.labels?.[LABEL_NODE_TYPE] !== NODE_TYPE_VIRTUAL;
+  const inStock = (node: Node): StockNode => stockNode(node, byNode.get(node.metadata.name));
+  const devices = Map.groupBy(all.filter(isDevice), deviceOf);
   return {
-    nodes: real
-      .map((node) => stockNode(node, byNode.get(node.metadata.name)))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    nodes: all.filter(isReal).map(inStock),
+    devices: new Map([...devices].map(([peer, its]) => [peer, its.map(inStock)])),
     used,
     storageClasses,
     ingressClasses,
   };
 }
+
+const deviceOf = ({ metadata }: Node): string => metadata.labels?.[LABEL_PROVIDER] ?? '';
+
+const isDevice = (node: Node): boolean =>
+  node.metadata.labels?.[LABEL_NODE_TYPE] === NODE_TYPE_VIRTUAL &&
+  node.metadata.labels[LABEL_DEVICE] === 'true' &&
+  deviceOf(node) !== '';
 
 const emptySums = (): Sums => new Map();
 

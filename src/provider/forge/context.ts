@@ -23,4 +23,6 @@ export interface ForgeContext {
   /** Of the network between the two clusters. */
   network: NetworkState['kind'];
   homeViewOf: NetworkView['homeViewOf'];
+  /** The address at home of a pod over there that was placed back into the home cluster: its UID, and its address over there. */
+  returnedTo?: (uid: string, address: string) => string | undefined;
 }

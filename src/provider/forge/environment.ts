@@ -1,5 +1,5 @@
 import type { EnvVar, Pod } from '../../api/wire.ts';
-import { type AnyContainer, remoteReferenceName } from './references.ts';
+import { type AnyContainer, type ReferenceKind, remoteReferenceName } from './references.ts';
 import type { ForgeContext } from './context.ts';
 
 /**
@@ -11,17 +11,11 @@ export function forgeEnvironment<C extends AnyContainer>(container: C, home: Pod
     ...apiServerVariables(container, context),
     ...(container.env ?? []).map((variable) => forgeVariable(variable, home, context)),
   ];
-  const envFrom = container.envFrom?.map((source) =>
-    source.configMapRef?.name === undefined
-      ? source
-      : {
-          ...source,
-          configMapRef: {
-            ...source.configMapRef,
-            name: remoteReferenceName('ConfigMap', source.configMapRef.name),
-          },
-        },
-  );
+  const envFrom = container.envFrom?.map(({ configMapRef, secretRef, ...source }) => ({
+    ...source,
+    ...(configMapRef && { configMapRef: named('ConfigMap', configMapRef) }),
+    ...(secretRef && { secretRef: named('Secret', secretRef) }),
+  }));
   return {
     ...container,
     ...(env.length > 0 ? { env } : {}),
@@ -35,11 +29,19 @@ function forgeVariable(variable: EnvVar, home: Pod, context: ForgeContext): EnvV
     const value = homeFieldValue(path, home, context);
     return value === undefined ? variable : { name: variable.name, value };
   }
-  const configMapKeyRef = variable.valueFrom?.configMapKeyRef;
-  if (configMapKeyRef?.name === undefined) return variable;
-  const name = remoteReferenceName('ConfigMap', configMapKeyRef.name);
-  return { name: variable.name, valueFrom: { configMapKeyRef: { ...configMapKeyRef, name } } };
+  const { configMapKeyRef, secretKeyRef } = variable.valueFrom ?? {};
+  if (configMapKeyRef !== undefined) {
+    return { name: variable.name, valueFrom: { configMapKeyRef: named('ConfigMap', configMapKeyRef) } };
+  }
+  if (secretKeyRef === undefined) return variable;
+  return { name: variable.name, valueFrom: { secretKeyRef: named('Secret', secretKeyRef) } };
 }
+
+/** The reference, by the name of the object over there. */
+const named = <R extends { name?: string }>(kind: ReferenceKind, reference: R): R =>
+  reference.name === undefined
+    ? reference
+    : { ...reference, name: remoteReferenceName(kind, reference.name) };
 
 /** The value of a field that differs between the two clusters; undefined where the foreign kubelet has to set it. */
 function homeFieldValue(path: string, home: Pod, context: ForgeContext): string | undefined {

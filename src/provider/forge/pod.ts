@@ -13,7 +13,7 @@ import { SERVICE_NAMES } from '../home-api-server.ts';
 import type { ForgeContext } from './context.ts';
 import { forgeDns } from './dns.ts';
 import { forgeEnvironment } from './environment.ts';
-import type { AnyContainer } from './references.ts';
+import { type AnyContainer, remoteReferenceName } from './references.ts';
 import { withRequests } from './requests.ts';
 import { droppedVolumes, forgeVolumes } from './volumes.ts';
 import { whenLostOf } from './when-lost.ts';
@@ -43,6 +43,8 @@ const HOME_ONLY_FIELDS = [
   'ephemeralContainers',
   'tolerations',
 ] as const satisfies readonly (keyof PodSpec)[];
+
+type PullSecret = NonNullable<PodSpec['imagePullSecrets']>[number];
 
 /** The pod to create over there for a home pod: a pure translation. */
 export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
@@ -77,6 +79,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
         containers: spec.containers.map(forge),
         ...(spec.initContainers && { initContainers: spec.initContainers.map(forge) }),
       }),
+      ...(spec.imagePullSecrets && { imagePullSecrets: spec.imagePullSecrets.map(forgePullSecret) }),
       ...forgeHostAliases(spec, context),
       ...forgeDns(home, context.homeDns),
       tolerations: forgeTolerations(spec.tolerations ?? []),
@@ -84,6 +87,9 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
     },
   };
 }
+
+const forgePullSecret = ({ name }: PullSecret): PullSecret =>
+  name === undefined ? {} : { name: remoteReferenceName('Secret', name) };
 
 /** The names of the home API server, after what the pod itself names: of one name, the first address counts. */
 function forgeHostAliases(

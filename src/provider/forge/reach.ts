@@ -15,10 +15,18 @@ const TUNNEL_DOWN: Unreachable = {
     'the pod runs, but the tunnel to its cluster does not carry packets; see the condition of the node',
 };
 
-/** Addresses of the remote pod as home sees them, in the same order; those without a view are left out. */
-export function viewsOf(there: PodStatus, { homeViewOf }: ForgeContext): { ip: string }[] {
+/**
+ * Addresses of the remote pod as home sees them, in the same order; those without a view are left out.
+ *
+ * @param uid of the remote pod
+ */
+export function viewsOf(
+  there: PodStatus,
+  uid: string,
+  { homeViewOf, returnedTo }: Pick<ForgeContext, 'homeViewOf' | 'returnedTo'>,
+): { ip: string }[] {
   return (there.podIPs ?? []).flatMap(({ ip }) => {
-    const view = homeViewOf(ip);
+    const view = homeViewOf(ip) ?? returnedTo?.(uid, ip);
     return view === undefined ? [] : [{ ip: view }];
   });
 }

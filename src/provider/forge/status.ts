@@ -39,7 +39,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   const there = withFormerBodies(home, remote, claimedStatus(home, remote));
   const here = home.status ?? {};
   const generation = observedGeneration(home, remote, there);
-  const podIPs = viewsOf(there, context);
+  const podIPs = viewsOf(there, remote.metadata.uid, context);
   const unreachable = obstacleToReach(there, podIPs, context);
   const conditions = withNetwork(home, forgeConditions({ home, remote, there, generation, now }), {
     unreachable,

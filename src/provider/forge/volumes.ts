@@ -27,6 +27,10 @@ function forgeVolume(volume: Volume, home: Pod): Volume {
     const name = remoteReferenceName('ConfigMap', volume.configMap.name);
     return { ...volume, configMap: { ...volume.configMap, name } };
   }
+  if (volume.secret?.secretName !== undefined) {
+    const secretName = remoteReferenceName('Secret', volume.secret.secretName);
+    return { ...volume, secret: { ...volume.secret, secretName } };
+  }
   if (volume.ephemeral !== undefined) {
     // Its claim is made at home, with a class of home, and carried across like any other.
     const { ephemeral: _template, ...rest } = volume;
@@ -56,6 +60,9 @@ function forgeProjection(source: VolumeProjection, volume: string, home: Pod): V
   if (source.configMap?.name !== undefined) {
     const name = remoteReferenceName('ConfigMap', source.configMap.name);
     return { configMap: { ...source.configMap, name } };
+  }
+  if (source.secret?.name !== undefined) {
+    return { secret: { ...source.secret, name: remoteReferenceName('Secret', source.secret.name) } };
   }
   if (source.downwardAPI?.items !== undefined) {
     return { downwardAPI: { ...source.downwardAPI, items: source.downwardAPI.items.map(forgeDownwardItem) } };

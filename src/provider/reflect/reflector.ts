@@ -3,12 +3,7 @@ import { type ResourceType, secrets } from '../../api/resources.ts';
 import type { DraftMeta, KubeObject, Pod } from '../../api/wire.ts';
 import type { ReconcileResult } from '../../kube/controller.ts';
 import { hasCode, ignoring } from '../../lib/errors.ts';
-import {
-  podReferences,
-  type ReferenceKind,
-  remoteReferenceName,
-  ROOT_CA_CONFIG_MAP,
-} from '../forge/references.ts';
+import { podReferences, type ReferenceKind, remoteReferenceName } from '../forge/references.ts';
 import { podKey, referenceKey } from '../home-pods.ts';
 import type { CommonParts } from '../namespaces.ts';
 import { nameTaken, type Refusal, refusalOf } from '../pods/refusal.ts';
@@ -17,7 +12,6 @@ import { CopyUse, REFLECTED_KINDS, sourceVersion, withoutDropped } from './copie
 import { REFUSED_RETRY_MS, RELIST_WAIT_MS, RemoteCopies } from './remote-copies.ts';
 import { type KindRule, ruleFor } from './rules.ts';
 import {
-  isReserved,
   isWanted,
   mayBeTied,
   mayTravelFor,
@@ -129,8 +123,7 @@ export class Reflector {
     const { homePods, contact } = this.#options;
     const subject = this.#subject(key);
     if (subject?.tenant.synced !== true || !homePods.synced || !contact()) return {};
-    const { kind, name, tenant, source, copy } = subject;
-    if (isReserved(kind, name)) return {};
+    const { kind, tenant, source, copy } = subject;
     if (source === undefined) this.#types.delete(key);
     if (source !== undefined && this.#isWanted(subject)) {
       const type = await this.#readType({ key, kind, source }, signal);
@@ -363,13 +356,6 @@ export class Reflector {
   #wakeUsers(key: ReflectionKey): void {
     this.#options.wake(this.#usersOf(key).map(podKey));
   }
-}
-
-/** The name at home of a copy's name over there. */
-export function homeReferenceName(kind: ReferenceKind, remoteName: string): string {
-  return kind === 'ConfigMap' && remoteName === remoteReferenceName(kind, ROOT_CA_CONFIG_MAP)
-    ? ROOT_CA_CONFIG_MAP
-    : remoteName;
 }
 
 /** A pod over there that refers to the copy, whatever home says of it. */

@@ -17,15 +17,10 @@ export const BOOTSTRAP_TOKEN_TYPE = 'bootstrap.kubernetes.io/token';
 /** Mandatory on Secrets of ACCOUNT_TOKEN_TYPE (core/v1 validation), so metadata tells which might be one. */
 const ANNOTATION_ACCOUNT = 'kubernetes.io/service-account.name';
 const BOOTSTRAP_PREFIX = 'bootstrap-token-';
-/** Secrets of such a name over there belong to the TokenReconciler. */
-const TOKEN_SECRET = /^tributary-token-[0-9a-f-]{36}$/u;
 
 /** The certificate of the home cluster's own authority: public, mounted by every pod, and so not subject to policy. */
 const isRootCa = (kind: ReferenceKind, name: string): boolean =>
   kind === 'ConfigMap' && name === ROOT_CA_CONFIG_MAP;
-
-export const isReserved = (kind: ReferenceKind, name: string): boolean =>
-  kind === 'Secret' && TOKEN_SECRET.test(name);
 
 export const RESOURCES: Readonly<Record<ReferenceKind, string>> = {
   ConfigMap: 'configmaps',
@@ -52,7 +47,6 @@ export function staysHome(
   const { name, annotations } = source.metadata;
   if (isRootCa(kind, name)) return undefined;
   const what = `${kind.toLowerCase()} "${name}" stays home`;
-  if (isReserved(kind, name)) return withheld(`${what}: names such as this one are kept for tokens of pods`);
   const unreadable = rule.drop?.find((path) => !Array.isArray(parsePath(path)));
   // It is not known what to leave out: nothing leaves.
   if (unreadable !== undefined)

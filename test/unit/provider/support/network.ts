@@ -33,6 +33,10 @@ export class FakeNetwork implements NetworkView {
     return new ViewTable(this.#seenAs).translate(address);
   }
 
+  ownOf(address: string): string | undefined {
+    return new ViewTable(this.#seenAs).translateBack(address);
+  }
+
   get homeApiServer(): HomeApiServerView {
     return this.#homeApiServer;
   }
