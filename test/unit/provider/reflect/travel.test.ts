@@ -64,15 +64,17 @@ describe('what is to be over there', () => {
     },
   );
 
-  test('a Secret named like those that hold tokens of pods travels under another name', () => {
-    const name = 'tributary-token-00000000-0000-4000-8000-000000000001';
+  test.each<[ReferenceKind, string]>([
+    ['Secret', 'tributary-token-00000000-0000-4000-8000-000000000001'],
+    ['ConfigMap', 'kube-root-ca.crt'],
+  ])('a %s called %s travels under another name, and further under one more', (kind, name) => {
     const rule = { policy: 'All' } as const;
-    expect(isWanted('Secret', rule, { source: object(name), isReferenced: true })).toBe(true);
-    const there = remoteReferenceName('Secret', name);
-    const further = remoteReferenceName('Secret', there);
+    expect(isWanted(kind, rule, { source: object(name), isReferenced: true })).toBe(true);
+    const there = remoteReferenceName(kind, name);
+    const further = remoteReferenceName(kind, there);
     expect(new Set([name, there, further]).size).toBe(3);
-    expect(homeReferenceName('Secret', there)).toBe(name);
-    expect(homeReferenceName('Secret', further)).toBe(there);
+    expect(homeReferenceName(kind, there)).toBe(name);
+    expect(homeReferenceName(kind, further)).toBe(there);
   });
 
   test.each<[ReferenceKind, string]>([
