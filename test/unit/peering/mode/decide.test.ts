@@ -135,3 +135,32 @@ test('pods are forwarded while tethered, and stay where they are while contact i
   expect(forwardingOf(mode(spec, lost))?.podStrategy).toBe('Local');
   expect(forwardingOf(mode(undefined, tethered))).toBeUndefined();
 });
+
+test('forwarded pods run here only after the other cluster must have stopped them, and the margin', () => {
+  const local = { ...spec, whenLost: 'RunLocally' as const, marginSeconds: 30 };
+  const fence = { afterSeconds: 60, stopSeconds: 20 };
+  const lost = { ...tethered, mode: 'Autonomous' as const, phase: 'Lost' as const };
+  const agreed = { ...lost, tether: { clusterID: 'company-id', fence } };
+  const at = (stoppedInMs: number, status: ClusterModeStatus = agreed): ReturnType<typeof decideMode> =>
+    decided({ mode: mode(local, status), other: away, stoppedInMs });
+  expect(at(20 * SECOND).status.runsLocallySince).toBeUndefined();
+  expect(at(20 * SECOND).againMs).toBe(50 * SECOND);
+  expect(at(-29 * SECOND).status.runsLocallySince).toBeUndefined();
+  const { status } = at(-30 * SECOND);
+  expect(status.runsLocallySince).toBe('2026-06-01T12:00:00Z');
+  expect(forwardingOf(mode(local, status))?.comesHome).toBe(true);
+  // It stays so whatever is counted later, and ends with contact.
+  expect(at(Infinity, status).status.runsLocallySince).toBe(status.runsLocallySince);
+  expect(decided({ mode: mode(local, status) }).status.runsLocallySince).toBeUndefined();
+});
+
+test.each([
+  ['nothing was agreed on', { whenLost: 'RunLocally' as const }, undefined],
+  ['they are to stay', {}, { afterSeconds: 60, stopSeconds: 20 }],
+])('where %s, forwarded pods stay over there', (_what, more, fence) => {
+  const lost = { ...tethered, mode: 'Autonomous' as const, phase: 'Lost' as const };
+  const status = { ...lost, tether: { clusterID: 'company-id', ...(fence && { fence }) } };
+  const decision = decided({ mode: mode({ ...spec, ...more }, status), other: away, stoppedInMs: -Infinity });
+  expect(decision.status.runsLocallySince).toBeUndefined();
+  expect(wordsOf(decision)).toContain('stays at company');
+});
