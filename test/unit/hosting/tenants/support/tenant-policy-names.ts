@@ -2,6 +2,7 @@
 const NAMES = [
   'tributary-tenants',
   ...[
+    'fence',
     'placement',
     'identity',
     'volumes',
