@@ -144,8 +144,11 @@ describeInLab('a tether whose forwarded pods run on the device while it is lost'
       const { items } = await milan.client.list(pods, { labelSelector: LABEL_HOME_UID });
       return items.every(({ spec }) => spec?.nodeName === 'rome');
     });
-    const { status } = await milan.client.get(peeringRequests, { name: rome.id });
-    expect(status).toMatchObject({ phase: 'Accepted', reason: 'Fenced' });
+    // Written after the pods have been stopped.
+    await until('the company says why', async () => {
+      const { status } = await milan.client.get(peeringRequests, { name: rome.id });
+      return status?.phase === 'Accepted' && status.reason === 'Fenced';
+    });
     const lost = await pair.inPhase('Lost');
     expect(lost.status?.mode).toBe('Autonomous');
     for (const name of ['web', 'set', 'lone']) {
