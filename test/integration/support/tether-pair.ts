@@ -1,0 +1,118 @@
+/** A device and a company as whole processes: what tests of tethers do with them, and what they wait for. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { binaries } from '../../../lab/binaries.ts';
+import { run } from '../../../lab/run.ts';
+import {
+  CLUSTER_MODE,
+  type ClusterMode,
+  clusterModes,
+  type TetherSpec,
+} from '../../../src/api/cluster-mode.ts';
+import { foreignClusters } from '../../../src/api/foreign-cluster.ts';
+import { sharingPolicies, type SharingPolicySpec } from '../../../src/api/sharing-policy.ts';
+import { type City, until } from '../../support/labs/peering-lab.ts';
+
+const VERSION = 'tributary.dev/v1alpha1';
+
+export class TetherPair {
+  readonly device: City;
+  readonly company: City;
+  readonly #kubectl: string;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'tributary-tether-'));
+
+  private constructor(device: City, company: City, kubectl: string) {
+    this.device = device;
+    this.company = company;
+    this.#kubectl = kubectl;
+  }
+
+  static async of(device: City, company: City): Promise<TetherPair> {
+    const { kubectl } = await binaries(undefined, ['kubectl']);
+    return new TetherPair(device, company, kubectl);
+  }
+
+  /** Starts both. As in a cluster, the program is no administrator: what a tether forbids to those, it forbids to them all. */
+  async run(): Promise<void> {
+    await this.device.run({}, { kubeconfig: await this.#account() });
+    await this.company.run();
+  }
+
+  /** As `run`, and does not wait. */
+  start(city: City): void {
+    city.start({}, city === this.device ? { kubeconfig: this.#file } : {});
+  }
+
+  down(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Runs kubectl; resolves with the output, of refusals too. */
+  async at(city: City, ...args: string[]): Promise<string> {
+    const command = [this.#kubectl, '--kubeconfig', city.cluster.kubeconfig, ...args];
+    return run(['sh', '-c', '"$@" 2>&1 || true', 'sh', ...command]);
+  }
+
+  async mode(): Promise<ClusterMode> {
+    return this.device.client.get(clusterModes, { name: CLUSTER_MODE });
+  }
+
+  /** Resolves once the device has seen what is wanted and is in that phase. */
+  async inPhase(phase: string): Promise<ClusterMode> {
+    let last: ClusterMode | undefined;
+    try {
+      return await until(`the mode is ${phase}`, async () => {
+        last = await this.mode();
+        const isSeen = (last.status?.observedGeneration ?? 0) >= (last.metadata.generation ?? 0);
+        return isSeen && last.status?.phase === phase ? last : undefined;
+      });
+    } catch (cause) {
+      const tail = this.device.process.log.split('\n').slice(-8).join('\n');
+      throw new Error(`${String(cause)}\n${JSON.stringify(last?.status)}\n${tail}`, { cause });
+    }
+  }
+
+  async want(tether: TetherSpec | null): Promise<void> {
+    const body = { spec: { tether } };
+    await this.device.client.patch(clusterModes, { name: CLUSTER_MODE }, { type: 'merge', body });
+  }
+
+  /** What the company lends to anyone; by default to those who bring a token. */
+  async allow(more: Partial<SharingPolicySpec>): Promise<void> {
+    const spec = { peers: { anyone: true as const }, approval: 'Token' as const, ...more };
+    const body = { apiVersion: VERSION, kind: 'SharingPolicy', metadata: { name: 'devices' }, spec };
+    const apply = { type: 'apply', body, fieldManager: 'test', force: true } as const;
+    await this.company.client.patch(sharingPolicies, { name: 'devices' }, apply);
+  }
+
+  /** Makes the company known to the device. */
+  async introduce(): Promise<void> {
+    const { id: clusterID, process } = this.company;
+    await this.device.client.create(foreignClusters, {
+      apiVersion: VERSION,
+      kind: 'ForeignCluster',
+      metadata: { name: 'company' },
+      spec: { clusterID, endpoint: process.endpoint },
+    });
+  }
+
+  get #file(): string {
+    return join(this.#folder, this.device.name);
+  }
+
+  /** A kubeconfig of an account in the namespace of the program. */
+  async #account(): Promise<string> {
+    const { device } = this;
+    await this.at(device, '-n', 'tributary-system', 'create', 'serviceaccount', 'all');
+    const binding = ['create', 'clusterrolebinding', 'lab-all', '--clusterrole=cluster-admin'];
+    await this.at(device, ...binding, '--serviceaccount=tributary-system:all');
+    const token = await this.at(device, '-n', 'tributary-system', 'create', 'token', 'all', '--duration=2h');
+    writeFileSync(this.#file, readFileSync(device.cluster.kubeconfig));
+    const here = [this.#kubectl, '--kubeconfig', this.#file, 'config'] as const;
+    const user = (await run([...here, 'view', '-o', 'jsonpath={.contexts[0].context.user}'])).trim();
+    await run([...here, 'unset', `users.${user}`]);
+    await run([...here, 'set-credentials', user, `--token=${token.trim()}`]);
+    return this.#file;
+  }
+}
