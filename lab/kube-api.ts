@@ -45,6 +45,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   Secret: 'secrets',
   Service: 'services',
   ServiceAccount: 'serviceaccounts',
+  StatefulSet: 'statefulsets',
   StorageClass: 'storageclasses',
 };
 

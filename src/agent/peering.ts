@@ -217,6 +217,7 @@ export class Peering {
       links: () => this.#links,
       outgoing: () => this.#borrowing,
       incoming: () => this.#lending,
+      isBringingBack: () => this.#offloading.offloading.isBringingBack,
     });
   }
 

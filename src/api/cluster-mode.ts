@@ -7,6 +7,18 @@ export const CLUSTER_MODE = 'cluster';
 /** What becomes of a lost tether once the other cluster is back: Retether takes it up again, Autonomous waits for a person. */
 export type AfterLoss = 'Retether' | 'Autonomous';
 
+/** What becomes of forwarded pods while a tether is lost. */
+export type WhenLost = 'Stay' | 'RunLocally';
+
+/**
+ * When the other cluster stops what this one has forwarded to it: `afterSeconds` after it has issued the last ticket that this
+ * cluster has shown, and within `stopSeconds` from then on.
+ */
+export interface FenceTerms {
+  afterSeconds: number;
+  stopSeconds: number;
+}
+
 /** To which cluster this one hands itself over, and on which terms. */
 export interface TetherSpec {
   /** Name of the ForeignCluster that stands for it. */
@@ -15,6 +27,12 @@ export interface TetherSpec {
   lostAfterSeconds?: number;
   /** Default Retether. */
   afterLoss?: AfterLoss;
+  /** Default Stay. RunLocally: the other cluster stops what was forwarded, and later it runs here. */
+  whenLost?: WhenLost;
+  /** How long the other cluster may take to stop pods. Default 60. */
+  stopSeconds?: number;
+  /** How long this cluster waits after that before it runs them. Default 60. */
+  marginSeconds?: number;
   /** Pods that run here and are not the other cluster's leave, as their budgets permit; else they stay until they end. Default false. */
   evict?: boolean;
   /** How long pods of the other cluster go on here after the end. Default 86400. */
@@ -44,6 +62,8 @@ export interface TetherStatus {
   clusterName?: string;
   /** When `mode` became Tethered the last time. */
   since?: string;
+  /** What the other cluster holds itself to, while RunLocally is wanted; absent: nothing was agreed. */
+  fence?: FenceTerms;
 }
 
 export interface ClusterModeStatus {
@@ -56,6 +76,8 @@ export interface ClusterModeStatus {
   nodes?: string[];
   /** When the last link ended; absent while there is one. */
   contactLost?: string;
+  /** Since when forwarded pods are brought back to the nodes here: the other cluster has stopped them. */
+  runsLocallySince?: string;
   conditions?: Condition[];
 }
 
@@ -91,10 +113,19 @@ export const CLUSTER_MODE_REASONS = {
 export type ClusterModeReason = (typeof CLUSTER_MODE_REASONS)[keyof typeof CLUSTER_MODE_REASONS];
 
 export const BREAK_OUT_GROUP = 'tributary:break-out';
-export const TETHER_DEFAULTS = { lostAfterSeconds: 300, keepForSeconds: 86_400 } as const;
+export const TETHER_DEFAULTS = {
+  lostAfterSeconds: 300,
+  keepForSeconds: 86_400,
+  stopSeconds: 60,
+  marginSeconds: 60,
+} as const;
 
 /** Bounds of the fields above, seconds. */
-export const TETHER_LIMITS = { lostAfterSeconds: { least: 10, most: 604_800 } } as const;
+export const TETHER_LIMITS = {
+  lostAfterSeconds: { least: 10, most: 604_800 },
+  stopSeconds: { least: 5, most: 3_600 },
+  marginSeconds: { least: 5, most: 3_600 },
+} as const;
 
 /** What a tether means for pods of users. */
 export interface Forwarding {
@@ -104,12 +135,20 @@ export interface Forwarding {
   nodes: readonly string[];
   /** Whether pods that are here already leave. */
   evict: boolean;
+  /** Whether pods that were forwarded come back: nothing runs in their place over there any more. */
+  comesHome: boolean;
 }
 
 /** Undefined: the mode says nothing about pods. While a tether is lost, what was forwarded stays mapped. */
 export function forwardingOf(mode: ClusterMode | undefined): Forwarding | undefined {
-  const { spec: { tether } = {}, status: { phase, mode: current, nodes = [] } = {} } = mode ?? {};
+  const { spec: { tether } = {}, status = {} } = mode ?? {};
+  const { phase, mode: current, nodes = [], runsLocallySince } = status;
   if (tether === undefined || (phase !== 'Tethered' && phase !== 'Lost')) return undefined;
   const isTethered = current === 'Tethered';
-  return { podStrategy: isTethered ? 'Remote' : 'Local', nodes, evict: isTethered && tether.evict === true };
+  return {
+    podStrategy: isTethered ? 'Remote' : 'Local',
+    nodes,
+    evict: isTethered && tether.evict === true,
+    comesHome: !isTethered && runsLocallySince !== undefined,
+  };
 }

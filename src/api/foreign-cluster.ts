@@ -162,6 +162,8 @@ export const FOREIGN_CLUSTER_REASONS = {
   tetheringForbidden: 'TetheringForbidden',
   /** The cluster that decides is tethered to another one, and lends to nobody else. */
   tethered: 'TetheredElsewhere',
+  /** Nothing was heard of it for as long as was agreed, so its pods are stopped. */
+  fenced: 'Fenced',
   ending: 'Ending',
   invalid: 'Invalid',
   /** Another ForeignCluster stands for the same cluster, and that one is used. */

@@ -1,3 +1,4 @@
+import type { FenceTerms } from './cluster-mode.ts';
 import type { PeeringPhase } from './foreign-cluster.ts';
 import type { NamespaceOffer, Offer, SignedContract, WithheldNamespace } from './offer.ts';
 import { clusterScoped } from './resources.ts';
@@ -14,6 +15,8 @@ export interface PeeringRequestSpec {
   tenantNames?: NamespaceOffer[];
   /** It hands itself over to us: we are to use it, with all that it has. */
   tether?: boolean;
+  /** When we stop what it has forwarded to us, because it is not heard. Absent: never. */
+  fence?: FenceTerms;
   /** The decision of a person, if the policy is Manual; Denied also revokes what was granted. */
   approval?: 'Approved' | 'Denied';
 }

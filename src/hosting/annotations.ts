@@ -35,6 +35,12 @@ export const ANNOTATION_ON_END = 'tributary.dev/on-end';
 /** Until when a namespace is kept whose contract has ended, RFC 3339. */
 export const ANNOTATION_KEEP_UNTIL = 'tributary.dev/keep-until';
 
+/** `true`: its pods are stopped and none are taken, because their home may run them itself. */
+export const ANNOTATION_FENCED = 'tributary.dev/fenced';
+
+export const isFenced = ({ metadata }: KubeObject): boolean =>
+  metadata.annotations?.[ANNOTATION_FENCED] === 'true';
+
 /** Annotations that are absent where the policy says nothing of the kind. */
 export const ANNOTATIONS_OF_POLICY: readonly string[] = [
   ANNOTATION_RUNTIME_CLASS,

@@ -1,5 +1,5 @@
 import type { Forwarding } from '../api/cluster-mode.ts';
-import { FINALIZER_OFFLOADING } from '../api/names.ts';
+import { FINALIZER_OFFLOADING, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
 import {
   type NamespaceOffloading,
   namespaceOffloadings,
@@ -17,6 +17,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../lib/listeners.ts';
 import { PodsAtHome } from './at-home/pods-at-home.ts';
 import { Drains } from './drain.ts';
+import { ForwardedPods } from './forwarded/forwarded-pods.ts';
 import { NamespacePods } from './pods.ts';
 import { Reconciler } from './reconciler.ts';
 import type { OffloadingParts, Remake } from './release/remake.ts';
@@ -64,6 +65,7 @@ export class Offloading {
   readonly #drains: Drains;
   readonly #controller: Controller;
   readonly #shortForm: Controller;
+  readonly #forwarded: ForwardedPods;
   readonly #listeners = new Listeners();
   readonly onChange: Listeners['add'] = this.#listeners.add;
   /** Answers of `of` since the last change; it is called once for each namespace of a cluster. */
@@ -84,6 +86,15 @@ export class Offloading {
     this.#view = new View({ ...caches, systemNamespace, peerNamespaces });
     this.#controller = this.#makeController();
     this.#shortForm = this.#makeShortForm();
+    this.#forwarded = new ForwardedPods({
+      ...options,
+      virtualNodes: () => this.virtualNodes.list(),
+      forwarding: () => this.tether(),
+      offloadingOf: (namespace) => {
+        const offloading = this.offloadingOf(namespace);
+        return offloading?.metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === 'tether' ? offloading : undefined;
+      },
+    });
     this.#listen();
   }
 
@@ -92,7 +103,7 @@ export class Offloading {
   }
 
   actors(): Component[] {
-    return [this.#peerAnswers(), this.#shortForm, this.#controller];
+    return [this.#peerAnswers(), this.#shortForm, this.#controller, this.#forwarded.component()];
   }
 
   /** Whether the caches are complete, so that what `of` does not name is not wanted. */
@@ -140,7 +151,13 @@ export class Offloading {
   /** To be called when `tether` answers something else. */
   tetherChanged(): void {
     for (const { metadata } of this.#namespaces.list()) this.#shortForm.add(metadata.name);
+    this.#forwarded.look();
     this.#changed();
+  }
+
+  /** Whether forwarded pods are being brought home at this moment. */
+  get isBringingBack(): boolean {
+    return this.#forwarded.isBusy;
   }
 
   /** Those that are in effect. */

@@ -1,7 +1,15 @@
 import type { LinkState } from '../api/foreign-cluster.ts';
 import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
 import type { Pod } from '../api/wire.ts';
-import type { CallMethod, Calls, Credential, DocumentChanges, Documents } from './protocol/documents.ts';
+import type {
+  CallMethod,
+  Calls,
+  Credential,
+  DocumentChanges,
+  Documents,
+  RenewParams,
+  RenewResult,
+} from './protocol/documents.ts';
 
 /**
  * What the parts of peering know of each other. The composition is in src/agent/peering.ts:
@@ -90,6 +98,7 @@ export interface LendingSide {
   /** Takes documents that were checked in form, of a proved identity. Throws what the peer is to be told. */
   received(peer: PeerIdentity, changes: Pick<DocumentChanges, Requests>): Promise<void>;
   credential(peer: PeerIdentity, signal: AbortSignal): Promise<Credential>;
+  renew(peer: PeerIdentity, params: RenewParams, signal: AbortSignal): Promise<RenewResult>;
 }
 
 /** We as consumer, towards the link. */

@@ -10,11 +10,15 @@ import {
   type TetherSpec,
   type TetherStatus,
 } from '../cluster-mode.ts';
-import { AGE, clusterID, clusterName, column, observedGeneration, time } from './common.ts';
+import { AGE, clusterID, clusterName, column, fenceTerms, observedGeneration, time } from './common.ts';
 import type { Definition } from './definition.ts';
 import { choice, conditions, dnsName, int32, objectOf, type Schema, type SchemaOf, setOf } from './schema.ts';
 
 const { least, most } = TETHER_LIMITS.lostAfterSeconds;
+const bounds = (limits: { least: number; most: number }): { minimum: number; maximum: number } => ({
+  minimum: limits.least,
+  maximum: limits.most,
+});
 
 const tether: Schema = {
   ...objectOf<TetherSpec>(
@@ -34,6 +38,21 @@ const tether: Schema = {
           'cluster controls its nodes until the tether is taken away and made again.',
         ['Retether', 'Autonomous'],
         'Retether',
+      ),
+      whenLost: choice(
+        'What becomes of forwarded pods while the other cluster is lost. Stay: they may run there, and nothing else runs in ' +
+          'their place. RunLocally: the other cluster stops them, and then they run on the nodes here; it must have agreed.',
+        ['Stay', 'RunLocally'],
+        'Stay',
+      ),
+      stopSeconds: int32(
+        'For RunLocally: how long the other cluster may take to stop forwarded pods. They get no longer to end by themselves.',
+        { default: TETHER_DEFAULTS.stopSeconds, ...bounds(TETHER_LIMITS.stopSeconds) },
+      ),
+      marginSeconds: int32(
+        'For RunLocally: how long this cluster waits after the other one must have stopped forwarded pods. It must be longer ' +
+          'than the clocks of the nodes of the other cluster differ.',
+        { default: TETHER_DEFAULTS.marginSeconds, ...bounds(TETHER_LIMITS.marginSeconds) },
       ),
       evict: {
         type: 'boolean',
@@ -90,12 +109,14 @@ const status: Schema = objectOf<ClusterModeStatus>('What was observed.', [], {
     clusterID: clusterID('The identity that it has proved.'),
     clusterName: clusterName('The name that it gives itself; anybody can choose any.'),
     since: time('When this cluster was tethered the last time.'),
+    fence: fenceTerms('What the other cluster holds itself to, where RunLocally was agreed.'),
   }),
   nodes: setOf(
     'Nodes here that stand for the other cluster: pods of users are bound to no other node while tethered.',
     64,
     dnsName('Name of a Node.'),
   ),
+  runsLocallySince: time('Since when forwarded pods are brought back to the nodes here.'),
   contactLost: time('When the other cluster was heard last; absent while there is a link.'),
   conditions: conditions(Object.values(CLUSTER_MODE_CONDITIONS).join(', ')),
 });

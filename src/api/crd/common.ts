@@ -17,6 +17,7 @@ import {
   QUANTITY_PATTERN,
   REASON_PATTERN,
 } from '../limits.ts';
+import type { FenceTerms } from '../cluster-mode.ts';
 import type { DefaultRequests } from '../default-requests.ts';
 import type { Price } from '../offer.ts';
 import type { SecretKeyRef } from '../peer-selector.ts';
@@ -146,6 +147,12 @@ export const secretKeyRef = (description: string, key: string): Schema =>
   });
 
 export const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description });
+
+export const fenceTerms = (description: string): Schema =>
+  objectOf<FenceTerms>(description, ['afterSeconds', 'stopSeconds'], {
+    afterSeconds: int32('When nothing was heard for so long, forwarded pods are stopped.', { minimum: 1 }),
+    stopSeconds: int32('How long it may take to stop them.', { minimum: 1 }),
+  });
 
 export const taintEffect: Schema = choice(
   'Effect of the taint tributary.dev/virtual-node of the Node. NoSchedule (the default): pods that do not ' +

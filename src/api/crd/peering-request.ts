@@ -10,6 +10,7 @@ import {
   clusterID,
   clusterName,
   column,
+  fenceTerms,
   homeNamespaces,
   message,
   observedGeneration,
@@ -38,6 +39,9 @@ const spec: Schema = objectOf<PeeringRequestSpec>(
       description:
         'It wants to be tethered to this cluster: this cluster is to decide what runs there. A SharingPolicy must allow it.',
     },
+    fence: fenceTerms(
+      'It wants its pods here to be stopped when nothing is heard of it, since it runs them itself then.',
+    ),
     approval: approval(
       'Your decision, if the SharingPolicy leaves it to a person. Denied also revokes what was granted.',
     ),

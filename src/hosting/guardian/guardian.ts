@@ -6,6 +6,7 @@ import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { subscribing } from '../../lib/listeners.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
+import { isFenced } from '../annotations.ts';
 import type { HostingParts } from '../parts.ts';
 import { deleteJournals } from './journal-store.ts';
 import { LABEL_JOURNAL } from './journal.ts';
@@ -108,6 +109,7 @@ export class Guardian {
 
   async #reconcile(peer: string, signal: AbortSignal): Promise<ReconcileResult> {
     const tenants = this.#presence.namespacesOf(peer);
+    if (tenants.some(isFenced)) return this.#fenced(peer, signal);
     const state = this.#presence.state(peer);
     const isWatched = state === 'Late' || state === 'Away';
     await this.#stopWatches(peer, isWatched ? tenants : []);
@@ -121,6 +123,14 @@ export class Guardian {
     if (isWatched) return this.#away(peer, tenants, signal);
     await this.#reporter.say(peer, homeCondition(undefined), { tenants, signal });
     // Comes last: until the report is written, journals tell the next guardian since when the home was away.
+    await deleteJournals(this.#options.client, this.#journals.byIndex(BY_PEER, peer), signal);
+    return {};
+  }
+
+  /** The home may run its pods itself: none is looked after, and what was noted of them holds no more. */
+  async #fenced(peer: string, signal: AbortSignal): Promise<ReconcileResult> {
+    await this.#stopWatches(peer, []);
+    this.#shared.delete(peer);
     await deleteJournals(this.#options.client, this.#journals.byIndex(BY_PEER, peer), signal);
     return {};
   }

@@ -4,7 +4,12 @@
  */
 import { type PolicyPair, writes } from '../../api/fence.ts';
 import { LABEL_HOME_UID } from '../../api/names.ts';
-import { ANNOTATION_EXTENDED, ANNOTATION_MAX_PRIORITY, ANNOTATION_TOLERATIONS } from '../annotations.ts';
+import {
+  ANNOTATION_EXTENDED,
+  ANNOTATION_FENCED,
+  ANNOTATION_MAX_PRIORITY,
+  ANNOTATION_TOLERATIONS,
+} from '../annotations.ts';
 import { forgeTenantAdmission, listedOn, ofPeers, ofPods, saidOn, type Validations } from './admission.ts';
 
 /** CEL: whether all containers of a list ask only for granted resources. The API server copies limits into requests. */
@@ -111,6 +116,19 @@ export const forgeTenantLivesPolicy = (): PolicyPair =>
   forgeTenantAdmission('tributary-tenant-lives', {
     ...ofPeers('', 'pods', ['UPDATE', 'DELETE']),
     validations: livesValidations,
+  });
+
+/** For whoever makes a pod: the peer may run its pods at home meanwhile. */
+export const forgeTenantFencePolicy = (): PolicyPair =>
+  forgeTenantAdmission('tributary-tenant-fence', {
+    ...ofPods(),
+    validations: [
+      {
+        expression: `${saidOn(ANNOTATION_FENCED)} != 'true'`,
+        message:
+          'nothing was heard of the cluster whose pods these are, and it may run them itself by now: no pod is taken before it is back',
+      },
+    ],
   });
 
 /**

@@ -3,6 +3,7 @@ import { forgeTenantClaimsPolicy, forgeTenantDataPolicy, forgeTenantVolumesPolic
 import { forgeTenantLeasePolicy, forgeTenantMetadataPolicy, forgeTenantOwnershipPolicy } from './objects.ts';
 import { forgeTenantPlacementPolicy } from './placement.ts';
 import {
+  forgeTenantFencePolicy,
   forgeTenantIdentityPolicy,
   forgeTenantLivesPolicy,
   forgeTenantPolicy,
@@ -13,6 +14,7 @@ import { forgeTenantIngressPolicy, forgeTenantServicesPolicy } from './services.
 /** All admission policies over tenants, in the order in which they are applied. One set serves all tenants. */
 export const forgeTenantPolicies = (): Manifest[] => [
   ...forgeTenantPolicy(),
+  ...forgeTenantFencePolicy(),
   ...forgeTenantPlacementPolicy(),
   ...forgeTenantIdentityPolicy(),
   ...forgeTenantVolumesPolicy(),

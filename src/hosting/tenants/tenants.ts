@@ -14,7 +14,7 @@ import {
 } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
-import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END } from '../annotations.ts';
+import { ANNOTATION_FENCED, ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, isFenced } from '../annotations.ts';
 import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
@@ -36,6 +36,7 @@ import { HeldRights } from './kind-grants.ts';
 import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
 import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
 import { QUOTA_NAME } from './quota.ts';
+import { type StopOptions, stopPods } from './stop-pods.ts';
 
 /** The kinds of which tenants consist. Whose an object is, its labels say; nothing is remembered. */
 const KINDS = [
@@ -156,7 +157,7 @@ export class Tenants {
       if (!agreed.has(namespace.metadata.name)) await this.#endNamespace(namespace, consumer, signal);
       else if (namespace.metadata.deletionTimestamp !== undefined) {
         return `waits for namespace ${namespace.metadata.name} of an earlier contract to end`;
-      } else await this.#keepNoLonger(namespace, signal);
+      } else await this.#reopen(namespace, signal);
     }
     const kinds = await this.#held.judge(tenant.policy.reflectableKinds ?? [], signal);
     const whole = { ...tenant, kinds: kinds.granted, network: this.#network(consumer) };
@@ -266,11 +267,7 @@ export class Tenants {
    */
   async end(consumer: string, signal: AbortSignal): Promise<Remains> {
     this.#kinds.delete(consumer);
-    for (const account of this.#of(serviceAccounts, consumer)) {
-      if (account.metadata.namespace === PEERS_NAMESPACE)
-        await this.#delete(serviceAccounts, account, signal);
-    }
-    for (const binding of this.#of(roleBindings, consumer)) await this.#delete(roleBindings, binding, signal);
+    await this.#revoke(consumer, signal);
     const remains: Remains = { ending: [], keptUntil: undefined };
     for (const namespace of this.namespacesOf(consumer)) {
       const keptUntil = await this.#endNamespace(namespace, consumer, signal);
@@ -279,6 +276,30 @@ export class Tenants {
     }
     for (const schema of this.#of(flowSchemas, consumer)) await this.#delete(flowSchemas, schema, signal);
     return remains;
+  }
+
+  /**
+   * Stops what runs for a peer here, and takes nothing from it, until `ensure`: its account goes, so that nothing that it has sent
+   * before can come true later. Returns how many pods are left.
+   */
+  async close(consumer: string, how: StopOptions, signal: AbortSignal): Promise<number> {
+    const all = this.namespacesOf(consumer);
+    // The mark first: no pod is made in a marked namespace, by whomever.
+    for (const namespace of all) {
+      if (!isFenced(namespace)) await this.#annotate(namespace, { [ANNOTATION_FENCED]: 'true' }, signal);
+    }
+    await this.#revoke(consumer, signal);
+    let left = 0;
+    for (const { metadata } of all) left += await stopPods(this.#options.client, metadata.name, how, signal);
+    return left;
+  }
+
+  async #revoke(consumer: string, signal: AbortSignal): Promise<void> {
+    for (const account of this.#of(serviceAccounts, consumer)) {
+      if (account.metadata.namespace === PEERS_NAMESPACE)
+        await this.#delete(serviceAccounts, account, signal);
+    }
+    for (const binding of this.#of(roleBindings, consumer)) await this.#delete(roleBindings, binding, signal);
   }
 
   /** Returns until when it is kept; undefined where it is being deleted. */
@@ -304,18 +325,28 @@ export class Tenants {
       await this.#delete(namespaces, namespace, signal);
       return undefined;
     }
-    if (Number.isNaN(known)) await this.#annotate(namespace, timestamp(until), signal);
+    if (Number.isNaN(known)) {
+      await this.#annotate(namespace, { [ANNOTATION_KEEP_UNTIL]: timestamp(until) }, signal);
+    }
     return until;
   }
 
-  async #keepNoLonger(namespace: Namespace, signal: AbortSignal): Promise<void> {
-    if (namespace.metadata.annotations?.[ANNOTATION_KEEP_UNTIL] === undefined) return;
-    await this.#annotate(namespace, null, signal);
+  /** It is neither kept for the end of a contract nor closed any more. */
+  async #reopen(namespace: Namespace, signal: AbortSignal): Promise<void> {
+    const marks = [ANNOTATION_KEEP_UNTIL, ANNOTATION_FENCED].filter(
+      (key) => namespace.metadata.annotations?.[key] !== undefined,
+    );
+    if (marks.length === 0) return;
+    await this.#annotate(namespace, Object.fromEntries(marks.map((key) => [key, null])), signal);
   }
 
-  async #annotate(namespace: Namespace, until: string | null, signal: AbortSignal): Promise<void> {
+  async #annotate(
+    namespace: Namespace,
+    annotations: Record<string, string | null>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { uid, name } = namespace.metadata;
-    const body = { metadata: { uid, annotations: { [ANNOTATION_KEEP_UNTIL]: until } } };
+    const body = { metadata: { uid, annotations } };
     await this.#options.client.patch(namespaces, { name }, { type: 'merge', body }, { signal });
   }
 

@@ -1,3 +1,4 @@
+import type { FenceTerms } from '../../api/cluster-mode.ts';
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { Advertisement, OfferDecision } from '../../api/advertisement.ts';
 import type { OffloadedNamespace } from '../../api/namespace-offloading.ts';
@@ -19,6 +20,8 @@ export interface BorrowingIntent {
   joinToken?: string;
   /** Tether: we hand ourselves over to it. Device: it has handed itself over to us. */
   tie?: 'Tether' | 'Device';
+  /** Of a tether: when it is to stop what we forward to it. */
+  fence?: FenceTerms;
   /** Take it down without waiting for pods to end well. */
   force?: boolean;
   /** The ForeignCluster, for events while there is no Advertisement yet. */

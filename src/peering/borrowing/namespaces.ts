@@ -3,6 +3,7 @@ import type { NamespaceMappingState, OffloadedNamespace } from '../../api/namesp
 import type { NamespaceOffer } from '../../api/offer.ts';
 import type { NamespaceMapping, VirtualNode } from '../../api/virtual-node.ts';
 import type { Documents, WithheldNamespace } from '../protocol/documents.ts';
+import { present } from '../../lib/fields.ts';
 import { FORBIDDEN_KEYS } from '../../lib/untrusted.ts';
 import { readContract } from './decide.ts';
 import type { BorrowingFacts, BorrowingIntent, DesiredNamespaces } from './facts.ts';
@@ -141,7 +142,13 @@ export function documentsOf(
     : { namespaces: agreed.map(({ homeNamespace }) => homeNamespace).toSorted() };
   const { consumerSignature: signature, text = '' } = contract ?? {};
   return {
-    request: { clusterName, ...asked, ...(intent.tie === 'Tether' && { tether: true }), ...joinToken(facts) },
+    request: {
+      clusterName,
+      ...asked,
+      ...(intent.tie === 'Tether' && { tether: true }),
+      ...present({ fence: intent.fence }),
+      ...joinToken(facts),
+    },
     ...(signature !== undefined && { acceptance: { text, signature } }),
   };
 }

@@ -1,8 +1,10 @@
+import type { FenceTerms } from '../../api/cluster-mode.ts';
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster, PeeringWish } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_FORCE } from '../../api/names.ts';
 import { DISCOVERY_SOURCES } from '../../api/peer-selector.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import { present } from '../../lib/fields.ts';
 import { acceptancePolicyFor, type PeerFacts, sharingPolicyFor } from '../policy/match.ts';
 import type { LinkView, PeeringReport } from '../ports.ts';
 import { isAgreed, isDeleting, isDiscovered, primaryOf } from './foreign-cluster.ts';
@@ -29,6 +31,8 @@ export interface ClusterIntent {
   sharingPolicy?: SharingPolicy;
   /** Tether: we hand ourselves over to it. Device: it has handed itself over to us. Either way we use it. */
   tie?: Tie;
+  /** Of a tether. */
+  fence?: FenceTerms;
   /** Of a device. */
   returning?: Returning;
   /** The other cluster that this one is tethered to, as people call it. */
@@ -43,13 +47,16 @@ export type Tie = 'Tether' | 'Device';
 export interface Returning {
   /** Namespaces here in which it runs. They go to that device, and to no other cluster. */
   namespaces: readonly string[];
-  /** Names of the VirtualNodes here that stand for the device. */
+  /** Names of the VirtualNodes here that stand for the device, and of their Nodes. */
   virtualNodes: readonly string[];
+  nodes: readonly string[];
 }
 
 /** What this cluster's mode means for one other cluster. */
 export interface Ties {
   tie?: Tie;
+  /** Of a tether, until it has ended: when the other cluster is to stop what we forward to it. */
+  fence?: FenceTerms;
   returning?: Returning;
   tetheredTo?: string;
 }
@@ -90,7 +97,10 @@ export function intentOf(inputs: IntentInputs): ClusterIntent {
   return withSharing({ ...nothing, subject, force, ...wish, ...token }, policies);
 }
 
-type Wish = Pick<ClusterIntent, 'wanted' | 'namespaces' | 'incoming' | 'tie' | 'returning' | 'policy'>;
+type Wish = Pick<
+  ClusterIntent,
+  'wanted' | 'namespaces' | 'incoming' | 'tie' | 'fence' | 'returning' | 'policy'
+>;
 
 /** What a ForeignCluster, policies and the mode say together. A person's refusal is stronger than a tie. */
 function wishOf(
@@ -100,14 +110,14 @@ function wishOf(
   const { outgoing = 'Auto', incoming = 'Auto', namespaces = [] } = spec;
   const policy = outgoing === 'Disabled' ? undefined : acceptancePolicyFor(policies.acceptance, facts);
   const asks = outgoing === 'Enabled' || (outgoing === 'Auto' && policy?.spec.approval === 'Automatic');
-  const wish = { wanted: asks, namespaces, incoming, ...(policy && { policy }) };
+  const wish = { wanted: asks, namespaces, incoming, ...present({ policy, fence: ties.fence }) };
   return outgoing === 'Disabled' || incoming === 'Disabled' ? wish : tied(wish, ties);
 }
 
 function tied(wish: Wish, { tie, returning }: Ties): Wish {
   if (tie === undefined) return wish;
   const namespaces = [...wish.namespaces, ...(returning?.namespaces ?? [])];
-  return { ...wish, wanted: true, tie, namespaces, ...(returning && { returning }) };
+  return { ...wish, wanted: true, tie, namespaces, ...present({ returning }) };
 }
 
 const isForced = ({ metadata }: ForeignCluster): boolean =>

@@ -10,6 +10,7 @@ import { Controller, type ControllerMetrics } from '../../kube/controller.ts';
 import type { Random } from '../../lib/backoff.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { TributaryError } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { JoinTokens } from '../identity/join-tokens.ts';
@@ -17,9 +18,17 @@ import { freeOf } from '../offer/free.ts';
 import type { StockWatcher } from '../offer/stock-watcher.ts';
 import type { PolicyConditions, PolicyEffect } from '../policy/policy-status.ts';
 import type { LendingSide, PeerIdentity, PeeringReport } from '../ports.ts';
-import type { ApiAccess, Credential, DocumentChanges, Documents } from '../protocol/documents.ts';
+import type {
+  ApiAccess,
+  Credential,
+  DocumentChanges,
+  Documents,
+  RenewParams,
+  RenewResult,
+} from '../protocol/documents.ts';
 import { ApiAccessFinder } from './api-access.ts';
 import { Credentials } from './credentials.ts';
+import { Fences } from './fences.ts';
 import { grantOf, isActive, isInForce, offerDocumentOf, reportOf } from './grant.ts';
 import { Inbox } from './inbox.ts';
 import { Offers } from './offers.ts';
@@ -69,6 +78,7 @@ export class Lending implements LendingSide {
   readonly #offers: Offers;
   readonly #api: ApiAccessFinder;
   readonly #credentials: Credentials;
+  readonly #fences: Fences;
   readonly #inbox: Inbox;
   readonly #controller: Controller;
   readonly #changed = new Listeners<[clusterID: string]>();
@@ -113,12 +123,12 @@ export class Lending implements LendingSide {
       overheadOf: (name) => podOverheadOf(this.#runtimeClasses.get(name)),
     });
     this.#credentials = new Credentials(options);
-    const { api: given, ownApi: own } = options;
-    this.#api = new ApiAccessFinder({
+    this.#api = this.#makeApi();
+    this.#fences = new Fences({
       ...common,
       systemNamespace,
-      ...(given && { given }),
-      ...(own && { own }),
+      requests: this.#requests,
+      changed: (peer) => this.#add(peer),
     });
     const reconciler = new Reconciler({
       ...options,
@@ -127,6 +137,7 @@ export class Lending implements LendingSide {
       inbox: this.#inbox,
       offers: this.#offers,
       tokens: this.tokens,
+      fences: this.#fences,
     });
     this.#controller = new Controller({
       ...common,
@@ -134,6 +145,18 @@ export class Lending implements LendingSide {
       concurrency: CONCURRENCY,
       reconcile: async (key, context) => reconciler.reconcile(key, context),
       ...(metrics && { metrics }),
+    });
+  }
+
+  #makeApi(): ApiAccessFinder {
+    const { client, clock, random, systemNamespace, api: given, ownApi: own } = this.#options;
+    const log = this.#options.log.named('lending');
+    return new ApiAccessFinder({
+      client,
+      clock,
+      log,
+      systemNamespace,
+      ...present({ random, given, own }),
     });
   }
 
@@ -243,6 +266,11 @@ export class Lending implements LendingSide {
     this.#inbox.note(clusterID, { credentialExpires: credential.expires });
     this.#controller.add(clusterID);
     return credential;
+  }
+
+  /** For a device whose pods are to run here only while it is heard. Throws Forbidden for others. */
+  async renew({ clusterID }: PeerIdentity, params: RenewParams, signal: AbortSignal): Promise<RenewResult> {
+    return this.#fences.renew(clusterID, params, signal);
   }
 
   /** The policy that decides about a peer whose contract is in force. */

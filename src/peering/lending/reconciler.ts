@@ -1,14 +1,12 @@
 import { isConditionTrue } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringWish } from '../../api/foreign-cluster.ts';
-import { isClusterName } from '../../api/forms.ts';
 import { FINALIZER_PEERING } from '../../api/names.ts';
-import { type Contract, contractOf, type NamespaceOffer, type SignedContract } from '../../api/offer.ts';
+import { type Contract, contractOf, type SignedContract } from '../../api/offer.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS,
   type PeeringRequest,
   peeringRequests,
-  type PeeringRequestSpec,
 } from '../../api/peering-request.ts';
 import type { SharingPolicy, SharingPolicySpec } from '../../api/sharing-policy.ts';
 import type { ResourceList } from '../../api/wire.ts';
@@ -29,10 +27,13 @@ import type { OwnIdentity, PeerLinks } from '../ports.ts';
 import type { RequestDocument } from '../protocol/documents.ts';
 import { judgeAcceptance } from './acceptance.ts';
 import { decide, type Decision, policyFor } from './decide.ts';
+import { closeFence, type SetUp } from './closing.ts';
+import type { Fences } from './fences.ts';
 import type { Heard, Inbox } from './inbox.ts';
 import { isEmpty, renewalOf } from '../offer/next-offer.ts';
 import type { Offers } from './offers.ts';
 import { StatusRecorder } from './recorder.ts';
+import { specOf } from './requested.ts';
 import { amountsOf, endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
@@ -42,8 +43,8 @@ export interface LendingIntent {
   facts: PeerFacts;
   /** The other cluster that this one is tethered to, as people call it. */
   tetheredTo?: string;
-  /** Where pods of a device may come back to it. */
-  returning?: { virtualNodes: readonly string[] };
+  /** Where pods of a device may come back to it: VirtualNodes, and the names of their Nodes. */
+  returning?: { virtualNodes: readonly string[]; nodes: readonly string[] };
 }
 
 export interface ReconcilerOptions extends ClusterBasics {
@@ -53,6 +54,7 @@ export interface ReconcilerOptions extends ClusterBasics {
   tenants: Tenants;
   offers: Offers;
   tokens: Pick<JoinTokens, 'check'>;
+  fences: Pick<Fences, 'isClosed' | 'drop'>;
   stock: Pick<StockWatcher, 'usage'>;
   requests: Pick<Cache<PeeringRequest>, 'get'>;
   policies: Pick<Cache<SharingPolicy>, 'list'>;
@@ -198,8 +200,8 @@ export class Reconciler {
       return true;
     if (document === undefined) return false;
     const wanted = specOf(document);
-    const { clusterName, namespaces, tenantNames, tether } = request.spec;
-    if (deepEqual(wanted, { clusterName, namespaces, tenantNames, tether })) return false;
+    const { clusterName, namespaces, tenantNames, tether, fence } = request.spec;
+    if (deepEqual(wanted, { clusterName, namespaces, tenantNames, tether, fence })) return false;
     const { name, uid } = request.metadata;
     // Write only what the peer says: `approval` belongs to people.
     const spec = {
@@ -207,6 +209,7 @@ export class Reconciler {
       clusterName: wanted.clusterName ?? null,
       tenantNames: wanted.tenantNames ?? null,
       tether: wanted.tether ?? null,
+      fence: wanted.fence ?? null,
     };
     const body = { metadata: { uid }, spec };
     await client.patch(peeringRequests, { name }, { type: 'merge', body }, { signal });
@@ -272,11 +275,9 @@ export class Reconciler {
     const agreed = contractOf(contract);
     const promised = agreed && amountsOf(agreed.resources, offer.resources);
     const isNew = contract?.text !== status.contract?.text;
-    const setUp = await this.#setUp(
-      request,
-      { agreed, isNew, promised, policy: decision.policy.spec },
-      signal,
-    );
+    const wanted = { agreed, isNew, promised, policy: decision.policy.spec };
+    const setUp =
+      (await closeFence(request, this.#options, signal)) ?? (await this.#setUp(request, wanted, signal));
     const isSame = offer === status.offer;
     const next = lentStatus(request, {
       decision,
@@ -287,6 +288,7 @@ export class Reconciler {
       promised,
       used: stock.usage(metadata.name),
       isSetUp: setUp.isDone,
+      isClosed: setUp.isClosed === true,
       waitsFor: setUp.waitsFor,
       kinds: tenants.kinds(metadata.name),
       taken,
@@ -315,7 +317,7 @@ export class Reconciler {
       policy: SharingPolicySpec;
     },
     signal: AbortSignal,
-  ): Promise<{ isDone: boolean; waitsFor?: string; lookAgainMs: number }> {
+  ): Promise<SetUp> {
     const { tenants, intents } = this.#options;
     const { agreed: contract, isNew, promised: amounts, policy } = wanted;
     if (contract === undefined || amounts === undefined) {
@@ -357,24 +359,6 @@ export class Reconciler {
     const providerSignature = this.#options.identity.sign('contract', text);
     return { text, consumerSignature, providerSignature };
   }
-}
-
-/** What we store of a request. We leave out a cluster name that could mislead on a terminal; it is only for people. */
-function specOf({
-  clusterName,
-  namespaces,
-  names = {},
-  tether,
-}: RequestDocument): Pick<PeeringRequestSpec, 'clusterName' | 'namespaces' | 'tenantNames' | 'tether'> {
-  const tenantNames = Object.entries(names)
-    .map(([homeNamespace, tenantNamespace]): NamespaceOffer => ({ homeNamespace, tenantNamespace }))
-    .toSorted((a, b) => (a.homeNamespace < b.homeNamespace ? -1 : 1));
-  return {
-    ...(isClusterName(clusterName) && { clusterName }),
-    namespaces: [...new Set(namespaces)].toSorted(),
-    ...(tenantNames.length > 0 && { tenantNames }),
-    ...(tether === true && { tether }),
-  };
 }
 
 /** Says to people which admission, quota or missing right is in the way. Throws errors that pass by themselves. */

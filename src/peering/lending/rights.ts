@@ -51,6 +51,11 @@ export const LENDING_SYSTEM_RIGHTS: readonly Right[] = [
     why: 'join tokens: checked by name, marked as used, listed and swept; names are chosen by people, so these verbs cannot be narrowed',
   },
   {
+    resource: 'leases.coordination.k8s.io',
+    verbs: ['get', 'create', 'update', 'delete'],
+    why: 'when the pods of a device are to be stopped, `tributary-fence-<ClusterID>`; names that peers have, so these verbs cannot be narrowed',
+  },
+  {
     resource: 'configmaps',
     names: ['kube-root-ca.crt'],
     verbs: ['get'],

@@ -105,6 +105,8 @@ export interface Lent {
   used: ResourceList;
   /** The tenant of the stored contract has all that it needs. */
   isSetUp: boolean;
+  /** Its pods are stopped, since nothing was heard of it. */
+  isClosed: boolean;
   /** What the set-up waits for. */
   waitsFor: string | undefined;
   kinds: KindsReport | undefined;
@@ -122,7 +124,7 @@ export function lentStatus(request: PeeringRequest, lent: Lent): PeeringRequestS
   const { status = {} } = request;
   const agreed = contractOf(contract)?.namespaces;
   const made = lent.isSetUp ? agreed : status.tenantNamespaces;
-  const isUp = agreed !== undefined && (lent.isSetUp || isStillUp(status, agreed));
+  const isUp = agreed !== undefined && !lent.isClosed && (lent.isSetUp || isStillUp(status, agreed));
   const { metadata } = decision.policy;
   return {
     ...statusOf(request, phaseOf(lent, isUp)),
@@ -150,15 +152,16 @@ function isStillUp(
 
 type Phase = { phase: PeeringPhase; reason: string; message: string };
 
-function phaseOf({ decision, offer, contract, waitsFor }: Lent, isUp: boolean): Phase {
+function phaseOf({ decision, offer, contract, waitsFor, isClosed }: Lent, isUp: boolean): Phase {
   const { message } = decision;
-  const { ok, settingUp, waitingForOffer } = FOREIGN_CLUSTER_REASONS;
+  const { ok, settingUp, waitingForOffer, fenced } = FOREIGN_CLUSTER_REASONS;
   if (contract === undefined) {
     if (offer !== undefined) return { phase: 'Offered', reason: ok, message };
     return { phase: 'Pending', reason: waitingForOffer, message: 'nothing is free that could be lent' };
   }
   if (isUp) return { phase: 'Established', reason: ok, message };
-  return { phase: 'Accepted', reason: settingUp, message: waitsFor ?? 'the tenant is being set up' };
+  const reason = isClosed ? fenced : settingUp;
+  return { phase: 'Accepted', reason, message: waitsFor ?? 'the tenant is being set up' };
 }
 
 function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
@@ -172,7 +175,8 @@ function lentConditions(lent: Lent, isUp: boolean): WantedCondition[] {
     const message = isReady
       ? 'namespaces, quota, rights and account are in place'
       : (waitsFor ?? 'being set up');
-    const reason = isReady ? REASONS.ok : FOREIGN_CLUSTER_REASONS.settingUp;
+    const { fenced, settingUp } = FOREIGN_CLUSTER_REASONS;
+    const reason = isReady ? REASONS.ok : lent.isClosed ? fenced : settingUp;
     conditions.push(condition(CONDITIONS.tenant, isReady, reason, message));
   }
   if (contract !== undefined && kinds !== undefined) {

@@ -21,12 +21,16 @@ export type DialBack = (
   signal: AbortSignal,
 ) => Promise<void>;
 
-export const callHandlers = (lending: Pick<LendingSide, 'credential'>, dialBack: DialBack): CallHandlers => ({
+export const callHandlers = (
+  lending: Pick<LendingSide, 'credential' | 'renew'>,
+  dialBack: DialBack,
+): CallHandlers => ({
   credential: async (peer, _params, signal) => lending.credential(peer, signal),
   dial: async (peer, params, signal) => {
     await dialBack(peer, params, signal);
     return {};
   },
+  renew: async (peer, params, signal) => lending.renew(peer, params, signal),
 });
 
 export interface AnswersOptions extends Basics {

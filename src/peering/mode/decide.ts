@@ -4,6 +4,7 @@ import {
   type ClusterMode,
   type ClusterModeReason,
   type ClusterModeStatus,
+  type FenceTerms,
   type Mode,
   type ModePhase,
   TETHER_DEFAULTS,
@@ -46,6 +47,10 @@ export interface ModeFacts {
   other: OtherCluster | undefined;
   /** Other clusters that have agreed with this one to use it. */
   obstacles: readonly Obstacle[];
+  /** When the other cluster stops what was forwarded to it, by its last word. */
+  agreed?: FenceTerms | undefined;
+  /** In how many milliseconds it has stopped that for certain, by the terms agreed on last; zero or less: it has. */
+  stoppedInMs?: number;
   nowMs: number;
 }
 
@@ -65,6 +70,8 @@ interface Verdict {
   nodes?: readonly string[];
   /** Since when there is no link, ms since the epoch. */
   lostSince?: number;
+  /** Since when forwarded pods are brought back, RFC 3339. */
+  runsLocallySince?: string | undefined;
   againMs?: number;
 }
 
@@ -80,7 +87,7 @@ export function decideMode(facts: ModeFacts): ModeDecision {
   const { mode, nowMs } = facts;
   const { conditions = [] } = mode.status ?? {};
   const verdict = judge(facts);
-  const { reason, message, nodes = [], lostSince, againMs } = verdict;
+  const { reason, message, nodes = [], lostSince, runsLocallySince, againMs } = verdict;
   const observed = present({ observedGeneration: mode.metadata.generation });
   const status = verdict.mode === 'Tethered' ? ('True' as const) : ('False' as const);
   const wanted = { type: CLUSTER_MODE_CONDITIONS.tethered, status, reason, message, ...observed };
@@ -92,6 +99,7 @@ export function decideMode(facts: ModeFacts): ModeDecision {
       ...present({ tether: tetherOf(facts, verdict) }),
       ...(nodes.length > 0 && { nodes: nodes.toSorted() }),
       ...(lostSince !== undefined && { contactLost: timestamp(lostSince) }),
+      ...present({ runsLocallySince }),
       conditions: [...withCondition(conditions, wanted, nowMs)],
     },
     ...present({ againMs }),
@@ -132,7 +140,8 @@ function askedFor(facts: ModeFacts, tether: TetherSpec, other: OtherCluster): Ve
   const { tether: before, phase } = facts.mode.status ?? {};
   const { clusterID, clusterName } = other;
   const ours = before?.clusterID === clusterID ? before : undefined;
-  const kept = { clusterID, ...present({ clusterName, since: ours?.since }) };
+  const fence = tether.whenLost === 'RunLocally' ? (facts.agreed ?? ours?.fence) : undefined;
+  const kept = { clusterID, ...present({ clusterName, since: ours?.since, fence }) };
   const isHeld = ours !== undefined && (phase === 'Tethered' || phase === 'Lost');
   if (!isHeld) return entering(tether, other, kept);
   return (other.isLinked ? linked : silent)(facts, { tether, other, kept });
@@ -223,20 +232,44 @@ function linked({ mode }: ModeFacts, { tether, other, kept }: Held): Verdict {
 }
 
 /** It was tethered, and has no link. */
-function silent({ mode, nowMs }: ModeFacts, { tether, other, kept }: Held): Verdict {
+function silent(facts: ModeFacts, { tether, other, kept }: Held): Verdict {
+  const { mode, nowMs } = facts;
   const { cluster, lostAfterSeconds = TETHER_DEFAULTS.lostAfterSeconds, afterLoss = 'Retether' } = tether;
   const read = Date.parse(mode.status?.contactLost ?? '');
   // A clock that was set back would make the loss come too late.
   const lostSince = Number.isNaN(read) || read > nowMs ? nowMs : read;
   const leftMs = lostSince + lostAfterSeconds * 1000 - nowMs;
-  const more = { tether: kept, lostSince, nodes: nodesOf(mode, other) };
+  const nodes = nodesOf(mode, other);
+  const more = { tether: kept, lostSince, nodes };
   const since = `no link to ${cluster} since ${timestamp(lostSince)}`;
   if (mode.status?.mode === 'Tethered' && leftMs > 0) {
     const message = `${since}; after ${lostAfterSeconds} s without one, this cluster decides what runs on its nodes`;
     return { mode: 'Tethered', phase: 'Tethered', reason: REASONS.ok, message, againMs: leftMs, ...more };
   }
-  const message = `${since}: this cluster decides what runs on its nodes${afterLoss === 'Retether' ? ' until it is back' : ''}`;
-  return { mode: 'Autonomous', phase: 'Lost', reason: REASONS.lost, message, ...more };
+  const local = runLocally(facts, tether, kept);
+  const message = `${since}: this cluster decides what runs on its nodes${afterLoss === 'Retether' ? ' until it is back' : ''}; ${local.message}`;
+  return { mode: 'Autonomous', phase: 'Lost', reason: REASONS.lost, ...local, message, ...more };
+}
+
+/** What becomes of forwarded pods. They run here only when the other cluster has stopped them, and the margin has passed. */
+function runLocally(
+  { mode, nowMs, stoppedInMs = Infinity }: ModeFacts,
+  { cluster, whenLost, marginSeconds = TETHER_DEFAULTS.marginSeconds }: TetherSpec,
+  { fence }: TetherStatus,
+): Pick<Verdict, 'message' | 'runsLocallySince' | 'againMs'> {
+  if (whenLost !== 'RunLocally') return { message: `what was forwarded stays at ${cluster}` };
+  if (fence === undefined)
+    return { message: `what was forwarded stays at ${cluster}, which has not agreed to stop it` };
+  const leftMs = stoppedInMs + marginSeconds * 1000;
+  const runsLocallySince = mode.status?.runsLocallySince ?? (leftMs <= 0 ? timestamp(nowMs) : undefined);
+  if (runsLocallySince !== undefined) {
+    return { message: `what was forwarded runs here since ${runsLocallySince}`, runsLocallySince };
+  }
+  const from = timestamp(nowMs + leftMs);
+  return {
+    message: `what was forwarded is being stopped there, and runs here from ${from} on`,
+    againMs: leftMs,
+  };
 }
 
 /** Those of before while there are none at the moment: what was forwarded is bound to them. */

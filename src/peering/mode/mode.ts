@@ -1,4 +1,10 @@
-import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../api/cluster-mode.ts';
+import {
+  CLUSTER_MODE,
+  type ClusterMode,
+  clusterModes,
+  type FenceTerms,
+  TETHER_DEFAULTS,
+} from '../../api/cluster-mode.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
@@ -13,12 +19,14 @@ import type { EventRecorder } from '../../kube/events.ts';
 import { deleteByUid, replaceStatusIfDiffers } from '../../kube/write.ts';
 import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { idOf, isAgreed } from '../clusters/foreign-cluster.ts';
 import type { Ties } from '../clusters/intent.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
 import { decideMode, type ModeFacts, type Obstacle, type OtherCluster } from './decide.ts';
+import { FenceRenewal, type Renewing } from './renewal.ts';
 import { TETHER_POLICY, tetherPolicy } from './sharing-policy.ts';
 
 type Collection<T extends KubeObject> = Pick<Cache<T>, 'get' | 'list' | 'onChange'>;
@@ -32,12 +40,14 @@ interface ModeOptions extends ControllerBasics {
   sharing: Collection<SharingPolicy>;
   virtualNodes: Collection<VirtualNode>;
   /** Late bound: these ask for `ties`. */
-  links: () => Pick<PeerLinks, 'view' | 'onChange'>;
+  links: () => Pick<PeerLinks, 'view' | 'onChange' | 'call'>;
   outgoing: () => PeeringReports;
   incoming: () => PeeringReports & {
     requests(): Iterable<PeeringRequest>;
     request(clusterID: string): PeeringRequest | undefined;
   };
+  /** Whether pods that were forwarded are being brought back at this moment. */
+  isBringingBack: () => boolean;
 }
 
 /** Keeps the one ClusterMode: who decides about the nodes of this cluster. */
@@ -45,6 +55,7 @@ export class ModeKeeper {
   readonly #options: ModeOptions;
   readonly #modes: Cache<ClusterMode>;
   readonly #controller: Controller;
+  readonly #renewal: FenceRenewal;
   readonly #listeners = new Listeners();
   /** Calls back when the ClusterMode has changed in a way that others act on; the returned function ends that. */
   readonly onChange: Listeners['add'] = this.#listeners.add;
@@ -53,6 +64,7 @@ export class ModeKeeper {
   readonly onTies: Listeners<[clusterID: string]>['add'] = this.#tiesChanged.add;
   /** What others were told, by ClusterID. */
   readonly #devices = new Map<string, Ties>();
+  #wasLinked = false;
 
   constructor(options: ModeOptions) {
     const { caches, clock, log, metrics } = options;
@@ -66,9 +78,18 @@ export class ModeKeeper {
       log: log.named('mode'),
       ...(metrics && { metrics }),
     });
+    this.#renewal = new FenceRenewal({
+      clock,
+      log: log.named('mode'),
+      links: options.links,
+      wanted: () => this.#renewing(),
+      changed: () => this.#controller.add(CLUSTER_MODE),
+    });
     this.#modes.onChange((_name, current, previous) => {
       this.#controller.add(CLUSTER_MODE);
-      if (!deepEqual(actedOn(current), actedOn(previous))) this.#listeners.tell();
+      if (deepEqual(actedOn(current), actedOn(previous))) return;
+      this.#renewal.wake();
+      this.#listeners.tell();
     });
   }
 
@@ -78,7 +99,7 @@ export class ModeKeeper {
   }
 
   actors(): Component[] {
-    return [subscribing('mode', () => this.#follow()), this.#controller];
+    return [subscribing('mode', () => this.#follow()), this.#controller, this.#renewal];
   }
 
   /** Undefined: the object is not there yet. */
@@ -90,10 +111,20 @@ export class ModeKeeper {
   ties(clusterID: string): Ties {
     const { spec, status } = this.current() ?? {};
     const { tether, phase } = status ?? {};
+    const isOther = tether?.clusterID === clusterID;
+    const fence = present({ fence: isOther ? fenceOf(this.current()) : undefined });
     if (spec?.tether === undefined || tether === undefined || phase === 'Ending') {
-      return this.#device(clusterID);
+      return { ...this.#device(clusterID), ...fence };
     }
-    return tether.clusterID === clusterID ? { tie: 'Tether' } : { tetheredTo: spec.tether.cluster };
+    return isOther ? { tie: 'Tether', ...fence } : { tetheredTo: spec.tether.cluster };
+  }
+
+  #renewing(): Renewing | undefined {
+    const { status: { tether, runsLocallySince } = {} } = this.current() ?? {};
+    const terms = fenceOf(this.current());
+    if (tether === undefined || terms === undefined) return undefined;
+    const mayResume = runsLocallySince === undefined && !this.#options.isBringingBack();
+    return { clusterID: tether.clusterID, terms, mayResume };
   }
 
   /** Whether that cluster has handed itself over to this one and was let in, and how its pods may come back to it. */
@@ -102,11 +133,10 @@ export class ModeKeeper {
     if (spec?.tether !== true || metadata?.deletionTimestamp !== undefined) return {};
     if (status?.phase !== 'Accepted' && status?.phase !== 'Established') return {};
     const namespaces = (status.tenantNamespaces ?? []).map(({ tenantNamespace }) => tenantNamespace);
-    const virtualNodes = this.#nodesOf(clusterID).map(({ metadata: { name } }) => name);
-    return {
-      tie: 'Device',
-      returning: { namespaces: namespaces.toSorted(), virtualNodes: virtualNodes.toSorted() },
-    };
+    const all = this.#nodesOf(clusterID);
+    const virtualNodes = all.map(({ metadata: { name } }) => name).toSorted();
+    const nodes = all.map(nodeNameOf).toSorted();
+    return { tie: 'Device', returning: { namespaces: namespaces.toSorted(), virtualNodes, nodes } };
   }
 
   #nodesOf(clusterID: string): VirtualNode[] {
@@ -124,6 +154,13 @@ export class ModeKeeper {
     this.#tiesChanged.tell(clusterID);
   }
 
+  /** Only when a link has come: it also tells of each heartbeat. */
+  #wakeIfLinked(clusterID: string): void {
+    const isLinked = this.#options.links().view(clusterID)?.connected === true;
+    if (isLinked && !this.#wasLinked) this.#renewal.wake();
+    this.#wasLinked = isLinked;
+  }
+
   #follow(): (() => void)[] {
     const { clusters, sharing, virtualNodes, links, outgoing, incoming } = this.#options;
     const look = (): void => this.#controller.add(CLUSTER_MODE);
@@ -139,7 +176,12 @@ export class ModeKeeper {
       virtualNodes.onChange((_name, current, previous) =>
         lookAt((current ?? previous)?.metadata.labels?.[LABEL_PROVIDER]),
       ),
-      links().onChange(look),
+      links().onChange(({ clusterID }) => {
+        look();
+        if (clusterID !== undefined && clusterID === this.current()?.status?.tether?.clusterID) {
+          this.#wakeIfLinked(clusterID);
+        }
+      }),
       outgoing().onChange(look),
       incoming().onChange(lookAt),
     ];
@@ -188,7 +230,12 @@ export class ModeKeeper {
   #facts(mode: ClusterMode): ModeFacts {
     const { own, clock } = this.#options;
     const clusterID = this.#otherID(mode);
+    const agreed = clusterID === undefined ? undefined : this.#renewal.agreed(clusterID);
+    // The longest of all that may have been agreed on: the last word may not have come through.
+    const terms = [agreed, mode.status?.tether?.fence, fenceOf(mode)].filter((one) => one !== undefined);
     return {
+      agreed,
+      stoppedInMs: Math.max(...terms.map((one) => this.#renewal.stoppedInMs(one)), -Infinity),
       mode,
       own,
       other: clusterID === undefined ? undefined : this.#other(clusterID),
@@ -230,6 +277,16 @@ export class ModeKeeper {
   }
 }
 
+/** The terms that the other cluster is to hold itself to: also while the last ones still matter. */
+function fenceOf(mode: ClusterMode | undefined): FenceTerms | undefined {
+  const { spec: { tether } = {}, status: { phase, tether: before, runsLocallySince } = {} } = mode ?? {};
+  if (tether?.whenLost === 'RunLocally') {
+    const { lostAfterSeconds, stopSeconds } = { ...TETHER_DEFAULTS, ...tether };
+    return { afterSeconds: lostAfterSeconds, stopSeconds };
+  }
+  return phase === 'Ending' || runsLocallySince !== undefined ? before?.fence : undefined;
+}
+
 const actedOn = (mode: ClusterMode | undefined): unknown =>
   mode && [
     mode.spec?.tether,
@@ -238,4 +295,5 @@ const actedOn = (mode: ClusterMode | undefined): unknown =>
     mode.status?.phase,
     mode.status?.tether?.clusterID,
     mode.status?.nodes,
+    mode.status?.runsLocallySince,
   ];

@@ -1,3 +1,4 @@
+import type { FenceTerms } from '../../api/cluster-mode.ts';
 import type { Offer, WithheldNamespace } from '../../api/offer.ts';
 import type { NetworkDocument } from '../../api/peer-documents.ts';
 
@@ -47,6 +48,8 @@ export interface RequestDocument {
   names?: Record<string, string>;
   /** The consumer hands itself over: the provider is to use it, with all that it has. */
   tether?: true;
+  /** Its pods are to be stopped where it does not renew; see Calls. */
+  fence?: FenceTerms;
   /** The provider's one-time token; sent until the provider has decided. */
   joinToken?: string;
 }
@@ -135,8 +138,27 @@ export interface Calls {
   credential: { params: Record<string, never>; result: Credential };
   /** Consumer to provider: dial us back and join the new stream to your API server. */
   dial: { params: { stream: string }; result: Record<string, never> };
+  /**
+   * Consumer to provider: shows the last ticket, so that its pods go on. The provider counts from when it has issued that
+   * ticket, so a call that comes late proves no more than it did when it was sent.
+   */
+  renew: { params: RenewParams; result: RenewResult };
 }
 export type CallMethod = keyof Calls;
+
+export interface RenewParams {
+  /** Of the last result; absent: there was none. */
+  ticket?: string;
+  /** The consumer runs none of these pods itself, so the provider may run them again. */
+  resume?: true;
+}
+
+/** The terms are those that the new ticket stands for. */
+export interface RenewResult extends FenceTerms {
+  ticket: string;
+  /** Waiting: no ticket was shown yet, and nothing will be stopped. Closed: the pods are stopped, and no new ones are taken. */
+  state: 'Waiting' | 'Held' | 'Closed';
+}
 
 export interface Credential {
   token: string;

@@ -1,3 +1,4 @@
+import { TETHER_LIMITS } from '../../api/cluster-mode.ts';
 import { SERVICES_LIMITS } from '../../api/limits.ts';
 import type { Offer } from '../../api/offer.ts';
 import {
@@ -57,6 +58,12 @@ const servicePort = record(
 /** Of one request or grant. */
 const MOST_NAMESPACES = 1_024;
 const contractText = opaque(262_144);
+const fenceTerms = {
+  afterSeconds: integer(TETHER_LIMITS.lostAfterSeconds.least, TETHER_LIMITS.lostAfterSeconds.most),
+  stopSeconds: integer(TETHER_LIMITS.stopSeconds.least, TETHER_LIMITS.stopSeconds.most),
+};
+/** Random, and known to the one who made it. */
+const nonce = text({ most: 64, least: 8, pattern: /^[A-Za-z0-9_-]+$/ });
 
 export const checkHello: Check<Hello> = record({
   clusterName,
@@ -102,6 +109,7 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
       {
         names: orNull(map(tenantName, MOST_NAMESPACES)),
         tether: orNull(yes),
+        fence: orNull(record(fenceTerms)),
         joinToken: orNull(text({ most: 256, pattern: /^[\x21-\x7e]*$/ })),
       },
     ),
@@ -172,7 +180,8 @@ const nothing: Check<Record<string, never>> = (value, path) => {
 
 export const PARAMS: { [Method in CallMethod]: Check<Calls[Method]['params']> } = {
   credential: nothing,
-  dial: record({ stream: text({ most: 64, least: 8, pattern: /^[A-Za-z0-9_-]+$/ }) }),
+  dial: record({ stream: nonce }),
+  renew: record({}, { ticket: orNull(nonce), resume: orNull(yes) }),
 };
 
 export const RESULTS: { [Method in CallMethod]: Check<Calls[Method]['result']> } = {
@@ -181,6 +190,7 @@ export const RESULTS: { [Method in CallMethod]: Check<Calls[Method]['result']> }
     expires: text({ most: 40, pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/ }),
   }),
   dial: nothing,
+  renew: record({ ...fenceTerms, ticket: nonce, state: oneOf('Waiting', 'Held', 'Closed') }),
 };
 
 export const isCallMethod = (name: string): name is CallMethod => Object.hasOwn(PARAMS, name);

@@ -15,29 +15,31 @@ export interface Reference {
 
 /**
  * Name over there. Every namespace has a `kube-root-ca.crt`, which belongs to its cluster's own controller, so the home
- * cluster's travels under another name. So does a Secret that is called like the tokens that we keep over there: the home pod
- * is itself somebody's pod, placed back into the cluster that it came from, and the tokens are that cluster's.
+ * cluster's travels under another name. So does a Secret that is called like the tokens that we keep over there. A home pod may
+ * itself be somebody's pod, placed back into the cluster that it came from: then both names have been given before, and each is
+ * extended once more, so that no two objects of home get one name.
  */
 export function remoteReferenceName(kind: ReferenceKind, name: string): string {
-  if (kind === 'Secret')
-    return TOKEN_SECRET.test(name) ? `tributary-carried-${name.slice(PREFIX.length)}` : name;
-  return name === ROOT_CA_CONFIG_MAP ? REMOTE_ROOT_CA : name;
+  if (kind === 'Secret') return TOKEN_SECRET.test(name) ? `${CARRIED}${name.slice(OURS.length)}` : name;
+  return ROOT_CA.test(name) ? `${name}${OF_HOME}` : name;
 }
 
 /** The name at home of a copy's name over there. */
 export function homeReferenceName(kind: ReferenceKind, remoteName: string): string {
-  if (kind === 'Secret')
-    return CARRIED_SECRET.test(remoteName)
-      ? `${PREFIX}${remoteName.slice('tributary-carried-'.length)}`
-      : remoteName;
-  return remoteName === REMOTE_ROOT_CA ? ROOT_CA_CONFIG_MAP : remoteName;
+  if (kind === 'Secret') {
+    const isCarried = remoteName.startsWith(CARRIED) && TOKEN_SECRET.test(remoteName);
+    return isCarried ? `${OURS}${remoteName.slice(CARRIED.length)}` : remoteName;
+  }
+  const isOfHome = remoteName.endsWith(OF_HOME) && ROOT_CA.test(remoteName);
+  return isOfHome ? remoteName.slice(0, -OF_HOME.length) : remoteName;
 }
 
 export const ROOT_CA_CONFIG_MAP = 'kube-root-ca.crt';
-const REMOTE_ROOT_CA = `${ROOT_CA_CONFIG_MAP}.tributary-home`;
-const PREFIX = 'tributary-';
+const OF_HOME = '.tributary-home';
+const ROOT_CA = /^kube-root-ca\.crt(?:\.tributary-home)*$/u;
+const OURS = 'tributary-';
+const CARRIED = 'tributary-carried-';
 const TOKEN_SECRET = /^tributary-(?:carried-)*token-[0-9a-f-]{36}$/u;
-const CARRIED_SECRET = /^tributary-carried-(?:carried-)*token-[0-9a-f-]{36}$/u;
 
 export type AnyContainer = Container | EphemeralContainer;
 

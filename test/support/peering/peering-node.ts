@@ -8,6 +8,7 @@ import type { PeerIdentity } from '../../../src/peering/ports.ts';
 import type { DocumentChanges, Documents } from '../../../src/peering/protocol/documents.ts';
 import { systemRandom } from '../../../src/lib/backoff.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { TributaryError } from '../../../src/lib/errors.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import type { LogLevel } from '../../../src/lib/log.ts';
 import { Variable } from '../../../src/lib/source.ts';
@@ -74,6 +75,7 @@ export class PeeringNode {
         documents: (clusterID) => part(clusterID, ['offer', 'grant']),
         received,
         credential: async (peer, signal) => this.credential(peer, signal),
+        renew: async () => Promise.reject(new TributaryError('Forbidden', 'no fence was agreed on')),
       },
       borrowing: { documents: (clusterID) => part(clusterID, ['request', 'acceptance']), received },
       dialBack: async (peer, { stream }) => {

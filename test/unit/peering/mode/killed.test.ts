@@ -60,6 +60,12 @@ const SCENARIOS: Scenario[] = [
     isOver: () => world.isAt('Tethered'),
   },
   {
+    what: 'enters, and runs its pods itself once contact is lost',
+    writes: 40,
+    begin: () => world.want({ ...TETHER, whenLost: 'RunLocally' }),
+    isOver: () => world.isAt('Tethered') && world.device.mode?.status?.tether?.fence !== undefined,
+  },
+  {
     what: 'is refused',
     writes: 5,
     tethering: 'Forbid',

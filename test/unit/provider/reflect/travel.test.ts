@@ -2,7 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import { ANNOTATION_REFLECT } from '../../../../src/api/names.ts';
 import type { ReflectionPolicy } from '../../../../src/api/reflection.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
-import type { ReferenceKind } from '../../../../src/provider/forge/references.ts';
+import {
+  homeReferenceName,
+  type ReferenceKind,
+  remoteReferenceName,
+} from '../../../../src/provider/forge/references.ts';
 import {
   isWanted,
   mayBeTied,
@@ -60,11 +64,27 @@ describe('what is to be over there', () => {
     },
   );
 
-  test('a Secret named like those that hold tokens of pods stays home', () => {
-    const source = object('tributary-token-00000000-0000-4000-8000-000000000001');
+  test.each<[ReferenceKind, string]>([
+    ['Secret', 'tributary-token-00000000-0000-4000-8000-000000000001'],
+    ['ConfigMap', 'kube-root-ca.crt'],
+  ])('a %s called %s travels under another name, and further under one more', (kind, name) => {
     const rule = { policy: 'All' } as const;
-    expect(isWanted('Secret', rule, { source, isReferenced: true })).toBe(false);
-    expect(isWanted('ConfigMap', rule, { source, isReferenced: true })).toBe(true);
+    expect(isWanted(kind, rule, { source: object(name), isReferenced: true })).toBe(true);
+    const there = remoteReferenceName(kind, name);
+    const further = remoteReferenceName(kind, there);
+    expect(new Set([name, there, further]).size).toBe(3);
+    expect(homeReferenceName(kind, there)).toBe(name);
+    expect(homeReferenceName(kind, further)).toBe(there);
+  });
+
+  test.each<[ReferenceKind, string]>([
+    ['Secret', 'tributary-carried-token-1'],
+    ['Secret', 'tributary-token-1'],
+    ['Secret', 'kube-root-ca.crt'],
+    ['ConfigMap', 'tributary-token-00000000-0000-4000-8000-000000000001'],
+  ])('a %s called %s keeps its name', (kind, name) => {
+    expect(remoteReferenceName(kind, name)).toBe(name);
+    expect(homeReferenceName(kind, name)).toBe(name);
   });
 
   test('where a path to leave out cannot be read, nothing leaves', () => {

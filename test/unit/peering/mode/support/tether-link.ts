@@ -4,7 +4,7 @@ import { silentLogger } from '../../../../../src/lib/log.ts';
 import { Delivery } from '../../../../../src/peering/link/delivery.ts';
 import { Outbox } from '../../../../../src/peering/link/outbox.ts';
 import type { LinkView, PeerLinks } from '../../../../../src/peering/ports.ts';
-import type { DocumentChanges } from '../../../../../src/peering/protocol/documents.ts';
+import type { DocumentChanges, RenewParams } from '../../../../../src/peering/protocol/documents.ts';
 import type { FakeClock } from '../../../../support/fake-clock.ts';
 import type { Process, TetherSide } from './tether-side.ts';
 
@@ -67,11 +67,13 @@ export class TetherLink {
       problem: () => undefined,
       setTargets: () => undefined,
       publish: () => queueMicrotask(() => this.#ends?.[name].outbox.pump()),
-      call: async (_clusterID, method, _params, signal = new AbortController().signal) => {
+      call: async (_clusterID, method, params, signal = new AbortController().signal) => {
         const { lending } = this.#ends?.[OTHER[name]].process ?? {};
-        if (lending === undefined || method !== 'credential')
-          throw new TributaryError('Unreachable', 'there is no link');
-        return lending.credential(this.#side(name).identity, signal);
+        if (lending === undefined) throw new TributaryError('Unreachable', 'there is no link');
+        const { identity } = this.#side(name);
+        if (method === 'credential') return lending.credential(identity, signal);
+        if (method === 'renew') return lending.renew(identity, params as RenewParams, signal);
+        throw new TributaryError('Unreachable', `${method} is not answered here`);
       },
       onChange: this.#changed[name].add,
     };

@@ -225,6 +225,7 @@ function assemble(
     links: () => links,
     outgoing: () => borrowing,
     incoming: () => lending,
+    isBringingBack: () => offloading.isBringingBack,
   });
   const borrowing: Borrowing = new Borrowing({
     ...common,
