@@ -24,6 +24,8 @@ export interface Drained {
   hasty: boolean;
   /** Why, for the event on a pod whose budget does not count any more: "the peering ends". */
   why: string;
+  /** Pods that others end, to make them anew: left alone until they do, as long as the stages can last. */
+  spares?: ((pod: Pod) => boolean) | undefined;
 }
 
 const POLL_MS = 500;
@@ -45,20 +47,26 @@ export class NodeDrain {
   /** Undefined: nothing is left to wait for. */
   async look(drained: Drained, signal: AbortSignal): Promise<DrainState | undefined> {
     const { client, clock, limits, log } = this.#options;
-    const { nodeName, node, sinceMs, hasty } = drained;
+    const { nodeName, node, sinceMs, hasty, spares } = drained;
     const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     const ending = items.filter((pod) => !isOfDaemonSet(pod));
     if (ending.length === 0) return undefined;
     const now = clock.now();
     const elapsedMs = Math.abs(now - sinceMs);
     const awayMs = awayForMs(node, now, elapsedMs);
+    const lastMs = sinceMs + limits.evictMs + limits.endMs;
+    const isSpared = (pod: Pod): boolean =>
+      pod.metadata.deletionTimestamp === undefined && now < lastMs && spares?.(pod) === true;
     const stage = stageOf({ elapsedMs, hasty, ...(awayMs !== undefined && { awayMs }) }, limits);
     if (stage.kind === 'Force') {
-      log.warn('pods did not end in time', { node: nodeName, pods: ending.length });
-      await this.deletePods(items, signal, { force: true });
-      return undefined;
+      const overdue = items.filter((pod) => !isSpared(pod));
+      const left = items.length - overdue.length;
+      if (overdue.length > 0) log.warn('pods did not end in time', { node: nodeName, pods: overdue.length });
+      await this.deletePods(overdue, signal, { force: true });
+      if (left === 0) return undefined;
+      return { stage: stage.kind, left, held: [], untilMs: lastMs, waitMs: POLL_MS };
     }
-    const fresh = ending.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const fresh = ending.filter((pod) => pod.metadata.deletionTimestamp === undefined && !isSpared(pod));
     const held = await this.#end(fresh, stage.kind, drained, signal);
     return {
       stage: stage.kind,

@@ -31,12 +31,14 @@ type DrainAction = 'Stay' | 'Delete' | 'Remake';
 /** What is done with a pod when its namespace is drained from those nodes. Pure. */
 export function drainAction(pod: Pod, context: DrainContext): DrainAction {
   if (!isConcerned(pod, context)) return 'Stay';
-  const owners = pod.metadata.ownerReferences ?? [];
   // Its controller would put another one on the very same node.
   if (isOfDaemonSet(pod)) return 'Stay';
-  if (isFinished(pod) || owners.length > 0 || context.onRemoval === 'End') return 'Delete';
-  return 'Remake';
+  return isMadeAnew(pod) && context.onRemoval !== 'End' ? 'Remake' : 'Delete';
 }
+
+/** Whether nobody else would make another one. */
+export const isMadeAnew = (pod: Pod): boolean =>
+  (pod.metadata.ownerReferences ?? []).length === 0 && !isFinished(pod);
 
 function isConcerned({ metadata, spec }: Pod, { nodes, since, isRemoved }: DrainContext): boolean {
   const isAdmitted = metadata.annotations?.[ANNOTATION_STRATEGY] !== undefined;

@@ -8,7 +8,7 @@ import {
 } from '../api/namespace-offloading.ts';
 import { namespaces } from '../api/resources.ts';
 import { isTainted, type VirtualNode, virtualNodes } from '../api/virtual-node.ts';
-import type { KubeObject, Namespace } from '../api/wire.ts';
+import type { KubeObject, Namespace, Pod } from '../api/wire.ts';
 import type { Cache } from '../kube/cache.ts';
 import type { Caches } from '../kube/caches.ts';
 import { Controller } from '../kube/controller.ts';
@@ -122,6 +122,9 @@ export class Offloading {
     this.#wanted.set(clusterID, wanted);
     return wanted;
   }
+
+  /** Whether that pod is ours to end when its node goes, and to make anew. Bound. */
+  readonly bringsHome = (pod: Pod): boolean => this.#view.bringsHome(pod);
 
   /** In effect only: undefined also where it is being deleted, or where the namespace never leaves the cluster. */
   offloadingOf(namespace: string): NamespaceOffloading | undefined {

@@ -2,6 +2,7 @@ import { forgePolicy, isAccount, writes } from '../api/fence.ts';
 import type { Manifest } from '../api/manifest.ts';
 import { LABEL_OFFLOAD, LABEL_OFFLOADING_ORIGIN } from '../api/names.ts';
 import type { AccountRef } from '../api/rbac.ts';
+import { ORIGIN_TETHER } from './view.ts';
 
 /** The parts of a cluster that delete what has no owner any more, or no namespace. */
 const IS_CLUSTER =
@@ -20,7 +21,8 @@ export function forgeShortFormFence(account: AccountRef): Manifest[] {
       { name: 'of-people', expression: `!(${isAccount(account)}) && !(${IS_CLUSTER})` },
       {
         name: 'made-for-people',
-        expression: `oldObject.metadata.?labels[?'${LABEL_OFFLOADING_ORIGIN}'].orValue('') != ''`,
+        // What a tether has made is kept by the guards of the tether.
+        expression: `!(oldObject.metadata.?labels[?'${LABEL_OFFLOADING_ORIGIN}'].orValue('') in ['', '${ORIGIN_TETHER}'])`,
       },
     ],
     variables: [

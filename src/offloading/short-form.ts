@@ -15,10 +15,10 @@ import type { EventRecorder } from '../kube/events.ts';
 import { deleteByUid } from '../kube/write.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { ignoring } from '../lib/errors.ts';
-import type { View } from './view.ts';
+import { ORIGIN_TETHER, type View } from './view.ts';
 
 /** Values of LABEL_OFFLOADING_ORIGIN. */
-type Origin = 'label' | 'selector' | 'tether';
+type Origin = 'label' | 'selector' | typeof ORIGIN_TETHER;
 
 /** What to do about the NamespaceOffloading of a namespace that may use the short form. */
 export type ShortFormAction =
@@ -94,7 +94,7 @@ interface Wanted {
 
 /** To the Nodes of one cluster only: what it is tethered to decides where pods run. */
 const forwarded = ({ podStrategy, nodes, evict }: Forwarding): Wanted => ({
-  origin: 'tether',
+  origin: ORIGIN_TETHER,
   podStrategy,
   more: {
     clusterSelector: {

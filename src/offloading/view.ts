@@ -1,6 +1,6 @@
 import { isClusterNamespace } from '../api/cluster-namespaces.ts';
 import { matchesSelector } from '../api/label-selector.ts';
-import { FINALIZER_OFFLOADING, LABEL_PEER, LABEL_PROVIDER } from '../api/names.ts';
+import { FINALIZER_OFFLOADING, LABEL_OFFLOADING_ORIGIN, LABEL_PEER, LABEL_PROVIDER } from '../api/names.ts';
 import {
   type NamespaceMappingState,
   type NamespaceOffloading,
@@ -9,9 +9,12 @@ import {
 } from '../api/namespace-offloading.ts';
 import { nodeLabelsOf, nodeNameOf } from '../api/node-labels.ts';
 import type { VirtualNode } from '../api/virtual-node.ts';
-import type { KubeObject } from '../api/wire.ts';
-import { type DrainedNodes, partsOf, placeOf } from './drain.ts';
+import type { KubeObject, Pod } from '../api/wire.ts';
+import { type DrainedNodes, isMadeAnew, partsOf, placeOf } from './drain.ts';
 import { statusEntry } from './status.ts';
+
+/** Value of LABEL_OFFLOADING_ORIGIN where a tether has made it. */
+export const ORIGIN_TETHER = 'tether';
 
 /** ClusterID of the provider for which peering made the VirtualNode; undefined: a person made it. */
 export const providerOf = ({ metadata }: VirtualNode): string | undefined =>
@@ -115,6 +118,18 @@ export class View {
       namespace.metadata.deletionTimestamp === undefined &&
       this.whyNotOffloadable(namespace.metadata.name) === undefined
     );
+  }
+
+  /**
+   * Whether the NamespaceOffloading of that pod ends it and makes it anew when its node goes: it is being removed, or a tether has
+   * made it, whose nodes go only with the tether. Whoever drained such a node first would lose the pod.
+   */
+  bringsHome(pod: Pod): boolean {
+    const { metadata, spec } = this.offloading(pod.metadata.namespace ?? '') ?? {};
+    if (metadata === undefined || spec?.onRemoval === 'End') return false;
+    const { deletionTimestamp, finalizers = [], labels } = metadata;
+    const isGoing = deletionTimestamp !== undefined || labels?.[LABEL_OFFLOADING_ORIGIN] === ORIGIN_TETHER;
+    return isGoing && finalizers.includes(FINALIZER_OFFLOADING) && isMadeAnew(pod);
   }
 
   virtualNodesOf(cluster: string): VirtualNode[] {

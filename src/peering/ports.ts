@@ -1,5 +1,6 @@
 import type { LinkState } from '../api/foreign-cluster.ts';
 import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
+import type { Pod } from '../api/wire.ts';
 import type {
   CallMethod,
   Calls,
@@ -126,6 +127,8 @@ export interface NamespaceOffloadings {
   readonly synced?: boolean;
   /** From caches, without waiting; by the labels of the provider's VirtualNodes as they are now. */
   of(clusterID: string): readonly OffloadedNamespace[];
+  /** Whether they end that pod themselves when its node goes, and make it anew. Bound. Default: none. */
+  readonly bringsHome?: (pod: Pod) => boolean;
   /** Calls back after any answer may have changed; the returned function ends that. */
   onChange(listener: () => void): () => void;
 }

@@ -3,7 +3,7 @@ import { type ForeignCluster, foreignClusters, type ForeignClusterSpec } from '.
 import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOTATION_FORCE } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
-import { hasCode, TributaryError } from '../../lib/errors.ts';
+import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
 import { idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';
@@ -102,14 +102,33 @@ async function changed(
   return { object, isNew: false, previous };
 }
 
-/** Keeps a token of that cluster for us, and says in its ForeignCluster where it is. */
-export async function giveToken(cluster: ForeignCluster, token: string, session: Session): Promise<void> {
+/**
+ * Keeps a token of that cluster for us, and says in its ForeignCluster where it is. Returns what puts both back as they were,
+ * for one that was of no use.
+ */
+export async function giveToken(
+  cluster: ForeignCluster,
+  token: string,
+  session: Session,
+): Promise<() => Promise<void>> {
   const { client, signal } = session;
   const { name } = cluster.metadata;
+  const ref = { namespace: SYSTEM_NAMESPACE, name: tokenSecretName(name) };
+  const former = await client.get(secrets, ref, { signal }).catch(ignoring('NotFound'));
   await writeToken(name, token, session);
-  const body = { spec: { joinTokenSecretRef: { name: tokenSecretName(name), key: TOKEN_KEY } } };
-  await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  const refer = async (
+    joinTokenSecretRef: ForeignClusterSpec['joinTokenSecretRef'] | null,
+  ): Promise<void> => {
+    const body = { spec: { joinTokenSecretRef } };
+    await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
+  };
+  await refer({ name: ref.name, key: TOKEN_KEY });
   await ownToken(cluster, session);
+  return async () => {
+    await refer(cluster.spec?.joinTokenSecretRef ?? null);
+    if (former === undefined) await client.delete(secrets, ref, { signal }).catch(ignoring('NotFound'));
+    else await client.patch(secrets, ref, { type: 'merge', body: { data: former.data } }, { signal });
+  };
 }
 
 async function writeToken(cluster: string, token: string, { client, signal }: Session): Promise<void> {

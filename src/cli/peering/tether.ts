@@ -4,10 +4,13 @@ import {
   CLUSTER_MODE,
   type ClusterMode,
   clusterModes,
+  TETHER_LIMITS,
   type TetherSpec,
 } from '../../api/cluster-mode.ts';
+import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
+import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import { type CommandLine, EXIT, positionals } from '../command-line.ts';
 import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
 import { findCluster, followObject, idOf, listClusters } from './foreign-clusters.ts';
@@ -36,12 +39,15 @@ export const tetherCommand: ClusterCommand = clusterCommand({
   flags: ['evict'],
   parse: async (line, io): Promise<TetherArguments> => {
     const [wanted = ''] = positionals(line, ['CLUSTER']);
+    const terms = termsOf(line);
+    // `-` reads it, so that no list of processes shows it.
+    const token = line.values['token'] === '-' ? await readToken(io) : line.values['token']?.trim();
+    if (token !== undefined) parseJoinToken(token);
     return {
       wanted,
-      // `-` reads it, so that no list of processes shows it.
-      token: line.values['token'] === '-' ? await readToken(io) : line.values['token']?.trim(),
+      token,
       timeoutMs: parseSeconds(line.values['timeout'] ?? '120s') * 1000,
-      terms: termsOf(line),
+      terms,
     };
   },
   run: tether,
@@ -64,66 +70,120 @@ function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
     throw new TributaryError('Invalid', `--after-loss is Retether or Autonomous, not "${afterLoss}"`);
   }
   return {
-    ...(lostAfter !== undefined && { lostAfterSeconds: parseSeconds(lostAfter) }),
+    ...(lostAfter !== undefined && { lostAfterSeconds: checkedLostAfter(lostAfter) }),
     ...(afterLoss !== undefined && { afterLoss }),
     ...(flags.has('evict') && { evict: true }),
   };
 }
 
+function checkedLostAfter(text: string): number {
+  const { least, most } = TETHER_LIMITS.lostAfterSeconds;
+  const seconds = parseSeconds(text);
+  if (seconds >= least && seconds <= most) return seconds;
+  throw new TributaryError(
+    'Invalid',
+    `--lost-after "${text}" is not from ${least}s to ${most / DAY_SECONDS}d`,
+  );
+}
+
+const DAY_SECONDS = 86_400;
+
 const isAfterLoss = (text: string): text is AfterLoss => text === 'Retether' || text === 'Autonomous';
 
-async function tether(
-  { wanted, token, timeoutMs, terms }: TetherArguments,
-  session: Session,
-): Promise<number> {
-  const { client, clock, io, signal } = session;
+async function tether(args: TetherArguments, session: Session): Promise<number> {
+  const { wanted, token, timeoutMs, terms } = args;
+  const { clock, io } = session;
   const cluster = findCluster(await listClusters(session), wanted);
   const { name } = cluster.metadata;
   const before = (await readMode(session))?.spec?.tether;
-  if (before !== undefined && before.cluster !== name) {
-    io.err(
-      `Not begun: this cluster is tethered to ${before.cluster}, or about to be; end that first with: tributary untether\n`,
-    );
-    return EXIT.failed;
-  }
-  if (idOf(cluster) === (await readOwn(session)).clusterID) {
-    io.err(`Not begun: ${name} is this cluster, which cannot be tethered to itself\n`);
+  const problem =
+    before !== undefined && before.cluster !== name
+      ? `this cluster is tethered to ${before.cluster}, or about to be; end that first with: tributary untether`
+      : await problemWith(cluster, token, session);
+  if (problem !== undefined) {
+    io.err(`Not begun: ${problem}\n`);
     return EXIT.failed;
   }
   const began = clock.monotonic();
-  if (token !== undefined) await giveToken(cluster, token, session);
-  const { generation = 0 } = (await write({ cluster: name, ...terms }, session)).metadata;
-  const shown = lineShower(session);
-  const end = await followMode(session, began + timeoutMs, (mode) => {
-    if ((mode?.status?.observedGeneration ?? 0) < generation) return undefined;
-    shown(lineOf(mode));
-    const phase = mode?.status?.phase;
-    // A refusal that is older than the token may be overcome by it.
-    const isPatient = token !== undefined && clock.monotonic() - began < PATIENCE_MS;
-    return phase === 'Tethered' || (phase === 'Refused' && !isPatient) ? { phase, mode } : undefined;
-  });
+  const takeBack = token === undefined ? undefined : await giveToken(cluster, token, session);
+  const written = await write({ cluster: name, ...terms }, session);
+  const end = await followTether(
+    written,
+    { untilMs: began + timeoutMs, isPatient: token !== undefined },
+    session,
+  );
   if (end === undefined) {
-    io.err(
-      `Not tethered within ${timeoutMs / 1000} s; it goes on. See: ${SEE}; to give it up: tributary untether\n`,
-    );
+    io.err(`Not tethered within ${timeoutMs / 1000} s; ${GOES_ON}`);
     return EXIT.failed;
   }
-  if (end.phase === 'Tethered') {
-    io.out(
-      `Tethered in ${((clock.monotonic() - began) / 1000).toFixed(1)} s: ${name} decides what runs on the nodes here\n`,
-    );
+  if (end === 'Tethered') {
+    const seconds = ((clock.monotonic() - began) / 1000).toFixed(1);
+    io.out(`Tethered in ${seconds} s: ${name} decides what runs on the nodes here\n`);
     return EXIT.ok;
   }
   if (before === undefined) {
-    await client.patch(clusterModes, { name: CLUSTER_MODE }, WITHOUT, { signal });
-    io.err('Refused; this cluster stays autonomous.\n');
+    await giveUp(session);
+    await takeBack?.();
+    io.err('Refused; this cluster stays autonomous, and nothing was left behind.\n');
   } else {
-    io.err(`Refused; it is asked for until: tributary untether\n`);
+    io.err('Refused; it is asked for until: tributary untether\n');
   }
   return EXIT.failed;
 }
 
 const PATIENCE_MS = 10_000;
+const GOES_ON = `it goes on. See: ${SEE}; to give it up: tributary untether\n`;
+
+/** Why there is no use in asking; undefined: there may be. */
+async function problemWith(
+  cluster: ForeignCluster,
+  token: string | undefined,
+  session: Session,
+): Promise<string | undefined> {
+  const { name } = cluster.metadata;
+  const clusterID = idOf(cluster);
+  if (clusterID === (await readOwn(session)).clusterID)
+    return `${name} is this cluster, which cannot be tethered to itself`;
+  const meant = token === undefined ? undefined : parseJoinToken(token).clusterID;
+  return meant === undefined || clusterID === undefined || meant === clusterID
+    ? undefined
+    : `the token is of cluster ${meant}, but ${name} is cluster ${clusterID}; ask there for one: tributary token create`;
+}
+
+/** Shows how it goes until it is tethered or refused; undefined: neither in time. */
+async function followTether(
+  { metadata: { generation = 0 } }: ClusterMode,
+  { untilMs, isPatient }: { untilMs: number; isPatient: boolean },
+  session: Session,
+): Promise<'Tethered' | 'Refused' | undefined> {
+  const { clock, io, signal } = session;
+  const shown = lineShower(session);
+  const began = clock.monotonic();
+  try {
+    return await followMode(session, untilMs, (mode) => {
+      if ((mode?.status?.observedGeneration ?? 0) < generation) return undefined;
+      shown(lineOf(mode));
+      const phase = mode?.status?.phase;
+      // A refusal that is older than the token may be overcome by it.
+      const mayChange = isPatient && clock.monotonic() - began < PATIENCE_MS;
+      return phase === 'Tethered' || (phase === 'Refused' && !mayChange) ? phase : undefined;
+    });
+  } catch (error) {
+    if (signal.aborted) io.err(`Not waited for any longer; ${GOES_ON}`);
+    throw error;
+  }
+}
+
+/** Resolves once nothing of it is left here, or else after a while: it goes by itself. */
+async function giveUp(session: Session): Promise<void> {
+  const { client, clock, signal } = session;
+  const { metadata } = await client.patch(clusterModes, { name: CLUSTER_MODE }, WITHOUT, { signal });
+  await followMode(session, clock.monotonic() + PATIENCE_MS, (mode) => {
+    const isSeen = (mode?.status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+    return (isSeen && mode?.status?.phase === 'Autonomous') || undefined;
+  });
+}
+
 const WITHOUT = { type: 'merge', body: { spec: { tether: null } } } as const;
 
 async function untether({ timeoutMs }: { timeoutMs: number }, session: Session): Promise<number> {

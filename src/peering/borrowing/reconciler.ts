@@ -11,7 +11,7 @@ import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
 import { contractText, signContract } from '../contract.ts';
-import type { OwnIdentity } from '../ports.ts';
+import type { NamespaceOffloadings, OwnIdentity } from '../ports.ts';
 import type { AccessFinder } from './access.ts';
 import type { BorrowingCaches } from './caches.ts';
 import type { CredentialRenewer } from './credentials.ts';
@@ -30,6 +30,7 @@ interface ReconcilerOptions {
   facts: (clusterID: string) => BorrowingFacts;
   /** How a provider calls itself, as far as is known. */
   clusterNameOf: (clusterID: string) => string | undefined;
+  offloadings?: NamespaceOffloadings;
   setup: Setup;
   teardown: Teardown;
   agents: AgentSetup;
@@ -171,7 +172,9 @@ export class Reconciler {
     const names = [...new Set([...ours.map(({ metadata }) => metadata.name), ...recorded])];
     const isLast = ours.length === 0 && facts.advertisement?.metadata.deletionTimestamp !== undefined;
     const hasty = step.revoked || facts.intent.force === true;
-    const draining = await this.#drain(ours, hasty, signal);
+    // Where a person forces it, nothing is waited for.
+    const spares = facts.intent.force === true ? undefined : this.#options.offloadings?.bringsHome;
+    const draining = await this.#drain(ours, { hasty, spares }, signal);
     // Nobody would read the last one.
     if (!isLast) await this.#write(facts, this.#endingStatus(step, names, draining.message), signal);
     if (draining.error !== undefined) throw draining.error;
@@ -187,11 +190,11 @@ export class Reconciler {
   /** An error is returned with its message, so that it is told before it is thrown. */
   async #drain(
     ours: readonly VirtualNode[],
-    hasty: boolean,
+    haste: Parameters<Teardown['drain']>[1],
     signal: AbortSignal,
   ): Promise<Partial<Draining> & { error?: Error }> {
     try {
-      return (await this.#options.teardown.drain(ours, { hasty }, signal)) ?? {};
+      return (await this.#options.teardown.drain(ours, haste, signal)) ?? {};
     } catch (caught) {
       const error = caught as Error;
       return hasCode(error, 'Conflict', 'Aborted') ? { error } : { error, message: errorMessage(error) };

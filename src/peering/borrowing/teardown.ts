@@ -2,7 +2,7 @@ import { LABEL_PROVIDER, LABEL_VIRTUAL_NODE } from '../../api/names.ts';
 import { isFinished, isOfDaemonSet } from '../../api/pod.ts';
 import { leases, nodes, pods, type ResourceType } from '../../api/resources.ts';
 import { type VirtualNode, virtualNodes } from '../../api/virtual-node.ts';
-import type { KubeObject, Node } from '../../api/wire.ts';
+import type { KubeObject, Node, Pod } from '../../api/wire.ts';
 import type { ClusterBasics, DeleteOptions, KubeClient } from '../../kube/client.ts';
 import { type DrainLimits, drainText } from '../../kube/drain-stage.ts';
 import { NodeDrain } from '../../kube/drain.ts';
@@ -30,6 +30,13 @@ export interface Draining {
   message?: string;
 }
 
+interface Haste {
+  /** Nobody over there ends pods any more, or a person does not want to wait. */
+  hasty: boolean;
+  /** Pods that are made anew by others, who end them. */
+  spares?: ((pod: Pod) => boolean) | undefined;
+}
+
 /** Ends the pods on virtual nodes, and removes what is left of the nodes. Every step may be repeated. */
 export class Teardown {
   readonly #options: TeardownOptions;
@@ -47,10 +54,10 @@ export class Teardown {
    */
   async drain(
     ours: readonly VirtualNode[],
-    { hasty }: { hasty: boolean },
+    haste: Haste,
     signal: AbortSignal,
   ): Promise<Draining | undefined> {
-    const all = await Promise.all(ours.map(async (one) => this.#drainOne(one, hasty, signal)));
+    const all = await Promise.all(ours.map(async (one) => this.#drainOne(one, haste, signal)));
     const left = all.filter((one) => one !== undefined);
     if (left.length === 0) return undefined;
     const messages = left.flatMap(({ message }) => message ?? []);
@@ -76,7 +83,7 @@ export class Teardown {
     return items.some((pod) => !isOfDaemonSet(pod) && !isFinished(pod)) ? VACANCY_POLL_MS : undefined;
   }
 
-  async #drainOne(current: VirtualNode, hasty: boolean, signal: AbortSignal): Promise<Draining | undefined> {
+  async #drainOne(current: VirtualNode, haste: Haste, signal: AbortSignal): Promise<Draining | undefined> {
     if (current.metadata.deletionTimestamp !== undefined) return undefined;
     const { client, clock } = this.#options;
     const now = clock.now();
@@ -88,7 +95,7 @@ export class Teardown {
     if (node !== undefined && !isNodeOf(node, current)) return undefined;
     const isOpen = node !== undefined && !isClosed(node.spec?.taints ?? []);
     if (isOpen && Math.abs(now - sinceMs) < CLOSING_MS) return { waitMs: CLOSING_POLL_MS };
-    const drained = { nodeName: name, node, sinceMs, hasty, why: 'the peering ends' };
+    const drained = { nodeName: name, node, sinceMs, ...haste, why: 'the peering ends' };
     const state = await this.#drain.look(drained, signal);
     return state && { waitMs: state.waitMs, message: `${name}: ${drainText(state)}` };
   }

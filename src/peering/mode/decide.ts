@@ -29,6 +29,8 @@ export interface OtherCluster {
   incoming: PeeringReport;
   /** Names of the Nodes here that stand for it. */
   nodes: readonly string[];
+  /** It has handed itself over to this cluster. */
+  isDevice: boolean;
 }
 
 /** A peering in which this cluster offers. */
@@ -124,8 +126,13 @@ function judge(facts: ModeFacts): Verdict {
       `${tether.cluster} is this cluster, which cannot be tethered to itself`,
     );
   }
+  const hasBegun = mode.status?.tether !== undefined;
+  if (other.isDevice && !hasBegun) {
+    const message = `${tether.cluster} is tethered to this cluster, which decides what runs there; end that first: over there with tributary untether, or here with tributary unpeer ${tether.cluster}`;
+    return refused(REASONS.peeringInTheWay, message);
+  }
   // Who has asked before a tether is in the way of it. Who asks later is refused, and so cannot end it.
-  if (obstacles.length > 0 && mode.status?.tether === undefined) return inTheWay(obstacles);
+  if (obstacles.length > 0 && !hasBegun) return inTheWay(obstacles);
   return askedFor(facts, tether, other);
 }
 

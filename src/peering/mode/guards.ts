@@ -7,6 +7,7 @@ import { BREAK_OUT_GROUP, CLUSTER_MODE, clusterModes } from '../../api/cluster-m
 import { isClusterNamespaceIn } from '../../api/cluster-namespaces.ts';
 import { forgePolicy, isAccountOf, writes } from '../../api/fence.ts';
 import { AGENTS_NAMESPACE, type Manifest, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { LABEL_OFFLOADING_ORIGIN } from '../../api/names.ts';
 import { LABEL_PEER, PEERS_NAMESPACE } from '../../api/tenant-labels.ts';
 
 const ALL = ['CREATE', 'UPDATE', 'DELETE'];
@@ -25,6 +26,7 @@ const IS_MACHINE = [
 const PEER_HERE = `namespaceObject.?metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
 /** What the other cluster brings is not bound by what is forbidden to users here. */
 const IS_USERS = `!(${isClusterNamespaceIn('request.namespace')}) && ${PEER_HERE} == ''`;
+const MADE_BY_TETHER = `oldObject.metadata.?labels[?'${LABEL_OFFLOADING_ORIGIN}'].orValue('') == 'tether'`;
 const NODES = 'params.?status.?nodes.orValue([])';
 const COMPANY = "params.?spec.?tether.?cluster.orValue('another cluster')";
 
@@ -83,6 +85,15 @@ const chosen = (spec: string): string =>
 const chosenBy = (what: string): string =>
   `(has(${what}.spec.jobTemplate) ? ${chosen(`${what}.spec.jobTemplate.spec.template.spec`)} : ${chosen(`${what}.spec.template.spec`)})`;
 
+/** Whoever deleted one would get it back at once. */
+const OFFLOADINGS: Guard = {
+  name: 'tributary-tether-offloadings',
+  rules: [writes('tributary.dev', ['namespaceoffloadings'], 'DELETE')],
+  when: MADE_BY_TETHER,
+  permitted: 'false',
+  refusal: 'it takes the pods of this namespace, too, so that this object would be made again',
+};
+
 export const forgeTetherGuards = (): Manifest[] => [
   ...forgeGuard({
     name: 'tributary-tether-bindings',
@@ -122,6 +133,7 @@ export const forgeTetherGuards = (): Manifest[] => [
     permitted: 'oldObject != null && object.spec.template == oldObject.spec.template',
     refusal: 'a DaemonSet of users cannot be made or changed here',
   }),
+  ...forgeGuard(OFFLOADINGS),
   ...forgeGuard({
     name: 'tributary-tether-nodes',
     rules: [writes('', ['nodes'], ...ALL)],

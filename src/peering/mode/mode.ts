@@ -262,6 +262,7 @@ export class ModeKeeper {
       outgoing: outgoing().report(clusterID),
       incoming: incoming().report(clusterID),
       nodes: this.#nodesOf(clusterID).map(nodeNameOf),
+      isDevice: this.#device(clusterID).tie === 'Device',
     };
   }
 

@@ -46,10 +46,14 @@ export class WriteWatch {
   readonly #heard = new Set<(write: Write) => void>();
   readonly #running: Promise<void>[] = [];
 
-  static async start(cities: readonly Watched[]): Promise<WriteWatch> {
+  /** `more`: kinds besides those of every peering. */
+  static async start(
+    cities: readonly Watched[],
+    more: readonly ResourceType<KubeObject>[] = [],
+  ): Promise<WriteWatch> {
     const watch = new WriteWatch();
     for (const city of cities) {
-      await Promise.all(TYPES.map(async (type) => watch.#open(city, type)));
+      await Promise.all([...TYPES, ...more].map(async (type) => watch.#open(city, type)));
     }
     return watch;
   }

@@ -1,6 +1,7 @@
 import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { advertisements } from '../../../../src/api/advertisement.ts';
+import { clusterModes } from '../../../../src/api/cluster-mode.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
@@ -59,6 +60,7 @@ export class CliWorld {
       peeringRequests,
       virtualNodes,
       persistentVolumes,
+      clusterModes,
     ] as ResourceType<KubeObject>[];
     return new CliWorld(new FakeApi({ types }));
   }

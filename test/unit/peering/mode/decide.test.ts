@@ -17,6 +17,7 @@ const company: OtherCluster = {
   outgoing: { phase: 'Established' },
   incoming: { phase: 'Established' },
   nodes: ['company'],
+  isDevice: false,
 };
 const decided = (facts: Partial<ModeFacts> & Pick<ModeFacts, 'mode'>): ReturnType<typeof decideMode> =>
   decideMode({ own: 'own-id', other: company, obstacles: [], nowMs: NOW, ...facts });
@@ -40,6 +41,7 @@ test('it is tethered once both directions are in use, and not before', () => {
 test.each([
   ['a cluster that nobody knows', { other: undefined }, 'ClusterUnknown'],
   ['itself', { own: 'company-id' }, 'Ourselves'],
+  ['one that is tethered to it', { other: { ...company, isDevice: true } }, 'PeeringInTheWay'],
   ['one while it offers to another', { obstacles: [{ clusterID: 'x', name: 'paris' }] }, 'PeeringInTheWay'],
 ])('it is not tethered to %s, and asks nobody', (_what, facts, reason) => {
   const { status } = decided({ mode: mode(spec), ...facts });

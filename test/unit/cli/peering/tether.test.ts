@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { CLUSTER_MODE, type ClusterModeStatus, clusterModes } from '../../../../src/api/cluster-mode.ts';
+import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
+import { configMaps, secrets } from '../../../../src/api/resources.ts';
+import { tetherCommand, untetherCommand } from '../../../../src/cli/peering/tether.ts';
+import { CliWorld } from '../support/cli-world.ts';
+
+const MILAN = 'milan'.padEnd(26, 'a');
+const HOME = 'home'.padEnd(26, 'c');
+const MODES = 'clustermodes.tributary.dev';
+const SECRET = 'tributary-peer-token-mine';
+const token = (of: string): string => `${of}.laptop.${'s'.repeat(43)}`;
+
+let world: CliWorld;
+beforeEach(() => {
+  world = CliWorld.start();
+  world.seedOwn(HOME, configMaps);
+  world.seed(clusterModes, { metadata: { name: CLUSTER_MODE }, spec: {} });
+  world.seed(foreignClusters, { metadata: { name: 'mine' }, spec: { clusterID: MILAN } });
+});
+afterEach(async () => world.stop());
+
+const wanted = (): unknown => world.api.storage.get(MODES, CLUSTER_MODE)?.spec?.['tether'];
+
+/** The part of the cluster role: what it says once a tether is wanted. */
+function answers(phase: ClusterModeStatus['phase'], message = ''): void {
+  const { storage } = world.api;
+  storage.subscribe(({ resource, current }) => {
+    if (resource !== MODES || current === undefined) return;
+    queueMicrotask(() => {
+      const isWanted = current.spec?.['tether'] !== undefined;
+      const status = {
+        observedGeneration: current.metadata.generation,
+        phase: isWanted ? phase : 'Autonomous',
+        conditions: [{ type: 'Tethered', message }],
+      };
+      storage.update(MODES, { ...current, status });
+    });
+  });
+}
+
+test('a refusal takes back the wish, the token and the reference to it', async () => {
+  answers('Refused', 'mine does not take this cluster');
+  world.piped = token(MILAN);
+  const { code, out, err } = await world.run(tetherCommand, 'mine --token -');
+  expect([code, out]).toEqual([1, '  Refused: mine does not take this cluster\n']);
+  expect(err).toMatch(/stays autonomous, and nothing was left behind/);
+  expect(wanted()).toBeUndefined();
+  expect(world.secret(SECRET)).toBeUndefined();
+  expect(world.cluster('mine')?.spec).toEqual({ clusterID: MILAN });
+});
+
+test('a token of before is there again after a refusal', async () => {
+  const data = { token: Buffer.from('former').toString('base64') };
+  world.seed(secrets, { metadata: { namespace: 'tributary-system', name: SECRET }, data });
+  answers('Refused');
+  expect((await world.run(tetherCommand, ['mine', '--token', token(MILAN)])).code).toBe(1);
+  expect(world.secret(SECRET)?.['data']).toEqual(data);
+});
+
+test('what it is tethered with stays', async () => {
+  answers('Tethered');
+  const { code, out } = await world.run(tetherCommand, [
+    'mine',
+    '--token',
+    token(MILAN),
+    '--lost-after',
+    '1h',
+  ]);
+  expect([code, out]).toEqual([0, expect.stringMatching(/Tethered in .*mine decides/)]);
+  expect(wanted()).toEqual({ cluster: 'mine', lostAfterSeconds: 3600 });
+  expect(world.secret(SECRET)).toBeDefined();
+  expect((await world.run(untetherCommand, '')).out).toMatch(/decides again[^]*Ended/);
+});
+
+test('who interrupts it is told that it goes on, and how to end that', async () => {
+  const match = ({ method }: { method: string }): boolean => {
+    if (method === 'GET' && wanted() !== undefined) world.abort.abort();
+    return false;
+  };
+  world.api.fault({ match, times: Infinity });
+  const { code, err } = await world.run(tetherCommand, 'mine');
+  expect(code).toBe(1);
+  expect(err).toMatch(/goes on\. See: kubectl get clustermodes; to give it up: tributary untether/);
+  expect(wanted()).toEqual({ cluster: 'mine' });
+});
+
+test.each([
+  ['mine --token secret', /not of the form/],
+  [`mine --token ${token(HOME)}`, /Not begun: the token is of cluster home/],
+  ['mine --lost-after 5s', /"5s" is not from 10s to 7d/],
+  ['mine --after-loss Wait', /is Retether or Autonomous/],
+  ['other', /no ForeignCluster has the name or ClusterID "other"/],
+  ['mine --token -', /reads the token from standard input, which is empty/],
+])('"tether %s" is refused before anything is written', async (line, words) => {
+  const { code, err } = await world.run(tetherCommand, line);
+  expect(code).not.toBe(0);
+  expect(err).toMatch(words);
+  expect(wanted()).toBeUndefined();
+  expect(world.api.count(/^(POST|PUT|PATCH|DELETE)/)).toBe(0);
+});
