@@ -8,20 +8,22 @@ export interface BackoffOptions {
   baseMs: number;
   /** Ceiling of every delay. */
   capMs: number;
+  /** The part of each ceiling that is always waited for. Default 0. */
+  floor?: number;
   random?: Random | undefined;
 }
 
 /**
  * Full jitter: uniform in [0, min(cap, base * 2^attempt)). Clients that failed together spread out at once,
- * at the price that a single delay may be short.
+ * at the price that a single delay may be short; a floor takes that back, and some of the spread.
  */
 export function fullJitterMs(
   attempt: number,
-  { baseMs, capMs, random = systemRandom }: BackoffOptions,
+  { baseMs, capMs, floor = 0, random = systemRandom }: BackoffOptions,
 ): number {
   // Beyond 2^30 the power is larger than any cap; it must not become Infinity * 0.
   const ceiling = Math.min(capMs, baseMs * 2 ** Math.min(attempt, 30));
-  return random() * ceiling;
+  return ceiling * (floor + (1 - floor) * random());
 }
 
 /** Between half and the whole of `ms`: for intervals that must stay near their length but not in step. */

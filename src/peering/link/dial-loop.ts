@@ -46,6 +46,8 @@ export interface DialLoopOptions {
 
 /** We always wait so long, also if news cuts the wait short, so that news cannot make us spin. */
 const LEAST_WAIT_MS = 20;
+/** Of each ceiling: so a peer that is away for long is dialled four times a minute at most. */
+const LEAST_PART = 0.5;
 const MAX_ENDPOINTS = 16;
 
 /** Dials one peer whenever there is no link to it, for as long as it is wanted. */
@@ -63,7 +65,7 @@ export class DialLoop {
   constructor(options: DialLoopOptions) {
     this.#options = options;
     const { times, random } = options;
-    this.#backoff = new Backoff({ baseMs: times.baseMs, capMs: times.capMs, random });
+    this.#backoff = new Backoff({ baseMs: times.baseMs, capMs: times.capMs, floor: LEAST_PART, random });
   }
 
   /** The one that worked last comes first. */

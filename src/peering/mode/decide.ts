@@ -52,6 +52,8 @@ export interface ModeFacts {
   /** In how many milliseconds it has stopped that for certain, by the terms agreed on last; zero or less: it has. */
   stoppedInMs?: number;
   nowMs: number;
+  /** How long there has been no link to the other one, by a clock that nobody sets. Default: by the wall clock. */
+  silentMs?: number;
 }
 
 /** What is to be written, and when the answer may be another one without anybody's doing. */
@@ -233,12 +235,12 @@ function linked({ mode }: ModeFacts, { tether, other, kept }: Held): Verdict {
 
 /** It was tethered, and has no link. */
 function silent(facts: ModeFacts, { tether, other, kept }: Held): Verdict {
-  const { mode, nowMs } = facts;
+  const { mode, nowMs, silentMs } = facts;
   const { cluster, lostAfterSeconds = TETHER_DEFAULTS.lostAfterSeconds, afterLoss = 'Retether' } = tether;
   const read = Date.parse(mode.status?.contactLost ?? '');
   // A clock that was set back would make the loss come too late.
   const lostSince = Number.isNaN(read) || read > nowMs ? nowMs : read;
-  const leftMs = lostSince + lostAfterSeconds * 1000 - nowMs;
+  const leftMs = lostAfterSeconds * 1000 - (silentMs ?? nowMs - lostSince);
   const nodes = nodesOf(mode, other);
   const more = { tether: kept, lostSince, nodes };
   const since = `no link to ${cluster} since ${timestamp(lostSince)}`;

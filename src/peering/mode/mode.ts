@@ -28,6 +28,7 @@ import type { PeeringReports, PeerLinks } from '../ports.ts';
 import { decideMode, type ModeFacts, type Obstacle, type OtherCluster } from './decide.ts';
 import { FenceRenewal, type Renewing } from './renewal.ts';
 import { TETHER_POLICY, tetherPolicy } from './sharing-policy.ts';
+import { Silence } from './silence.ts';
 
 type Collection<T extends KubeObject> = Pick<Cache<T>, 'get' | 'list' | 'onChange'>;
 
@@ -56,6 +57,7 @@ export class ModeKeeper {
   readonly #modes: Cache<ClusterMode>;
   readonly #controller: Controller;
   readonly #renewal: FenceRenewal;
+  readonly #silence: Silence;
   readonly #listeners = new Listeners();
   /** Calls back when the ClusterMode has changed in a way that others act on; the returned function ends that. */
   readonly onChange: Listeners['add'] = this.#listeners.add;
@@ -69,6 +71,7 @@ export class ModeKeeper {
   constructor(options: ModeOptions) {
     const { caches, clock, log, metrics } = options;
     this.#options = options;
+    this.#silence = new Silence(clock);
     this.#modes = caches.of(clusterModes);
     this.#controller = new Controller({
       name: 'mode',
@@ -230,6 +233,7 @@ export class ModeKeeper {
   #facts(mode: ClusterMode): ModeFacts {
     const { own, clock } = this.#options;
     const clusterID = this.#otherID(mode);
+    const other = clusterID === undefined ? undefined : this.#other(clusterID);
     const agreed = clusterID === undefined ? undefined : this.#renewal.agreed(clusterID);
     // The longest of all that may have been agreed on: the last word may not have come through.
     const terms = [agreed, mode.status?.tether?.fence, fenceOf(mode)].filter((one) => one !== undefined);
@@ -238,7 +242,8 @@ export class ModeKeeper {
       stoppedInMs: Math.max(...terms.map((one) => this.#renewal.stoppedInMs(one)), -Infinity),
       mode,
       own,
-      other: clusterID === undefined ? undefined : this.#other(clusterID),
+      other,
+      ...present({ silentMs: this.#silence.lookMs(other?.isLinked !== false, mode.status?.contactLost) }),
       obstacles: this.#obstacles(clusterID),
       nowMs: clock.now(),
     };

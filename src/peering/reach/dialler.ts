@@ -52,14 +52,18 @@ export class PeerDialler {
 
   /** A peer takes only so many handshakes from one address, but an agent that starts may open many connections. */
   async #inTurn<T>(clusterID: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const gate = this.#gates.get(clusterID) ?? new Gate(this.#options.limits.dialsPerPeer);
-    this.#gates.set(clusterID, gate);
+    const { peers, limits } = this.#options;
+    // Without a link it may be away: one finds that out for all that wait.
+    const isLinked = peers.isLinked(clusterID);
+    const key = isLinked ? clusterID : `${clusterID} unlinked`;
+    const gate = this.#gates.get(key) ?? new Gate(isLinked ? limits.dialsPerPeer : 1);
+    this.#gates.set(key, gate);
     const leave = await gate.enter(signal);
     try {
       return await work();
     } finally {
       leave();
-      if (gate.empty) this.#gates.delete(clusterID);
+      if (gate.empty) this.#gates.delete(key);
     }
   }
 
@@ -75,7 +79,7 @@ export class PeerDialler {
         return ws;
       }
     }
-    const tried = problems.length > 0 ? problems.join('; ') : 'there is no link, and no endpoint is known';
+    const tried = problems.length > 0 ? problems.join('; ') : this.#whyNone(clusterID);
     throw new TributaryError(
       'Unreachable',
       `the API server of cluster ${clusterID} cannot be reached: ${tried}`,
@@ -86,10 +90,16 @@ export class PeerDialler {
     const { peers, endpoints, clock } = this.#options;
     const linked = peers.isLinked(clusterID);
     const direct = endpoints.has(clusterID);
-    if (!linked) return direct ? ['Direct'] : [];
-    if (!direct) return ['DialBack'];
     const avoid = (this.#avoidDirect.get(clusterID) ?? -Infinity) > clock.monotonic();
+    // Many ask, again and again; the link alone is dialled with patience, and its return is told.
+    if (!linked) return direct && !avoid ? ['Direct'] : [];
+    if (!direct) return ['DialBack'];
     return avoid ? ['DialBack', 'Direct'] : ['Direct', 'DialBack'];
+  }
+
+  #whyNone(clusterID: string): string {
+    const isKnown = this.#options.endpoints.has(clusterID);
+    return `there is no link, and ${isKnown ? 'dialling has failed a moment ago' : 'no endpoint is known'}`;
   }
 
   async #attempt(way: Way, clusterID: string, signal: AbortSignal): Promise<WebSocket> {
