@@ -8,6 +8,7 @@ import { demonstratePeering } from './peering.ts';
 import { demonstratePods } from './pods.ts';
 import { demonstrateSafety } from './safety.ts';
 import { Stage } from './stage.ts';
+import { demonstrateTether } from './tether.ts';
 
 /** A demo of one part of the product; it makes the lab of that name. */
 export type Demonstration = (lab: string, stage: Stage, signal: AbortSignal) => Promise<void>;
@@ -20,6 +21,7 @@ const DEMOS: Readonly<Record<string, Demonstration>> = {
   namespaces: demonstrateNamespaces,
   safety: demonstrateSafety,
   away: demonstrateAway,
+  tether: demonstrateTether,
 };
 
 const LAB = 'demo';

@@ -269,23 +269,24 @@ describeInLab('a tether', () => {
     expect(await at(rome, 'delete', 'namespace', 'yard', '--wait=false')).toMatch(/deleted/);
   });
 
+  /** Pods that run on the device outside of the namespaces of its users. */
+  const bodies = async (name: string): Promise<Pod[]> => {
+    const device = await realNodeOf(rome);
+    return (await rome.client.list(pods)).items.filter(
+      ({ metadata, spec }) =>
+        metadata.namespace !== 'shop' && metadata.name.startsWith(name) && spec?.nodeName === device,
+    );
+  };
+  const back = async (name: string): Promise<Pod> =>
+    until(`${name} is back on the device`, async () =>
+      (await bodies(name)).find(({ status }) => status?.phase !== 'Pending'),
+    );
+
   test('what is forwarded may come back to the device, and goes no further', async () => {
     const company = await realNodeOf(milan);
     await at(milan, 'cordon', company);
     await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=2');
     await at(rome, '-n', 'shop', 'create', 'job', 'sum', '--image=example/none:1');
-    const device = await realNodeOf(rome);
-    const back = async (name: string): Promise<Pod> =>
-      until(`${name} is back on the device`, async () => {
-        const all = (await rome.client.list(pods)).items;
-        return all.find(
-          ({ metadata, spec, status }) =>
-            metadata.namespace !== 'shop' &&
-            metadata.name.startsWith(name) &&
-            spec?.nodeName === device &&
-            status?.phase !== 'Pending',
-        );
-      });
     const [web, sum] = [await back('web'), await back('sum')];
     for (const { metadata } of [web, sum]) {
       const home = await rome.client.get(pods, { namespace: 'shop', name: metadata.name });
@@ -398,6 +399,10 @@ describeInLab('a tether', () => {
 
   test('untether gives the device back, and leaves nothing', async () => {
     expect(await rome.tributary(['tether', 'company', '--lost-after', '20s'])).toMatch(/Tethered in/);
+    const company = await realNodeOf(milan);
+    await at(milan, 'cordon', company);
+    await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=2');
+    await back('web');
     expect(await rome.tributary(['untether'])).toMatch(/decides again what runs on its nodes[^]*Ended/);
     expect(await rome.tributary(['untether'])).toMatch(/not tethered/);
     await until('it is autonomous at once', async () => (await mode()).status?.mode === 'Autonomous');
@@ -410,6 +415,8 @@ describeInLab('a tether', () => {
       );
     });
     expect((await rome.client.list(sharingPolicies)).items.map(({ metadata }) => metadata.name)).toEqual([]);
+    await until('what came back has ended', async () => (await bodies('web')).length === 0);
+    await at(milan, 'uncordon', company);
     await until('the node is gone at the company', async () =>
       milan.client.get(nodes, { name: 'rome' }).then(
         () => false,

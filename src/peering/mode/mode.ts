@@ -1,6 +1,7 @@
 import {
   CLUSTER_MODE,
   type ClusterMode,
+  type ClusterModeStatus,
   clusterModes,
   type FenceTerms,
   TETHER_DEFAULTS,
@@ -22,7 +23,7 @@ import { ignoring } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
-import { idOf, isAgreed } from '../clusters/foreign-cluster.ts';
+import { idOf, isAgreed, isPeered } from '../clusters/foreign-cluster.ts';
 import type { Ties } from '../clusters/intent.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
 import { decideMode, type ModeFacts, type Obstacle, type OtherCluster } from './decide.ts';
@@ -211,10 +212,14 @@ export class ModeKeeper {
     return againMs === undefined ? undefined : { requeueAfterMs: againMs };
   }
 
-  /** The other cluster may have what is here only while the tether is asked for. */
+  /**
+   * The other cluster may have what is here only while the tether is asked for, and until what this one has forwarded has ended
+   * over there: part of it runs here, and the other cluster can end that only while it is let in.
+   */
   async #keepPolicy({ spec, status }: ClusterMode, signal: AbortSignal): Promise<void> {
     const { client, sharing } = this.#options;
     const current = sharing.get(TETHER_POLICY);
+    if (this.#isTakingBack(status)) return;
     const clusterID = status?.phase === 'Ending' ? undefined : status?.tether?.clusterID;
     if (spec?.tether === undefined || clusterID === undefined) {
       if (current !== undefined) await deleteByUid(client, sharingPolicies, current, { signal });
@@ -228,6 +233,13 @@ export class ModeKeeper {
       const patch = { type: 'merge', body: { metadata: { uid }, spec: wanted.spec } } as const;
       await client.patch(sharingPolicies, { name: TETHER_POLICY }, patch, { signal });
     }
+  }
+
+  /** Without a link there is nobody to wait for. */
+  #isTakingBack({ phase, tether }: ClusterModeStatus = {}): boolean {
+    if (phase !== 'Ending' || tether === undefined) return false;
+    const { isLinked, outgoing } = this.#other(tether.clusterID);
+    return isLinked && isPeered(outgoing);
   }
 
   #facts(mode: ClusterMode): ModeFacts {

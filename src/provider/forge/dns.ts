@@ -1,11 +1,14 @@
 import type { Pod, PodSpec } from '../../api/wire.ts';
 import { MAX_NAMESERVERS } from '../../lib/resolv-conf.ts';
 import type { HomeDnsPlace } from '../home-dns.ts';
+import { carriedNamespaceOf } from './returned.ts';
 
 /** What an API server takes, beside MAX_NAMESERVERS (core/v1 ValidatePodSpec, validatePodDNSConfig). */
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
 /** As the kubelet sets it for pods that ask cluster DNS. */
+/** Nothing tells it; nearly all clusters have it. */
+const USUAL_DOMAIN = 'cluster.local';
 const NDOTS = { name: 'ndots', value: '5' };
 
 /** On the network of a node, `ClusterFirst` is `Default`; and no such pod reaches ClusterIPs of home. */
@@ -20,7 +23,10 @@ export function asksClusterDns({ spec }: Pod): boolean {
  * pod itself names, whose options win.
  */
 export function forgeDns(home: Pod, dns: HomeDnsPlace | undefined): Pick<PodSpec, 'dnsPolicy' | 'dnsConfig'> {
-  if (dns === undefined || !asksClusterDns(home)) return {};
+  if (!asksClusterDns(home)) return {};
+  const carried = carriedNamespaceOf(home);
+  if (carried !== undefined) return searching(`${carried}.svc.${USUAL_DOMAIN}`, home);
+  if (dns === undefined) return {};
   const { nameservers = [], searches = [], options = [] } = home.spec?.dnsConfig ?? {};
   const { domain } = dns;
   const own = [`${home.metadata.namespace}.svc.${domain}`, `svc.${domain}`, domain];
@@ -32,6 +38,12 @@ export function forgeDns(home: Pod, dns: HomeDnsPlace | undefined): Pick<PodSpec
       options: options.some(({ name }) => name === NDOTS.name) ? options : [NDOTS, ...options],
     },
   };
+}
+
+/** It runs in another namespace than its user's, where the Services that it asks for are. */
+function searching(first: string, { spec }: Pod): Pick<PodSpec, 'dnsConfig'> {
+  const { searches = [], ...rest } = spec?.dnsConfig ?? {};
+  return { dnsConfig: { ...rest, searches: bounded(unique([first, ...searches])) } };
 }
 
 const unique = (texts: readonly string[]): string[] => [...new Set(texts)];

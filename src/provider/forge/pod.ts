@@ -7,6 +7,7 @@ import {
   TAINT_VIRTUAL_NODE,
 } from '../../api/names.ts';
 import type { Draft, Pod, PodSpec, Toleration } from '../../api/wire.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import { withoutKeys } from '../../lib/without-keys.ts';
 import { appliedOf, travellingAnnotations, travellingLabels } from './applied.ts';
 import { SERVICE_NAMES } from '../home-api-server.ts';
@@ -15,6 +16,7 @@ import { forgeDns } from './dns.ts';
 import { forgeEnvironment } from './environment.ts';
 import { type AnyContainer, remoteReferenceName } from './references.ts';
 import { withRequests } from './requests.ts';
+import { carriedAnnotations, carriedNamespaceOf } from './returned.ts';
 import { droppedVolumes, forgeVolumes } from './volumes.ts';
 import { whenLostOf } from './when-lost.ts';
 
@@ -66,6 +68,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
       },
       annotations: {
         ...travellingAnnotations(home),
+        ...carriedAnnotations(home),
         [ANNOTATION_HOME_NAMESPACE]: home.metadata.namespace ?? '',
         [ANNOTATION_APPLIED]: JSON.stringify(appliedOf(home)),
         [ANNOTATION_WHEN_LOST]: whenLostOf(home),
@@ -80,7 +83,7 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
         ...(spec.initContainers && { initContainers: spec.initContainers.map(forge) }),
       }),
       ...(spec.imagePullSecrets && { imagePullSecrets: spec.imagePullSecrets.map(forgePullSecret) }),
-      ...forgeHostAliases(spec, context),
+      ...forgeHostAliases(home, context),
       ...forgeDns(home, context.homeDns),
       tolerations: forgeTolerations(spec.tolerations ?? []),
       volumes,
@@ -91,11 +94,15 @@ export function forgePod(home: Pod, context: ForgeContext): Draft<Pod> {
 const forgePullSecret = ({ name }: PullSecret): PullSecret =>
   name === undefined ? {} : { name: remoteReferenceName('Secret', name) };
 
-/** The names of the home API server, after what the pod itself names: of one name, the first address counts. */
-function forgeHostAliases(
-  { hostAliases = [] }: PodSpec,
-  { homeApiServer }: ForgeContext,
-): Pick<PodSpec, 'hostAliases'> {
+/**
+ * The names of the home API server, after what the pod itself names: of one name, the first address counts. A pod that comes back
+ * to its own cluster finds its API server there by the same names, and the address that it has brought along is not of there.
+ */
+function forgeHostAliases(home: Pod, { homeApiServer }: ForgeContext): Pick<PodSpec, 'hostAliases'> {
+  const { hostAliases = [] } = home.spec ?? {};
+  if (carriedNamespaceOf(home) !== undefined) {
+    return { hostAliases: hostAliases.filter(({ hostnames }) => !deepEqual(hostnames, SERVICE_NAMES)) };
+  }
   const { alias } = homeApiServer ?? {};
   if (alias === undefined) return {};
   return { hostAliases: [...hostAliases, { ip: alias, hostnames: [...SERVICE_NAMES] }] };

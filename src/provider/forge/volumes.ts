@@ -1,4 +1,4 @@
-import { ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
+import { ANNOTATION_CARRIED_NAMESPACE, ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
 import { isApiAccessVolume } from '../../api/pod-before-admission.ts';
 import type { Pod, Volume, VolumeProjection } from '../../api/wire.ts';
 import type { ForgeContext } from './context.ts';
@@ -72,17 +72,19 @@ function forgeProjection(source: VolumeProjection, volume: string, home: Pod): V
 
 type DownwardItem = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];
 
+const HOME_NAMESPACE = `metadata.annotations['${ANNOTATION_HOME_NAMESPACE}']`;
+/** Fields of a home pod, and where the remote pod has their values. The third is of a pod that comes back to its own cluster. */
+const DOWNWARD_FIELDS: ReadonlyMap<string, string> = new Map([
+  ['metadata.namespace', HOME_NAMESPACE],
+  ['metadata.uid', `metadata.labels['${LABEL_HOME_UID}']`],
+  [HOME_NAMESPACE, `metadata.annotations['${ANNOTATION_CARRIED_NAMESPACE}']`],
+]);
+
 /**
  * A file of the downward API can only show the pod's own metadata. The remote pod has the home cluster's values as a label and
  * an annotation, and the file shows those.
  */
 function forgeDownwardItem(item: DownwardItem): DownwardItem {
-  const path = item.fieldRef?.fieldPath;
-  const key =
-    path === 'metadata.namespace'
-      ? `metadata.annotations['${ANNOTATION_HOME_NAMESPACE}']`
-      : path === 'metadata.uid'
-        ? `metadata.labels['${LABEL_HOME_UID}']`
-        : undefined;
-  return key === undefined ? item : { ...item, fieldRef: { fieldPath: key } };
+  const fieldPath = DOWNWARD_FIELDS.get(item.fieldRef?.fieldPath ?? '');
+  return fieldPath === undefined ? item : { ...item, fieldRef: { fieldPath } };
 }

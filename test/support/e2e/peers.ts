@@ -10,6 +10,7 @@ import { Workbench, type ShellOptions } from '../../../lab/demo/workbench.ts';
 import { agentImage, agentImageName } from '../../../lab/images-agent.ts';
 import { Lab } from '../../../lab/lab.ts';
 import { segmentCidr } from '../../../lab/network.ts';
+import { droppedByRouter, type RouterState, setRouter } from '../../../lab/router.ts';
 import type { AcceptancePolicySpec } from '../../../src/api/acceptance-policy.ts';
 import type { Advertisement } from '../../../src/api/advertisement.ts';
 import type { ForeignCluster } from '../../../src/api/foreign-cluster.ts';
@@ -28,7 +29,6 @@ const CITIES: readonly City[] = ['rome', 'milan'];
 const NODE_PORT = 30_743;
 const SYSTEM = 'tributary-system';
 const GROUP = '/apis/tributary.dev/v1alpha1';
-const TABLE = 'inet peers-test';
 
 /** Leaves are renewed after about 13 s; the API server grants tokens of ten minutes at least. */
 const SHORT_LIVES = '--leaf-seconds 20 --credential-seconds 600';
@@ -38,9 +38,6 @@ const CLUSTERS = [
   { name: 'rome' },
   { name: 'milan', nodes: 2, segment: 1, storage: true, hardenedRuntime: true, networkPolicies: true },
 ] as const;
-
-/** The network between them. Nat: no connection can be opened from rome to milan. Cut: nothing passes. */
-export type Network = 'open' | 'nat' | 'cut';
 
 export class Peers {
   readonly lab: Lab;
@@ -115,32 +112,15 @@ export class Peers {
   }
 
   /** Sets what the router between the segments lets through, also for established connections. */
-  async setNetwork(network: Network): Promise<void> {
-    const rome = this.lab.cluster('rome').node().address;
-    const milan = segmentCidr({ ...this.lab.spec.underlay, segment: 1 });
-    const one = { there: `ip saddr ${rome} ip daddr ${milan}`, back: `ip saddr ${milan} ip daddr ${rome}` };
-    const rules: Record<Network, string[]> = {
-      open: [],
-      nat: [`${one.there} ct state new counter drop`],
-      cut: [`${one.there} counter drop`, `${one.back} counter drop`],
-    };
-    const masquerade = network === 'open' ? '' : `${one.back} masquerade`;
-    const stdin = `table ${TABLE}
-delete table ${TABLE}
-table ${TABLE} {
-  chain forward { type filter hook forward priority filter; ${rules[network].join('; ')}
-  }
-  chain postrouting { type nat hook postrouting priority srcnat; ${masquerade}
-  }
-}
-`;
-    await this.lab.onRouter(['nft', '-f', '-'], { stdin });
+  async setNetwork(network: RouterState): Promise<void> {
+    const outside = this.lab.cluster('rome').node().address;
+    const inside = segmentCidr({ ...this.lab.spec.underlay, segment: 1 });
+    await setRouter(this.lab, { inside, outside }, network);
   }
 
   /** Packets that the router has dropped since the network was set. */
   async dropped(): Promise<number> {
-    const listed = await this.lab.onRouter(['nft', 'list', 'table', ...TABLE.split(' ')]);
-    return [...listed.matchAll(/counter packets (\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+    return droppedByRouter(this.lab);
   }
 
   /** A new home namespace, policies that name each other's ID, and on milan where rome is; waits until the Nodes are Ready. */

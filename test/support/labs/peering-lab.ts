@@ -25,6 +25,7 @@ import { borrowLab } from './borrowed-lab.ts';
 // Jest loads CommonJS before any module has run, so what the lab's PKI needs must be there before it is imported.
 await import('reflect-metadata');
 const lab = {
+  ...(await import('../../../lab/inventory.ts')),
   ...(await import('../../../lab/lab.ts')),
   ...(await import('../../../lab/peer-process.ts')),
   ...(await import('../../../lab/preflight.ts')),
@@ -348,36 +349,7 @@ export class City {
 
   /** Names of all objects of all kinds, except those that come and go by themselves. */
   async inventory(): Promise<string[]> {
-    const found: string[] = [];
-    for (const { path, resource } of await this.#listable()) {
-      const list = await this.cluster.api.get<{ items: KubeObject[] }>(`${path}/${resource}`);
-      for (const { metadata } of list?.items ?? []) {
-        found.push(
-          `${resource} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`,
-        );
-      }
-    }
-    return found.toSorted();
-  }
-
-  async #listable(): Promise<{ path: string; resource: string }[]> {
-    const { api } = this.cluster;
-    const groups = await api.get<{ groups: { preferredVersion: { groupVersion: string } }[] }>('/apis');
-    const paths = [
-      '/api/v1',
-      ...(groups?.groups ?? []).map((group) => `/apis/${group.preferredVersion.groupVersion}`),
-    ];
-    const lists = await Promise.all(
-      paths.map(async (path) => ({
-        path,
-        kinds: await api.get<{ resources: { name: string; verbs: string[] }[] }>(path),
-      })),
-    );
-    return lists.flatMap(({ path, kinds }) =>
-      (kinds?.resources ?? [])
-        .filter(({ name, verbs }) => verbs.includes('list') && !PASSING.has(name) && !name.includes('/'))
-        .map(({ name }) => ({ path, resource: name })),
-    );
+    return lab.inventory(this.cluster.api);
   }
 
   async eventsAbout(name: string): Promise<string[]> {
@@ -394,16 +366,6 @@ export interface LogLine {
   message: string;
   [field: string]: unknown;
 }
-
-/** Kinds that report events, or that exist only while somebody renews them. */
-const PASSING = new Set([
-  'events',
-  'leases',
-  'endpoints',
-  'endpointslices',
-  'componentstatuses',
-  'certificatesigningrequests',
-]);
 
 const kind = (
   name: string,
