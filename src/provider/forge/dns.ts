@@ -6,9 +6,9 @@ import { carriedNamespaceOf } from './returned.ts';
 /** What an API server takes, beside MAX_NAMESERVERS (core/v1 ValidatePodSpec, validatePodDNSConfig). */
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
-/** As the kubelet sets it for pods that ask cluster DNS. */
 /** Nothing tells it; nearly all clusters have it. */
 const USUAL_DOMAIN = 'cluster.local';
+/** As the kubelet sets it for pods that ask cluster DNS. */
 const NDOTS = { name: 'ndots', value: '5' };
 
 /** On the network of a node, `ClusterFirst` is `Default`; and no such pod reaches ClusterIPs of home. */
