@@ -277,3 +277,19 @@ function runLocally(
 /** Those of before while there are none at the moment: what was forwarded is bound to them. */
 const nodesOf = ({ status }: ClusterMode, { nodes }: OtherCluster): readonly string[] =>
   nodes.length > 0 ? nodes : (status?.nodes ?? []);
+
+/** A program that has just started has no link, nor has one whose link broke: they dial. After so long, there is nobody to wait for. */
+const DIALLING_MS = 30_000;
+
+/**
+ * In how many milliseconds to look again, while the other cluster is still let in after the end: until what was forwarded has ended
+ * over there, since part of it runs here, and the other cluster can end that only while it is let in. Undefined: that is over.
+ */
+export function takingBackMs(
+  { phase }: ClusterModeStatus,
+  { other, silentMs = 0 }: ModeFacts,
+): number | undefined {
+  const leftMs = DIALLING_MS - silentMs;
+  const isTakingBack = phase === 'Ending' && other !== undefined && isPeered(other.outgoing);
+  return isTakingBack && leftMs > 0 ? leftMs : undefined;
+}

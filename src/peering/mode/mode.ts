@@ -1,7 +1,6 @@
 import {
   CLUSTER_MODE,
   type ClusterMode,
-  type ClusterModeStatus,
   clusterModes,
   type FenceTerms,
   TETHER_DEFAULTS,
@@ -23,10 +22,10 @@ import { ignoring } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
-import { idOf, isAgreed, isPeered } from '../clusters/foreign-cluster.ts';
+import { idOf, isAgreed } from '../clusters/foreign-cluster.ts';
 import type { Ties } from '../clusters/intent.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
-import { decideMode, type ModeFacts, type Obstacle, type OtherCluster } from './decide.ts';
+import { decideMode, type ModeFacts, type Obstacle, type OtherCluster, takingBackMs } from './decide.ts';
 import { FenceRenewal, type Renewing } from './renewal.ts';
 import { TETHER_POLICY, tetherPolicy } from './sharing-policy.ts';
 import { Silence } from './silence.ts';
@@ -200,7 +199,8 @@ export class ModeKeeper {
       await client.create(clusterModes, draft, { signal }).catch(ignoring('AlreadyExists'));
       return;
     }
-    const { status, againMs } = decideMode(this.#facts(mode));
+    const facts = this.#facts(mode);
+    const { status, againMs } = decideMode(facts);
     const full = { ...mode, apiVersion: API_VERSION, kind: clusterModes.kind };
     await replaceStatusIfDiffers(client, clusterModes, full, { status, signal });
     if (status.phase !== mode.status?.phase && mode.status !== undefined) {
@@ -208,18 +208,16 @@ export class ModeKeeper {
       const message = status.conditions?.[0]?.message ?? '';
       events.event(full, isBad ? 'Warning' : 'Normal', status.phase ?? 'Autonomous', message);
     }
-    await this.#keepPolicy({ ...mode, status }, signal);
-    return againMs === undefined ? undefined : { requeueAfterMs: againMs };
+    const waitMs = takingBackMs(status, facts);
+    if (waitMs === undefined) await this.#keepPolicy({ ...mode, status }, signal);
+    const requeueAfterMs = againMs ?? waitMs;
+    return present({ requeueAfterMs });
   }
 
-  /**
-   * The other cluster may have what is here only while the tether is asked for, and until what this one has forwarded has ended
-   * over there: part of it runs here, and the other cluster can end that only while it is let in.
-   */
+  /** The other cluster may have what is here only while the tether is asked for. */
   async #keepPolicy({ spec, status }: ClusterMode, signal: AbortSignal): Promise<void> {
     const { client, sharing } = this.#options;
     const current = sharing.get(TETHER_POLICY);
-    if (this.#isTakingBack(status)) return;
     const clusterID = status?.phase === 'Ending' ? undefined : status?.tether?.clusterID;
     if (spec?.tether === undefined || clusterID === undefined) {
       if (current !== undefined) await deleteByUid(client, sharingPolicies, current, { signal });
@@ -233,13 +231,6 @@ export class ModeKeeper {
       const patch = { type: 'merge', body: { metadata: { uid }, spec: wanted.spec } } as const;
       await client.patch(sharingPolicies, { name: TETHER_POLICY }, patch, { signal });
     }
-  }
-
-  /** Without a link there is nobody to wait for. */
-  #isTakingBack({ phase, tether }: ClusterModeStatus = {}): boolean {
-    if (phase !== 'Ending' || tether === undefined) return false;
-    const { isLinked, outgoing } = this.#other(tether.clusterID);
-    return isLinked && isPeered(outgoing);
   }
 
   #facts(mode: ClusterMode): ModeFacts {

@@ -14,6 +14,7 @@ import { Lifecycle } from '../../../../src/lib/lifecycle.ts';
 import { Listeners } from '../../../../src/lib/listeners.ts';
 import { silentLogger } from '../../../../src/lib/log.ts';
 import { ModeKeeper } from '../../../../src/peering/mode/mode.ts';
+import { TETHER_POLICY } from '../../../../src/peering/mode/sharing-policy.ts';
 import type { LinkView } from '../../../../src/peering/ports.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeCollection } from '../../../support/fake-api/fake-collection.ts';
@@ -138,4 +139,36 @@ test('a program that starts anew counts what passed before by the wall clock', a
   expect((await status()).mode).toBe('Tethered');
   await clock.advance(10 * SECOND_MS);
   expect(await status()).toMatchObject({ mode: 'Autonomous', phase: 'Lost' });
+});
+
+const hasPolicy = async (): Promise<boolean> =>
+  (await api.client().list(sharingPolicies)).items.some(({ metadata }) => metadata.name === TETHER_POLICY);
+const untether = async (): Promise<unknown> =>
+  api
+    .client()
+    .patch(clusterModes, { name: CLUSTER_MODE }, { type: 'merge', body: { spec: { tether: null } } });
+
+test('a program that starts anew lets the other cluster in until it has had its time to dial', async () => {
+  await untether();
+  await inPhase('Ending');
+  await clock.during('stop', program.stop());
+  isLinked = false;
+  program = await started();
+  await clock.advance(10 * SECOND_MS);
+  expect(await hasPolicy()).toBe(true);
+  setLink(true);
+  await clock.advance(60 * SECOND_MS);
+  expect(await hasPolicy()).toBe(true);
+  setLink(false);
+  await clock.advance(31 * SECOND_MS);
+  expect(await hasPolicy()).toBe(false);
+});
+
+test('one that was silent before the tether is ended is not let in any longer', async () => {
+  setLink(false);
+  await clock.advance(61 * SECOND_MS);
+  await untether();
+  await inPhase('Ending');
+  await clock.advance(SECOND_MS);
+  expect(await hasPolicy()).toBe(false);
 });
