@@ -3,6 +3,7 @@ import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../src/api/clus
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
+import { peeringRequests } from '../../src/api/peering-request.ts';
 import { deployments, namespaces, nodes, pods } from '../../src/api/resources.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { Bodies } from './support/bodies.ts';
@@ -106,6 +107,9 @@ describeInLab('a tethered laptop', () => {
   };
   const isLinked = async (): Promise<boolean> =>
     (await milan.foreign(rome.id))?.status?.link?.connected === true;
+  /** How often it has taken back control. */
+  const losses = async (): Promise<string[]> =>
+    (await rome.eventsAbout(CLUSTER_MODE)).filter((line) => line.includes('Lost'));
   /** What its users see: each pod of theirs, and how often it began anew. */
   const asked = async (): Promise<string[]> => {
     const seen = [
@@ -130,10 +134,20 @@ describeInLab('a tethered laptop', () => {
       },
     });
   };
-  const runsAt = async (name: string, city: City): Promise<void> =>
-    void (await until(`${name} runs in ${city.name}`, async () =>
-      Promise.resolve(bodies.running(name).some(({ at }) => at.startsWith(city.name))),
-    ));
+  const runsAt = async (name: string, city: City): Promise<void> => {
+    try {
+      await until(`${name} runs in ${city.name}`, async () =>
+        Promise.resolve(bodies.running(name).some(({ at }) => at.startsWith(city.name))),
+      );
+    } catch (cause) {
+      const found = [rome, milan].map(async ({ name: where, client }) =>
+        (await client.list(pods)).items
+          .filter(({ metadata }) => metadata.name.startsWith(name))
+          .map(({ metadata, spec, status }) => JSON.stringify([where, metadata, spec?.nodeName, status])),
+      );
+      throw new Error(`${String(cause)}\n${(await Promise.all(found)).flat().join('\n')}`, { cause });
+    }
+  };
 
   test('runs what both ask for', async () => {
     await until('the namespace goes to the company', async () =>
@@ -209,7 +223,7 @@ describeInLab('a tethered laptop', () => {
     expect(bodies.running(...patient)).toEqual(before);
     expect([...bodies.twice]).toEqual([]);
     // It never took back control: it had its time to dial.
-    expect((await rome.eventsAbout(CLUSTER_MODE)).filter((line) => line.includes('Lost'))).toEqual([]);
+    expect(await losses()).toEqual([]);
     const { links, others } = await laptop.since(dialled);
     say(`${links} dials of the peering endpoint, ${others} of other ports`);
     expect(links).toBeLessThanOrEqual(MOST_DIALS);
@@ -235,6 +249,30 @@ describeInLab('a tethered laptop', () => {
     await until('users see what they saw', async () => String(await asked()) === String(seen));
     expect(bodies.running()).toEqual(before);
     expect([...bodies.twice]).toEqual([]);
+  });
+
+  test('with RunLocally the company stops what was forwarded while it sleeps, and takes it again', async () => {
+    await want({ whenLost: 'RunLocally', stopSeconds: 10, marginSeconds: 5 });
+    await until('the company holds itself to it', async () => (await mode()).status?.tether?.fence);
+    const patient = bodies.running('back', 'companys');
+    const [there] = bodies.running('there');
+    const lost = await losses();
+    laptop.sleep();
+    const isFenced = async (): Promise<boolean> =>
+      (await milan.client.get(peeringRequests, { name: rome.id })).status?.reason === 'Fenced';
+    await until('the company has stopped it', isFenced, 90_000);
+    expect(bodies.running('there')).toEqual([]);
+    const woke = performance.now();
+    laptop.wake();
+    await until('it runs again, once', async () => {
+      const [now, ...more] = bodies.running('there');
+      return Promise.resolve(now !== undefined && now.uid !== there?.uid && more.length === 0);
+    });
+    say(`it runs again ${seconds(woke)} s after it woke`);
+    expect(bodies.running('there')[0]?.at).toMatch(/^milan/);
+    expect(bodies.running('back', 'companys')).toEqual(patient);
+    expect([...bodies.twice]).toEqual([]);
+    expect(await losses()).toEqual(lost);
   });
 });
 
