@@ -28,6 +28,8 @@ const MINUTE_MS = 60_000;
 const MOST_DIALS = 12;
 const MOST_OTHERS = 8;
 const VERSION = 'tributary.dev/v1alpha1';
+/** Names of those that nothing removes. */
+const patient = ['there', 'back', 'companys'];
 
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`laptops are not tested: ${problem}\n`);
@@ -110,16 +112,26 @@ describeInLab('a tethered laptop', () => {
   /** How often it has taken back control. */
   const losses = async (): Promise<string[]> =>
     (await rome.eventsAbout(CLUSTER_MODE)).filter((line) => line.includes('Lost'));
-  /** What its users see: each pod of theirs, and how often it began anew. */
+  /** What users see of the patient ones: each pod of theirs, and how often it began anew. */
   const asked = async (): Promise<string[]> => {
     const seen = [
       ...(await rome.client.list(pods, { namespace: 'shop' })).items,
       ...(await milan.client.list(pods, { namespace: 'works' })).items,
     ];
-    return seen.map(({ metadata: { name, uid }, status }) => {
-      const restarts = (status?.containerStatuses ?? []).map(({ restartCount }) => restartCount);
-      return `${name} ${uid} ${status?.phase} ${restarts.join()}`;
-    });
+    return seen
+      .filter(({ metadata: { name } }) => patient.some((one) => name.startsWith(one)))
+      .map(({ metadata: { name, uid }, status }) => {
+        const restarts = (status?.containerStatuses ?? []).map(({ restartCount }) => restartCount);
+        return `${name} ${uid} ${status?.phase} ${restarts.join()}`;
+      });
+  };
+
+  const seesAgain = async (seen: readonly string[]): Promise<void> => {
+    let now: string[] = [];
+    await until('users see what they saw', async () => {
+      now = await asked();
+      return String(now) === String(seen);
+    }).catch(() => expect(now).toEqual(seen));
   };
 
   const deploy = async (name: string, tolerations: object[] = []): Promise<void> => {
@@ -174,6 +186,10 @@ describeInLab('a tethered laptop', () => {
       metadata: { name: 'offloading', namespace: 'works' },
       spec: { podStrategy: 'Remote' },
     });
+    await until('it is mapped', async () => {
+      const ref = { namespace: 'works', name: 'offloading' };
+      return (await milan.client.get(namespaceOffloadings, ref)).status?.clusters?.[0]?.phase === 'Ready';
+    });
     await milan.client.create(pods, {
       metadata: { namespace: 'works', name: 'companys' },
       spec: {
@@ -182,13 +198,13 @@ describeInLab('a tethered laptop', () => {
       },
     });
     await runsAt('companys', rome);
-    await until('their users see that they run', async () =>
-      (await asked()).every((line) => line.includes('Running')),
+    await until(
+      'their users see that they run',
+      async () => (await asked()).filter((line) => line.includes('Running')).length === patient.length,
     );
   });
 
   test('comes back by itself after eight hours of sleep, at another address', async () => {
-    const patient = ['there', 'back', 'companys'];
     const [before, seen] = [bodies.running(...patient), await asked()];
     const [hasty] = bodies.running('hasty');
     laptop.sleep();
@@ -219,7 +235,7 @@ describeInLab('a tethered laptop', () => {
       const [now, ...more] = bodies.running('hasty');
       return Promise.resolve(now !== undefined && now.uid !== hasty?.uid && more.length === 0);
     });
-    await until('users see what they saw', async () => String(await asked()) === String(seen));
+    await seesAgain(seen);
     expect(bodies.running(...patient)).toEqual(before);
     expect([...bodies.twice]).toEqual([]);
     // It never took back control: it had its time to dial.
@@ -231,7 +247,7 @@ describeInLab('a tethered laptop', () => {
   });
 
   test('a company that is away is dialled a few times a minute, and decides again when it is back', async () => {
-    const [before, seen] = [bodies.running(), await asked()];
+    const [before, seen] = [bodies.running(...patient), await asked()];
     const [dialled, began] = [await laptop.dials(), performance.now()];
     await laptop.refuse();
     await inPhase('Lost');
@@ -240,21 +256,25 @@ describeInLab('a tethered laptop', () => {
     say(`a minute without the company: ${links} dials of the peering endpoint, ${others} of other ports`);
     expect(links).toBeLessThanOrEqual(MOST_DIALS);
     expect(others).toBeLessThanOrEqual(MOST_OTHERS);
-    expect(bodies.running()).toEqual(before);
+    expect(bodies.running(...patient)).toEqual(before);
     const again = performance.now();
     await laptop.admit();
     await inPhase('Tethered');
     await until('its node is ready', async () => isReady(milan, 'rome'));
     say(`tethered again ${seconds(again)} s after the company was back`);
-    await until('users see what they saw', async () => String(await asked()) === String(seen));
-    expect(bodies.running()).toEqual(before);
+    await seesAgain(seen);
+    // It may have been on the laptop again, and was removed again.
+    await until('the hasty one runs, once', async () =>
+      Promise.resolve(bodies.running('hasty').length === 1),
+    );
+    expect(bodies.running(...patient)).toEqual(before);
     expect([...bodies.twice]).toEqual([]);
   });
 
   test('with RunLocally the company stops what was forwarded while it sleeps, and takes it again', async () => {
     await want({ whenLost: 'RunLocally', stopSeconds: 10, marginSeconds: 5 });
     await until('the company holds itself to it', async () => (await mode()).status?.tether?.fence);
-    const patient = bodies.running('back', 'companys');
+    const staying = bodies.running('back', 'companys');
     const [there] = bodies.running('there');
     const lost = await losses();
     laptop.sleep();
@@ -264,13 +284,17 @@ describeInLab('a tethered laptop', () => {
     expect(bodies.running('there')).toEqual([]);
     const woke = performance.now();
     laptop.wake();
-    await until('it runs again, once', async () => {
-      const [now, ...more] = bodies.running('there');
-      return Promise.resolve(now !== undefined && now.uid !== there?.uid && more.length === 0);
-    });
+    // The company has taken its account away, and the laptop asks for a token of the new one now and then.
+    await until(
+      'it runs again, once',
+      async () => {
+        const [now, ...more] = bodies.running('there');
+        return Promise.resolve(now !== undefined && now.uid !== there?.uid && more.length === 0);
+      },
+      120_000,
+    );
     say(`it runs again ${seconds(woke)} s after it woke`);
-    expect(bodies.running('there')[0]?.at).toMatch(/^milan/);
-    expect(bodies.running('back', 'companys')).toEqual(patient);
+    expect(bodies.running('back', 'companys')).toEqual(staying);
     expect([...bodies.twice]).toEqual([]);
     expect(await losses()).toEqual(lost);
   });
