@@ -32,6 +32,7 @@ import { ignoring } from '../../../src/lib/errors.ts';
 import { applyYaml, printed } from '../../support/labs/rights-cluster.ts';
 
 const NAMESPACE = 'tributary-system';
+const RESTART_MS = 200;
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 /** Both sides write the same ranges, so that everything is translated. */
 const PODS = '10.1.0.0/16';
@@ -206,7 +207,8 @@ export class RolesNode {
   readonly #side: RolesSide;
   readonly #programs = new Map<Program, ChildProcess>();
   readonly #log: number;
-  #wantsWireguard = false;
+  /** They are started again whenever they end, as a kubelet does it: a gateway ends when it has lost its lease. */
+  readonly #wanted = new Set<Program>();
 
   private constructor(side: RolesSide, name: string, netns: string, octet: string) {
     this.#side = side;
@@ -235,7 +237,7 @@ export class RolesNode {
     await node.run(['sysctl', '-qw', 'net.ipv4.ip_forward=1']);
     const { port, socket } = side;
     const from = `TCP-LISTEN:${port},bind=127.0.0.1,fork,reuseaddr`;
-    node.#spawn('relay', ['socat', from, `UNIX-CONNECT:${socket}`]);
+    node.#keep('relay', ['socat', from, `UNIX-CONNECT:${socket}`]);
     node.startWireguard();
     return node;
   }
@@ -243,34 +245,34 @@ export class RolesNode {
   run = async (command: readonly [string, ...string[]]): Promise<string> =>
     run(command, { netns: this.netns });
 
-  /** It is started again whenever it ends, as a kubelet does it. */
   startWireguard(): void {
-    this.#wantsWireguard = true;
     const env = { WG_PROCESS_FOREGROUND: '1' };
-    const child = this.#spawn('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], env);
-    child.once('exit', () => {
-      if (this.#wantsWireguard) setTimeout(() => this.#wantsWireguard && this.startWireguard(), 200);
-    });
+    this.#keep('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], env);
   }
 
   start(role: 'gateway' | 'node', ...more: string[]): void {
     const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
     const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
     const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
-    this.#spawn(role, [process.execPath, MAIN, role, ...args]);
+    this.#keep(role, [process.execPath, MAIN, role, ...args]);
   }
 
-  #spawn(program: Program, command: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  #keep(program: Program, command: readonly string[], env: Record<string, string> = {}): void {
+    this.#wanted.add(program);
     const child = spawn('nsenter', [`--net=/run/netns/${this.netns}`, '--', ...command], {
       stdio: ['ignore', this.#log, this.#log],
       env: { PATH: process.env['PATH'] ?? '', ...env },
     });
     this.#programs.set(program, child);
-    return child;
+    const again = (): void => {
+      if (this.#wanted.has(program) && this.#programs.get(program) === child)
+        this.#keep(program, command, env);
+    };
+    child.once('exit', () => setTimeout(again, RESTART_MS));
   }
 
   async kill(program: Program, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-    if (program === 'wireguard') this.#wantsWireguard = false;
+    this.#wanted.delete(program);
     const child = this.#programs.get(program);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
@@ -284,7 +286,8 @@ export class RolesNode {
   async state(): Promise<string> {
     const rules = await this.run(['nft', '-s', 'list', 'ruleset']);
     const routes = await this.run(['ip', 'route', 'show', 'table', 'all']);
-    const links = await this.run(['ip', '-o', 'addr', 'show']);
+    // A new IPv6 address is tentative for a second or two.
+    const links = (await this.run(['ip', '-o', 'addr', 'show'])).replaceAll(' tentative', '');
     const wireguard = await this.run(['wg', 'show', this.link, 'allowed-ips']);
     const keys = await this.run(['wg', 'show', this.link, 'endpoints']);
     return [rules, routes, links, wireguard, keys].join('\n');
