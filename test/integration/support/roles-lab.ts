@@ -286,8 +286,7 @@ export class RolesNode {
   async state(): Promise<string> {
     const rules = await this.run(['nft', '-s', 'list', 'ruleset']);
     const routes = await this.run(['ip', 'route', 'show', 'table', 'all']);
-    // A new IPv6 address is tentative for a second or two.
-    const links = (await this.run(['ip', '-o', 'addr', 'show'])).replaceAll(' tentative', '');
+    const links = await this.run(['ip', '-o', 'addr', 'show']);
     const wireguard = await this.run(['wg', 'show', this.link, 'allowed-ips']);
     const keys = await this.run(['wg', 'show', this.link, 'endpoints']);
     return [rules, routes, links, wireguard, keys].join('\n');
