@@ -285,8 +285,8 @@ export class RolesNode {
   /** Everything that the network's roles have set, without counters. */
   async state(): Promise<string> {
     const rules = await this.run(['nft', '-s', 'list', 'ruleset']);
-    const routes = await this.run(['ip', 'route', 'show', 'table', 'all']);
-    const links = await this.run(['ip', '-o', 'addr', 'show']);
+    const routes = withoutLinkLocal(await this.run(['ip', 'route', 'show', 'table', 'all']));
+    const links = withoutLinkLocal(await this.run(['ip', '-o', 'addr', 'show']));
     const wireguard = await this.run(['wg', 'show', this.link, 'allowed-ips']);
     const keys = await this.run(['wg', 'show', this.link, 'endpoints']);
     return [rules, routes, links, wireguard, keys].join('\n');
@@ -298,6 +298,13 @@ export class RolesNode {
     closeSync(this.#log);
   }
 }
+
+/** The kernel makes these addresses by itself, and takes a second or two to find out that nobody else has them. */
+const withoutLinkLocal = (text: string): string =>
+  text
+    .split('\n')
+    .filter((line) => !line.includes('fe80:'))
+    .join('\n');
 
 export interface Pings {
   /** Ends the pings; returns the numbers of those that were answered, and of the last one sent. */
