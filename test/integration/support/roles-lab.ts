@@ -32,7 +32,6 @@ import { ignoring } from '../../../src/lib/errors.ts';
 import { applyYaml, printed } from '../../support/labs/rights-cluster.ts';
 
 const NAMESPACE = 'tributary-system';
-const RESTART_MS = 200;
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 /** Both sides write the same ranges, so that everything is translated. */
 const PODS = '10.1.0.0/16';
@@ -207,8 +206,7 @@ export class RolesNode {
   readonly #side: RolesSide;
   readonly #programs = new Map<Program, ChildProcess>();
   readonly #log: number;
-  /** They are started again whenever they end, as a kubelet does it: a gateway ends when it has lost its lease. */
-  readonly #wanted = new Set<Program>();
+  #wantsWireguard = false;
 
   private constructor(side: RolesSide, name: string, netns: string, octet: string) {
     this.#side = side;
@@ -235,9 +233,11 @@ export class RolesNode {
     });
     await run(['ip', '-n', underlay, 'link', 'set', name, 'master', 'br0', 'up']);
     await node.run(['sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+    // A new IPv6 address is in use at once, and not at some later moment at which the state of the host changes.
+    await node.run(['sysctl', '-qw', 'net.ipv6.conf.default.accept_dad=0']);
     const { port, socket } = side;
     const from = `TCP-LISTEN:${port},bind=127.0.0.1,fork,reuseaddr`;
-    node.#keep('relay', ['socat', from, `UNIX-CONNECT:${socket}`]);
+    node.#spawn('relay', ['socat', from, `UNIX-CONNECT:${socket}`]);
     node.startWireguard();
     return node;
   }
@@ -245,34 +245,34 @@ export class RolesNode {
   run = async (command: readonly [string, ...string[]]): Promise<string> =>
     run(command, { netns: this.netns });
 
+  /** It is started again whenever it ends, as a kubelet does it. */
   startWireguard(): void {
+    this.#wantsWireguard = true;
     const env = { WG_PROCESS_FOREGROUND: '1' };
-    this.#keep('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], env);
+    const child = this.#spawn('wireguard', [this.#side.lab.wireguardGo, '-f', this.link], env);
+    child.once('exit', () => {
+      if (this.#wantsWireguard) setTimeout(() => this.#wantsWireguard && this.startWireguard(), 200);
+    });
   }
 
   start(role: 'gateway' | 'node', ...more: string[]): void {
     const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
     const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
     const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
-    this.#keep(role, [process.execPath, MAIN, role, ...args]);
+    this.#spawn(role, [process.execPath, MAIN, role, ...args]);
   }
 
-  #keep(program: Program, command: readonly string[], env: Record<string, string> = {}): void {
-    this.#wanted.add(program);
+  #spawn(program: Program, command: readonly string[], env: Record<string, string> = {}): ChildProcess {
     const child = spawn('nsenter', [`--net=/run/netns/${this.netns}`, '--', ...command], {
       stdio: ['ignore', this.#log, this.#log],
       env: { PATH: process.env['PATH'] ?? '', ...env },
     });
     this.#programs.set(program, child);
-    const again = (): void => {
-      if (this.#wanted.has(program) && this.#programs.get(program) === child)
-        this.#keep(program, command, env);
-    };
-    child.once('exit', () => setTimeout(again, RESTART_MS));
+    return child;
   }
 
   async kill(program: Program, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-    this.#wanted.delete(program);
+    if (program === 'wireguard') this.#wantsWireguard = false;
     const child = this.#programs.get(program);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
@@ -285,8 +285,8 @@ export class RolesNode {
   /** Everything that the network's roles have set, without counters. */
   async state(): Promise<string> {
     const rules = await this.run(['nft', '-s', 'list', 'ruleset']);
-    const routes = withoutLinkLocal(await this.run(['ip', 'route', 'show', 'table', 'all']));
-    const links = withoutLinkLocal(await this.run(['ip', '-o', 'addr', 'show']));
+    const routes = await this.run(['ip', 'route', 'show', 'table', 'all']);
+    const links = await this.run(['ip', '-o', 'addr', 'show']);
     const wireguard = await this.run(['wg', 'show', this.link, 'allowed-ips']);
     const keys = await this.run(['wg', 'show', this.link, 'endpoints']);
     return [rules, routes, links, wireguard, keys].join('\n');
@@ -298,13 +298,6 @@ export class RolesNode {
     closeSync(this.#log);
   }
 }
-
-/** The kernel makes these addresses by itself, and takes a second or two to find out that nobody else has them. */
-const withoutLinkLocal = (text: string): string =>
-  text
-    .split('\n')
-    .filter((line) => !line.includes('fe80:'))
-    .join('\n');
 
 export interface Pings {
   /** Ends the pings; returns the numbers of those that were answered, and of the last one sent. */
