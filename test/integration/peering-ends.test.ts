@@ -103,18 +103,11 @@ describeInLab('peerings', () => {
       };
       // A pod of a tenant that ends may have half a minute of grace, and is ended by force after one.
       await until(`${city.name} is as it was`, isAsItWas, 120_000).catch((error: unknown) => {
-        throw new Error(`${String(error)}: more ${more.join(', ')}; less ${less.join(', ')}\n${tails(60)}`);
+        const said = lab.cities.map(({ name, process }) => `${name}:\n${process.daemon.tail(60)}`).join('\n');
+        throw new Error(`${String(error)}: more ${more.join(', ')}; less ${less.join(', ')}\n${said}`);
       });
     }
   }
-  /** What both programs said last, without what their informers try again. */
-  const tails = (lines: number): string =>
-    lab.cities
-      .map(({ name, process: { log } }) => {
-        const said = log.split('\n').filter((line) => !line.includes('still no contact'));
-        return `${name}:\n${said.slice(-lines).join('\n')}`;
-      })
-      .join('\n');
   /** What a person has made, and what stays as a note. */
   const isComparable = (object: string): boolean =>
     !/^(sharingpolicies|acceptancepolicies|foreignclusters) /.test(object);
