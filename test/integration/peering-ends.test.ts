@@ -103,9 +103,8 @@ describeInLab('peerings', () => {
       };
       // A pod of a tenant that ends may have half a minute of grace, and is ended by force after one.
       await until(`${city.name} is as it was`, isAsItWas, 120_000).catch((error: unknown) => {
-        throw new Error(
-          `${String(error)}: more ${more.join(', ')}; less ${less.join(', ')}\n${city.process.daemon.tail(30)}`,
-        );
+        const said = lab.cities.map(({ name, process }) => `${name}:\n${process.daemon.tail(60)}`).join('\n');
+        throw new Error(`${String(error)}: more ${more.join(', ')}; less ${less.join(', ')}\n${said}`);
       });
     }
   }

@@ -103,7 +103,7 @@ describeInLab('a tether', () => {
         return isSeen && last.status?.phase === phase ? last : undefined;
       });
     } catch (cause) {
-      const tail = rome.process.log.split('\n').slice(-8).join('\n');
+      const tail = rome.process.daemon.tail(8);
       throw new Error(`${String(cause)}\n${JSON.stringify(last?.status)}\n${tail}`, { cause });
     }
   };

@@ -25,7 +25,15 @@ import { LastingReport } from './host-report.ts';
 import { TunnelKey } from './key.ts';
 import { LocalRoutes, localRoutes, ROUTES_MS } from './local-routes.ts';
 import { keepaliveSeconds, PeerWatch } from './peer-watch.ts';
-import { gatewayPeers, hasToken, hostedByPeer, neverDialled, probeTarget, refusedPeers } from './peers.ts';
+import {
+  gatewayPeers,
+  hasToken,
+  hostedByPeer,
+  neverDialled,
+  probeTarget,
+  refusedPeers,
+  viewsOf,
+} from './peers.ts';
 import { Reports, type TunnelMetrics } from './reports.ts';
 import type { Prober } from '../probe/prober.ts';
 import type { Responder } from '../probe/responder.ts';
@@ -95,6 +103,8 @@ export class Gateway {
   #report: HostReport | undefined;
   readonly #settled = new LastingReport();
   #observed = false;
+  /** What leads into the tunnels by now. */
+  #led: ReadonlySet<string> = new Set();
   /** The peers as WireGuard last told them, and why it does not tell them any more. */
   #states: readonly WireGuardPeerState[] = [];
   #untold = '';
@@ -203,7 +213,10 @@ export class Gateway {
       return { requeueAfterMs: RESYNC_MS };
     const { host, log, responder, clock } = this.#options;
     const before = this.#report?.problems ?? [];
+    const leading = new Set(viewsOf(this.#caches.liveTunnels()));
     const report = await host.set(desired, signal);
+    if (leading.symmetricDifference(this.#led).size > 0) this.#add('observe');
+    this.#led = leading;
     this.#report = report;
     this.#settled.learn(report, clock.monotonic());
     responder.setAddress(this.#network()?.gatewayAddress);
@@ -275,10 +288,13 @@ export class Gateway {
     const source = network?.gatewayAddress;
     const settled = this.#settled.at(clock.monotonic());
     const endpointOf = ({ metadata }: Tunnel): string | undefined => this.#watch.endpointOf(metadata.name);
+    // A packet that is sent before the peer's rules and routes are there is not translated, and conntrack remembers that for as
+    // long as others follow it: the peer would never be measured.
+    const led = tunnels.filter((tunnel) => viewsOf([tunnel]).every((view) => this.#led.has(view)));
     prober.setTargets(
       source === undefined
         ? []
-        : tunnels.flatMap((tunnel) => probeTarget(tunnel, source, endpointOf(tunnel)) ?? []),
+        : led.flatMap((tunnel) => probeTarget(tunnel, source, endpointOf(tunnel)) ?? []),
     );
     this.#reports.observe({
       now: clock.now(),

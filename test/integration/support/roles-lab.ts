@@ -233,6 +233,8 @@ export class RolesNode {
     });
     await run(['ip', '-n', underlay, 'link', 'set', name, 'master', 'br0', 'up']);
     await node.run(['sysctl', '-qw', 'net.ipv4.ip_forward=1']);
+    // A new IPv6 address is in use at once, and not at some later moment at which the state of the host changes.
+    await node.run(['sysctl', '-qw', 'net.ipv6.conf.default.accept_dad=0']);
     const { port, socket } = side;
     const from = `TCP-LISTEN:${port},bind=127.0.0.1,fork,reuseaddr`;
     node.#spawn('relay', ['socat', from, `UNIX-CONNECT:${socket}`]);

@@ -68,7 +68,7 @@ export class TetherPair {
         return isSeen && last.status?.phase === phase ? last : undefined;
       });
     } catch (cause) {
-      const tail = this.device.process.log.split('\n').slice(-8).join('\n');
+      const tail = this.device.process.daemon.tail(8);
       throw new Error(`${String(cause)}\n${JSON.stringify(last?.status)}\n${tail}`, { cause });
     }
   }

@@ -268,7 +268,7 @@ export class City {
           : undefined;
       });
     } catch (cause) {
-      const tail = this.process.log.split('\n').slice(-15).join('\n');
+      const tail = this.process.daemon.tail(15);
       throw new Error(`${String(cause)}\n${JSON.stringify(last, undefined, 1)}\n${tail}`, { cause });
     }
   }

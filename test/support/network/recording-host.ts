@@ -16,11 +16,14 @@ export class RecordingHost implements HostNetwork {
   /** Of others. */
   routes: string[] = [];
   closed = false;
+  /** What each `set` waits for. */
+  free: Promise<void> = Promise.resolve();
   readonly #listeners = new Set<() => void>();
 
   async set(config: HostConfig): Promise<HostReport> {
     this.sets.push(structuredClone(config));
-    return Promise.resolve({ changes: 0, problems: this.problems });
+    await this.free;
+    return { changes: 0, problems: this.problems };
   }
 
   get last(): HostConfig | undefined {

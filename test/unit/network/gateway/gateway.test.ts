@@ -178,6 +178,29 @@ test('a peer is dialled, probed and reported', async () => {
   expect(samples().get('p')).toMatchObject({ up: true, receivedBytes: 5, mtu: 1400 });
 });
 
+test('a peer is not probed before its routes are there, nor under another address', async () => {
+  await tellNetwork();
+  const { host, prober } = await start();
+  await clock.until('the host is set', () => host.last !== undefined);
+  let { promise, resolve } = Promise.withResolvers<void>();
+  host.free = promise;
+  const tunnel = seedTunnel('p');
+  await clock.until('the routes are being set', () => host.last?.wireguard?.peers.length === 1);
+  await clock.advance(5000);
+  expect(prober.targets).toEqual([]);
+  resolve();
+  await clock.until('it is a target', () => prober.targets.length === 1);
+
+  ({ promise, resolve } = Promise.withResolvers<void>());
+  host.free = promise;
+  const views = tunnel.status?.views?.map((view) => ({ ...view, as: view.as.replace('100.65.', '100.66.') }));
+  const patch = { type: 'merge', body: { status: { views } } } as const;
+  await client.patch(tunnels, { name: 'p' }, patch, { subresource: 'status' });
+  await clock.until('no target', () => prober.targets.length === 0);
+  resolve();
+  await clock.until('it is a target again', () => prober.targets[0]?.address === '100.66.0.1');
+});
+
 test('a peer that sees as much of us as it was told sees enough', async () => {
   const all = Array.from({ length: 300 }, (_, n) => `10.${128 + (n >> 8)}.${n & 255}.0/25`);
   await tellNetwork({ ...NETWORK, pods: all });
