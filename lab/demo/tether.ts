@@ -216,11 +216,7 @@ async function showReturn(bench: Workbench, stage: Stage): Promise<void> {
 
 async function showEnd(bench: Workbench, stage: Stage): Promise<void> {
   // Pods of the company are to leave with the end of the tether, and not a day later.
-  const leave = `'{"spec":{"tether":{"keepForSeconds":0}}}'`;
-  await stage.show(bench, `kubectl patch clustermode cluster --type merge -p ${leave}`);
-  const terms = "kubectl get namespaces -l tributary.dev/peer -o jsonpath='{.items[*].metadata.annotations}'";
-  await stage.wait('agreed', async () => /^(?!.*Keep=[1-9]).*Keep=0/s.test((await bench.run(terms)).stdout));
-  await stage.show(bench, 'tributary untether', {
+  await stage.show(bench, 'tributary untether --evict', {
     timeoutMs: PATIENCE_MS,
     expect: /decides again what runs on its nodes[^]*^Ended/m,
   });

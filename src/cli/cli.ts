@@ -11,9 +11,10 @@ import { NETWORK_KEY_USAGE, networkKeyCommand } from './peering/network-key.ts';
 import { isUserCommand } from './peering/peer-arguments.ts';
 import { PEER_USAGE, peerCommand } from './peering/peer.ts';
 import { PEERINGS_USAGE, peeringsCommand } from './peering/peerings.ts';
-import { TETHER_USAGE, tetherCommand, UNTETHER_USAGE, untetherCommand } from './peering/tether.ts';
+import { TETHER_USAGE, tetherCommand } from './peering/tether.ts';
 import { TOKEN_USAGE, tokenCommand } from './peering/token.ts';
 import { UNPEER_USAGE, unpeerCommand } from './peering/unpeer.ts';
+import { UNTETHER_USAGE, untetherCommand } from './peering/untether.ts';
 import { openTokenIssuer, TENANT_KUBECONFIG_USAGE, tenantKubeconfigCommand } from './tenant-kubeconfig.ts';
 import { TENANT_USAGE, tenantCommand } from './tenant.ts';
 

@@ -18,14 +18,12 @@ import {
   required,
   runCommand,
 } from './command-line.ts';
+import { parseSeconds } from './durations.ts';
 
 /** A label's or taint's key: an optional DNS name, a slash, a name. */
 const KEY = /^(?=.{1,317}$)([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 const VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 const EFFECTS: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-/** Ten years. */
-const MOST_SECONDS = 315_360_000;
 const MAX_NAME = 253;
 
 /** `key=value,...`; undefined without any. */
@@ -65,14 +63,6 @@ export const parseTolerations = (text: string | undefined): Toleration[] =>
 
 export const parseClasses = (what: string, text: string | undefined): string[] =>
   listOf(text).map((name) => checkedSubdomain(what, name, MAX_NAME));
-
-/** `90s`, `30m`, `24h` or `7d`, in seconds. */
-export function parseKeepFor(text: string): number {
-  const [, amount, unit = ''] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(amount) * (UNITS[unit] ?? Number.NaN);
-  if (seconds >= 0 && seconds <= MOST_SECONDS) return seconds;
-  throw new TributaryError('Invalid', `"${text}" is not a duration up to 3650d, such as 24h`);
-}
 
 /** CIDRs; undefined without any. */
 export function parseCidrs(text: string | undefined): string[] | undefined {
@@ -120,7 +110,7 @@ function tenantOf(line: CommandLine): ManualTenant {
     namespaces: listOf(required(line, 'namespace')),
     quota: parseQuota(values['quota'] ?? ''),
     podSecurity: podSecurityLevel(values['pod-security'] ?? 'baseline'),
-    keepForSeconds: parseKeepFor(values['keep-for'] ?? '24h'),
+    keepForSeconds: parseSeconds(values['keep-for'] ?? '24h', { least: 0 }),
     isolation: isolationOf(values['isolation'] ?? 'tenant'),
     ...(ownCidrs && { ownCidrs }),
   };

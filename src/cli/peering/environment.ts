@@ -2,7 +2,6 @@
 import type { KubeClient } from '../../kube/client.ts';
 import { createClient } from '../../kube/http-client.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { TributaryError } from '../../lib/errors.ts';
 import { kubectlCredentials, type Where } from '../kubeconfig.ts';
 import { EXIT, parseCommandLine, reportFailure, type CommandIo, type CommandLine } from '../command-line.ts';
 
@@ -64,14 +63,4 @@ async function runOnCluster<Arguments>(
   } finally {
     await client?.close();
   }
-}
-
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/** `60s`, `5m`, `1h`, `2d`, in seconds. Throws Invalid. */
-export function parseSeconds(text: string): number {
-  const [, amount, unit = ''] = /^([1-9][0-9]{0,6})([smhd])$/.exec(text) ?? [];
-  if (amount === undefined)
-    throw new TributaryError('Invalid', `"${text}" is not a duration, such as 60s or 1h`);
-  return Number(amount) * (UNITS[unit] ?? 1);
 }

@@ -7,7 +7,7 @@ import { present } from '../../lib/fields.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import { listOf, positionals, type CommandIo, type CommandLine } from '../command-line.ts';
-import { parseSeconds } from './environment.ts';
+import { parseSeconds } from '../durations.ts';
 
 export const PEER_OPTIONS: readonly string[] = [
   'token',

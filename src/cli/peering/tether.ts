@@ -1,6 +1,5 @@
-/** `tributary tether` and `untether`: hands this cluster over to another one, and takes it back. */
+/** `tributary tether`: hands this cluster over to another one. */
 import {
-  type AfterLoss,
   CLUSTER_MODE,
   type ClusterMode,
   clusterModes,
@@ -8,20 +7,23 @@ import {
   type TetherSpec,
 } from '../../api/cluster-mode.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { OFFER_LIMITS } from '../../api/limits.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import { type CommandLine, EXIT, positionals } from '../command-line.ts';
-import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
-import { findCluster, followObject, idOf, listClusters } from './foreign-clusters.ts';
+import { parseSeconds } from '../durations.ts';
+import { followMode, isSeen, lineOf, readMode, unwant } from './cluster-mode.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
+import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { readToken } from './peer-arguments.ts';
 import { giveToken } from './peer-objects.ts';
 import { lineShower } from './peer.ts';
 
 export const TETHER_USAGE = `tributary tether CLUSTER [--token TOKEN | --token -] [--evict] [--lost-after 5m]
-                 [--after-loss Retether|Autonomous] [--timeout 120s] [--kubeconfig FILE] [--context NAME]`;
-export const UNTETHER_USAGE = `tributary untether [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
+                 [--after-loss Retether|Autonomous] [--when-lost Stay|RunLocally] [--keep-for 1d] [--timeout 120s]
+                 [--kubeconfig FILE] [--context NAME]`;
 
 const SEE = 'kubectl get clustermodes';
 
@@ -35,7 +37,7 @@ interface TetherArguments {
 /** Exits with EXIT.ok once the other cluster decides, and with EXIT.failed where it does not; after a refusal nothing is left. */
 export const tetherCommand: ClusterCommand = clusterCommand({
   usage: TETHER_USAGE,
-  options: ['token', 'lost-after', 'after-loss', 'timeout'],
+  options: ['token', 'lost-after', 'after-loss', 'when-lost', 'keep-for', 'timeout'],
   flags: ['evict'],
   parse: async (line, io): Promise<TetherArguments> => {
     const [wanted = ''] = positionals(line, ['CLUSTER']);
@@ -53,42 +55,35 @@ export const tetherCommand: ClusterCommand = clusterCommand({
   run: tether,
 });
 
-/** Exits with EXIT.ok once nothing is left of the tether. This cluster decides again at once, whatever the other one does. */
-export const untetherCommand: ClusterCommand = clusterCommand({
-  usage: UNTETHER_USAGE,
-  options: ['timeout'],
-  parse: (line) => {
-    positionals(line, []);
-    return { timeoutMs: parseSeconds(line.values['timeout'] ?? '60s') * 1000 };
-  },
-  run: untether,
-});
-
 function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
-  const { 'lost-after': lostAfter, 'after-loss': afterLoss } = values;
-  if (afterLoss !== undefined && !isAfterLoss(afterLoss)) {
-    throw new TributaryError('Invalid', `--after-loss is Retether or Autonomous, not "${afterLoss}"`);
-  }
+  const {
+    'lost-after': lostAfter,
+    'after-loss': afterLoss,
+    'when-lost': whenLost,
+    'keep-for': keepFor,
+  } = values;
   return {
-    ...(lostAfter !== undefined && { lostAfterSeconds: checkedLostAfter(lostAfter) }),
-    ...(afterLoss !== undefined && { afterLoss }),
+    ...(lostAfter !== undefined && {
+      lostAfterSeconds: parseSeconds(lostAfter, TETHER_LIMITS.lostAfterSeconds),
+    }),
+    ...(afterLoss !== undefined && {
+      afterLoss: oneOf('--after-loss', ['Retether', 'Autonomous'] as const, afterLoss),
+    }),
+    ...(whenLost !== undefined && {
+      whenLost: oneOf('--when-lost', ['Stay', 'RunLocally'] as const, whenLost),
+    }),
+    ...(keepFor !== undefined && {
+      keepForSeconds: parseSeconds(keepFor, { least: 0, most: OFFER_LIMITS.keepForSeconds }),
+    }),
     ...(flags.has('evict') && { evict: true }),
   };
 }
 
-function checkedLostAfter(text: string): number {
-  const { least, most } = TETHER_LIMITS.lostAfterSeconds;
-  const seconds = parseSeconds(text);
-  if (seconds >= least && seconds <= most) return seconds;
-  throw new TributaryError(
-    'Invalid',
-    `--lost-after "${text}" is not from ${least}s to ${most / DAY_SECONDS}d`,
-  );
+function oneOf<T extends string>(option: string, all: readonly T[], text: string): T {
+  const found = all.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new TributaryError('Invalid', `${option} is ${all.join(' or ')}, not "${text}"`);
 }
-
-const DAY_SECONDS = 86_400;
-
-const isAfterLoss = (text: string): text is AfterLoss => text === 'Retether' || text === 'Autonomous';
 
 async function tether(args: TetherArguments, session: Session): Promise<number> {
   const { wanted, token, timeoutMs, terms } = args;
@@ -152,7 +147,7 @@ async function problemWith(
 
 /** Shows how it goes until it is tethered or refused; undefined: neither in time. */
 async function followTether(
-  { metadata: { generation = 0 } }: ClusterMode,
+  written: ClusterMode,
   { untilMs, isPatient }: { untilMs: number; isPatient: boolean },
   session: Session,
 ): Promise<'Tethered' | 'Refused' | undefined> {
@@ -161,7 +156,7 @@ async function followTether(
   const began = clock.monotonic();
   try {
     return await followMode(session, untilMs, (mode) => {
-      if ((mode?.status?.observedGeneration ?? 0) < generation) return undefined;
+      if (!isSeen(mode, written)) return undefined;
       shown(lineOf(mode));
       const phase = mode?.status?.phase;
       // A refusal that is older than the token may be overcome by it.
@@ -176,56 +171,12 @@ async function followTether(
 
 /** Resolves once nothing of it is left here, or else after a while: it goes by itself. */
 async function giveUp(session: Session): Promise<void> {
-  const { client, clock, signal } = session;
-  const { metadata } = await client.patch(clusterModes, { name: CLUSTER_MODE }, WITHOUT, { signal });
-  await followMode(session, clock.monotonic() + PATIENCE_MS, (mode) => {
-    const isSeen = (mode?.status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-    return (isSeen && mode?.status?.phase === 'Autonomous') || undefined;
-  });
-}
-
-const WITHOUT = { type: 'merge', body: { spec: { tether: null } } } as const;
-
-async function untether({ timeoutMs }: { timeoutMs: number }, session: Session): Promise<number> {
-  const { client, clock, io, signal } = session;
-  const before = await readMode(session);
-  const { tether: named } = before?.spec ?? {};
-  if (before === undefined || isAutonomous(before)) {
-    io.out('This cluster is not tethered.\n');
-    return EXIT.ok;
-  }
-  const { metadata } = await client.patch(clusterModes, { name: CLUSTER_MODE }, WITHOUT, { signal });
-  const shown = lineShower(session);
-  let isTold = false;
-  const isOver = await followMode(session, clock.monotonic() + timeoutMs, (mode) => {
-    if ((mode?.status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return undefined;
-    if (!isTold) io.out('This cluster decides again what runs on its nodes.\n');
-    isTold = true;
-    shown(lineOf(mode));
-    return mode?.status?.phase === 'Autonomous' || undefined;
-  });
-  if (isOver === true) {
-    io.out('Ended.\n');
-    return EXIT.ok;
-  }
-  const other = named?.cluster ?? before.status?.tether?.clusterID ?? 'CLUSTER';
-  const what = isTold
-    ? `What was made for the tether is still being removed after ${timeoutMs / 1000} s; it goes on. If ${other} is dead: tributary unpeer ${other} --force`
-    : 'The cluster role of Tributary has not seen it yet: is it running?';
-  io.err(`${what}\n`);
-  return EXIT.failed;
-}
-
-const isAutonomous = ({ spec, status }: ClusterMode): boolean =>
-  spec?.tether === undefined && (status?.phase ?? 'Autonomous') === 'Autonomous';
-
-const lineOf = (mode: ClusterMode | undefined): string => {
-  const { phase = 'unknown', conditions: [condition] = [] } = mode?.status ?? {};
-  return `${phase}: ${condition?.message ?? 'waiting for the cluster role of Tributary'}`;
-};
-
-async function readMode({ client, signal }: Session): Promise<ClusterMode | undefined> {
-  return client.get(clusterModes, { name: CLUSTER_MODE }, { signal }).catch(ignoring('NotFound'));
+  const wanted = await unwant(session);
+  await followMode(
+    session,
+    session.clock.monotonic() + PATIENCE_MS,
+    (mode) => (isSeen(mode, wanted) && mode?.status?.phase === 'Autonomous') || undefined,
+  );
 }
 
 async function write(wanted: TetherSpec, { client, signal }: Session): Promise<ClusterMode> {
@@ -238,11 +189,3 @@ async function write(wanted: TetherSpec, { client, signal }: Session): Promise<C
   const draft = { apiVersion: API_VERSION, kind, metadata: { name: CLUSTER_MODE }, ...body };
   return client.create(clusterModes, draft, { signal });
 }
-
-/** Reads the mode until `look` returns something, or the time is up: then undefined. */
-const followMode = async <Result>(
-  session: Session,
-  untilMs: number,
-  look: (mode: ClusterMode | undefined) => Result | undefined,
-): Promise<Result | undefined> =>
-  followObject(session, { read: async () => readMode(session), untilMs, look });

@@ -1,10 +1,11 @@
 /** `tributary token`: one-time tokens with which other clusters may come in. */
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { type CommandLine, EXIT, positionals } from '../command-line.ts';
+import { parseSeconds } from '../durations.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
 import { JoinTokens } from '../../peering/identity/join-tokens.ts';
-import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 import { readOwn } from './id.ts';
 import { table } from './terminal-text.ts';
 

@@ -8,8 +8,9 @@ import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import { type CommandLine, EXIT, positionals } from '../command-line.ts';
+import { parseSeconds } from '../durations.ts';
 import { hasCode } from '../../lib/errors.ts';
-import { type ClusterCommand, clusterCommand, parseSeconds, type Session } from './environment.ts';
+import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 import {
   type Direction,
   DIRECTIONS,

@@ -1,11 +1,5 @@
 import { expect, test } from '@jest/globals';
-import {
-  parseCidrs,
-  parseClasses,
-  parseKeepFor,
-  parseNodeSelector,
-  parseTolerations,
-} from '../../../src/cli/tenant.ts';
+import { parseCidrs, parseClasses, parseNodeSelector, parseTolerations } from '../../../src/cli/tenant.ts';
 
 test('a node selector is labels with values', () => {
   expect(parseNodeSelector(undefined)).toBeUndefined();
@@ -32,19 +26,6 @@ test.each(['a:Never', ':NoSchedule', '=b', 'a=b=c', 'a:NoSchedule:NoExecute', 'a
     expect(() => parseTolerations(text)).toThrow('is not of the form');
   },
 );
-
-test.each([
-  ['0s', 0],
-  ['90s', 90],
-  ['24h', 86_400],
-  ['7d', 604_800],
-])('%s is %d seconds', (text, seconds) => {
-  expect(parseKeepFor(text)).toBe(seconds);
-});
-
-test.each(['', '1', '1w', '-1s', '99999d', 'NaNs'])('no duration: %j', (text) => {
-  expect(() => parseKeepFor(text)).toThrow('is not a duration');
-});
 
 test('classes are names and ranges are CIDRs', () => {
   expect(parseClasses('storage class', 'fast,rook.ceph')).toEqual(['fast', 'rook.ceph']);

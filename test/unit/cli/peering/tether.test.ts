@@ -1,8 +1,14 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { CLUSTER_MODE, type ClusterModeStatus, clusterModes } from '../../../../src/api/cluster-mode.ts';
+import {
+  CLUSTER_MODE,
+  type ClusterModeStatus,
+  clusterModes,
+  type TetherSpec,
+} from '../../../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
-import { configMaps, secrets } from '../../../../src/api/resources.ts';
-import { tetherCommand, untetherCommand } from '../../../../src/cli/peering/tether.ts';
+import { configMaps, namespaces, secrets } from '../../../../src/api/resources.ts';
+import { tetherCommand } from '../../../../src/cli/peering/tether.ts';
+import { untetherCommand } from '../../../../src/cli/peering/untether.ts';
 import { CliWorld } from '../support/cli-world.ts';
 
 const MILAN = 'milan'.padEnd(26, 'a');
@@ -73,6 +79,70 @@ test('what it is tethered with stays', async () => {
   expect((await world.run(untetherCommand, '')).out).toMatch(/decides again[^]*Ended/);
 });
 
+test('terms become fields', async () => {
+  answers('Tethered');
+  const options = '--lost-after 1m --after-loss Autonomous --when-lost RunLocally --keep-for 0s --evict';
+  expect((await world.run(tetherCommand, `mine ${options}`)).code).toBe(0);
+  expect(wanted()).toEqual({
+    cluster: 'mine',
+    lostAfterSeconds: 60,
+    afterLoss: 'Autonomous',
+    whenLost: 'RunLocally',
+    keepForSeconds: 0,
+    evict: true,
+  });
+});
+
+/** A namespace of the other cluster here, and the part that takes up what a tether says. */
+function guests(isTakenUp: boolean): void {
+  const labels = { 'tributary.dev/peer': MILAN, 'tributary.dev/tenancy': 'contract' };
+  const annotations = { 'tributary.dev/on-end': 'Keep=86400' };
+  world.seed(namespaces, { metadata: { name: 'field-x', labels, annotations } });
+  const { storage } = world.api;
+  storage.subscribe(({ resource, current }) => {
+    const tether = current?.spec?.['tether'] as TetherSpec | undefined;
+    if (resource !== MODES || !isTakenUp || tether?.keepForSeconds === undefined) return;
+    queueMicrotask(() => {
+      const namespace = storage.get('namespaces', 'field-x');
+      if (namespace === undefined) throw new Error('no namespace');
+      const metadata = {
+        ...namespace.metadata,
+        annotations: { 'tributary.dev/on-end': `Keep=${tether.keepForSeconds}` },
+      };
+      storage.update('namespaces', { ...namespace, metadata });
+    });
+  });
+}
+
+function tethered(): void {
+  const mode = world.api.storage.get(MODES, CLUSTER_MODE);
+  if (mode === undefined) throw new Error('no mode');
+  const status = { tether: { clusterID: MILAN } };
+  world.api.storage.update(MODES, { ...mode, spec: { tether: { cluster: 'mine' } }, status });
+}
+
+test('with --evict it ends once it is written that nothing is kept', async () => {
+  tethered();
+  guests(true);
+  answers('Tethered');
+  const seen: unknown[] = [];
+  world.api.storage.subscribe(({ resource, current }) => {
+    if (resource === MODES && current?.spec?.['tether'] === undefined)
+      seen.push(world.api.storage.get('namespaces', 'field-x')?.metadata.annotations);
+  });
+  const { code, out } = await world.run(untetherCommand, '--evict');
+  expect([code, out]).toEqual([0, expect.stringMatching(/decides again[^]*Ended/)]);
+  expect(seen[0]).toEqual({ 'tributary.dev/on-end': 'Keep=0' });
+});
+
+test('with --evict it does not end while nobody takes that up, and says what does', async () => {
+  tethered();
+  guests(false);
+  const { code, err } = await world.run(untetherCommand, '--evict --timeout 2s');
+  expect([code, err]).toEqual([1, expect.stringMatching(/Not ended: .*all the same: tributary untether/)]);
+  expect(wanted()).toEqual({ cluster: 'mine', keepForSeconds: 0 });
+});
+
 test('who interrupts it is told that it goes on, and how to end that', async () => {
   const match = ({ method }: { method: string }): boolean => {
     if (method === 'GET' && wanted() !== undefined) world.abort.abort();
@@ -88,8 +158,10 @@ test('who interrupts it is told that it goes on, and how to end that', async () 
 test.each([
   ['mine --token secret', /not of the form/],
   [`mine --token ${token(HOME)}`, /Not begun: the token is of cluster home/],
-  ['mine --lost-after 5s', /"5s" is not from 10s to 7d/],
+  ['mine --lost-after 5s', /"5s" is not a duration from 10s to 7d/],
   ['mine --after-loss Wait', /is Retether or Autonomous/],
+  ['mine --when-lost Run', /--when-lost is Stay or RunLocally, not "Run"/],
+  ['mine --keep-for 400d', /"400d" is not a duration from 0s to 365d/],
   ['other', /no ForeignCluster has the name or ClusterID "other"/],
   ['mine --token -', /reads the token from standard input, which is empty/],
 ])('"tether %s" is refused before anything is written', async (line, words) => {
