@@ -88,7 +88,10 @@ export interface SharingPolicySpec {
   services?: OfferedServices[];
   /** Kinds beside those that every tenant may have; the role `cluster` must hold the rights that it passes on. */
   reflectableKinds?: ReflectableKind[];
-  /** What becomes of a peer's pods when it is revoked or its contract ends: Delete at once, or Keep them for `keepForSeconds`. Default Delete. */
+  /**
+   * What becomes of a peer's pods when it is revoked or its contract ends: Delete at once, or Keep them and their volumes for
+   * `keepForSeconds`. A namespace without either goes soon. Default Delete.
+   */
   onEnd?: 'Delete' | 'Keep';
   /** Also how long they outlive a home that does not come back. Default 86400. */
   keepForSeconds?: number;

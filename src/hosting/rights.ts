@@ -15,7 +15,12 @@ export const TENANT_RIGHTS: readonly Right[] = [
   {
     resource: 'pods',
     verbs: ['list', 'delete'],
-    why: 'ends by force what is left in a tenant namespace a minute after its deletion, whatever grace a peer has asked for',
+    why: 'whether a tenant namespace is kept for pods; ends by force what is left in one a minute after its deletion, whatever grace a peer has asked for',
+  },
+  {
+    resource: 'persistentvolumeclaims',
+    verbs: ['list'],
+    why: 'keeps a tenant namespace with data for the time agreed on after the end, and one without only while pods are in it',
   },
   {
     resource: 'resourcequotas',

@@ -14,7 +14,7 @@ import {
 } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, PEERS_NAMESPACE, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import type { KubeObject, Namespace } from '../../api/wire.ts';
-import { ANNOTATION_FENCED, ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END, isFenced } from '../annotations.ts';
+import { ANNOTATION_FENCED, ANNOTATION_KEEP_UNTIL, isFenced } from '../annotations.ts';
 import { type JudgedKinds, kindsReport, type KindsReport } from '../policies/kinds.ts';
 import { applyManifests, typeOf } from '../../kube/apply.ts';
 import type { Cache } from '../../kube/cache.ts';
@@ -33,6 +33,7 @@ import {
 import { isAsManifest } from './as-manifest.ts';
 import { OwnRangesCache } from './isolation.ts';
 import { HeldRights } from './kind-grants.ts';
+import { keptUntil, KeptNamespaces } from './kept-namespaces.ts';
 import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
 import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
 import { QUOTA_NAME } from './quota.ts';
@@ -77,6 +78,7 @@ export class Tenants {
   readonly #ownRanges: OwnRangesCache;
   readonly #held: HeldRights;
   readonly #recounts: QuotaRecounts;
+  readonly #kept: KeptNamespaces;
   /** By peer, as found by the last `ensure`. */
   readonly #kinds = new Map<string, KindsReport>();
 
@@ -86,6 +88,7 @@ export class Tenants {
     this.#ownRanges = new OwnRangesCache(caches, options.systemNamespace);
     this.#held = new HeldRights(options);
     this.#recounts = new QuotaRecounts(clock);
+    this.#kept = new KeptNamespaces(options);
     for (const type of KINDS as readonly ResourceType<KubeObject>[]) {
       // All namespaces, because a name may belong to somebody else.
       const list =
@@ -302,7 +305,7 @@ export class Tenants {
     for (const binding of this.#of(roleBindings, consumer)) await this.#delete(roleBindings, binding, signal);
   }
 
-  /** Returns until when it is kept; undefined where it is being deleted. */
+  /** Returns until when it is kept, as long as something is in it; undefined where it is being deleted. */
   async #endNamespace(
     namespace: Namespace,
     consumer: string,
@@ -317,15 +320,13 @@ export class Tenants {
     for (const binding of this.#of(roleBindings, consumer)) {
       if (binding.metadata.namespace === name) await this.#delete(roleBindings, binding, signal);
     }
-    const nowMs = this.#options.clock.now();
-    const seconds = Number(/^Keep=([0-9]{1,9})$/.exec(annotations[ANNOTATION_ON_END] ?? '')?.[1] ?? 0);
-    const known = Date.parse(annotations[ANNOTATION_KEEP_UNTIL] ?? '');
-    const until = Number.isNaN(known) ? nowMs + seconds * 1000 : known;
-    if (seconds === 0 || until <= nowMs) {
+    const until = keptUntil(namespace, this.#options.clock.now());
+    if (until === undefined || (await this.#kept.isDone(namespace, signal))) {
+      this.#kept.forget(namespace);
       await this.#delete(namespaces, namespace, signal);
       return undefined;
     }
-    if (Number.isNaN(known)) {
+    if (Number.isNaN(Date.parse(annotations[ANNOTATION_KEEP_UNTIL] ?? ''))) {
       await this.#annotate(namespace, { [ANNOTATION_KEEP_UNTIL]: timestamp(until) }, signal);
     }
     return until;
@@ -333,6 +334,7 @@ export class Tenants {
 
   /** It is neither kept for the end of a contract nor closed any more. */
   async #reopen(namespace: Namespace, signal: AbortSignal): Promise<void> {
+    this.#kept.forget(namespace);
     const marks = [ANNOTATION_KEEP_UNTIL, ANNOTATION_FENCED].filter(
       (key) => namespace.metadata.annotations?.[key] !== undefined,
     );

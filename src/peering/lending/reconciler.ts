@@ -69,6 +69,8 @@ type Approval = Extract<Decision, { state: 'Approved' }>;
 /** We keep a deleted PeeringRequest at most so long because a namespace does not end. */
 const NAMESPACE_PATIENCE_MS = 120_000;
 const LOOK_AGAIN_MS = 5000;
+/** How often a tenant that is kept after its end is looked at: its namespaces go when nothing to keep is in them any more. */
+const LOOK_AT_KEPT_MS = 30_000;
 /** We keep a request so long if nobody has let the peer in and it has gone; it asks again when it comes back. */
 const STRANGER_MS = 24 * 3600_000;
 const STRANGER_STEP_MS = 3600_000;
@@ -149,7 +151,8 @@ export class Reconciler {
   #afterEnd({ ending, keptUntil }: Remains): ReconcileResult {
     if (ending.length > 0) return { requeueAfterMs: LOOK_AGAIN_MS };
     if (keptUntil === undefined) return {};
-    return { requeueAfterMs: Math.max(1000, keptUntil - this.#options.clock.now()) };
+    const leftMs = keptUntil - this.#options.clock.now();
+    return { requeueAfterMs: Math.min(LOOK_AT_KEPT_MS, Math.max(1000, leftMs)) };
   }
 
   /** For how many milliseconds a peer may still take back its word that it wants nothing. */

@@ -349,22 +349,6 @@ describe('the end', () => {
     expect(rome.told.offer?.offer.generation).toBeGreaterThan(first);
   });
 
-  test('Keep: rights go at once, namespaces stay for their time; coming back takes them over', async () => {
-    await world.policy({ onEnd: 'Keep', keepForSeconds: 3600 });
-    const rome = world.peer();
-    await rome.peered();
-    await rome.ask(null);
-    await clock.until('ended', () => rome.told.grant === undefined);
-    expect(await rome.hasAccount()).toBe(false);
-    const kept = await client.get(namespaces, { name: rome.tenant() });
-    const until = Date.parse(kept.metadata.annotations?.['tributary.dev/keep-until'] ?? '');
-    expect(until - clock.now()).toBeGreaterThan(3500_000);
-    await rome.peered();
-    const again = await client.get(namespaces, { name: rome.tenant() });
-    expect(again.metadata.uid).toBe(kept.metadata.uid);
-    expect(again.metadata.annotations).not.toHaveProperty(['tributary.dev/keep-until']);
-  });
-
   test('a restart in the middle finishes what was begun, without the peer saying a word', async () => {
     await world.policy();
     const rome = world.peer();

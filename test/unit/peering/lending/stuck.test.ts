@@ -111,18 +111,6 @@ test('offers are renewed before they expire, also while nothing moves', async ()
   expect(rome.told.grant).toMatchObject({ state: 'Active' });
 });
 
-test('kept namespaces go when their time is up, without a request that stands for them', async () => {
-  await world.policy({ onEnd: 'Keep', keepForSeconds: 600 });
-  const rome = world.peer();
-  await rome.peered();
-  await rome.ask(null);
-  await clock.until('ended', () => rome.told.grant === undefined);
-  await pass(590_000);
-  expect(await world.exists(rome.tenant())).toBe(true);
-  await pass(15_000);
-  await clock.until('gone', async () => !(await world.exists(rome.tenant())));
-});
-
 test('who has said that it wants nothing may take it back for two seconds', async () => {
   await world.stop();
   world = await new LendingWorld(client, { clock, quotaPatienceMs: 0, withdrawalGraceMs: 2000 }).start();
