@@ -1,3 +1,4 @@
+import { LABEL_HOME_UID } from './names.ts';
 import type { OwnerReference, Pod, Volume } from './wire.ts';
 
 /** Questions about pods that many places ask. Pure. */
@@ -10,6 +11,9 @@ export const controllerOf = ({ metadata }: Meta): OwnerReference | undefined =>
 
 /** Its controller creates it again on the same node, as long as that node exists. */
 export const isOfDaemonSet = (pod: Meta): boolean => controllerOf(pod)?.kind === 'DaemonSet';
+
+/** A peer has sent it here. */
+export const isGuest = ({ metadata }: Meta): boolean => metadata.labels?.[LABEL_HOME_UID] !== undefined;
 
 /** Its containers have ended for good. */
 export const isFinished = ({ status }: { status?: { phase?: string } }): boolean =>

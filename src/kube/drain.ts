@@ -1,4 +1,4 @@
-import { isOfDaemonSet } from '../api/pod.ts';
+import { isGuest, isOfDaemonSet } from '../api/pod.ts';
 import { pods } from '../api/resources.ts';
 import type { Node, Pod } from '../api/wire.ts';
 import type { Random } from '../lib/backoff.ts';
@@ -87,8 +87,11 @@ export class NodeDrain {
       await this.deletePods(fresh, signal);
       return [];
     }
+    // Budgets here are not about them, and the fence of role cluster permits no eviction of them.
+    await this.deletePods(fresh.filter(isGuest), signal);
+    const own = fresh.filter((pod) => !isGuest(pod));
     // Also when time is up: no event is needed for a pod that its budget permits to go.
-    const held = await this.#evictions.run(fresh, signal);
+    const held = await this.#evictions.run(own, signal);
     if (stage === 'Evict') return held;
     for (const { pod, budget, message } of held) this.#tellOverridden(pod, { budget, message, why });
     await this.deletePods(

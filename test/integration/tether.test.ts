@@ -1,18 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { run } from '../../lab/run.ts';
-import { binaries } from '../../lab/binaries.ts';
-import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../src/api/cluster-mode.ts';
+import { CLUSTER_MODE, type ClusterMode } from '../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_DEVICE, LABEL_PEER, TAINT_DEVICE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import { namespaces, nodes, pods, secrets } from '../../src/api/resources.ts';
-import { sharingPolicies, type SharingPolicySpec } from '../../src/api/sharing-policy.ts';
+import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import type { Pod } from '../../src/api/wire.ts';
 import { hasCode } from '../../src/lib/errors.ts';
 import { type City, PeeringLab, peeringLabProblem, until } from '../support/labs/peering-lab.ts';
+import { TetherPair } from './support/tether-pair.ts';
 
 const breaksOut = ['--as=admin', '--as-group=system:masters', '--as-group=tributary:break-out'];
 
@@ -28,90 +27,35 @@ const describeInLab = problem === undefined ? describe : describe.skip;
 
 describeInLab('a tether', () => {
   let lab: PeeringLab;
+  let pair: TetherPair;
   /** The device. */
   let rome: City;
   /** The company. */
   let milan: City;
-  let kubectl: string;
   const folder = mkdtempSync(join(tmpdir(), 'tributary-tether-'));
 
   beforeAll(async () => {
     lab = await PeeringLab.pair();
     [rome, milan] = lab.cities as [City, City];
-    ({ kubectl } = await binaries(undefined, ['kubectl']));
-    // As in a cluster, the program is no administrator: what a tether forbids to those, it forbids to them all.
-    await rome.run({}, { kubeconfig: await accountOf(rome) });
-    await milan.run();
-    await allow({ tethering: 'Forbid' });
+    pair = await TetherPair.of(rome, milan);
+    await pair.run();
+    await pair.allow({ tethering: 'Forbid' });
     for (const city of [rome, milan]) await city.client.create(namespaces, { metadata: { name: 'shop' } });
   });
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
+    pair?.down();
     await lab?.down();
   });
 
-  /** Resolves with the output, of refusals too. */
-  const at = async (city: City, ...args: string[]): Promise<string> => {
-    const command = [kubectl, '--kubeconfig', city.cluster.kubeconfig, ...args];
-    return run(['sh', '-c', '"$@" 2>&1 || true', 'sh', ...command]);
-  };
-
-  /** A kubeconfig of an account in the namespace of the program. */
-  const accountOf = async (city: City): Promise<string> => {
-    await at(city, '-n', 'tributary-system', 'create', 'serviceaccount', 'all');
-    await at(
-      city,
-      'create',
-      'clusterrolebinding',
-      'lab-all',
-      '--clusterrole=cluster-admin',
-      '--serviceaccount=tributary-system:all',
-    );
-    const token = await at(city, '-n', 'tributary-system', 'create', 'token', 'all', '--duration=2h');
-    const file = join(folder, city.name);
-    writeFileSync(file, readFileSync(city.cluster.kubeconfig));
-    const here = [kubectl, '--kubeconfig', file, 'config'] as const;
-    const user = (await run([...here, 'view', '-o', 'jsonpath={.contexts[0].context.user}'])).trim();
-    await run([...here, 'unset', `users.${user}`]);
-    await run([...here, 'set-credentials', user, `--token=${token.trim()}`]);
-    return file;
-  };
-
-  /** What the company lends to anyone who brings a token. */
-  const allow = async (more: Partial<SharingPolicySpec>): Promise<void> => {
-    const spec = { peers: { anyone: true as const }, approval: 'Token' as const, ...more };
-    const body = { apiVersion: VERSION, kind: 'SharingPolicy', metadata: { name: 'devices' }, spec };
-    await milan.client.patch(
-      sharingPolicies,
-      { name: 'devices' },
-      {
-        type: 'apply',
-        body,
-        fieldManager: 'test',
-        force: true,
-      },
-    );
-  };
-
-  const mode = async (): Promise<ClusterMode> => rome.client.get(clusterModes, { name: CLUSTER_MODE });
-  const inPhase = async (phase: string): Promise<ClusterMode> => {
-    let last: ClusterMode | undefined;
-    try {
-      return await until(`the mode is ${phase}`, async () => {
-        last = await mode();
-        const isSeen = (last.status?.observedGeneration ?? 0) >= (last.metadata.generation ?? 0);
-        return isSeen && last.status?.phase === phase ? last : undefined;
-      });
-    } catch (cause) {
-      const tail = rome.process.daemon.tail(8);
-      throw new Error(`${String(cause)}\n${JSON.stringify(last?.status)}\n${tail}`, { cause });
-    }
+  const at = async (city: City, ...args: string[]): Promise<string> => pair.at(city, ...args);
+  /** Applies one object that only a manifest can say. */
+  const apply = async (city: City, manifest: object): Promise<string> => {
+    const file = join(folder, 'one.json');
+    writeFileSync(file, JSON.stringify(manifest));
+    return at(city, 'apply', '-f', file);
   };
   const messageOf = ({ status }: ClusterMode): string => status?.conditions?.[0]?.message ?? '';
-  const want = async (tether: object | null): Promise<void> => {
-    const body = { spec: { tether } };
-    await rome.client.patch(clusterModes, { name: CLUSTER_MODE }, { type: 'merge', body });
-  };
   const podsOf = async (city: City, namespace: string): Promise<Pod[]> =>
     (await city.client.list(pods, { namespace })).items.filter(
       ({ metadata }) => metadata.deletionTimestamp === undefined,
@@ -123,18 +67,21 @@ describeInLab('a tether', () => {
           metadata.name.startsWith(name) && spec?.nodeName === node && status?.phase === 'Running',
       ),
     );
+  const realNodeOf = async (city: City): Promise<string> =>
+    (await city.client.list(nodes)).items.find(({ metadata }) => !['rome', 'milan'].includes(metadata.name))
+      ?.metadata.name ?? REAL_NODE;
 
   test('a cluster is autonomous, and says so', async () => {
-    const { status } = await inPhase('Autonomous');
+    const { status } = await pair.inPhase('Autonomous');
     expect(status?.mode).toBe('Autonomous');
     expect(await at(rome, 'get', 'clustermodes')).toMatch(/cluster\s+Autonomous\s+Autonomous/);
   });
 
   test('it cannot be tethered to a cluster that nobody knows, or to itself', async () => {
-    await want({ cluster: 'nowhere' });
-    expect(messageOf(await inPhase('Refused'))).toMatch(/no ForeignCluster nowhere/);
-    await want(null);
-    await inPhase('Autonomous');
+    await pair.want({ cluster: 'nowhere' });
+    expect(messageOf(await pair.inPhase('Refused'))).toMatch(/no ForeignCluster nowhere/);
+    await pair.want(null);
+    await pair.inPhase('Autonomous');
   });
 
   test('without the consent of the company it stays autonomous', async () => {
@@ -154,25 +101,20 @@ describeInLab('a tether', () => {
         joinTokenSecretRef: { name: 'company-token' },
       },
     });
-    await want({ cluster: 'company' });
-    const refused = await inPhase('Refused');
+    await pair.want({ cluster: 'company' });
+    const refused = await pair.inPhase('Refused');
     expect(refused.status?.mode).toBe('Autonomous');
     await until('the words of the company', async () =>
-      /does not allow it to be tethered/.test(messageOf(await mode())),
+      /does not allow it to be tethered/.test(messageOf(await pair.mode())),
     );
     expect(await at(rome, '-n', 'shop', 'run', 'free', '--image=example/none:1')).toMatch(/created/);
-    await runningOn(
-      rome,
-      'shop',
-      (await rome.client.list(nodes)).items[0]?.metadata.name ?? REAL_NODE,
-      'free',
-    );
+    await runningOn(rome, 'shop', await realNodeOf(rome), 'free');
     await at(rome, '-n', 'shop', 'delete', 'pod', 'free', '--wait=false');
   });
 
   test('with its consent the company decides what runs on the nodes of the device', async () => {
-    await allow({ tethering: 'Allow', sharePercent: 50 });
-    const { status } = await inPhase('Tethered');
+    await pair.allow({ tethering: 'Allow', sharePercent: 50 });
+    const { status } = await pair.inPhase('Tethered');
     expect(status).toMatchObject({ mode: 'Tethered', nodes: ['milan'] });
     const node = await until('the device is a node of the company', async () =>
       milan.client.get(nodes, { name: 'rome' }).catch(() => undefined),
@@ -200,9 +142,7 @@ describeInLab('a tether', () => {
     );
     await at(rome, '-n', 'shop', 'create', 'deployment', 'web', '--image=example/none:1', '--replicas=2');
     await runningOn(rome, 'shop', 'milan', 'web');
-    const real =
-      (await rome.client.list(nodes)).items.find(({ metadata }) => metadata.name !== 'milan')?.metadata
-        .name ?? '';
+    const real = await realNodeOf(rome);
     const bound = JSON.stringify({
       spec: { nodeName: real, containers: [{ name: 'm', image: 'example/none:1' }] },
     });
@@ -217,10 +157,6 @@ describeInLab('a tether', () => {
     expect(await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=1')).toMatch(/scaled/);
   });
 
-  const realNodeOf = async (city: City): Promise<string> =>
-    (await city.client.list(nodes)).items.find(({ metadata }) => !['rome', 'milan'].includes(metadata.name))
-      ?.metadata.name ?? REAL_NODE;
-
   test('a DaemonSet, a binding by hand and what the company runs are out of reach, but not for who breaks out', async () => {
     const real = await realNodeOf(rome);
     const words = /tethered to company, which decides what runs on its nodes: .*tributary untether/s;
@@ -234,32 +170,22 @@ describeInLab('a tether', () => {
       metadata: { name: 'daemon', namespace: 'shop' },
       spec: { selector: { matchLabels: { app: 'd' } }, template },
     };
-    const file = join(folder, 'daemon.json');
-    writeFileSync(file, JSON.stringify(daemon));
-    expect(await at(rome, 'apply', '-f', file)).toMatch(words);
+    expect(await apply(rome, daemon)).toMatch(words);
     const pinned = { ...daemon, kind: 'Deployment', spec: { ...daemon.spec } };
     const selector = { 'kubernetes.io/hostname': real };
     const there = { ...template, spec: { ...template.spec, nodeSelector: selector } };
-    writeFileSync(file, JSON.stringify({ ...pinned, spec: { ...daemon.spec, template: there } }));
-    expect(await at(rome, 'apply', '-f', file)).toMatch(words);
+    expect(await apply(rome, { ...pinned, spec: { ...daemon.spec, template: there } })).toMatch(words);
     await at(rome, 'create', 'namespace', 'yard');
     const waits = { schedulingGates: [{ name: 'example.com/wait' }], containers: template.spec.containers };
-    writeFileSync(
-      file,
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: 'gated', namespace: 'yard' },
-        spec: waits,
-      }),
-    );
-    await at(rome, 'apply', '-f', file);
+    const metadata = { name: 'gated', namespace: 'yard' };
+    await apply(rome, { apiVersion: 'v1', kind: 'Pod', metadata, spec: waits });
     const binding = {
       apiVersion: 'v1',
       kind: 'Binding',
-      metadata: { name: 'gated', namespace: 'yard' },
+      metadata,
       target: { apiVersion: 'v1', kind: 'Node', name: real },
     };
+    const file = join(folder, 'binding.json');
     writeFileSync(file, JSON.stringify(binding));
     const bind = ['create', '--raw', '/api/v1/namespaces/yard/pods/gated/binding', '-f', file];
     expect(await at(rome, ...bind)).toMatch(words);
@@ -344,20 +270,16 @@ describeInLab('a tether', () => {
     });
     await runningOn(milan, 'shop', 'rome', 'named');
     const tolerations = [{ operator: 'Exists' }];
-    const file = join(folder, 'watch.json');
-    writeFileSync(
-      file,
-      JSON.stringify({
-        apiVersion: 'apps/v1',
-        kind: 'DaemonSet',
-        metadata: { name: 'watch', namespace: 'shop' },
-        spec: {
-          selector: { matchLabels: { app: 'watch' } },
-          template: { metadata: { labels: { app: 'watch' } }, spec: { tolerations, containers } },
-        },
-      }),
-    );
-    await at(milan, 'apply', '-f', file);
+    const labels = { app: 'watch' };
+    await apply(milan, {
+      apiVersion: 'apps/v1',
+      kind: 'DaemonSet',
+      metadata: { name: 'watch', namespace: 'shop' },
+      spec: {
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { tolerations, containers } },
+      },
+    });
     await until('the pod of the DaemonSet is not sent', async () =>
       (await podsOf(milan, 'shop')).some(
         ({ metadata, spec, status }) =>
@@ -381,9 +303,9 @@ describeInLab('a tether', () => {
   });
 
   test('without contact the device decides again, and with it the company', async () => {
-    await want({ cluster: 'company', lostAfterSeconds: 10 });
+    await pair.want({ cluster: 'company', lostAfterSeconds: 10 });
     await milan.kill();
-    const lost = await inPhase('Lost');
+    const lost = await pair.inPhase('Lost');
     expect(lost.status?.mode).toBe('Autonomous');
     await until('a pod runs on a node of the device', async () => {
       const said = await at(rome, '-n', 'shop', 'run', 'alone', '--image=example/none:1');
@@ -394,7 +316,7 @@ describeInLab('a tether', () => {
     // What was forwarded stays where it is: it may still run there.
     expect((await podsOf(rome, 'shop')).some(({ spec }) => spec?.nodeName === 'milan')).toBe(true);
     await milan.run();
-    expect((await inPhase('Tethered')).status?.mode).toBe('Tethered');
+    expect((await pair.inPhase('Tethered')).status?.mode).toBe('Tethered');
   });
 
   test('untether gives the device back, and leaves nothing', async () => {
@@ -405,8 +327,8 @@ describeInLab('a tether', () => {
     await back('web');
     expect(await rome.tributary(['untether'])).toMatch(/decides again what runs on its nodes[^]*Ended/);
     expect(await rome.tributary(['untether'])).toMatch(/not tethered/);
-    await until('it is autonomous at once', async () => (await mode()).status?.mode === 'Autonomous');
-    await inPhase('Autonomous');
+    await until('it is autonomous at once', async () => (await pair.mode()).status?.mode === 'Autonomous');
+    await pair.inPhase('Autonomous');
     await until('what was forwarded is home', async () => {
       const own = await podsOf(rome, 'shop');
       return (
@@ -423,5 +345,30 @@ describeInLab('a tether', () => {
         (error: unknown) => hasCode(error, 'NotFound'),
       ),
     );
+  });
+
+  test('the company ends it, and the device has what came back at home', async () => {
+    await pair.allow({ approval: 'Automatic', tethering: 'Allow', sharePercent: 50 });
+    expect(await rome.tributary(['tether', 'company', '--keep-for', '1h'])).toMatch(/Tethered in/);
+    const company = await realNodeOf(milan);
+    await runningOn(rome, 'shop', await realNodeOf(rome), 'web');
+    await at(milan, 'cordon', company);
+    // What ran on the device before stays there.
+    await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=4');
+    await back('web');
+    const said = await milan.tributary(['unpeer', 'rome', '--timeout', '100s']);
+    expect(said).toMatch(/Ended/);
+    expect(messageOf(await pair.inPhase('Refused'))).toMatch(/company/);
+    expect((await pair.mode()).status?.mode).toBe('Autonomous');
+    await until('all of it runs at home', async () => {
+      const web = (await podsOf(rome, 'shop')).filter(({ metadata }) => metadata.name.startsWith('web'));
+      return (
+        web.length === 4 &&
+        web.every(({ spec, status }) => spec?.nodeName !== 'milan' && status?.phase === 'Running')
+      );
+    });
+    expect(await bodies('web')).toEqual([]);
+    expect(await rome.tributary(['untether', '--evict'])).toMatch(/Ended/);
+    await at(milan, 'uncordon', company);
   });
 });

@@ -1,8 +1,9 @@
 /** `tributary untether`: takes this cluster back. */
-import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../api/cluster-mode.ts';
+import type { ClusterMode } from '../../api/cluster-mode.ts';
 import { namespaces } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
-import { ANNOTATION_ON_END } from '../../hosting/annotations.ts';
+import { ANNOTATION_KEEP_UNTIL } from '../../hosting/annotations.ts';
+import { deleteByUid } from '../../kube/write.ts';
 import { EXIT, positionals } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant } from './cluster-mode.ts';
@@ -41,12 +42,6 @@ async function untether({ evict, timeoutMs }: UntetherArguments, session: Sessio
     return EXIT.ok;
   }
   const untilMs = clock.monotonic() + timeoutMs;
-  if (evict && !(await keepNothing(before, untilMs, session))) {
-    io.err(
-      `Not ended: the cluster role of Tributary has not taken up that nothing is kept here; is it running? To end it all the same: tributary untether\n`,
-    );
-    return EXIT.failed;
-  }
   const wanted = await unwant(session);
   const shown = lineShower(session);
   let isTold = false;
@@ -57,39 +52,41 @@ async function untether({ evict, timeoutMs }: UntetherArguments, session: Sessio
     shown(lineOf(mode));
     return mode?.status?.phase === 'Autonomous' || undefined;
   });
+  const clusterID = before.status?.tether?.clusterID;
+  if (evict && clusterID !== undefined && !(await endGuests(clusterID, untilMs, session))) return EXIT.failed;
   if (isOver === true) {
     io.out('Ended.\n');
     return EXIT.ok;
   }
-  const other = before.spec?.tether?.cluster ?? before.status?.tether?.clusterID ?? 'CLUSTER';
-  const what = isTold
-    ? `What was made for the tether is still being removed after ${timeoutMs / 1000} s; it goes on. If ${other} is dead: tributary unpeer ${other} --force`
-    : 'The cluster role of Tributary has not seen it yet: is it running?';
-  io.err(`${what}\n`);
+  io.err(
+    isTold
+      ? goesOn(before, timeoutMs)
+      : 'The cluster role of Tributary has not seen it yet: is it running?\n',
+  );
   return EXIT.failed;
 }
 
-/** Resolves once the namespaces of the other cluster here say that they go with the end; false: not in time. */
-async function keepNothing(mode: ClusterMode, untilMs: number, session: Session): Promise<boolean> {
+function goesOn({ spec, status }: ClusterMode, timeoutMs: number): string {
+  const other = spec?.tether?.cluster ?? status?.tether?.clusterID ?? 'CLUSTER';
+  return `What was made for the tether is still being removed after ${timeoutMs / 1000} s; it goes on. If ${other} is dead: tributary unpeer ${other} --force\n`;
+}
+
+/** Deletes the namespaces of the other cluster that would be kept, once its rights in them have ended; false: not in time. */
+async function endGuests(clusterID: string, untilMs: number, session: Session): Promise<boolean> {
   const { client, io, signal } = session;
-  const { spec, status } = mode;
-  const clusterID = status?.tether?.clusterID;
-  if (spec?.tether === undefined || clusterID === undefined) {
-    io.err(
-      'It is about to end, or has not begun: --evict comes too late, or too early, to change anything.\n',
-    );
-    return true;
-  }
-  const body = { spec: { tether: { keepForSeconds: 0 } } };
-  await client.patch(clusterModes, { name: CLUSTER_MODE }, { type: 'merge', body }, { signal });
   const labelSelector = `${LABEL_PEER}=${clusterID},${LABEL_TENANCY}=${TENANCY_CONTRACT}`;
-  const read = async (): Promise<string[]> => {
+  const read = async (): Promise<number> => {
     const { items } = await client.list(namespaces, { labelSelector, metadataOnly: true, signal });
-    return items.map(({ metadata }) => metadata.annotations?.[ANNOTATION_ON_END] ?? '');
+    const left = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const kept = left.filter(({ metadata }) => metadata.annotations?.[ANNOTATION_KEEP_UNTIL] !== undefined);
+    for (const namespace of kept) await deleteByUid(client, namespaces, namespace, { signal });
+    return left.length - kept.length;
   };
-  const look = (ends: readonly string[]): true | undefined =>
-    ends.every((end) => !/^Keep=[1-9]/.test(end)) || undefined;
-  return (await followObject(session, { read, untilMs, look })) === true;
+  const look = (left: number): true | undefined => left === 0 || undefined;
+  if ((await followObject(session, { read, untilMs, look })) === true) return true;
+  const own = `kubectl delete namespaces -l ${labelSelector}`;
+  io.err(`What runs here for the other cluster goes on: its rights have not ended yet. Later: ${own}\n`);
+  return false;
 }
 
 const isAutonomous = ({ spec, status }: ClusterMode): boolean =>

@@ -2,14 +2,13 @@
  * A home pod that is itself the body of a pod of another cluster: it is being placed back into that cluster. What the first hop
  * has given it is about the cluster between, and what it asks for is where it runs. Pure.
  */
-import { ANNOTATION_CARRIED_NAMESPACE, ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
+import { ANNOTATION_CARRIED_NAMESPACE, ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
+import { isGuest } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 
 /** The namespace that it has for its user; undefined for a pod that begins here. */
-export const carriedNamespaceOf = ({ metadata }: Pod): string | undefined =>
-  metadata.labels?.[LABEL_HOME_UID] === undefined
-    ? undefined
-    : metadata.annotations?.[ANNOTATION_HOME_NAMESPACE];
+export const carriedNamespaceOf = (pod: Pod): string | undefined =>
+  isGuest(pod) ? pod.metadata.annotations?.[ANNOTATION_HOME_NAMESPACE] : undefined;
 
 /** Marks of the pod over there. */
 export function carriedAnnotations(home: Pod): Record<string, string> {

@@ -1,10 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import {
-  CLUSTER_MODE,
-  type ClusterModeStatus,
-  clusterModes,
-  type TetherSpec,
-} from '../../../../src/api/cluster-mode.ts';
+import { CLUSTER_MODE, type ClusterModeStatus, clusterModes } from '../../../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { configMaps, namespaces, secrets } from '../../../../src/api/resources.ts';
 import { tetherCommand } from '../../../../src/cli/peering/tether.ts';
@@ -93,23 +88,23 @@ test('terms become fields', async () => {
   });
 });
 
-/** A namespace of the other cluster here, and the part that takes up what a tether says. */
-function guests(isTakenUp: boolean): void {
+/** A namespace of the other cluster here, and the part that says until when it is kept after the end. */
+function guests(isRunning: boolean): void {
   const labels = { 'tributary.dev/peer': MILAN, 'tributary.dev/tenancy': 'contract' };
-  const annotations = { 'tributary.dev/on-end': 'Keep=86400' };
-  world.seed(namespaces, { metadata: { name: 'field-x', labels, annotations } });
+  world.seed(namespaces, { metadata: { name: 'field-x', labels } });
+  world.seed(namespaces, {
+    metadata: { name: 'field-y', labels: { ...labels, 'tributary.dev/peer': HOME } },
+  });
   const { storage } = world.api;
   storage.subscribe(({ resource, current }) => {
-    const tether = current?.spec?.['tether'] as TetherSpec | undefined;
-    if (resource !== MODES || !isTakenUp || tether?.keepForSeconds === undefined) return;
+    if (resource !== MODES || !isRunning || current?.spec?.['tether'] !== undefined) return;
     queueMicrotask(() => {
-      const namespace = storage.get('namespaces', 'field-x');
-      if (namespace === undefined) throw new Error('no namespace');
-      const metadata = {
-        ...namespace.metadata,
-        annotations: { 'tributary.dev/on-end': `Keep=${tether.keepForSeconds}` },
-      };
-      storage.update('namespaces', { ...namespace, metadata });
+      for (const name of ['field-x', 'field-y']) {
+        const namespace = storage.get('namespaces', name);
+        if (namespace?.metadata.annotations !== undefined || namespace === undefined) continue;
+        const annotations = { 'tributary.dev/keep-until': '2026-01-02T00:00:00Z' };
+        storage.update('namespaces', { ...namespace, metadata: { ...namespace.metadata, annotations } });
+      }
     });
   });
 }
@@ -121,26 +116,29 @@ function tethered(): void {
   world.api.storage.update(MODES, { ...mode, spec: { tether: { cluster: 'mine' } }, status });
 }
 
-test('with --evict it ends once it is written that nothing is kept', async () => {
+test('with --evict nothing of the other cluster is kept, and what is of others stays', async () => {
   tethered();
   guests(true);
   answers('Tethered');
-  const seen: unknown[] = [];
-  world.api.storage.subscribe(({ resource, current }) => {
-    if (resource === MODES && current?.spec?.['tether'] === undefined)
-      seen.push(world.api.storage.get('namespaces', 'field-x')?.metadata.annotations);
-  });
   const { code, out } = await world.run(untetherCommand, '--evict');
   expect([code, out]).toEqual([0, expect.stringMatching(/decides again[^]*Ended/)]);
-  expect(seen[0]).toEqual({ 'tributary.dev/on-end': 'Keep=0' });
+  expect(world.api.storage.get('namespaces', 'field-x')).toBeUndefined();
+  expect(world.api.storage.get('namespaces', 'field-y')).toBeDefined();
 });
 
-test('with --evict it does not end while nobody takes that up, and says what does', async () => {
+test('with --evict nothing is deleted before its rights have ended; it says what to do later', async () => {
   tethered();
   guests(false);
+  answers('Tethered');
   const { code, err } = await world.run(untetherCommand, '--evict --timeout 2s');
-  expect([code, err]).toEqual([1, expect.stringMatching(/Not ended: .*all the same: tributary untether/)]);
-  expect(wanted()).toEqual({ cluster: 'mine', keepForSeconds: 0 });
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(
+      /goes on: its rights have not ended yet. Later: kubectl delete namespaces -l .*milan/,
+    ),
+  ]);
+  expect(world.api.storage.get('namespaces', 'field-x')).toBeDefined();
+  expect(wanted()).toBeUndefined();
 });
 
 test('who interrupts it is told that it goes on, and how to end that', async () => {

@@ -56,6 +56,18 @@ test('pods are ended only once the node is closed, and DaemonSets are not waited
   expect(openWhenDeleted).toBe(false);
 });
 
+test('pods of peers are deleted at once: nobody may evict them', async () => {
+  await established({ drain: { evictMs: 86_400_000, endMs: 86_400_000 } });
+  const match = ({ path }: { path: string }): boolean => path.includes('guest/eviction');
+  world.home.fault({ match, times: Infinity, status: 403 });
+  world.addPod('guest', 'milan', { labels: { 'tributary.dev/home-uid': 'u' } });
+  world.addPod('web', 'milan');
+  world.want({ wanted: false });
+  await world.gone();
+  expect(world.home.count(/guest\/eviction/)).toBe(0);
+  expect(world.home.count(/web\/eviction/)).toBe(1);
+});
+
 test('the request stands until nothing is left here, then it is withdrawn', async () => {
   await established();
   world.addPod('web', 'milan');
