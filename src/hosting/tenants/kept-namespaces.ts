@@ -4,8 +4,16 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ANNOTATION_KEEP_UNTIL, ANNOTATION_ON_END } from '../annotations.ts';
 
-/** While the guardian makes a pod again that a node has lost, the namespace may have none. */
-const EMPTY_FOR_MS = 60_000;
+/** While the guardian makes a pod again that a node has lost, the namespace may have none. It waits for five minutes at most. */
+const EMPTY_FOR_MS = 600_000;
+/** How often one is looked at. */
+const LOOK_MS = 30_000;
+
+/** After how many milliseconds to look again at namespaces, of which some may be kept after the end of their contract. */
+export const lookAtKeptMs = (namespaces: readonly Namespace[]): number =>
+  namespaces.some(({ metadata }) => metadata.annotations?.[ANNOTATION_KEEP_UNTIL] !== undefined)
+    ? LOOK_MS
+    : Infinity;
 
 /**
  * Until when a tenant namespace is kept after the end of its contract, as its annotations say, milliseconds since the epoch;

@@ -33,7 +33,7 @@ import {
 import { isAsManifest } from './as-manifest.ts';
 import { OwnRangesCache } from './isolation.ts';
 import { HeldRights } from './kind-grants.ts';
-import { keptUntil, KeptNamespaces } from './kept-namespaces.ts';
+import { keptUntil, KeptNamespaces, lookAtKeptMs } from './kept-namespaces.ts';
 import { endOverduePods, lookAtEndingMs } from './overdue-pods.ts';
 import { QuotaRecounts, type ResourceQuota } from './quota-recounts.ts';
 import { QUOTA_NAME } from './quota.ts';
@@ -67,7 +67,7 @@ interface TenantsOptions extends Pick<HostingParts, 'client' | 'caches' | 'clock
 export interface Remains {
   /** Namespaces that are being deleted. */
   ending: Namespace[];
-  /** The first time at which a namespace that the policy keeps is to go, milliseconds since the epoch. */
+  /** The first time at which a namespace that the policy keeps is to go, milliseconds since the epoch. It may go before. */
   keptUntil: number | undefined;
 }
 
@@ -212,7 +212,12 @@ export class Tenants {
     const all = this.namespacesOf(consumer);
     const countedMs = this.#recounts.waitMs(all.map(({ metadata }) => metadata.name));
     const isMissing = this.#kinds.get(consumer)?.state === 'RightsMissing';
-    return Math.min(countedMs, lookAtEndingMs(all), isMissing ? MISSING_RIGHTS_MS : Infinity);
+    return Math.min(
+      countedMs,
+      lookAtEndingMs(all),
+      lookAtKeptMs(all),
+      isMissing ? MISSING_RIGHTS_MS : Infinity,
+    );
   }
 
   /** Gives rights to further kinds. Where they cannot be given, the rest of the tenant works all the same. */
@@ -314,6 +319,7 @@ export class Tenants {
     const { name, annotations = {}, deletionTimestamp } = namespace.metadata;
     this.#recounts.forget(name);
     if (deletionTimestamp !== undefined) {
+      this.#kept.forget(namespace);
       await endOverduePods(this.#options, namespace, signal);
       return undefined;
     }

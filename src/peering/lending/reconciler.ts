@@ -69,8 +69,6 @@ type Approval = Extract<Decision, { state: 'Approved' }>;
 /** We keep a deleted PeeringRequest at most so long because a namespace does not end. */
 const NAMESPACE_PATIENCE_MS = 120_000;
 const LOOK_AGAIN_MS = 5000;
-/** How often a tenant that is kept after its end is looked at: its namespaces go when nothing to keep is in them any more. */
-const LOOK_AT_KEPT_MS = 30_000;
 /** We keep a request so long if nobody has let the peer in and it has gone; it asks again when it comes back. */
 const STRANGER_MS = 24 * 3600_000;
 const STRANGER_STEP_MS = 3600_000;
@@ -145,14 +143,16 @@ export class Reconciler {
     inbox.forget(clusterID);
     // Ends what a policy keeps for a while, and what is left if somebody has removed the finalizer.
     const remains = await tenants.end(clusterID, signal);
-    return this.#afterEnd(remains);
+    return this.#afterEnd(clusterID, remains);
   }
 
-  #afterEnd({ ending, keptUntil }: Remains): ReconcileResult {
+  #afterEnd(clusterID: string, { ending, keptUntil }: Remains): ReconcileResult {
     if (ending.length > 0) return { requeueAfterMs: LOOK_AGAIN_MS };
     if (keptUntil === undefined) return {};
-    const leftMs = keptUntil - this.#options.clock.now();
-    return { requeueAfterMs: Math.min(LOOK_AT_KEPT_MS, Math.max(1000, leftMs)) };
+    const { clock, tenants } = this.#options;
+    return {
+      requeueAfterMs: Math.min(tenants.lookAgainMs(clusterID), Math.max(1000, keptUntil - clock.now())),
+    };
   }
 
   /** For how many milliseconds a peer may still take back its word that it wants nothing. */
@@ -247,13 +247,14 @@ export class Reconciler {
     signal: AbortSignal,
   ): Promise<ReconcileResult> {
     const { clock, inbox, tenants, intents } = this.#options;
-    const remains = await tenants.end(request.metadata.name, signal);
+    const clusterID = request.metadata.name;
+    const remains = await tenants.end(clusterID, signal);
     const nowMs = clock.now();
     const ending = { namespaces: remains.ending, nowMs };
     await this.#recorder.write(request, refusedStatus(request, decision, ending), signal);
     // A person has decided about it, so it stays.
-    if (request.spec.approval !== undefined) return this.#afterEnd(remains);
-    const { requeueAfterMs = Infinity } = this.#afterEnd(remains);
+    if (request.spec.approval !== undefined) return this.#afterEnd(clusterID, remains);
+    const { requeueAfterMs = Infinity } = this.#afterEnd(clusterID, remains);
     const isSaidElsewhere =
       intents.intent(request.metadata.name).incoming === 'Disabled' && requeueAfterMs === Infinity;
     const leftMs = isSaidElsewhere ? 0 : Date.parse(request.metadata.creationTimestamp) + STRANGER_MS - nowMs;
@@ -324,7 +325,7 @@ export class Reconciler {
     const { tenants, intents } = this.#options;
     const { agreed: contract, isNew, promised: amounts, policy } = wanted;
     if (contract === undefined || amounts === undefined) {
-      const { requeueAfterMs = Infinity } = this.#afterEnd(await tenants.end(consumer, signal));
+      const { requeueAfterMs = Infinity } = this.#afterEnd(consumer, await tenants.end(consumer, signal));
       return { isDone: false, lookAgainMs: requeueAfterMs };
     }
     if (isNew) return { isDone: false, lookAgainMs: Infinity };
