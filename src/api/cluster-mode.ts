@@ -139,12 +139,16 @@ export interface Forwarding {
   comesHome: boolean;
 }
 
-/** Undefined: the mode says nothing about pods. While a tether is lost, what was forwarded stays mapped. */
+/**
+ * Undefined: the mode says nothing about pods. While a tether is lost, what was forwarded stays mapped, until no node stands for
+ * the other cluster any more.
+ */
 export function forwardingOf(mode: ClusterMode | undefined): Forwarding | undefined {
   const { spec: { tether } = {}, status = {} } = mode ?? {};
   const { phase, mode: current, nodes = [], runsLocallySince } = status;
   if (tether === undefined || (phase !== 'Tethered' && phase !== 'Lost')) return undefined;
   const isTethered = current === 'Tethered';
+  if (!isTethered && nodes.length === 0) return undefined;
   return {
     podStrategy: isTethered ? 'Remote' : 'Local',
     nodes,

@@ -31,6 +31,8 @@ export const LABEL_MANAGED_BY = 'tributary.dev/managed-by';
 export const ANNOTATION_HOME_NAMESPACE = 'tributary.dev/home-namespace';
 /** On a remote pod whose home pod is itself a remote pod, placed back to where it came from: the namespace of the first one. */
 export const ANNOTATION_CARRIED_NAMESPACE = 'tributary.dev/carried-namespace';
+/** Likewise: the UID of the first one. */
+export const ANNOTATION_CARRIED_UID = 'tributary.dev/carried-uid';
 /** On a remote pod: what of the home pod was last carried across (JSON, see provider/forge/applied.ts). */
 export const ANNOTATION_APPLIED = 'tributary.dev/applied';
 /**

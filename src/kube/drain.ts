@@ -55,8 +55,9 @@ export class NodeDrain {
     const elapsedMs = Math.abs(now - sinceMs);
     const awayMs = awayForMs(node, now, elapsedMs);
     const lastMs = sinceMs + limits.evictMs + limits.endMs;
+    const isLast = elapsedMs >= limits.evictMs + limits.endMs;
     const isSpared = (pod: Pod): boolean =>
-      pod.metadata.deletionTimestamp === undefined && now < lastMs && spares?.(pod) === true;
+      pod.metadata.deletionTimestamp === undefined && !isLast && spares?.(pod) === true;
     const stage = stageOf({ elapsedMs, hasty, ...(awayMs !== undefined && { awayMs }) }, limits);
     if (stage.kind === 'Force') {
       const overdue = items.filter((pod) => !isSpared(pod));

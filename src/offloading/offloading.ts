@@ -24,6 +24,7 @@ import type { OffloadingParts, Remake } from './release/remake.ts';
 import { type SelectedNamespaces, shortFormOf, ShortFormReconciler } from './short-form.ts';
 import {
   clustersIn,
+  isOfTether,
   isSelected,
   looksAfter,
   namespaceOf,
@@ -158,6 +159,11 @@ export class Offloading {
   /** Whether forwarded pods are being brought home at this moment. */
   get isBringingBack(): boolean {
     return this.#forwarded.isBusy;
+  }
+
+  /** Whether a tether forwards pods, or they are on their way home. */
+  get hasForwarded(): boolean {
+    return [...this.offloadings.list()].some(isOfTether);
   }
 
   /** Those that are in effect. */

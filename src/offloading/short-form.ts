@@ -15,7 +15,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import { deleteByUid } from '../kube/write.ts';
 import { deepEqual } from '../lib/equality.ts';
 import { ignoring } from '../lib/errors.ts';
-import { ORIGIN_TETHER, type View } from './view.ts';
+import { isOfTether, ORIGIN_TETHER, type View } from './view.ts';
 
 /** Values of LABEL_OFFLOADING_ORIGIN. */
 type Origin = 'label' | 'selector' | typeof ORIGIN_TETHER;
@@ -136,16 +136,13 @@ export const shortFormOf = (namespace: string, podStrategy: PodStrategy): Namesp
 };
 
 /** Other fields that a person has set stay as they are. */
-function corrected(
-  { metadata, spec }: NamespaceOffloading,
-  { origin, podStrategy, more = {} }: Wanted,
-): ShortFormAction {
+function corrected(ours: NamespaceOffloading, { origin, podStrategy, more = {} }: Wanted): ShortFormAction {
+  const { metadata, spec } = ours;
+  // Pods come home first, as the removal brings them; then it is made anew as its namespace asks for.
+  if (isOfTether(ours) && origin !== ORIGIN_TETHER) return { kind: 'Delete' };
   const labels =
     metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === origin ? undefined : { [LABEL_OFFLOADING_ORIGIN]: origin };
-  const wasForwarded = metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === ('tether' satisfies Origin);
-  // What a tether has set goes with it.
-  const wanted = wasForwarded && more.clusterSelector === undefined ? { ...WITHOUT_TETHER } : more;
-  const set = Object.entries(wanted).filter(
+  const set = Object.entries(more).filter(
     ([key, value]) => !deepEqual(spec[key as keyof typeof spec], value),
   );
   const differs = (spec.podStrategy ?? 'LocalAndRemote') !== podStrategy || set.length > 0;
@@ -159,8 +156,6 @@ function corrected(
     },
   };
 }
-
-const WITHOUT_TETHER = { clusterSelector: null, existingPods: 'Stay' } as const;
 
 const unknownLabel = (
   namespace: string,

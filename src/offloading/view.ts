@@ -16,6 +16,9 @@ import { statusEntry } from './status.ts';
 /** Value of LABEL_OFFLOADING_ORIGIN where a tether has made it. */
 export const ORIGIN_TETHER = 'tether';
 
+export const isOfTether = ({ metadata }: NamespaceOffloading): boolean =>
+  metadata.labels?.[LABEL_OFFLOADING_ORIGIN] === ORIGIN_TETHER;
+
 /** ClusterID of the provider for which peering made the VirtualNode; undefined: a person made it. */
 export const providerOf = ({ metadata }: VirtualNode): string | undefined =>
   metadata.labels?.[LABEL_PROVIDER];
@@ -122,13 +125,13 @@ export class View {
 
   /**
    * Whether the NamespaceOffloading of that pod ends it and makes it anew when its node goes: it is being removed, or a tether has
-   * made it, whose nodes go only with the tether. Whoever drained such a node first would lose the pod.
+   * made it, and removes it when the node goes. Whoever drained such a node first would lose the pod.
    */
   bringsHome(pod: Pod): boolean {
-    const { metadata, spec } = this.offloading(pod.metadata.namespace ?? '') ?? {};
-    if (metadata === undefined || spec?.onRemoval === 'End') return false;
-    const { deletionTimestamp, finalizers = [], labels } = metadata;
-    const isGoing = deletionTimestamp !== undefined || labels?.[LABEL_OFFLOADING_ORIGIN] === ORIGIN_TETHER;
+    const offloading = this.offloading(pod.metadata.namespace ?? '');
+    if (offloading === undefined || offloading.spec.onRemoval === 'End') return false;
+    const { deletionTimestamp, finalizers = [] } = offloading.metadata;
+    const isGoing = deletionTimestamp !== undefined || isOfTether(offloading);
     return isGoing && finalizers.includes(FINALIZER_OFFLOADING) && isMadeAnew(pod);
   }
 

@@ -2,7 +2,12 @@
  * A home pod that is itself the body of a pod of another cluster: it is being placed back into that cluster. What the first hop
  * has given it is about the cluster between, and what it asks for is where it runs. Pure.
  */
-import { ANNOTATION_CARRIED_NAMESPACE, ANNOTATION_HOME_NAMESPACE } from '../../api/names.ts';
+import {
+  ANNOTATION_CARRIED_NAMESPACE,
+  ANNOTATION_CARRIED_UID,
+  ANNOTATION_HOME_NAMESPACE,
+  LABEL_HOME_UID,
+} from '../../api/names.ts';
 import { isGuest } from '../../api/pod.ts';
 import type { Pod } from '../../api/wire.ts';
 
@@ -13,5 +18,9 @@ export const carriedNamespaceOf = (pod: Pod): string | undefined =>
 /** Marks of the pod over there. */
 export function carriedAnnotations(home: Pod): Record<string, string> {
   const namespace = carriedNamespaceOf(home);
-  return namespace === undefined ? {} : { [ANNOTATION_CARRIED_NAMESPACE]: namespace };
+  if (namespace === undefined) return {};
+  return {
+    [ANNOTATION_CARRIED_NAMESPACE]: namespace,
+    [ANNOTATION_CARRIED_UID]: home.metadata.labels?.[LABEL_HOME_UID] ?? '',
+  };
 }

@@ -1,4 +1,9 @@
-import { ANNOTATION_CARRIED_NAMESPACE, ANNOTATION_HOME_NAMESPACE, LABEL_HOME_UID } from '../../api/names.ts';
+import {
+  ANNOTATION_CARRIED_NAMESPACE,
+  ANNOTATION_CARRIED_UID,
+  ANNOTATION_HOME_NAMESPACE,
+  LABEL_HOME_UID,
+} from '../../api/names.ts';
 import { isApiAccessVolume } from '../../api/pod-before-admission.ts';
 import type { Pod, Volume, VolumeProjection } from '../../api/wire.ts';
 import type { ForgeContext } from './context.ts';
@@ -73,11 +78,13 @@ function forgeProjection(source: VolumeProjection, volume: string, home: Pod): V
 type DownwardItem = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];
 
 const HOME_NAMESPACE = `metadata.annotations['${ANNOTATION_HOME_NAMESPACE}']`;
-/** Fields of a home pod, and where the remote pod has their values. The third is of a pod that comes back to its own cluster. */
+const HOME_UID = `metadata.labels['${LABEL_HOME_UID}']`;
+/** Fields of a home pod, and where the remote pod has their values. The last two are of a pod that comes back to its own cluster. */
 const DOWNWARD_FIELDS: ReadonlyMap<string, string> = new Map([
   ['metadata.namespace', HOME_NAMESPACE],
-  ['metadata.uid', `metadata.labels['${LABEL_HOME_UID}']`],
+  ['metadata.uid', HOME_UID],
   [HOME_NAMESPACE, `metadata.annotations['${ANNOTATION_CARRIED_NAMESPACE}']`],
+  [HOME_UID, `metadata.annotations['${ANNOTATION_CARRIED_UID}']`],
 ]);
 
 /**

@@ -69,6 +69,8 @@ describe('short form', () => {
 
   test.each<[string, ShortFormAction, object]>([
     ['no wish', act(undefined, undefined), NOTHING],
+    ['no wish, after a tether', act(undefined, ours('tether', 'Remote')), { kind: 'Delete' }],
+    ['true, after a tether', act('true', ours('tether', 'Remote')), { kind: 'Delete' }],
     ['true', act('true', undefined), created('label', 'LocalAndRemote')],
     ['Local', act('Local', undefined), created('label', 'Local')],
     ['Remote', act('Remote', undefined), created('label', 'Remote')],
