@@ -216,7 +216,7 @@ async function showReturn(bench: Workbench, stage: Stage): Promise<void> {
 
 async function showEnd(bench: Workbench, stage: Stage): Promise<void> {
   // Pods of the company are to leave with the end of the tether, and not a day later.
-  await stage.show(bench, 'tributary untether --evict', {
+  await stage.show(bench, 'tributary untether --delete-guests', {
     timeoutMs: PATIENCE_MS,
     expect: /decides again what runs on its nodes[^]*^Ended/m,
   });

@@ -218,6 +218,8 @@ export class Peering {
       outgoing: () => this.#borrowing,
       incoming: () => this.#lending,
       isBringingBack: () => this.#offloading.offloading.isBringingBack,
+      hasForwarded: () => this.#offloading.offloading.hasForwarded,
+      intent: (clusterID) => this.#clusters.intent(clusterID),
     });
   }
 

@@ -178,8 +178,11 @@ describeInLab('a tether whose sides are killed', () => {
     expect(await count(company, virtualNodes as ResourceType<KubeObject>)).toBe(1);
     await until('the device is a node of the company', async () => company.nodeReady(device.id));
     await until('the company is a node of the device', async () => device.nodeReady(company.id));
-    const said = await pair.at(device, 'label', 'node', `${device.name}-x`, 'mine=yes');
-    expect(said).toMatch(/not found|tethered to company/);
+    await until('the guards hold', async () =>
+      /tethered to company/.test(
+        await pair.at(device, 'label', 'node', await pair.realNodeOf(device), 'mine=yes'),
+      ),
+    );
   }
 
   async function isGone(): Promise<void> {

@@ -19,7 +19,6 @@ const breaksOut = ['--as=admin', '--as-group=system:masters', '--as-group=tribut
 
 jest.setTimeout(240_000);
 const VERSION = 'tributary.dev/v1alpha1';
-const REAL_NODE = 'node1';
 
 const problem = peeringLabProblem();
 if (problem !== undefined) process.stderr.write(`tethers are not tested: ${problem}\n`);
@@ -56,21 +55,6 @@ describeInLab('a tether', () => {
     return at(city, 'apply', '-f', file);
   };
   const messageOf = ({ status }: ClusterMode): string => status?.conditions?.[0]?.message ?? '';
-  const podsOf = async (city: City, namespace: string): Promise<Pod[]> =>
-    (await city.client.list(pods, { namespace })).items.filter(
-      ({ metadata }) => metadata.deletionTimestamp === undefined,
-    );
-  const runningOn = async (city: City, namespace: string, node: string, name = ''): Promise<Pod> =>
-    until(`a pod of ${namespace} runs on ${node} in ${city.name}`, async () =>
-      (await podsOf(city, namespace)).find(
-        ({ metadata, spec, status }) =>
-          metadata.name.startsWith(name) && spec?.nodeName === node && status?.phase === 'Running',
-      ),
-    );
-  const realNodeOf = async (city: City): Promise<string> =>
-    (await city.client.list(nodes)).items.find(({ metadata }) => !['rome', 'milan'].includes(metadata.name))
-      ?.metadata.name ?? REAL_NODE;
-
   test('a cluster is autonomous, and says so', async () => {
     const { status } = await pair.inPhase('Autonomous');
     expect(status?.mode).toBe('Autonomous');
@@ -108,7 +92,7 @@ describeInLab('a tether', () => {
       /does not allow it to be tethered/.test(messageOf(await pair.mode())),
     );
     expect(await at(rome, '-n', 'shop', 'run', 'free', '--image=example/none:1')).toMatch(/created/);
-    await runningOn(rome, 'shop', await realNodeOf(rome), 'free');
+    await pair.runningOn(rome, 'shop', await pair.realNodeOf(rome), 'free');
     await at(rome, '-n', 'shop', 'delete', 'pod', 'free', '--wait=false');
   });
 
@@ -141,8 +125,8 @@ describeInLab('a tether', () => {
       rome.client.get(namespaceOffloadings, { namespace: 'shop', name: 'offloading' }).catch(() => undefined),
     );
     await at(rome, '-n', 'shop', 'create', 'deployment', 'web', '--image=example/none:1', '--replicas=2');
-    await runningOn(rome, 'shop', 'milan', 'web');
-    const real = await realNodeOf(rome);
+    await pair.runningOn(rome, 'shop', 'milan', 'web');
+    const real = await pair.realNodeOf(rome);
     const bound = JSON.stringify({
       spec: { nodeName: real, containers: [{ name: 'm', image: 'example/none:1' }] },
     });
@@ -154,11 +138,17 @@ describeInLab('a tether', () => {
     expect(await at(rome, 'label', 'node', real, 'mine=yes')).toMatch(
       /tethered to company.*tributary untether/s,
     );
+    for (const change of [['delete'], ['label', 'tributary.dev/offloading-origin-']]) {
+      const [verb = '', ...how] = change;
+      expect(await at(rome, '-n', 'shop', verb, 'namespaceoffloading', 'offloading', ...how)).toMatch(
+        /this object would be made again/,
+      );
+    }
     expect(await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=1')).toMatch(/scaled/);
   });
 
   test('a DaemonSet, a binding by hand and what the company runs are out of reach, but not for who breaks out', async () => {
-    const real = await realNodeOf(rome);
+    const real = await pair.realNodeOf(rome);
     const words = /tethered to company, which decides what runs on its nodes: .*tributary untether/s;
     const template = {
       metadata: { labels: { app: 'd' } },
@@ -197,7 +187,7 @@ describeInLab('a tether', () => {
 
   /** Pods that run on the device outside of the namespaces of its users. */
   const bodies = async (name: string): Promise<Pod[]> => {
-    const device = await realNodeOf(rome);
+    const device = await pair.realNodeOf(rome);
     return (await rome.client.list(pods)).items.filter(
       ({ metadata, spec }) =>
         metadata.namespace !== 'shop' && metadata.name.startsWith(name) && spec?.nodeName === device,
@@ -209,7 +199,7 @@ describeInLab('a tether', () => {
     );
 
   test('what is forwarded may come back to the device, and goes no further', async () => {
-    const company = await realNodeOf(milan);
+    const company = await pair.realNodeOf(milan);
     await at(milan, 'cordon', company);
     await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=2');
     await at(rome, '-n', 'shop', 'create', 'job', 'sum', '--image=example/none:1');
@@ -232,7 +222,7 @@ describeInLab('a tether', () => {
     const where = ['-n', sum.metadata.namespace ?? '', 'patch', 'pod', sum.metadata.name];
     expect(await at(rome, ...breaksOut, ...where, ...succeeded)).toMatch(/patched/);
     await until('the job is done for its user', async () =>
-      (await podsOf(rome, 'shop')).some(
+      (await pair.podsOf(rome, 'shop')).some(
         ({ metadata, status }) => metadata.name.startsWith('sum') && status?.phase === 'Succeeded',
       ),
     );
@@ -262,13 +252,13 @@ describeInLab('a tether', () => {
         containers: [{ name: 'main', image: 'example/none:1' }],
       },
     });
-    await runningOn(milan, 'shop', 'rome', 'companys');
+    await pair.runningOn(milan, 'shop', 'rome', 'companys');
     const containers = [{ name: 'main', image: 'example/none:1' }];
     await milan.client.create(pods, {
       metadata: { namespace: 'shop', name: 'named' },
       spec: { nodeName: 'rome', containers },
     });
-    await runningOn(milan, 'shop', 'rome', 'named');
+    await pair.runningOn(milan, 'shop', 'rome', 'named');
     const tolerations = [{ operator: 'Exists' }];
     const labels = { app: 'watch' };
     await apply(milan, {
@@ -281,7 +271,7 @@ describeInLab('a tether', () => {
       },
     });
     await until('the pod of the DaemonSet is not sent', async () =>
-      (await podsOf(milan, 'shop')).some(
+      (await pair.podsOf(milan, 'shop')).some(
         ({ metadata, spec, status }) =>
           metadata.name.startsWith('watch') &&
           spec?.nodeName === 'rome' &&
@@ -299,6 +289,8 @@ describeInLab('a tether', () => {
     );
     expect(guests.length).toBeGreaterThanOrEqual(2);
     for (const { spec } of guests) expect(spec?.nodeName ?? '').not.toBe('milan');
+    const [tenant = ''] = theirs;
+    expect(await at(rome, 'delete', 'namespace', tenant)).toMatch(/what it runs here cannot be changed/);
     await at(milan, '-n', 'shop', 'delete', 'daemonset/watch', 'pod/named', '--wait=false');
   });
 
@@ -310,18 +302,18 @@ describeInLab('a tether', () => {
     await until('a pod runs on a node of the device', async () => {
       const said = await at(rome, '-n', 'shop', 'run', 'alone', '--image=example/none:1');
       if (!/created|already exists/.test(said)) return false;
-      const found = (await podsOf(rome, 'shop')).find(({ metadata }) => metadata.name === 'alone');
+      const found = (await pair.podsOf(rome, 'shop')).find(({ metadata }) => metadata.name === 'alone');
       return found?.status?.phase === 'Running' && found.spec?.nodeName !== 'milan';
     });
     // What was forwarded stays where it is: it may still run there.
-    expect((await podsOf(rome, 'shop')).some(({ spec }) => spec?.nodeName === 'milan')).toBe(true);
+    expect((await pair.podsOf(rome, 'shop')).some(({ spec }) => spec?.nodeName === 'milan')).toBe(true);
     await milan.run();
     expect((await pair.inPhase('Tethered')).status?.mode).toBe('Tethered');
   });
 
   test('untether gives the device back, and leaves nothing', async () => {
     expect(await rome.tributary(['tether', 'company', '--lost-after', '20s'])).toMatch(/Tethered in/);
-    const company = await realNodeOf(milan);
+    const company = await pair.realNodeOf(milan);
     await at(milan, 'cordon', company);
     await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=2');
     await back('web');
@@ -330,7 +322,7 @@ describeInLab('a tether', () => {
     await until('it is autonomous at once', async () => (await pair.mode()).status?.mode === 'Autonomous');
     await pair.inPhase('Autonomous');
     await until('what was forwarded is home', async () => {
-      const own = await podsOf(rome, 'shop');
+      const own = await pair.podsOf(rome, 'shop');
       return (
         own.some(({ metadata }) => metadata.name.startsWith('web')) &&
         own.every(({ spec }) => spec?.nodeName !== 'milan')
@@ -347,11 +339,34 @@ describeInLab('a tether', () => {
     );
   });
 
-  test('the company ends it, and the device has what came back at home', async () => {
+  test('what runs on the device leaves if it is asked to, as its budgets permit', async () => {
     await pair.allow({ approval: 'Automatic', tethering: 'Allow', sharePercent: 50 });
+    const own = await pair.realNodeOf(rome);
+    const nodesOfWeb = async (): Promise<(string | undefined)[]> =>
+      (await pair.podsOf(rome, 'shop'))
+        .filter(({ metadata }) => metadata.name.startsWith('web'))
+        .map(({ spec }) => spec?.nodeName);
+    const budget = ['-n', 'shop', 'create', 'pdb', 'web', '--selector=app=web', '--max-unavailable=0'];
+    expect(await at(rome, ...budget)).toMatch(/created/);
+    expect(await rome.tributary(['tether', 'company', '--evict'])).toMatch(/Tethered in/);
+    const held = async (): Promise<string> => {
+      const { status } = await rome.client.get(namespaceOffloadings, {
+        namespace: 'shop',
+        name: 'offloading',
+      });
+      return JSON.stringify(status?.conditions ?? []);
+    };
+    await until('it is said what holds them', async () => /PodDisruptionBudget shop\/web/.test(await held()));
+    expect(await nodesOfWeb()).toEqual([own, own]);
+    await at(rome, '-n', 'shop', 'delete', 'pdb', 'web');
+    await until('all have moved', async () => (await nodesOfWeb()).join() === 'milan,milan');
+    expect(await rome.tributary(['untether'])).toMatch(/Ended/);
+  });
+
+  test('the company ends it, and the device has what came back at home', async () => {
     expect(await rome.tributary(['tether', 'company', '--keep-for', '1h'])).toMatch(/Tethered in/);
-    const company = await realNodeOf(milan);
-    await runningOn(rome, 'shop', await realNodeOf(rome), 'web');
+    const company = await pair.realNodeOf(milan);
+    await pair.runningOn(rome, 'shop', await pair.realNodeOf(rome), 'web');
     await at(milan, 'cordon', company);
     // What ran on the device before stays there.
     await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=4');
@@ -361,14 +376,14 @@ describeInLab('a tether', () => {
     expect(messageOf(await pair.inPhase('Refused'))).toMatch(/company/);
     expect((await pair.mode()).status?.mode).toBe('Autonomous');
     await until('all of it runs at home', async () => {
-      const web = (await podsOf(rome, 'shop')).filter(({ metadata }) => metadata.name.startsWith('web'));
+      const web = (await pair.podsOf(rome, 'shop')).filter(({ metadata }) => metadata.name.startsWith('web'));
       return (
         web.length === 4 &&
         web.every(({ spec, status }) => spec?.nodeName !== 'milan' && status?.phase === 'Running')
       );
     });
-    expect(await bodies('web')).toEqual([]);
-    expect(await rome.tributary(['untether', '--evict'])).toMatch(/Ended/);
+    await until('nothing of it is there twice', async () => (await bodies('web')).length === 0);
+    expect(await rome.tributary(['untether', '--delete-guests'])).toMatch(/Ended/);
     await at(milan, 'uncordon', company);
   });
 });

@@ -117,9 +117,10 @@ async function tether(args: TetherArguments, session: Session): Promise<number> 
     return EXIT.ok;
   }
   if (before === undefined) {
-    await giveUp(session);
+    const isGone = await giveUp(session);
     await takeBack?.();
-    io.err('Refused; this cluster stays autonomous, and nothing was left behind.\n');
+    const rest = isGone ? 'nothing was left behind' : `what was made for it is still being removed: ${SEE}`;
+    io.err(`Refused; this cluster stays autonomous, and ${rest}.\n`);
   } else {
     io.err('Refused; it is asked for until: tributary untether\n');
   }
@@ -169,14 +170,15 @@ async function followTether(
   }
 }
 
-/** Resolves once nothing of it is left here, or else after a while: it goes by itself. */
-async function giveUp(session: Session): Promise<void> {
+/** Whether nothing of it is left here after a while: it goes by itself. */
+async function giveUp(session: Session): Promise<boolean> {
   const wanted = await unwant(session);
-  await followMode(
+  const isGone = await followMode(
     session,
     session.clock.monotonic() + PATIENCE_MS,
     (mode) => (isSeen(mode, wanted) && mode?.status?.phase === 'Autonomous') || undefined,
   );
+  return isGone === true;
 }
 
 async function write(wanted: TetherSpec, { client, signal }: Session): Promise<ClusterMode> {

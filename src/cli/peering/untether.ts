@@ -3,6 +3,7 @@ import type { ClusterMode } from '../../api/cluster-mode.ts';
 import { namespaces } from '../../api/resources.ts';
 import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-labels.ts';
 import { ANNOTATION_KEEP_UNTIL } from '../../hosting/annotations.ts';
+import type { KubeObject } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { EXIT, positionals } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
@@ -11,11 +12,11 @@ import { type ClusterCommand, clusterCommand, type Session } from './environment
 import { followObject } from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
 
-export const UNTETHER_USAGE = `tributary untether [--evict] [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
+export const UNTETHER_USAGE = `tributary untether [--delete-guests] [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
 
 interface UntetherArguments {
-  /** What runs here for the other cluster leaves with the end. */
-  evict: boolean;
+  /** What runs here for the other cluster ends at once, with its volumes. */
+  deleteGuests: boolean;
   timeoutMs: number;
 }
 
@@ -23,25 +24,44 @@ interface UntetherArguments {
 export const untetherCommand: ClusterCommand = clusterCommand({
   usage: UNTETHER_USAGE,
   options: ['timeout'],
-  flags: ['evict'],
+  flags: ['delete-guests'],
   parse: (line): UntetherArguments => {
     positionals(line, []);
     return {
-      evict: line.flags.has('evict'),
+      deleteGuests: line.flags.has('delete-guests'),
       timeoutMs: parseSeconds(line.values['timeout'] ?? '60s') * 1000,
     };
   },
   run: untether,
 });
 
-async function untether({ evict, timeoutMs }: UntetherArguments, session: Session): Promise<number> {
+async function untether({ deleteGuests, timeoutMs }: UntetherArguments, session: Session): Promise<number> {
   const { clock, io } = session;
   const before = await readMode(session);
   if (before === undefined || isAutonomous(before)) {
     io.out('This cluster is not tethered.\n');
-    return EXIT.ok;
+    return deleteGuests ? tellKept(session) : EXIT.ok;
   }
   const untilMs = clock.monotonic() + timeoutMs;
+  const isOver = await end(before, { untilMs, timeoutMs }, session);
+  const { clusterID } = before.status?.tether ?? {};
+  const left = deleteGuests && clusterID !== undefined ? await endGuests(clusterID, untilMs, session) : [];
+  if (left.length > 0) {
+    const later = `Once it no longer has rights in them: kubectl delete namespaces ${left.join(' ')}`;
+    io.err(`What runs here for the other cluster goes on. ${later}\n`);
+  }
+  if (!isOver || left.length > 0) return EXIT.failed;
+  io.out('Ended.\n');
+  return deleteGuests && clusterID === undefined ? tellKept(session) : EXIT.ok;
+}
+
+/** Whether nothing of the tether is left in time; else it says why. */
+async function end(
+  before: ClusterMode,
+  { untilMs, timeoutMs }: { untilMs: number; timeoutMs: number },
+  session: Session,
+): Promise<boolean> {
+  const { io } = session;
   const wanted = await unwant(session);
   const shown = lineShower(session);
   let isTold = false;
@@ -52,18 +72,13 @@ async function untether({ evict, timeoutMs }: UntetherArguments, session: Sessio
     shown(lineOf(mode));
     return mode?.status?.phase === 'Autonomous' || undefined;
   });
-  const clusterID = before.status?.tether?.clusterID;
-  if (evict && clusterID !== undefined && !(await endGuests(clusterID, untilMs, session))) return EXIT.failed;
-  if (isOver === true) {
-    io.out('Ended.\n');
-    return EXIT.ok;
-  }
+  if (isOver === true) return true;
   io.err(
     isTold
       ? goesOn(before, timeoutMs)
       : 'The cluster role of Tributary has not seen it yet: is it running?\n',
   );
-  return EXIT.failed;
+  return false;
 }
 
 function goesOn({ spec, status }: ClusterMode, timeoutMs: number): string {
@@ -71,22 +86,41 @@ function goesOn({ spec, status }: ClusterMode, timeoutMs: number): string {
   return `What was made for the tether is still being removed after ${timeoutMs / 1000} s; it goes on. If ${other} is dead: tributary unpeer ${other} --force\n`;
 }
 
-/** Deletes the namespaces of the other cluster that would be kept, once its rights in them have ended; false: not in time. */
-async function endGuests(clusterID: string, untilMs: number, session: Session): Promise<boolean> {
+const OF_PEERS = `${LABEL_TENANCY}=${TENANCY_CONTRACT}`;
+/** A contract about it has ended, and what is in it is kept for a while. */
+const isKept = ({ metadata }: Pick<KubeObject, 'metadata'>): boolean =>
+  metadata.annotations?.[ANNOTATION_KEEP_UNTIL] !== undefined;
+
+/**
+ * Deletes the namespaces of the other cluster that would be kept, once its rights in them have ended. Returns the names of those
+ * in which they have not ended in time.
+ */
+async function endGuests(clusterID: string, untilMs: number, session: Session): Promise<readonly string[]> {
   const { client, io, signal } = session;
-  const labelSelector = `${LABEL_PEER}=${clusterID},${LABEL_TENANCY}=${TENANCY_CONTRACT}`;
-  const read = async (): Promise<number> => {
+  const labelSelector = `${LABEL_PEER}=${clusterID},${OF_PEERS}`;
+  let left: string[] = [];
+  const read = async (): Promise<void> => {
     const { items } = await client.list(namespaces, { labelSelector, metadataOnly: true, signal });
-    const left = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    const kept = left.filter(({ metadata }) => metadata.annotations?.[ANNOTATION_KEEP_UNTIL] !== undefined);
-    for (const namespace of kept) await deleteByUid(client, namespaces, namespace, { signal });
-    return left.length - kept.length;
+    const alive = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    for (const namespace of alive.filter(isKept)) {
+      await deleteByUid(client, namespaces, namespace, { signal });
+      io.out(`  deleted: namespace ${namespace.metadata.name}\n`);
+    }
+    left = alive.filter((namespace) => !isKept(namespace)).map(({ metadata }) => metadata.name);
   };
-  const look = (left: number): true | undefined => left === 0 || undefined;
-  if ((await followObject(session, { read, untilMs, look })) === true) return true;
-  const own = `kubectl delete namespaces -l ${labelSelector}`;
-  io.err(`What runs here for the other cluster goes on: its rights have not ended yet. Later: ${own}\n`);
-  return false;
+  await followObject(session, { read, untilMs, look: () => left.length === 0 || undefined });
+  return left;
+}
+
+/** For who wants guests deleted where no tether says whose: they may be those of another peering. */
+async function tellKept({ client, io, signal }: Session): Promise<number> {
+  const { items } = await client.list(namespaces, { labelSelector: OF_PEERS, metadataOnly: true, signal });
+  const names = items.filter(isKept).map(({ metadata }) => metadata.name);
+  if (names.length === 0) return EXIT.ok;
+  io.err(
+    `Nothing was deleted, as no tether says whose guests are meant. Kept for clusters whose peerings have ended; to delete all of it: kubectl delete namespaces ${names.join(' ')}\n`,
+  );
+  return EXIT.failed;
 }
 
 const isAutonomous = ({ spec, status }: ClusterMode): boolean =>

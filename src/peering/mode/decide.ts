@@ -31,6 +31,10 @@ export interface OtherCluster {
   nodes: readonly string[];
   /** It has handed itself over to this cluster. */
   isDevice: boolean;
+  /** Where no tether is asked for: people or policies want this cluster to use it all the same. */
+  isUsedApart?: boolean;
+  /** A SharingPolicy of people lets it use this cluster, and not that of the tether. */
+  isLentApart?: boolean;
 }
 
 /** A peering in which this cluster offers. */
@@ -52,6 +56,8 @@ export interface ModeFacts {
   /** In how many milliseconds it has stopped that for certain, by the terms agreed on last; zero or less: it has. */
   stoppedInMs?: number;
   nowMs: number;
+  /** Pods of users are still forwarded, or on their way home. */
+  hasForwarded?: boolean;
   /** How long there has been no link to the other one, by a clock that nobody sets. Default: by the wall clock. */
   silentMs?: number;
 }
@@ -128,7 +134,7 @@ function judge(facts: ModeFacts): Verdict {
       `${tether.cluster} is this cluster, which cannot be tethered to itself`,
     );
   }
-  const hasBegun = mode.status?.tether !== undefined;
+  const hasBegun = mode.status?.tether?.clusterID === other.clusterID;
   if (other.isDevice && !hasBegun) {
     const message = `${tether.cluster} is tethered to this cluster, which decides what runs there; end that first: over there with tributary untether, or here with tributary unpeer ${tether.cluster}`;
     return refused(REASONS.peeringInTheWay, message);
@@ -166,15 +172,21 @@ function inTheWay(obstacles: readonly Obstacle[]): Verdict {
 
 function untethered({ mode, other }: ModeFacts): Verdict {
   const { tether } = mode.status ?? {};
-  const isOver = other === undefined || !isPeered(other.outgoing, other.incoming);
-  if (tether === undefined || isOver) {
+  const [left] = other === undefined ? [] : leftOf(other);
+  if (tether === undefined || left === undefined) {
     const message = 'this cluster decides what runs on its nodes';
     return { mode: 'Autonomous', phase: 'Autonomous', reason: REASONS.notWanted, message };
   }
-  const waits = [other.outgoing, other.incoming].find((report) => isPeered(report))?.message;
+  const waits = left.message;
   const message = `this cluster decides what runs on its nodes; what was made for the tether is being removed${waits === undefined ? '' : `: ${waits}`}`;
   return { mode: 'Autonomous', phase: 'Ending', reason: REASONS.ending, message, tether };
 }
+
+/** Peerings that were made for the tether, and are still there. Those that others want, too, go on. */
+const leftOf = ({ outgoing, incoming, isUsedApart, isLentApart }: OtherCluster): PeeringReport[] => [
+  ...(isPeered(outgoing) && (isUsedApart !== true || outgoing.phase === 'Ending') ? [outgoing] : []),
+  ...(isPeered(incoming) && (isLentApart !== true || incoming.phase === 'Ending') ? [incoming] : []),
+];
 
 interface Held {
   tether: TetherSpec;
@@ -218,6 +230,10 @@ const tethered = (cluster: string, other: OtherCluster, kept: TetherStatus): Ver
 function linked({ mode }: ModeFacts, { tether, other, kept }: Held): Verdict {
   const { cluster, afterLoss = 'Retether' } = tether;
   const ended = [other.outgoing, other.incoming].find(({ phase }) => !IN_USE.has(phase));
+  // What has ended by a long silence is asked for again.
+  if (ended !== undefined && mode.status?.phase === 'Lost' && afterLoss === 'Retether') {
+    return entering(tether, other, kept);
+  }
   if (ended !== undefined) {
     const message = `${cluster} has ended it: ${ended.message ?? ended.phase}`;
     return { mode: 'Autonomous', phase: 'Refused', reason: REASONS.refused, message, tether: kept };
@@ -241,7 +257,7 @@ function silent(facts: ModeFacts, { tether, other, kept }: Held): Verdict {
   // A clock that was set back would make the loss come too late.
   const lostSince = Number.isNaN(read) || read > nowMs ? nowMs : read;
   const leftMs = lostAfterSeconds * 1000 - (silentMs ?? nowMs - lostSince);
-  const nodes = nodesOf(mode, other);
+  const nodes = isGivenUp(mode, other) ? [] : nodesOf(mode, other);
   const more = { tether: kept, lostSince, nodes };
   const since = `no link to ${cluster} since ${timestamp(lostSince)}`;
   if (mode.status?.mode === 'Tethered' && leftMs > 0) {
@@ -274,12 +290,17 @@ function runLocally(
   };
 }
 
+/** After a silence that was too long for its peering, what was forwarded is not expected back. */
+const isGivenUp = ({ status }: ClusterMode, { outgoing }: OtherCluster): boolean =>
+  status?.mode !== 'Tethered' && !IN_USE.has(outgoing.phase);
+
 /** Those of before while there are none at the moment: what was forwarded is bound to them. */
 const nodesOf = ({ status }: ClusterMode, { nodes }: OtherCluster): readonly string[] =>
   nodes.length > 0 ? nodes : (status?.nodes ?? []);
 
 /** A program that has just started has no link, nor has one whose link broke: they dial. After so long, there is nobody to wait for. */
 const DIALLING_MS = 30_000;
+const LOOK_MS = 5000;
 
 /**
  * In how many milliseconds to look again, while the other cluster is still let in after the end: until what was forwarded has ended
@@ -287,9 +308,10 @@ const DIALLING_MS = 30_000;
  */
 export function takingBackMs(
   { phase }: ClusterModeStatus,
-  { other, silentMs = 0 }: ModeFacts,
+  { other, silentMs = 0, hasForwarded }: ModeFacts,
 ): number | undefined {
+  if (phase !== 'Ending' || other === undefined) return undefined;
+  const isTakingBack = hasForwarded === true || leftOf(other).includes(other.outgoing);
   const leftMs = DIALLING_MS - silentMs;
-  const isTakingBack = phase === 'Ending' && other !== undefined && isPeered(other.outgoing);
-  return isTakingBack && leftMs > 0 ? leftMs : undefined;
+  return isTakingBack && leftMs > 0 ? Math.min(leftMs, LOOK_MS) : undefined;
 }

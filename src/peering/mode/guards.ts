@@ -24,9 +24,12 @@ const IS_MACHINE = [
   ...[SYSTEM_NAMESPACE, AGENTS_NAMESPACE, PEERS_NAMESPACE].map(isAccountOf),
 ].join(' || ');
 const PEER_HERE = `namespaceObject.?metadata.?labels[?'${LABEL_PEER}'].orValue('')`;
+/** CEL: as PEER_HERE, for Namespaces as well, which are in none. */
+const PEER_OF_REQUEST = `(request.kind.group == '' && request.kind.kind == 'Namespace' ? (oldObject == null ? '' : oldObject.metadata.?labels[?'${LABEL_PEER}'].orValue('')) : request.?namespace.orValue('') == '' ? '' : ${PEER_HERE})`;
 /** What the other cluster brings is not bound by what is forbidden to users here. */
 const IS_USERS = `!(${isClusterNamespaceIn('request.namespace')}) && ${PEER_HERE} == ''`;
-const MADE_BY_TETHER = `oldObject.metadata.?labels[?'${LABEL_OFFLOADING_ORIGIN}'].orValue('') == 'tether'`;
+const madeByTether = (what: string): string =>
+  `${what}.metadata.?labels[?'${LABEL_OFFLOADING_ORIGIN}'].orValue('') == 'tether'`;
 const NODES = 'params.?status.?nodes.orValue([])';
 const COMPANY = "params.?spec.?tether.?cluster.orValue('another cluster')";
 
@@ -85,12 +88,12 @@ const chosen = (spec: string): string =>
 const chosenBy = (what: string): string =>
   `(has(${what}.spec.jobTemplate) ? ${chosen(`${what}.spec.jobTemplate.spec.template.spec`)} : ${chosen(`${what}.spec.template.spec`)})`;
 
-/** Whoever deleted one would get it back at once. */
+/** Whoever deleted one would get it back at once; without its mark it would be a person's. */
 const OFFLOADINGS: Guard = {
   name: 'tributary-tether-offloadings',
-  rules: [writes('tributary.dev', ['namespaceoffloadings'], 'DELETE')],
-  when: MADE_BY_TETHER,
-  permitted: 'false',
+  rules: [writes('tributary.dev', ['namespaceoffloadings'], 'UPDATE', 'DELETE')],
+  when: madeByTether('oldObject'),
+  permitted: `object != null && ${madeByTether('object')}`,
   refusal: 'it takes the pods of this namespace, too, so that this object would be made again',
 };
 
@@ -144,7 +147,7 @@ export const forgeTetherGuards = (): Manifest[] => [
   ...forgeGuard({
     name: 'tributary-tether-tenants',
     rules: [writes('*', ['*/*'], ...ALL)],
-    when: `(request.?namespace.orValue('') != '' && ${PEER_HERE} != '' && ${PEER_HERE} == params.?status.?tether.?clusterID.orValue(''))`,
+    when: `${PEER_OF_REQUEST} != '' && ${PEER_OF_REQUEST} == params.?status.?tether.?clusterID.orValue('')`,
     // The scheduler binds the other cluster's pods to the nodes here.
     exempt: `${IS_MACHINE} || request.userInfo.username == 'system:kube-scheduler'`,
     permitted: 'false',

@@ -23,7 +23,7 @@ import { present } from '../../lib/fields.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { Listeners, subscribing } from '../../lib/listeners.ts';
 import { idOf, isAgreed } from '../clusters/foreign-cluster.ts';
-import type { Ties } from '../clusters/intent.ts';
+import type { ClusterIntent, Ties } from '../clusters/intent.ts';
 import type { PeeringReports, PeerLinks } from '../ports.ts';
 import { decideMode, type ModeFacts, type Obstacle, type OtherCluster, takingBackMs } from './decide.ts';
 import { FenceRenewal, type Renewing } from './renewal.ts';
@@ -49,6 +49,10 @@ interface ModeOptions extends ControllerBasics {
   };
   /** Whether pods that were forwarded are being brought back at this moment. */
   isBringingBack: () => boolean;
+  /** Whether pods of users are forwarded, or on their way home. */
+  hasForwarded: () => boolean;
+  /** What people and policies want of a cluster; late bound, as it asks for `ties`. */
+  intent: (clusterID: string) => Pick<ClusterIntent, 'wanted'>;
 }
 
 /** Keeps the one ClusterMode: who decides about the nodes of this cluster. */
@@ -248,6 +252,7 @@ export class ModeKeeper {
       other,
       ...present({ silentMs: this.#silence.lookMs(other?.isLinked !== false, mode.status?.contactLost) }),
       obstacles: this.#obstacles(clusterID),
+      hasForwarded: this.#options.hasForwarded(),
       nowMs: clock.now(),
     };
   }
@@ -263,6 +268,7 @@ export class ModeKeeper {
   #other(clusterID: string): OtherCluster {
     const { links, outgoing, incoming } = this.#options;
     const view = links().view(clusterID);
+    const lentBy = incoming().request(clusterID)?.status?.policy;
     return {
       clusterID,
       ...(view?.clusterName !== undefined && { clusterName: view.clusterName }),
@@ -271,6 +277,8 @@ export class ModeKeeper {
       incoming: incoming().report(clusterID),
       nodes: this.#nodesOf(clusterID).map(nodeNameOf),
       isDevice: this.#device(clusterID).tie === 'Device',
+      isUsedApart: this.current()?.spec?.tether === undefined && this.#options.intent(clusterID).wanted,
+      isLentApart: lentBy !== TETHER_POLICY,
     };
   }
 

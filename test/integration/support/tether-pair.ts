@@ -11,7 +11,9 @@ import {
   type TetherSpec,
 } from '../../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../../src/api/foreign-cluster.ts';
+import { nodes, pods } from '../../../src/api/resources.ts';
 import { sharingPolicies, type SharingPolicySpec } from '../../../src/api/sharing-policy.ts';
+import type { Pod } from '../../../src/api/wire.ts';
 import { type City, until } from '../../support/labs/peering-lab.ts';
 
 const VERSION = 'tributary.dev/v1alpha1';
@@ -95,6 +97,30 @@ export class TetherPair {
       metadata: { name: 'company' },
       spec: { clusterID, endpoint: process.endpoint },
     });
+  }
+
+  /** Those that are not ending. */
+  async podsOf(city: City, namespace: string): Promise<Pod[]> {
+    const { items } = await city.client.list(pods, { namespace });
+    return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+
+  async runningOn(city: City, namespace: string, node: string, name = ''): Promise<Pod> {
+    return until(`a pod of ${namespace} runs on ${node} in ${city.name}`, async () =>
+      (await this.podsOf(city, namespace)).find(
+        ({ metadata, spec, status }) =>
+          metadata.name.startsWith(name) && spec?.nodeName === node && status?.phase === 'Running',
+      ),
+    );
+  }
+
+  /** The name of a Node that stands for neither of the two. */
+  async realNodeOf(city: City): Promise<string> {
+    const virtual = new Set([this.device.name, this.company.name]);
+    const { items } = await city.client.list(nodes);
+    const real = items.find(({ metadata }) => !virtual.has(metadata.name));
+    if (real === undefined) throw new Error(`no node of its own in ${city.name}`);
+    return real.metadata.name;
   }
 
   get #file(): string {

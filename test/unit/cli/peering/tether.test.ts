@@ -116,29 +116,54 @@ function tethered(): void {
   world.api.storage.update(MODES, { ...mode, spec: { tether: { cluster: 'mine' } }, status });
 }
 
-test('with --evict nothing of the other cluster is kept, and what is of others stays', async () => {
+test('with --delete-guests nothing of the other cluster is kept, and what is of others stays', async () => {
   tethered();
   guests(true);
   answers('Tethered');
-  const { code, out } = await world.run(untetherCommand, '--evict');
-  expect([code, out]).toEqual([0, expect.stringMatching(/decides again[^]*Ended/)]);
+  const { code, out } = await world.run(untetherCommand, '--delete-guests');
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/decides again[^]*deleted: namespace field-x[^]*Ended/),
+  ]);
   expect(world.api.storage.get('namespaces', 'field-x')).toBeUndefined();
   expect(world.api.storage.get('namespaces', 'field-y')).toBeDefined();
+  const again = await world.run(untetherCommand, '--delete-guests');
+  expect([again.code, again.err]).toEqual([1, expect.stringMatching(/kubectl delete namespaces field-y\n/)]);
+  expect((await world.run(untetherCommand, '')).code).toBe(0);
 });
 
-test('with --evict nothing is deleted before its rights have ended; it says what to do later', async () => {
+test('guests are not deleted before their rights have ended; it says what to do then', async () => {
   tethered();
   guests(false);
   answers('Tethered');
-  const { code, err } = await world.run(untetherCommand, '--evict --timeout 2s');
+  const { code, err } = await world.run(untetherCommand, '--delete-guests --timeout 2s');
   expect([code, err]).toEqual([
     1,
-    expect.stringMatching(
-      /goes on: its rights have not ended yet. Later: kubectl delete namespaces -l .*milan/,
-    ),
+    'What runs here for the other cluster goes on. Once it no longer has rights in them: kubectl delete namespaces field-x\n',
   ]);
   expect(world.api.storage.get('namespaces', 'field-x')).toBeDefined();
   expect(wanted()).toBeUndefined();
+});
+
+test('guests of a tether that nobody knows any more are named', async () => {
+  guests(true);
+  const mode = world.api.storage.get(MODES, CLUSTER_MODE);
+  if (mode !== undefined) world.api.storage.update(MODES, { ...mode, spec: { tether: { cluster: 'gone' } } });
+  answers('Refused');
+  const { code, err } = await world.run(untetherCommand, '--delete-guests');
+  expect([code, err]).toEqual([1, expect.stringMatching(/kubectl delete namespaces field-x field-y\n/)]);
+});
+
+test('what is left of a refused tether is told', async () => {
+  const { storage } = world.api;
+  storage.subscribe(({ resource, current }) => {
+    if (resource !== MODES || current === undefined) return;
+    const phase = current.spec?.['tether'] === undefined ? 'Ending' : 'Refused';
+    const status = { observedGeneration: current.metadata.generation, phase };
+    queueMicrotask(() => void storage.update(MODES, { ...current, status }));
+  });
+  const { code, err } = await world.run(tetherCommand, 'mine');
+  expect([code, err]).toEqual([1, expect.stringMatching(/is still being removed: kubectl get clustermodes/)]);
 });
 
 test('who interrupts it is told that it goes on, and how to end that', async () => {

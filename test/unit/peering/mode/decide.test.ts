@@ -1,7 +1,12 @@
 import { expect, test } from '@jest/globals';
 import type { ClusterMode, ClusterModeStatus, TetherSpec } from '../../../../src/api/cluster-mode.ts';
 import { forwardingOf } from '../../../../src/api/cluster-mode.ts';
-import { decideMode, type ModeFacts, type OtherCluster } from '../../../../src/peering/mode/decide.ts';
+import {
+  decideMode,
+  type ModeFacts,
+  type OtherCluster,
+  takingBackMs,
+} from '../../../../src/peering/mode/decide.ts';
 
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 const SECOND = 1000;
@@ -103,6 +108,52 @@ test('without a tether in the spec it is autonomous at once, linked or not, unti
   const { status } = decided({ mode: mode(undefined, tethered), other: over });
   expect(status).toMatchObject({ mode: 'Autonomous', phase: 'Autonomous' });
   expect(status.tether).toBeUndefined();
+});
+
+test('a peering that others want as well is not waited for', () => {
+  const ended = mode(undefined, tethered);
+  const apart = { ...company, isUsedApart: true, isLentApart: true };
+  expect(decided({ mode: ended, other: apart }).status).toMatchObject({ phase: 'Autonomous' });
+  for (const other of [
+    { ...apart, isUsedApart: false },
+    { ...apart, isLentApart: false },
+    { ...apart, outgoing: { phase: 'Ending' as const } },
+    { ...apart, incoming: { phase: 'Ending' as const } },
+  ]) {
+    expect(decided({ mode: ended, other }).status).toMatchObject({ phase: 'Ending' });
+  }
+});
+
+test('the other cluster is let in until what was forwarded is home, as long as it can be heard', () => {
+  const facts = { own: 'own-id', obstacles: [], nowMs: NOW, mode: mode(undefined, tethered) };
+  const { status } = decideMode({ ...facts, other: company });
+  const apart = { ...company, isUsedApart: true };
+  expect(takingBackMs(status, { ...facts, other: company })).toBe(5 * SECOND);
+  expect(takingBackMs(status, { ...facts, other: apart, hasForwarded: true })).toBe(5 * SECOND);
+  expect(takingBackMs(status, { ...facts, other: apart, hasForwarded: false })).toBeUndefined();
+  for (const [silent, left] of [
+    [28, 2],
+    [30, undefined],
+  ]) {
+    const silentMs = (silent ?? 0) * SECOND;
+    expect(takingBackMs(status, { ...facts, other: away, silentMs })).toBe(left && left * SECOND);
+  }
+});
+
+test('a silence that outlasts the peering brings home what was forwarded, and is not taken for a refusal', () => {
+  const lost = {
+    ...tethered,
+    mode: 'Autonomous',
+    phase: 'Lost',
+    contactLost: '2026-05-30T12:00:00Z',
+  } as const;
+  const over = { ...company, outgoing: { phase: 'Ending' as const } };
+  const { status } = decided({ mode: mode(spec, lost), other: { ...over, isLinked: false } });
+  expect(status).toMatchObject({ mode: 'Autonomous', phase: 'Lost' });
+  expect(status.nodes).toBeUndefined();
+  expect(forwardingOf(mode(spec, status))).toBeUndefined();
+  expect(decided({ mode: mode(spec, status), other: over }).status.phase).toBe('Entering');
+  expect(decided({ mode: mode(spec, { ...status, phase: 'Entering' }) }).status.phase).toBe('Tethered');
 });
 
 test('whatever it was, and whatever is said, the mode is one of two and its phase fits', () => {

@@ -47,6 +47,8 @@ async function started(): Promise<Lifecycle> {
     events: { event: (_about, _type, phase) => void phases.push(phase) },
     own: 'device',
     isBringingBack: () => false,
+    hasForwarded: () => false,
+    intent: () => ({ wanted: false }),
     clusters: collection,
     sharing,
     virtualNodes: new FakeCollection<VirtualNode>(),

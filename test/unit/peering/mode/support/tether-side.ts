@@ -226,6 +226,8 @@ function assemble(
     outgoing: () => borrowing,
     incoming: () => lending,
     isBringingBack: () => offloading.isBringingBack,
+    hasForwarded: () => offloading.hasForwarded,
+    intent: (clusterID) => clusters.intent(clusterID),
   });
   const borrowing: Borrowing = new Borrowing({
     ...common,
