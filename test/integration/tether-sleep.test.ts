@@ -6,6 +6,7 @@ import { namespaceOffloadings } from '../../src/api/namespace-offloading.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
 import { deployments, namespaces, nodes, pods } from '../../src/api/resources.ts';
 import { sharingPolicies } from '../../src/api/sharing-policy.ts';
+import { ignoring } from '../../src/lib/errors.ts';
 import { Bodies } from './support/bodies.ts';
 import { Laptop } from './support/laptop.ts';
 import {
@@ -165,13 +166,16 @@ describeInLab('a tethered laptop', () => {
     await until('the namespace goes to the company', async () =>
       rome.client.get(namespaceOffloadings, { namespace: 'shop', name: 'offloading' }).catch(() => undefined),
     );
-    await deploy('there');
-    await runsAt('there', milan);
     const { items } = await milan.client.list(nodes);
     const own = items.find(({ metadata }) => metadata.name !== 'rome')?.metadata.name ?? '';
-    const cordon = async (unschedulable: boolean): Promise<unknown> =>
-      milan.client.patch(nodes, { name: own }, { type: 'merge', body: { spec: { unschedulable } } });
-    await cordon(true);
+    const cordon = async (name: string, unschedulable: boolean): Promise<unknown> =>
+      milan.client.patch(nodes, { name }, { type: 'merge', body: { spec: { unschedulable } } });
+    await until('its node is ready', async () => isReady(milan, 'rome').catch(ignoring('NotFound')));
+    await cordon('rome', true);
+    await deploy('there');
+    await runsAt('there', milan);
+    await cordon('rome', false);
+    await cordon(own, true);
     await deploy('back');
     // Those that nobody waits for: others wait for five minutes, which a night is longer than.
     const soon = { operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 };
@@ -179,7 +183,7 @@ describeInLab('a tethered laptop', () => {
     await deploy('hasty', lost);
     await runsAt('back', rome);
     await runsAt('hasty', rome);
-    await cordon(false);
+    await cordon(own, false);
     await milan.client.create(namespaceOffloadings, {
       apiVersion: VERSION,
       kind: 'NamespaceOffloading',

@@ -108,15 +108,8 @@ describeInLab('a tether', () => {
   });
 
   test('another one is refused while it is tethered', async () => {
-    const said = await at(
-      rome,
-      'patch',
-      'clustermode',
-      CLUSTER_MODE,
-      '--type=merge',
-      '-p',
-      '{"spec":{"tether":{"cluster":"other"}}}',
-    );
+    const other = ['--type=merge', '-p', '{"spec":{"tether":{"cluster":"other"}}}'];
+    const said = await at(rome, 'patch', 'clustermode', CLUSTER_MODE, ...other);
     expect(said).toMatch(/end that first with: tributary untether/);
   });
 
@@ -313,6 +306,8 @@ describeInLab('a tether', () => {
 
   test('untether gives the device back, and leaves nothing', async () => {
     expect(await rome.tributary(['tether', 'company', '--lost-after', '20s'])).toMatch(/Tethered in/);
+    // From now on it needs no token to come again.
+    await pair.allow({ approval: 'Automatic', tethering: 'Allow', sharePercent: 50 });
     const company = await pair.realNodeOf(milan);
     await at(milan, 'cordon', company);
     await at(rome, '-n', 'shop', 'scale', 'deployment', 'web', '--replicas=2');
@@ -340,7 +335,6 @@ describeInLab('a tether', () => {
   });
 
   test('what runs on the device leaves if it is asked to, as its budgets permit', async () => {
-    await pair.allow({ approval: 'Automatic', tethering: 'Allow', sharePercent: 50 });
     const own = await pair.realNodeOf(rome);
     const nodesOfWeb = async (): Promise<(string | undefined)[]> =>
       (await pair.podsOf(rome, 'shop'))
@@ -360,7 +354,19 @@ describeInLab('a tether', () => {
     expect(await nodesOfWeb()).toEqual([own, own]);
     await at(rome, '-n', 'shop', 'delete', 'pdb', 'web');
     await until('all have moved', async () => (await nodesOfWeb()).join() === 'milan,milan');
+    // It uses the company with or without a tether: that goes on.
+    const outgoing = async (wish: 'Enabled' | 'Auto'): Promise<unknown> =>
+      rome.client.patch(
+        foreignClusters,
+        { name: 'company' },
+        { type: 'merge', body: { spec: { outgoing: wish } } },
+      );
+    await outgoing('Enabled');
     expect(await rome.tributary(['untether'])).toMatch(/Ended/);
+    await until('all are home', async () => (await nodesOfWeb()).join() === [own, own].join());
+    expect((await rome.client.list(sharingPolicies)).items).toEqual([]);
+    expect(await rome.nodeReady(milan.id)).toBe(true);
+    await outgoing('Auto');
   });
 
   test('the company ends it, and the device has what came back at home', async () => {

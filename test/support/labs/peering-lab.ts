@@ -237,13 +237,22 @@ export class City {
     return { rssMib, descriptors: readdirSync(`/proc/${pid}/fd`).length };
   }
 
-  /** `tributary …` as a person types it at this cluster; its standard output. */
+  /** `tributary …` as a person types it at this cluster; its standard output. A failure says all that it has printed. */
   async tributary(args: readonly string[], stdin?: string): Promise<string> {
     const main = new URL('../../../src/main.ts', import.meta.url).pathname;
-    return lab.run(
-      ['env', `KUBECONFIG=${this.cluster.kubeconfig}`, process.execPath, main, ...args],
-      stdin === undefined ? {} : { stdin },
-    );
+    const command = [
+      'env',
+      `KUBECONFIG=${this.cluster.kubeconfig}`,
+      process.execPath,
+      main,
+      ...args,
+    ] as const;
+    try {
+      return await lab.run([...command], stdin === undefined ? {} : { stdin });
+    } catch (cause) {
+      if (!(cause instanceof lab.RunError)) throw cause;
+      throw new lab.RunError(`${cause.message}\n${cause.printed}`, { printed: cause.printed, cause });
+    }
   }
 
   /** What it knows of a cluster. */
