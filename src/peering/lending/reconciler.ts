@@ -177,8 +177,9 @@ export class Reconciler {
     const ending = { namespaces: remains.ending, nowMs: clock.now() };
     const sinceMs = ending.nowMs - Date.parse(request.metadata.deletionTimestamp ?? '');
     if (remains.ending.length > 0 && sinceMs < NAMESPACE_PATIENCE_MS) {
-      const isWithdrawn = heard.request === null;
       const { withdrawn, revoked } = FOREIGN_CLUSTER_REASONS;
+      // It may ask again in the meantime, for which a new object is made afterwards.
+      const isWithdrawn = heard.request === null || request.status?.reason === withdrawn;
       const reason = isWithdrawn ? withdrawn : revoked;
       const message = isWithdrawn ? 'the peer no longer asks' : 'the PeeringRequest was deleted';
       await this.#recorder.write(request, endingStatus(request, { ...ending, reason, message }), signal);

@@ -12,6 +12,7 @@ import {
   type TetherStatus,
 } from '../../api/cluster-mode.ts';
 import { timestamp, withCondition } from '../../api/conditions.ts';
+import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import { present } from '../../lib/fields.ts';
 import { isPeered } from '../clusters/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
@@ -197,10 +198,16 @@ interface Held {
 const areAgreed = ({ outgoing, incoming }: OtherCluster): boolean =>
   outgoing.phase === 'Established' && incoming.phase === 'Established';
 
+/** What was agreed on before is being removed over there; then it decides anew. */
+const PASSING: ReadonlySet<string | undefined> = new Set([
+  FOREIGN_CLUSTER_REASONS.revoked,
+  FOREIGN_CLUSTER_REASONS.withdrawn,
+]);
+
 function entering({ cluster }: TetherSpec, other: OtherCluster, kept: TetherStatus): Verdict {
   if (other.isLinked && areAgreed(other)) return tethered(cluster, other, kept);
   const { outgoing, incoming } = other;
-  if (outgoing.phase === 'Denied') {
+  if (outgoing.phase === 'Denied' && !PASSING.has(outgoing.reason)) {
     // It is asked again, so that a change of mind over there is enough.
     const message = `${cluster} does not take this cluster: ${outgoing.message ?? 'it gives no reason'}`;
     return { mode: 'Autonomous', phase: 'Refused', reason: REASONS.refused, message, tether: kept };

@@ -110,6 +110,15 @@ test('without a tether in the spec it is autonomous at once, linked or not, unti
   expect(status.tether).toBeUndefined();
 });
 
+test.each([
+  ['Revoked', 'Entering'],
+  ['Withdrawn', 'Entering'],
+  ['TokenUsed', 'Refused'],
+])('a no over there because of %s means %s', (reason, phase) => {
+  const other = { ...company, outgoing: { phase: 'Denied' as const, reason, message: 'why' } };
+  expect(decided({ mode: mode(spec), other }).status.phase).toBe(phase);
+});
+
 test('a peering that others want as well is not waited for', () => {
   const ended = mode(undefined, tethered);
   const apart = { ...company, isUsedApart: true, isLentApart: true };
