@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { namespaces } from '../../../../src/api/resources.ts';
+import {
+  namespaces,
+  persistentVolumeClaims,
+  pods,
+  type ResourceType,
+} from '../../../../src/api/resources.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import type { Draft, KubeObject } from '../../../../src/api/wire.ts';
 import type { KubeClient } from '../../../../src/kube/client.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -239,4 +245,61 @@ test('tokens are handed out while a contract is in force, not too fast, and thei
   await clock.until('shown', async () => (await rome.object()).status?.credentialExpires === expires);
   const shown = JSON.stringify([await rome.object(), world.events]);
   expect(shown).not.toContain('secret-token');
+});
+
+/** `onEnd: Keep`: what a contract leaves behind, and for how long. */
+
+test('rights go at once, namespaces stay for their time; coming back takes them over', async () => {
+  await world.policy({ onEnd: 'Keep', keepForSeconds: 3600 });
+  const rome = world.peer();
+  await rome.peered();
+  await rome.ask(null);
+  await clock.until('ended', () => rome.told.grant === undefined);
+  expect(await rome.hasAccount()).toBe(false);
+  const kept = await client.get(namespaces, { name: rome.tenant() });
+  const until = Date.parse(kept.metadata.annotations?.['tributary.dev/keep-until'] ?? '');
+  expect(until - clock.now()).toBeGreaterThan(3500_000);
+  await rome.peered();
+  const again = await client.get(namespaces, { name: rome.tenant() });
+  expect(again.metadata.uid).toBe(kept.metadata.uid);
+  expect(again.metadata.annotations).not.toHaveProperty(['tributary.dev/keep-until']);
+});
+
+const metadata = { name: 'one' };
+test.each([
+  ['a pod', pods, { metadata, spec: { containers: [{ name: 'web', image: 'web' }] } }],
+  ['data', persistentVolumeClaims, { metadata }],
+] as [string, ResourceType<KubeObject>, Draft<KubeObject>][])(
+  'a namespace goes before its time, but not while %s is in it',
+  async (_, type, body) => {
+    await world.policy({ onEnd: 'Keep', keepForSeconds: 3600 });
+    const rome = world.peer();
+    await rome.peered();
+    const namespace = rome.tenant();
+    await client.create(type, { ...body, metadata: { ...body.metadata, namespace } });
+    await rome.ask(null);
+    await clock.until('ended', () => rome.told.grant === undefined);
+    await pass(700_000);
+    expect(await world.exists(namespace)).toBe(true);
+    await client.delete(type, { namespace, name: 'one' });
+    const emptied = clock.now();
+    await clock.until('gone', async () => !(await world.exists(namespace)), 700_000);
+    expect(clock.now() - emptied).toBeLessThan(660_000);
+  },
+);
+
+test('kept namespaces go when their time is up, without a request that stands for them', async () => {
+  await world.policy({ onEnd: 'Keep', keepForSeconds: 600 });
+  const rome = world.peer();
+  await rome.peered();
+  await client.create(pods, {
+    metadata: { ...metadata, namespace: rome.tenant() },
+    spec: { containers: [{ name: 'web', image: 'web' }] },
+  });
+  await rome.ask(null);
+  await clock.until('ended', () => rome.told.grant === undefined);
+  await pass(590_000);
+  expect(await world.exists(rome.tenant())).toBe(true);
+  await pass(15_000);
+  await clock.until('gone', async () => !(await world.exists(rome.tenant())));
 });
