@@ -72,6 +72,8 @@ const RESYNC_MS = 30_000;
 const OBSERVE_MS = 1000;
 /** How soon the host is set again while WireGuard is not running or the kernel refuses something. */
 const PROBLEM_MS = 1000;
+/** How soon it is asked again whether we lead. Nothing tells of a Lease that is renewed late, and packets may be lost till then. */
+const LEADING_MS = 250;
 
 /** How many problems of the host are logged at once. */
 const MOST_LOGGED = 16;
@@ -207,10 +209,10 @@ export class Gateway {
   }
 
   async #setHost(signal: AbortSignal): Promise<ReconcileResult> {
+    if (!this.#options.leading()) return { requeueAfterMs: LEADING_MS };
     const desired = this.desired();
     // Without our own ranges nothing is decided, above all no removal, and neither before it is known where peers are.
-    if (desired === undefined || !this.#observed || !this.#options.leading())
-      return { requeueAfterMs: RESYNC_MS };
+    if (desired === undefined || !this.#observed) return { requeueAfterMs: RESYNC_MS };
     const { host, log, responder, clock } = this.#options;
     const before = this.#report?.problems ?? [];
     const leading = new Set(viewsOf(this.#caches.liveTunnels()));

@@ -358,16 +358,19 @@ async function startWith(peers: RecordingHost['peers']): Promise<Running> {
   return { ...(await start({ host })), host };
 }
 
-test('who does not lead does not touch the host', async () => {
+test('who does not lead does not touch the host, and does so soon after the Lease is renewed', async () => {
   await tellNetwork();
   let leads = false;
   const { host } = await start({ leading: () => leads });
   await clock.until('the key is told', async () => (await facts()) !== undefined);
   host.changed();
+  await clock.advance(2000);
   expect(host.sets).toEqual([]);
   leads = true;
-  host.changed();
+  // Nobody tells of a renewal.
+  const renewed = clock.monotonic();
   await clock.until('set', () => host.sets.length > 0);
+  expect(clock.monotonic() - renewed).toBeLessThanOrEqual(500);
 });
 
 test('what others change on the host is put right at once', async () => {
