@@ -57,11 +57,15 @@ describeInLab('a cluster without any network', () => {
     await at('-n', 'shop', 'scale', 'deployment', 'web', `--replicas=${replicas}`);
     await at('-n', 'shop', 'rollout', 'status', 'deployment', 'web', '--timeout=60s');
   };
-  /** What has gone wrong since then, by how often it was logged. */
+  /**
+   * What has gone wrong since then, by how often it was logged. Not that its own API server answered late, which a busy machine
+   * is enough for; an informer says that once.
+   */
   const complaints = (since = 0): Record<string, number> => {
     const counts: Record<string, number> = {};
     for (const { level, logger, message } of rome.logged(() => true).slice(since)) {
       if (level !== 'warn' && level !== 'error') continue;
+      if (logger === 'tributary.informer' && message === 'lost contact') continue;
       const key = `${String(logger)}: ${message}`;
       counts[key] = (counts[key] ?? 0) + 1;
     }
