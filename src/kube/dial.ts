@@ -1,4 +1,5 @@
 import { connect, type TLSSocket } from 'node:tls';
+import { Backoff, type BackoffOptions } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import { abortError, startDeadline, untilAborted } from '../lib/deadline.ts';
 import { TributaryError, errorMessage } from '../lib/errors.ts';
@@ -50,4 +51,28 @@ export async function dial(options: DialOptions): Promise<TLSSocket> {
 
 function unreachable(where: string, cause: Error): TributaryError {
   return new TributaryError('Unreachable', `cannot connect to ${where}: ${errorMessage(cause)}`, { cause });
+}
+
+/**
+ * The same, but after a failure nobody dials for a while: each call fails at once with what the last one failed with. For a
+ * server that many callers ask, each with a backoff of its own.
+ */
+export function spaced<T>(
+  attempt: (signal: AbortSignal) => Promise<T>,
+  { clock, ...options }: BackoffOptions & { clock: Clock },
+): (signal: AbortSignal) => Promise<T> {
+  const backoff = new Backoff(options);
+  let failure: { error: unknown; untilMs: number } | undefined;
+  return async (signal) => {
+    if (failure !== undefined && clock.monotonic() < failure.untilMs) throw failure.error;
+    try {
+      const made = await attempt(signal);
+      failure = undefined;
+      backoff.reset();
+      return made;
+    } catch (error) {
+      failure = { error, untilMs: clock.monotonic() + backoff.next() };
+      throw error;
+    }
+  };
 }

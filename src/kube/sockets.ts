@@ -1,7 +1,9 @@
+import type { TLSSocket } from 'node:tls';
+import type { BackoffOptions } from '../lib/backoff.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { RawResponse } from './client.ts';
 import { type Credentials, type TlsTarget, tlsTarget } from './credentials.ts';
-import { dial } from './dial.ts';
+import { dial, spaced } from './dial.ts';
 import { Http1 } from './http1.ts';
 import type { Failure, WireRequest } from './http2-connection.ts';
 import { Http2Pool, NO_HTTP2 } from './http2-pool.ts';
@@ -16,6 +18,8 @@ export interface SocketsOptions {
   pingTimeoutMs?: number;
   /** Default 8. */
   maxConnections?: number;
+  /** How long nobody dials after a dial that has failed. Default: not at all, each call dials. */
+  redial?: BackoffOptions;
 }
 
 export interface CarrierStats {
@@ -35,21 +39,17 @@ export class Sockets {
 
   constructor(credentials: Credentials, options: SocketsOptions) {
     this.#target = tlsTarget(credentials);
-    const { clock, connectTimeoutMs = 10_000, pingIdleMs = 15_000, pingTimeoutMs = 10_000 } = options;
+    const { clock, connectTimeoutMs = 10_000, pingIdleMs = 15_000, pingTimeoutMs = 10_000, redial } = options;
+    const protocols = ['h2', 'http/1.1'];
+    const attempt = async (signal: AbortSignal): Promise<TLSSocket> =>
+      dial({ clock, target: this.#target, protocols, timeoutMs: connectTimeoutMs, signal });
     this.#pool = new Http2Pool({
       clock,
       pingIdleMs,
       pingTimeoutMs,
       authority: credentials.server.origin,
       maxConnections: options.maxConnections ?? 8,
-      dial: (signal) =>
-        dial({
-          clock,
-          target: this.#target,
-          protocols: ['h2', 'http/1.1'],
-          timeoutMs: connectTimeoutMs,
-          signal,
-        }),
+      dial: redial === undefined ? attempt : spaced(attempt, { clock, ...redial }),
     });
   }
 

@@ -1,6 +1,7 @@
 import { secrets } from '../api/resources.ts';
 import { type KubeconfigSecretRef, VIRTUAL_NODE_REASONS } from '../api/virtual-node.ts';
 import type { Secret } from '../api/wire.ts';
+import type { BackoffOptions } from '../lib/backoff.ts';
 import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Credentials, sameButToken } from '../kube/credentials.ts';
@@ -17,9 +18,12 @@ import type { ContactReason } from './node/contact.ts';
 export interface ForeignClusterOptions extends Basics {
   home: KubeClient;
   /** How the foreign API server is reached. */
-  connect?: (credentials: Credentials, options: { clock: Clock }) => KubeClient;
+  connect?: (credentials: Credentials, options: { clock: Clock; redial: BackoffOptions }) => KubeClient;
   secretRef: KubeconfigSecretRef;
 }
+
+/** Some ten informers for each namespace ask the same server, which is not to be hammered when it is back. */
+const REDIAL: BackoffOptions = { baseMs: 1000, capMs: 5000, floor: 0.5 };
 
 /**
  * The foreign API server, reached by the kubeconfig in a Secret. When the Secret changes, a new token is used for the next
@@ -113,7 +117,7 @@ export class ForeignCluster implements Component {
     const { connect = createClient, clock } = this.#options;
     const token: NonNullable<Credentials['token']> = async (...args) => this.#token?.(...args);
     const current = { ...credentials, ...(credentials.token !== undefined && { token }) };
-    await this.client.use(connect(current, { clock }));
+    await this.client.use(connect(current, { clock, redial: REDIAL }));
     this.#credentials = current;
   }
 

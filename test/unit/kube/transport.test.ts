@@ -191,6 +191,27 @@ test('a refused or unresolvable server, and an untrusted one, are Unreachable wi
   });
 });
 
+test('where dials are spaced, a hundred calls to a dead server dial it once, and one after the pause finds it back', async () => {
+  const server = await serve();
+  const proxy = await relay(server);
+  const clock = new FakeClock();
+  const via = { ...server.credentials(), server: new URL(`https://127.0.0.1:${proxy.port}`) };
+  const client = connect(via, { clock, redial: { baseMs: 1000, capMs: 5000, floor: 0.5 } });
+  await server.stop();
+  const refused = { code: 'Unreachable' };
+  await expect(getA(client)).rejects.toMatchObject(refused);
+  for (let call = 0; call < 100; call++) await expect(getA(client)).rejects.toMatchObject(refused);
+  expect(proxy.connections).toBe(1);
+  await clock.advance(1000);
+  await expect(getA(client)).rejects.toMatchObject(refused);
+  expect(proxy.connections).toBe(2);
+  await server.start();
+  await expect(getA(client)).rejects.toMatchObject(refused);
+  await clock.advance(2000);
+  await expect(getA(client)).resolves.toBeDefined();
+  expect(proxy.connections).toBe(3);
+});
+
 test('a call without an answer ends after 30 s; a read of a dead connection is not repeated for ever', async () => {
   const server = await serve();
   const clock = new FakeClock();
