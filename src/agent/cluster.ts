@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 
+import { CLUSTER_LEASE } from '../api/manifest.ts';
 import { PodLauncher } from '../deploy/launcher.ts';
 import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -69,7 +70,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const launcher = flavour.launcher(shared);
   const { ops, election, holder, lost } = leading(parts, {
     home,
-    lease: 'tributary-cluster',
+    lease: CLUSTER_LEASE,
     registry: registries,
   });
   const approver = new AgentApprover({

@@ -70,3 +70,6 @@ export const AGENTS_NAMESPACE = 'tributary-agents';
 
 /** Where our own pods run. */
 export const SYSTEM_NAMESPACE = 'tributary-system';
+
+/** By which one process of role `cluster` leads; in that namespace. */
+export const CLUSTER_LEASE = 'tributary-cluster';

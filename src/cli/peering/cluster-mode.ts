@@ -1,5 +1,7 @@
 /** What `tributary tether` and `untether` share: the ClusterMode of the cluster that they speak to. */
 import { CLUSTER_MODE, type ClusterMode, clusterModes } from '../../api/cluster-mode.ts';
+import { CLUSTER_LEASE, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
+import { leases } from '../../api/resources.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
 import { followObject } from './foreign-clusters.ts';
@@ -29,3 +31,27 @@ export const followMode = async <Result>(
   look: (mode: ClusterMode | undefined) => Result | undefined,
 ): Promise<Result | undefined> =>
   followObject(session, { read: async () => readMode(session), untilMs, look });
+
+/** Several times what passes between two renewals. */
+const SILENT_MS = 6000;
+
+/**
+ * Begins to watch whether the cluster role is alive. The returned function says in a line that it is not, if its Lease has not
+ * changed since then; an empty text: it has, or nothing is known.
+ */
+export async function watchRole(session: Session): Promise<() => Promise<string>> {
+  const { clock } = session;
+  const began = clock.monotonic();
+  const before = await renewal(session);
+  return async () => {
+    const silentMs = clock.monotonic() - began;
+    if (before === undefined || silentMs < SILENT_MS || (await renewal(session)) !== before) return '';
+    return `The cluster role of Tributary has not renewed its Lease ${SYSTEM_NAMESPACE}/${CLUSTER_LEASE} for ${Math.round(silentMs / 1000)} s or longer: is it running?\n`;
+  };
+}
+
+async function renewal({ client, signal }: Session): Promise<string | undefined> {
+  const ref = { namespace: SYSTEM_NAMESPACE, name: CLUSTER_LEASE };
+  const lease = await client.get(leases, ref, { signal }).catch(ignoring('NotFound', 'Forbidden'));
+  return lease && `${lease.spec?.holderIdentity} ${lease.spec?.renewTime}`;
+}

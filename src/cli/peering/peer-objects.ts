@@ -1,11 +1,16 @@
 /** The objects of `tributary peer`, and writing them so that doing it twice is as good as once. */
-import { type ForeignCluster, foreignClusters, type ForeignClusterSpec } from '../../api/foreign-cluster.ts';
+import {
+  type ForeignCluster,
+  foreignClusters,
+  type ForeignClusterSpec,
+  type PeeringWish,
+} from '../../api/foreign-cluster.ts';
 import { APP_NAME, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { ANNOTATION_FORCE } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
-import { idOf, listClusters } from './foreign-clusters.ts';
+import { DIRECTIONS, idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';
 
 const TOKEN_KEY = 'token';
@@ -92,14 +97,35 @@ async function changed(
   args: PeerArguments,
   { client, signal }: Session,
 ): Promise<WrittenCluster> {
-  const { name, annotations } = previous.metadata;
-  const isForced = annotations !== undefined && Object.hasOwn(annotations, ANNOTATION_FORCE);
-  const body = {
-    spec: specOf(name, args),
-    ...(isForced && { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }),
-  };
+  const { name } = previous.metadata;
+  const body = { spec: specOf(name, args), ...unforced(previous) };
   const object = await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
   return { object, isNew: false, previous };
+}
+
+/** Part of a patch: the next end waits again for the other cluster. */
+const unforced = ({ metadata: { annotations = {} } }: ForeignCluster): object =>
+  Object.hasOwn(annotations, ANNOTATION_FORCE)
+    ? { metadata: { annotations: { [ANNOTATION_FORCE]: null } } }
+    : {};
+
+/**
+ * Lifts what `tributary unpeer` has left in its ForeignCluster: not to peer. Returns what says it again; undefined: nobody has
+ * said it.
+ */
+export async function permit(
+  cluster: ForeignCluster,
+  { client, signal }: Session,
+): Promise<(() => Promise<void>) | undefined> {
+  const { name } = cluster.metadata;
+  const disabled = DIRECTIONS.filter((direction) => cluster.spec?.[direction] === 'Disabled');
+  if (disabled.length === 0) return undefined;
+  const say = async (wish: PeeringWish | null, more = {}): Promise<void> => {
+    const spec = Object.fromEntries(disabled.map((direction) => [direction, wish]));
+    await client.patch(foreignClusters, { name }, { type: 'merge', body: { spec, ...more } }, { signal });
+  };
+  await say(null, unforced(cluster));
+  return async () => say('Disabled');
 }
 
 /**

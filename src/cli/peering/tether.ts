@@ -8,17 +8,18 @@ import {
 } from '../../api/cluster-mode.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import { OFFER_LIMITS } from '../../api/limits.ts';
+import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import { type CommandLine, EXIT, positionals } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
-import { followMode, isSeen, lineOf, readMode, unwant } from './cluster-mode.ts';
+import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { readToken } from './peer-arguments.ts';
-import { giveToken } from './peer-objects.ts';
+import { giveToken, permit } from './peer-objects.ts';
 import { lineShower } from './peer.ts';
 
 export const TETHER_USAGE = `tributary tether CLUSTER [--token TOKEN | --token -] [--evict] [--lost-after 5m]
@@ -100,15 +101,12 @@ async function tether(args: TetherArguments, session: Session): Promise<number> 
     return EXIT.failed;
   }
   const began = clock.monotonic();
-  const takeBack = token === undefined ? undefined : await giveToken(cluster, token, session);
+  const roleProblem = await watchRole(session);
+  const { takeBack, hasChanged } = await prepare(cluster, token, session);
   const written = await write({ cluster: name, ...terms }, session);
-  const end = await followTether(
-    written,
-    { untilMs: began + timeoutMs, isPatient: token !== undefined },
-    session,
-  );
+  const end = await followTether(written, { untilMs: began + timeoutMs, isPatient: hasChanged }, session);
   if (end === undefined) {
-    io.err(`Not tethered within ${timeoutMs / 1000} s; ${GOES_ON}`);
+    io.err(`Not tethered within ${timeoutMs / 1000} s; ${GOES_ON}${await roleProblem()}`);
     return EXIT.failed;
   }
   if (end === 'Tethered') {
@@ -116,15 +114,40 @@ async function tether(args: TetherArguments, session: Session): Promise<number> 
     io.out(`Tethered in ${seconds} s: ${name} decides what runs on the nodes here\n`);
     return EXIT.ok;
   }
-  if (before === undefined) {
-    const isGone = await giveUp(session);
-    await takeBack?.();
-    const rest = isGone ? 'nothing was left behind' : `what was made for it is still being removed: ${SEE}`;
-    io.err(`Refused; this cluster stays autonomous, and ${rest}.\n`);
-  } else {
-    io.err('Refused; it is asked for until: tributary untether\n');
-  }
+  const isGone = before === undefined && (await giveUp(session));
+  await takeBack();
+  io.err(
+    `Refused; ${before === undefined ? outcome(isGone) : 'it is asked for until: tributary untether'}\n`,
+  );
+  if (token === undefined) tellOfToken(cluster, session);
   return EXIT.failed;
+}
+
+/** What has to be there before the wish. `takeBack` makes it as it was. */
+async function prepare(
+  cluster: ForeignCluster,
+  token: string | undefined,
+  session: Session,
+): Promise<{ takeBack: () => Promise<void>; hasChanged: boolean }> {
+  const forbid = await permit(cluster, session);
+  if (forbid !== undefined)
+    session.io.out(`ForeignCluster ${cluster.metadata.name} said not to peer; that is lifted.\n`);
+  const takeToken = token === undefined ? undefined : await giveToken(cluster, token, session);
+  const takeBack = async (): Promise<void> => {
+    await takeToken?.();
+    await forbid?.();
+  };
+  return { takeBack, hasChanged: takeToken !== undefined || forbid !== undefined };
+}
+
+const outcome = (isGone: boolean): string =>
+  `this cluster stays autonomous, and ${isGone ? 'nothing was left behind' : `what was made for it is still being removed: ${SEE}`}.`;
+
+/** It may be the one that the other cluster does not take. */
+function tellOfToken({ spec }: ForeignCluster, { io }: Session): void {
+  const { name } = spec?.joinTokenSecretRef ?? {};
+  if (name === undefined) return;
+  io.err(`The join token of Secret ${SYSTEM_NAMESPACE}/${name} was shown. To bring another one: --token -\n`);
 }
 
 const PATIENCE_MS = 10_000;
@@ -160,7 +183,7 @@ async function followTether(
       if (!isSeen(mode, written)) return undefined;
       shown(lineOf(mode));
       const phase = mode?.status?.phase;
-      // A refusal that is older than the token may be overcome by it.
+      // A refusal that is older than what was changed may be overcome by that.
       const mayChange = isPatient && clock.monotonic() - began < PATIENCE_MS;
       return phase === 'Tethered' || (phase === 'Refused' && !mayChange) ? phase : undefined;
     });

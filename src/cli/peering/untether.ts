@@ -7,7 +7,7 @@ import type { KubeObject } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
 import { EXIT, positionals } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
-import { followMode, isSeen, lineOf, readMode, unwant } from './cluster-mode.ts';
+import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
 import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 import { followObject } from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
@@ -62,6 +62,7 @@ async function end(
   session: Session,
 ): Promise<boolean> {
   const { io } = session;
+  const roleProblem = await watchRole(session);
   const wanted = await unwant(session);
   const shown = lineShower(session);
   let isTold = false;
@@ -75,15 +76,17 @@ async function end(
   if (isOver === true) return true;
   io.err(
     isTold
-      ? goesOn(before, timeoutMs)
+      ? goesOn(before, timeoutMs, await roleProblem())
       : 'The cluster role of Tributary has not seen it yet: is it running?\n',
   );
   return false;
 }
 
-function goesOn({ spec, status }: ClusterMode, timeoutMs: number): string {
+function goesOn({ spec, status }: ClusterMode, timeoutMs: number, roleProblem: string): string {
   const other = spec?.tether?.cluster ?? status?.tether?.clusterID ?? 'CLUSTER';
-  return `What was made for the tether is still being removed after ${timeoutMs / 1000} s; it goes on. If ${other} is dead: tributary unpeer ${other} --force\n`;
+  const what = `What was made for the tether is still there after ${timeoutMs / 1000} s`;
+  if (roleProblem !== '') return `${what}. ${roleProblem}`;
+  return `${what}; it goes on being removed. If ${other} is dead: tributary unpeer ${other} --force\n`;
 }
 
 const OF_PEERS = `${LABEL_TENANCY}=${TENANCY_CONTRACT}`;

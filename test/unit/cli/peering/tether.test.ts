@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CLUSTER_MODE, type ClusterModeStatus, clusterModes } from '../../../../src/api/cluster-mode.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
-import { configMaps, namespaces, secrets } from '../../../../src/api/resources.ts';
+import { configMaps, leases, namespaces, secrets } from '../../../../src/api/resources.ts';
 import { tetherCommand } from '../../../../src/cli/peering/tether.ts';
 import { untetherCommand } from '../../../../src/cli/peering/untether.ts';
 import { CliWorld } from '../support/cli-world.ts';
@@ -9,6 +9,8 @@ import { CliWorld } from '../support/cli-world.ts';
 const MILAN = 'milan'.padEnd(26, 'a');
 const HOME = 'home'.padEnd(26, 'c');
 const MODES = 'clustermodes.tributary.dev';
+const CLUSTERS = 'foreignclusters.tributary.dev';
+const LEASES = 'leases.coordination.k8s.io';
 const SECRET = 'tributary-peer-token-mine';
 const token = (of: string): string => `${of}.laptop.${'s'.repeat(43)}`;
 
@@ -72,6 +74,70 @@ test('what it is tethered with stays', async () => {
   expect(wanted()).toEqual({ cluster: 'mine', lostAfterSeconds: 3600 });
   expect(world.secret(SECRET)).toBeDefined();
   expect((await world.run(untetherCommand, '')).out).toMatch(/decides again[^]*Ended/);
+});
+
+test('a token that is refused is not kept, also where the tether was asked for before', async () => {
+  answers('Refused');
+  tethered();
+  const { code, err } = await world.run(tetherCommand, ['mine', '--token', token(MILAN)]);
+  expect([code, err]).toEqual([1, expect.stringContaining('asked for until: tributary untether')]);
+  expect(wanted()).toEqual({ cluster: 'mine' });
+  expect(world.secret(SECRET)).toBeUndefined();
+  expect(world.cluster('mine')?.spec?.joinTokenSecretRef).toBeUndefined();
+});
+
+test('who is refused with a token of before is told which', async () => {
+  const joinTokenSecretRef = { name: SECRET, key: 'token' };
+  changeCluster({ joinTokenSecretRef });
+  answers('Refused');
+  const { err } = await world.run(tetherCommand, 'mine');
+  expect(err).toMatch(/Secret tributary-system\/tributary-peer-token-mine was shown.*--token -/);
+});
+
+test('a note not to peer is lifted with its force, and is there again after a refusal', async () => {
+  const note = { clusterID: MILAN, outgoing: 'Disabled', incoming: 'Disabled' };
+  changeCluster(note, { 'tributary.dev/force': 'true' });
+  const seen: unknown[] = [];
+  world.api.storage.subscribe(({ resource, current }) => {
+    if (resource === MODES && current?.spec?.['tether'] !== undefined) seen.push(world.cluster('mine')?.spec);
+  });
+  answers('Refused');
+  const { code, out } = await world.run(tetherCommand, 'mine');
+  expect([code, out]).toEqual([1, expect.stringContaining('said not to peer; that is lifted')]);
+  expect(seen[0]).toEqual({ clusterID: MILAN });
+  expect(world.cluster('mine')?.spec).toEqual(note);
+  expect(world.cluster('mine')?.metadata.annotations ?? {}).toEqual({});
+});
+
+function changeCluster(spec: object, annotations: Record<string, string> = {}): void {
+  const mine = world.api.storage.get(CLUSTERS, 'mine');
+  if (mine === undefined) throw new Error('no ForeignCluster');
+  const metadata = { ...mine.metadata, annotations };
+  world.api.storage.update(CLUSTERS, { ...mine, metadata, spec: { ...mine.spec, ...spec } });
+}
+
+/** Renews the Lease of the cluster role with each look at the mode. */
+function roleLease(isRenewed: boolean): void {
+  const metadata = { namespace: 'tributary-system', name: 'tributary-cluster' };
+  world.seed(leases, { metadata, spec: { holderIdentity: 'a', renewTime: '2026-01-01T00:00:00.000000Z' } });
+  if (!isRenewed) return;
+  world.api.storage.subscribe(({ resource }) => {
+    if (resource !== MODES) return;
+    const lease = world.api.storage.get(LEASES, 'tributary-system/tributary-cluster');
+    if (lease === undefined) return;
+    const spec = { ...lease.spec, renewTime: '2026-01-01T00:00:02.000000Z' };
+    world.api.storage.update(LEASES, { ...lease, spec });
+  });
+}
+
+test.each([
+  [false, /has not renewed its Lease tributary-system\/tributary-cluster for .* is it running\?/],
+  [true, /^(?!.*is it running)/s],
+])('who is not heard in time is told whether the cluster role runs (renews: %s)', async (renews, words) => {
+  roleLease(renews);
+  const { code, err } = await world.run(tetherCommand, 'mine --timeout 8s');
+  expect(code).toBe(1);
+  expect(err).toMatch(words);
 });
 
 test('terms become fields', async () => {
