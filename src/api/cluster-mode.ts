@@ -104,6 +104,8 @@ export const CLUSTER_MODE_REASONS = {
   ourselves: 'Ourselves',
   /** This cluster offers to others: a tether permits one such peering. */
   peeringInTheWay: 'PeeringInTheWay',
+  /** A person has said in the ForeignCluster not to peer. */
+  disabled: 'Disabled',
   waiting: 'WaitingForPeer',
   /** The other cluster has said no; the message says why. */
   refused: 'RefusedByPeer',

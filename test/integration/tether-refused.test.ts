@@ -209,6 +209,24 @@ describeInLab('a tether that cannot be', () => {
     );
     await rome.tributary(way.split(' '));
     expect(await rome.tributary(['tether', 'milan'])).toMatch(/Tethered in/);
+  });
+
+  test('but to one that a person has ended before by force', async () => {
+    expect(await rome.tributary(['untether'])).toMatch(/Ended/);
+    await rome.tributary(['unpeer', 'milan', '--force']);
+    const tether = { cluster: 'milan', keepForSeconds: 0 };
+    const patch = { type: 'merge', body: { spec: { tether } } } as const;
+    await rome.client.patch(clusterModes, { name: CLUSTER_MODE }, patch);
+    await until('it says so', async () => {
+      const { conditions: [said] = [] } = (await mode(rome)).status ?? {};
+      return said?.reason === 'Disabled' && said.message.includes('tributary tether milan');
+    });
+    expect(await rome.tributary(['tether', 'milan'])).toMatch(
+      /said not to peer; that is lifted[^]*Tethered in/,
+    );
+    const { spec, metadata } = await rome.client.get(foreignClusters, { name: 'milan' });
+    expect(spec).toMatchObject({ outgoing: 'Auto', incoming: 'Auto' });
+    expect(metadata.annotations ?? {}).toEqual({});
     expect(await rome.tributary(['untether'])).toMatch(/Ended/);
   });
 });

@@ -32,6 +32,8 @@ export interface OtherCluster {
   nodes: readonly string[];
   /** It has handed itself over to this cluster. */
   isDevice: boolean;
+  /** The directions in which a person has said in its ForeignCluster not to peer. */
+  disabled?: readonly ('outgoing' | 'incoming')[];
   /** Where no tether is asked for: people or policies want this cluster to use it all the same. */
   isUsedApart?: boolean;
   /** A SharingPolicy of people lets it use this cluster, and not that of the tether. */
@@ -172,16 +174,30 @@ function inTheWay(obstacles: readonly Obstacle[]): Verdict {
 }
 
 function untethered({ mode, other }: ModeFacts): Verdict {
-  const { tether } = mode.status ?? {};
+  const message = 'this cluster decides what runs on its nodes';
   const [left] = other === undefined ? [] : leftOf(other);
-  if (tether === undefined || left === undefined) {
-    const message = 'this cluster decides what runs on its nodes';
+  if (other === undefined || left === undefined) {
     return { mode: 'Autonomous', phase: 'Autonomous', reason: REASONS.notWanted, message };
   }
-  const waits = left.message;
-  const message = `this cluster decides what runs on its nodes; what was made for the tether is being removed${waits === undefined ? '' : `: ${waits}`}`;
-  return { mode: 'Autonomous', phase: 'Ending', reason: REASONS.ending, message, tether };
+  const { clusterID, clusterName } = other;
+  // An object that was deleted and made anew knows of no tether.
+  const tether = mode.status?.tether ?? { clusterID, ...present({ clusterName }) };
+  const otherwise =
+    left === other.outgoing
+      ? 'what was forwarded ends over there'
+      : 'the other cluster gives up what it has here';
+  return {
+    mode: 'Autonomous',
+    phase: 'Ending',
+    reason: REASONS.ending,
+    message: `${message}; what was made for the tether is being removed: ${awaitedIn(left) ?? otherwise}`,
+    tether,
+  };
 }
+
+/** What a report waits for. That of a peering in use tells by what it was agreed on. */
+const awaitedIn = ({ phase, message }: PeeringReport): string | undefined =>
+  IN_USE.has(phase) ? undefined : message;
 
 /** Peerings that were made for the tether, and are still there. Those that others want, too, go on. */
 const leftOf = ({ outgoing, incoming, isUsedApart, isLentApart }: OtherCluster): PeeringReport[] => [
@@ -206,22 +222,42 @@ const PASSING: ReadonlySet<string | undefined> = new Set([
 
 function entering({ cluster }: TetherSpec, other: OtherCluster, kept: TetherStatus): Verdict {
   if (other.isLinked && areAgreed(other)) return tethered(cluster, other, kept);
-  const { outgoing, incoming } = other;
-  if (outgoing.phase === 'Denied' && !PASSING.has(outgoing.reason)) {
-    // It is asked again, so that a change of mind over there is enough.
-    const message = `${cluster} does not take this cluster: ${outgoing.message ?? 'it gives no reason'}`;
-    return { mode: 'Autonomous', phase: 'Refused', reason: REASONS.refused, message, tether: kept };
-  }
-  const message = `waiting for ${cluster}: ${waitOf(other, outgoing, incoming)}`;
+  const refusal = refusalOf(cluster, other);
+  // It is asked again, so that a change of mind is enough, here or over there.
+  if (refusal !== undefined) return { ...refused(...refusal), tether: kept };
+  const message = `waiting for ${cluster}: ${waitOf(other)}`;
   return { mode: 'Autonomous', phase: 'Entering', reason: REASONS.waiting, message, tether: kept };
 }
 
-function waitOf({ isLinked }: OtherCluster, outgoing: PeeringReport, incoming: PeeringReport): string {
+/** Why there is no use in waiting. */
+function refusalOf(
+  cluster: string,
+  { disabled = [], outgoing }: OtherCluster,
+): [ClusterModeReason, string] | undefined {
+  if (disabled.length > 0) {
+    const fields = disabled.map((direction) => `${direction}: Disabled`).join(' and ');
+    const message = `ForeignCluster ${cluster} says ${fields}; to permit it: tributary tether ${cluster}`;
+    return [REASONS.disabled, message];
+  }
+  if (outgoing.reason === FOREIGN_CLUSTER_REASONS.tokenRequired) {
+    const message = `${cluster} asks for a join token; make one there with tributary token create, and bring it with: tributary tether ${cluster} --token -`;
+    return [REASONS.refused, message];
+  }
+  if (outgoing.phase !== 'Denied' || PASSING.has(outgoing.reason)) return undefined;
+  return [
+    REASONS.refused,
+    `${cluster} does not take this cluster: ${outgoing.message ?? 'it gives no reason'}`,
+  ];
+}
+
+function waitOf({ isLinked, outgoing, incoming }: OtherCluster): string {
   if (!isLinked) return 'there is no link to it';
+  if (outgoing.phase === 'Denied') return 'what was agreed on before is still being removed over there';
+  if (outgoing.phase === 'Accepted') return 'it lends to this cluster, where its node is being set up';
   if (outgoing.phase !== 'Established') return outgoing.message ?? 'it has not decided yet';
   return incoming.phase === 'None'
     ? 'it lends to this cluster, and has not asked for the nodes here yet'
-    : (incoming.message ?? 'it has not accepted the nodes here yet');
+    : (awaitedIn(incoming) ?? 'it has been offered the nodes here, and has not taken them yet');
 }
 
 const tethered = (cluster: string, other: OtherCluster, kept: TetherStatus): Verdict => ({

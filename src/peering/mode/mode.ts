@@ -259,10 +259,16 @@ export class ModeKeeper {
 
   /** Only an identity that was proved. */
   #otherID({ spec, status }: ClusterMode): string | undefined {
-    if (spec?.tether === undefined) return status?.tether?.clusterID;
+    if (spec?.tether === undefined) {
+      // A ClusterMode that was deleted has taken its status with it.
+      return (
+        status?.tether?.clusterID ?? this.#options.sharing.get(TETHER_POLICY)?.spec.peers.clusterIDs?.[0]
+      );
+    }
     const cluster = this.#options.clusters.get(spec.tether.cluster);
     if (cluster === undefined || cluster.metadata.deletionTimestamp !== undefined) return undefined;
-    return cluster.status?.clusterID;
+    // Nothing can prove itself to be this cluster.
+    return cluster.spec?.clusterID === this.#options.own ? this.#options.own : cluster.status?.clusterID;
   }
 
   #other(clusterID: string): OtherCluster {
@@ -277,9 +283,15 @@ export class ModeKeeper {
       incoming: incoming().report(clusterID),
       nodes: this.#nodesOf(clusterID).map(nodeNameOf),
       isDevice: this.#device(clusterID).tie === 'Device',
+      disabled: this.#disabled(),
       isUsedApart: this.current()?.spec?.tether === undefined && this.#options.intent(clusterID).wanted,
       isLentApart: lentBy !== TETHER_POLICY,
     };
+  }
+
+  #disabled(): NonNullable<OtherCluster['disabled']> {
+    const { spec } = this.#options.clusters.get(this.current()?.spec?.tether?.cluster ?? '') ?? {};
+    return (['outgoing', 'incoming'] as const).filter((direction) => spec?.[direction] === 'Disabled');
   }
 
   #obstacles(except: string | undefined): Obstacle[] {

@@ -110,6 +110,44 @@ test('without a tether in the spec it is autonomous at once, linked or not, unti
   expect(status.tether).toBeUndefined();
 });
 
+test('a cluster whose ForeignCluster says not to peer is not waited for', () => {
+  const disabled = ['outgoing', 'incoming'] as const;
+  const decision = decided({ mode: mode(spec), other: { ...away, disabled } });
+  expect(decision.status).toMatchObject({ mode: 'Autonomous', phase: 'Refused' });
+  expect(decision.status.conditions?.[0]?.reason).toBe('Disabled');
+  expect(wordsOf(decision)).toMatch(
+    /says outgoing: Disabled and incoming: Disabled; .*tributary tether company/,
+  );
+});
+
+test('a cluster that asks for a token is not waited for: only a person can bring one', () => {
+  const other = { ...company, outgoing: { phase: 'Pending' as const, reason: 'TokenRequired' } };
+  const decision = decided({ mode: mode(spec), other });
+  expect(decision.status).toMatchObject({ phase: 'Refused' });
+  expect(wordsOf(decision)).toMatch(/there with tributary token create, .*tether company --token -/);
+});
+
+test('what is waited for is not why something was agreed on', () => {
+  const agreed = { phase: 'Accepted' as const, message: 'SharingPolicy devices lets it in by itself' };
+  for (const half of ['outgoing', 'incoming'] as const) {
+    expect(wordsOf(decided({ mode: mode(spec), other: { ...company, [half]: agreed } }))).not.toMatch(
+      /policy/i,
+    );
+  }
+  const inUse = { phase: 'Established' as const, message: agreed.message };
+  for (const outgoing of [inUse, { phase: 'None' as const }]) {
+    const other = { ...company, outgoing, incoming: inUse };
+    const words = wordsOf(decided({ mode: mode(undefined, tethered), other }));
+    expect(words).toMatch(/is being removed: /);
+    expect(words).not.toMatch(/policy/i);
+  }
+});
+
+test('a ClusterMode that is made anew knows by the other cluster what has still to end', () => {
+  const { status } = decided({ mode: mode(undefined) });
+  expect(status).toMatchObject({ phase: 'Ending', tether: { clusterID: 'company-id' } });
+});
+
 test.each([
   ['Revoked', 'Entering'],
   ['Withdrawn', 'Entering'],
