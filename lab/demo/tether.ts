@@ -62,7 +62,7 @@ export async function demonstrateTether(name: string, stage: Stage, signal: Abor
   );
   await stage.step('a DaemonSet is refused', async () => showRefusal(bench, stage));
   await stage.step(`contact is cut: after ${LOST_AFTER_SECONDS} s the laptop decides`, async () =>
-    showLoss(bench, stage),
+    showLoss(bench, stage, places),
   );
   await stage.step('contact is back: the company decides', async () => showReturn(bench, stage));
   await stage.step('untether: the laptop decides, and its pods come home', async () => showEnd(bench, stage));
@@ -152,10 +152,11 @@ async function showUse(bench: Workbench, stage: Stage, { away, back }: Web): Pro
   await stage.show(bench, 'kubectl get pods -o wide');
 }
 
+const ASKS = "sh -c 'for i in $(seq 20); do timeout 1 wget -qO- http://web; done | sort | uniq -c'";
+
 /** From a pod at the company, from one that came back, and from one that never left the laptop. */
 async function showService(bench: Workbench, stage: Stage, { away, back }: Web): Promise<void> {
   await stage.show(bench, 'kubectl get endpointslices -l kubernetes.io/service-name=web');
-  const asks = "sh -c 'for i in $(seq 20); do timeout 1 wget -qO- http://web; done | sort | uniq -c'";
   // A pod that came back does not reach itself by its own Service: to kube-proxy it is on another node.
   for (const [from, ...to] of [
     ['old', away, back],
@@ -163,7 +164,7 @@ async function showService(bench: Workbench, stage: Stage, { away, back }: Web):
     [back, away],
   ] as const) {
     const all = new RegExp(to.map((pod) => `(?=[^]*${pod})`).join(''));
-    await stage.until(bench, `kubectl exec ${from} -- ${asks}`, all);
+    await stage.until(bench, `kubectl exec ${from} -- ${ASKS}`, all);
   }
   for (const [from, to] of [
     ['old', away],
@@ -192,7 +193,7 @@ async function showRefusal(bench: Workbench, stage: Stage): Promise<void> {
   await stage.show(bench, 'kubectl get daemonset watchman', { code: 1, expect: /not found/ });
 }
 
-async function showLoss(bench: Workbench, stage: Stage): Promise<void> {
+async function showLoss(bench: Workbench, stage: Stage, { away, back }: Web): Promise<void> {
   await setContact(bench.lab, 'cut');
   stage.say('the router drops all packets between them');
   await stage.until(bench, MODE, /^cluster +Autonomous +Lost +company /m, PATIENCE_MS);
@@ -204,6 +205,8 @@ async function showLoss(bench: Workbench, stage: Stage): Promise<void> {
   await stage.show(bench, 'kubectl get pods -o wide', {
     expect: new RegExp(`^alone-\\S+ +1/1 +Running .* ${LAPTOP_NODE} `, 'm'),
   });
+  // What was placed back runs on the laptop, and is served there; the others are out of reach.
+  await stage.until(bench, `kubectl exec old -- ${ASKS}`, new RegExp(`^(?![^]*${away})[^]*${back}`));
 }
 
 async function showReturn(bench: Workbench, stage: Stage): Promise<void> {

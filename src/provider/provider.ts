@@ -208,6 +208,7 @@ export class Provider {
       network: this.network.state.kind,
       homeViewOf: (address) => this.network.homeViewOf(address),
       returnedTo: (uid, address) => this.returned.addressOf(uid, address),
+      isReturnedReady: (uid, address) => this.returned.isReady(uid, address),
     };
   }
 

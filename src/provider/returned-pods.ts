@@ -44,10 +44,23 @@ export class ReturnedPods implements Component {
     const own = this.#options.network.ownOf(address);
     if (own === undefined) return undefined;
     this.#found ??= this.#begin();
-    const isIts = this.#found
-      .byIndex(BY_HOME_UID, uid)
-      .some(({ status }) => status?.podIPs?.some(({ ip }) => ip === own));
-    return isIts ? own : undefined;
+    return this.#at(uid, own) === undefined ? undefined : own;
+  }
+
+  /**
+   * Whether a pod over there that runs here is ready, as the kubelet here says; undefined where it does not run here.
+   *
+   * @param uid of the pod over there
+   * @param own its address here
+   */
+  isReady(uid: string, own: string): boolean | undefined {
+    const { status } = this.#at(uid, own) ?? {};
+    return status && status.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
+  }
+
+  #at(uid: string, own: string): Pod | undefined {
+    const candidates = this.#found?.byIndex(BY_HOME_UID, uid) ?? [];
+    return candidates.find(({ status }) => status?.podIPs?.some(({ ip }) => ip === own));
   }
 
   async stop(): Promise<void> {
@@ -93,6 +106,9 @@ function slim({ metadata, status }: Pod): Pod {
       labels: present({ [LABEL_HOME_UID]: labels?.[LABEL_HOME_UID] }),
       annotations: present({ [ANNOTATION_HOME_NAMESPACE]: of }),
     },
-    status: present({ podIPs: status?.podIPs }),
+    status: present({
+      podIPs: status?.podIPs,
+      conditions: status?.conditions?.filter(({ type }) => type === 'Ready'),
+    }),
   };
 }

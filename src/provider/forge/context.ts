@@ -25,4 +25,6 @@ export interface ForgeContext {
   homeViewOf: NetworkView['homeViewOf'];
   /** The address at home of a pod over there that was placed back into the home cluster: its UID, and its address over there. */
   returnedTo?: (uid: string, address: string) => string | undefined;
+  /** Whether such a pod is ready: its UID over there, and its address at home. Undefined: there is none. */
+  isReturnedReady?: (uid: string, address: string) => boolean | undefined;
 }

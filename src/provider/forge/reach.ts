@@ -34,14 +34,19 @@ export function viewsOf(
 /**
  * Why nobody at home can reach the pod; undefined where it can be reached, has no address yet, or is not meant to be
  * reached, since no network joins the two clusters.
+ *
+ * @param uid of the remote pod
  */
 export function obstacleToReach(
-  there: PodStatus,
-  podIPs: readonly { ip: string }[],
-  { network }: ForgeContext,
+  uid: string,
+  { there, podIPs }: { there: PodStatus; podIPs: readonly { ip: string }[] },
+  { network, isReturnedReady }: ForgeContext,
 ): Unreachable | undefined {
   if (network === 'Off') return undefined;
-  if (network === 'Down') return TUNNEL_DOWN;
+  if (network === 'Down') {
+    const isHere = podIPs.some(({ ip }) => isReturnedReady?.(uid, ip) !== undefined);
+    return isHere ? undefined : TUNNEL_DOWN;
+  }
   const [first] = there.podIPs ?? [];
   if (first === undefined || podIPs.length > 0) return undefined;
   return {
@@ -67,10 +72,40 @@ export function withNetwork(
 }
 
 /**
- * The last known status with Ready set to False, for when nothing is heard from the foreign cluster either. Undefined where
- * that changes nothing. Ready is never set to True here: whoever marks pods of a lost node must not be overruled.
+ * The status of a pod while nothing is heard from the foreign cluster; undefined where that changes nothing. A pod that was
+ * placed back runs here, so its kubelet is asked, and whoever marks pods of a lost node is overruled. Of others Ready is never
+ * set to True: nobody knows.
  */
-export function cutOffStatus(home: Pod, now: string): PodStatus | undefined {
+export function silentStatus(
+  home: Pod,
+  remote: Pod | undefined,
+  { network, isReturnedReady }: ForgeContext,
+  now: string,
+): PodStatus | undefined {
+  const { podIP } = home.status ?? {};
+  const isReady = remote && podIP !== undefined ? isReturnedReady?.(remote.metadata.uid, podIP) : undefined;
+  if (isReady !== undefined) return returnedStatus(home, isReady, now);
+  return network === 'Down' ? cutOffStatus(home, now) : undefined;
+}
+
+function returnedStatus(home: Pod, isReady: boolean, now: string): PodStatus | undefined {
+  const wanted: PodCondition = {
+    type: 'Ready',
+    status: isReady ? 'True' : 'False',
+    ...(!isReady && {
+      reason: 'ContainersNotReady',
+      message: 'the pod runs in this cluster, and is not ready',
+    }),
+    lastTransitionTime: now,
+  };
+  const conditions = home.status?.conditions ?? [];
+  const before = conditions.find(({ type }) => type === 'Ready');
+  if (before === undefined || before.status === wanted.status) return undefined;
+  return { ...home.status, conditions: conditions.map((one) => (one === before ? wanted : one)) };
+}
+
+/** The last known status with Ready set to False. */
+function cutOffStatus(home: Pod, now: string): PodStatus | undefined {
   const conditions = home.status?.conditions ?? [];
   if (!conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return undefined;
   return { ...home.status, conditions: withNetwork(home, conditions, { unreachable: TUNNEL_DOWN, now }) };

@@ -40,7 +40,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   const here = home.status ?? {};
   const generation = observedGeneration(home, remote, there);
   const podIPs = viewsOf(there, remote.metadata.uid, context);
-  const unreachable = obstacleToReach(there, podIPs, context);
+  const unreachable = obstacleToReach(remote.metadata.uid, { there, podIPs }, context);
   const conditions = withNetwork(home, forgeConditions({ home, remote, there, generation, now }), {
     unreachable,
     now,

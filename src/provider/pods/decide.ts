@@ -6,7 +6,7 @@ import { nextChange, type PodChange } from '../forge/change.ts';
 import type { ForgeContext } from '../forge/context.ts';
 import { asksClusterDns } from '../forge/dns.ts';
 import { forgePod } from '../forge/pod.ts';
-import { cutOffStatus } from '../forge/reach.ts';
+import { silentStatus } from '../forge/reach.ts';
 import { isResult, isUnfinishedResult, newsOfRecreation, recreatedOf } from '../forge/made-anew.ts';
 import type { Reference } from '../forge/references.ts';
 import { missingToken } from '../forge/tokens.ts';
@@ -159,9 +159,9 @@ function decideRunning(situation: Situation, home: Pod, remote: Pod): Action {
   return mirror(situation, home, remote);
 }
 
-/** That packets do not get there is known here, even when the foreign cluster is silent. */
-function outOfContact({ context, now }: Situation, home: Pod): Action {
-  const status = context?.network === 'Down' ? cutOffStatus(home, now) : undefined;
+/** That packets do not get there is known here, even when the foreign cluster is silent, and so are pods that run here. */
+function outOfContact({ remote, context, now }: Situation, home: Pod): Action {
+  const status = context && silentStatus(home, remote, context, now);
   return status === undefined ? NOTHING : { do: 'writeStatus', home, status };
 }
 

@@ -62,6 +62,20 @@ describe('addresses', () => {
     expect(condition(status, 'Ready')).toMatchObject({ status: expected });
   });
 
+  test('of a pod that was placed back: a tunnel that is down is no obstacle to it', () => {
+    const context = {
+      ...CONTEXT,
+      network: 'Down' as const,
+      homeViewOf: () => undefined,
+      returnedTo: () => '10.1.0.7',
+      isReturnedReady: (_uid: string, address: string) => (address === '10.1.0.7' ? true : undefined),
+    };
+    const home = homePod();
+    const status = forgeStatus(home, remotePod(home, { status: RUNNING }), context, NOW);
+    expect(status.podIP).toBe('10.1.0.7');
+    expect(condition(status, 'Ready')).toMatchObject({ status: 'True' });
+  });
+
   test.each([
     ['no address', ['here']],
     ['the loopback', ['127.0.0.1']],

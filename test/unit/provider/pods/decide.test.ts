@@ -31,6 +31,17 @@ const endingBody = (left: number): Pod =>
     status: RUNNING,
   });
 
+const isReady = (status: 'True' | 'False'): Pod =>
+  homePod({ status: { ...RUNNING, conditions: [{ type: 'Ready', status }] } });
+const [ready, marked] = [isReady('True'), isReady('False')];
+/** Of a body that runs in this cluster, while the tunnel is down. */
+const returned = (isReturned: boolean): Situation['context'] => ({
+  ...CONTEXT,
+  network: 'Down',
+  isReturnedReady: (uid, address) =>
+    uid === body.metadata.uid && address === RUNNING.podIP ? isReturned : undefined,
+});
+
 type Row = [name: string, given: Partial<Situation>, expected: object];
 const ROWS: Row[] = [
   ['nothing is known', {}, { do: 'nothing' }],
@@ -180,6 +191,31 @@ const ROWS: Row[] = [
     { do: 'writeStatus', status: { phase: 'Running' } },
   ],
   ['a pod whose body runs, out of contact', { home: fresh, remote: body, contact: false }, { do: 'nothing' }],
+  [
+    'a pod that was placed back and was marked with its lost node',
+    { home: marked, remote: body, contact: false, context: returned(true) },
+    { do: 'writeStatus', status: { conditions: [{ type: 'Ready', status: 'True' }] } },
+  ],
+  [
+    'a pod that was placed back, and is not ready here',
+    { home: ready, remote: body, contact: false, context: returned(false) },
+    { do: 'writeStatus', status: { conditions: [{ type: 'Ready', status: 'False' }] } },
+  ],
+  [
+    'a pod that was placed back, and is ready, behind a dead tunnel',
+    { home: ready, remote: body, contact: false, context: returned(true) },
+    { do: 'nothing' },
+  ],
+  [
+    'a pod that was not placed back, behind a dead tunnel',
+    { home: ready, remote: body, contact: false, context: { ...CONTEXT, network: 'Down' } },
+    { do: 'writeStatus', status: { conditions: [{ type: 'Ready', status: 'False' }] } },
+  ],
+  [
+    'a pod that was not placed back and was marked with its lost node',
+    { home: marked, remote: body, contact: false, context: { ...CONTEXT, network: 'Down' } },
+    { do: 'nothing' },
+  ],
   ['a pod whose body runs, as home shows', { home: shown, remote: body }, { do: 'nothing' }],
   [
     'a running pod in a namespace being taken out',
