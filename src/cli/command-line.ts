@@ -37,6 +37,14 @@ export interface CommandLine {
 /** Somebody asks for the usage. */
 class HelpWanted extends Error {}
 
+/** The command line has another form than the usage says. A value of the wrong kind is no such mistake. */
+class WrongForm extends TributaryError {
+  constructor(message: string) {
+    super('Invalid', message);
+  }
+}
+export const wrongForm = (message: string): TributaryError => new WrongForm(message);
+
 /** Options take a value, flags do not; an unknown one, or an option without its value, is an Invalid error. */
 export function parseCommandLine(
   args: readonly string[],
@@ -63,22 +71,22 @@ export function parseCommandLine(
   } catch (error) {
     if (args.includes('--help') || args.includes('-h')) throw new HelpWanted();
     // The parser's advice on how to pass odd values takes more than one line.
-    throw new TributaryError('Invalid', errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments');
+    throw wrongForm(errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments');
   }
 }
 
 export function required(line: CommandLine, name: string): string {
   const value = line.values[name];
-  if (value === undefined || value === '') throw new TributaryError('Invalid', `--${name} is required`);
+  if (value === undefined || value === '') throw wrongForm(`--${name} is required`);
   return value;
 }
 
-/** Exactly these positional arguments. Throws Invalid. */
+/** Exactly these positional arguments; else the form is wrong. */
 export function positionals(line: CommandLine, names: readonly string[]): string[] {
   const missing = names[line.positionals.length];
-  if (missing !== undefined) throw new TributaryError('Invalid', `${missing} is missing`);
+  if (missing !== undefined) throw wrongForm(`${missing} is missing`);
   const extra = line.positionals[names.length];
-  if (extra !== undefined) throw new TributaryError('Invalid', `unexpected argument "${extra}"`);
+  if (extra !== undefined) throw wrongForm(`unexpected argument "${extra}"`);
   return [...line.positionals];
 }
 
@@ -96,7 +104,7 @@ const YAML_OPTIONS = { aliasDuplicateObjects: false, lineWidth: 110, compat: 'ya
 export const printYaml = (objects: readonly object[]): string =>
   objects.map((object) => stringify(object, YAML_OPTIONS)).join('---\n');
 
-/** Runs a command; a mistake of the caller is told in one line, with the usage, and ends with EXIT.usage. */
+/** Runs a command; a mistake of the caller is told as by `reportFailure`, and ends with EXIT.usage. */
 export async function runCommand(
   usage: string,
   io: CommandIo,
@@ -111,8 +119,8 @@ export async function runCommand(
 }
 
 /**
- * Says in one line why a command failed, and returns its exit code. `isParsed`: the command line was understood, so its
- * usage would not help.
+ * Says in one line why a command failed, and returns its exit code. The usage follows where the form is wrong; under a wrong
+ * value it would hide the reason. `isParsed`: the command line was understood, so that neither would help.
  */
 export function reportFailure(
   error: unknown,
@@ -124,9 +132,14 @@ export function reportFailure(
   }
   const isMistake = hasCode(error, 'Invalid');
   io.err(`${errorMessage(error)}\n`);
-  if (isMistake && !isParsed) io.err(`usage: ${usage}\n`);
+  if (isMistake && !isParsed) {
+    io.err(error instanceof WrongForm ? `usage: ${usage}\n` : `see: ${nameOf(usage)} --help\n`);
+  }
   return isMistake ? EXIT.usage : EXIT.failed;
 }
+
+/** `tributary token` of `tributary token create ...`. */
+const nameOf = (usage: string): string => usage.split(/[\s|]/, 2).join(' ');
 
 const MAX_BYTES = 65_536;
 

@@ -17,6 +17,7 @@ import {
   printYaml,
   required,
   runCommand,
+  wrongForm,
 } from './command-line.ts';
 
 export const MANIFESTS_USAGE = `tributary manifests crds
@@ -94,7 +95,9 @@ export async function manifestsCommand(args: string[], io: CommandIo): Promise<n
 function manifestsFor([what = '', ...args]: string[]): Manifest[] {
   const options = Object.hasOwn(OPTIONS, what) ? OPTIONS[what] : undefined;
   if (options === undefined) {
-    throw new TributaryError('Invalid', `say which manifests: ${Object.keys(OPTIONS).join(', ')}`);
+    // Whoever asks for help gets it.
+    parseCommandLine([what, ...args], []);
+    throw wrongForm(`say which manifests: ${Object.keys(OPTIONS).join(', ')}`);
   }
   const line = parseCommandLine(args, options);
   positionals(line, []);

@@ -49,9 +49,11 @@ async function runOnCluster<Arguments>(
 ): Promise<number> {
   const { io, open, signal } = environment;
   let client: KubeClient | undefined;
+  let isParsed = false;
   try {
     const line = parseCommandLine(args, [...options, ...WHERE], flags);
     const parsed = await parse(line, io);
+    isParsed = true;
     client = await open({ kubeconfig: line.values['kubeconfig'], context: line.values['context'] });
     return await run(parsed, { ...environment, client });
   } catch (error) {
@@ -59,7 +61,7 @@ async function runOnCluster<Arguments>(
       io.err('interrupted\n');
       return EXIT.failed;
     }
-    return reportFailure(error, { usage, io, isParsed: client !== undefined });
+    return reportFailure(error, { usage, io, isParsed });
   } finally {
     await client?.close();
   }

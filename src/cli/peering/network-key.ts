@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto';
 
 import { APP_NAME, checkedSubdomain, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
-import { EXIT, positionals } from '../command-line.ts';
-import { TributaryError } from '../../lib/errors.ts';
+import { EXIT, positionals, wrongForm } from '../command-line.ts';
 import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
 
 export const NETWORK_KEY_USAGE =
@@ -17,7 +16,7 @@ export const networkKeyCommand: ClusterCommand = clusterCommand({
   usage: NETWORK_KEY_USAGE,
   options: ['name'],
   parse: (line) => {
-    if (line.positionals[0] !== 'create') throw new TributaryError('Invalid', 'say what to do: create');
+    if (line.positionals[0] !== 'create') throw wrongForm('say what to do: create');
     positionals(line, ['create']);
     return { name: checkedSubdomain('name', line.values['name'] ?? DEFAULT_NAME) };
   },

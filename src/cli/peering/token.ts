@@ -1,8 +1,7 @@
 /** `tributary token`: one-time tokens with which other clusters may come in. */
 import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
-import { type CommandLine, EXIT, positionals } from '../command-line.ts';
+import { type CommandLine, EXIT, positionals, wrongForm } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
-import { TributaryError } from '../../lib/errors.ts';
 import { silentLogger } from '../../lib/log.ts';
 import { JoinTokens } from '../../peering/identity/join-tokens.ts';
 import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
@@ -46,7 +45,7 @@ function parse(line: CommandLine): TokenArguments {
     const [, name = ''] = positionals(line, ['delete', 'NAME']);
     return { action, name };
   }
-  throw new TributaryError('Invalid', 'say what to do: create, list, delete');
+  throw wrongForm('say what to do: create, list, delete');
 }
 
 async function run(args: TokenArguments, session: Session): Promise<number> {

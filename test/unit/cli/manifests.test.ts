@@ -115,13 +115,23 @@ test.each([
   ['', manifestsCommand, 'say which manifests: crds, cluster, gateway, node, clean-up, peer'],
   ['constructor', manifestsCommand, 'say which manifests'],
   ['cluster', manifestsCommand, '--image is required'],
+  ['crds extra', manifestsCommand, 'unexpected argument "extra"'],
+  [`cluster --imagine x`, manifestsCommand, "Unknown option '--imagine'"],
+  ['--peer rome', tenantCommand, '--namespace is required'],
+])('refuses "%s", whose form is wrong, with one line and the usage', async (args, command, message) => {
+  const { code, out, err } = await run(command, args);
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  const [complaint, usage] = err.split('\n');
+  expect(complaint).toContain(message);
+  expect(usage).toMatch(/^usage: tributary /);
+});
+
+test.each([
   ['cluster --image tributary:1 --service Ingress', manifestsCommand, '--service must be one of ClusterIP'],
   ['cluster --image tributary:1 --node-port x', manifestsCommand, 'has no node port'],
   ['gateway --image tributary:1 --network maybe', manifestsCommand, '--network must be on or off'],
   ['gateway --image tributary:1 --replicas 0', manifestsCommand, 'replicas must be from 1 to 16'],
   ['gateway --image tributary:1 --wireguard-port x', manifestsCommand, '--wireguard-port must be a port'],
-  ['crds extra', manifestsCommand, 'unexpected argument "extra"'],
-  [`cluster --imagine x`, manifestsCommand, "Unknown option '--imagine'"],
   [`cluster --image x --pod-cidr 10.1.2.3`, manifestsCommand, '--pod-cidr: "10.1.2.3" is not a CIDR'],
   [
     `cluster --image x --offload-namespaces tier=`,
@@ -146,15 +156,24 @@ test.each([
   [`gateway --image x --tunnel-endpoint foo`, manifestsCommand, '--tunnel-endpoint: not HOST:PORT'],
   [`${peer} kube-system`, manifestsCommand, 'cannot be offloaded'],
   [`${peer} shop --kubeconfig-secret a/b/c`, manifestsCommand, 'is not of the form namespace/name'],
-  ['--peer rome', tenantCommand, '--namespace is required'],
   ['--peer rome --namespace a --pod-security privileged', tenantCommand, 'neither baseline nor restricted'],
   ['--peer rome --namespace a --quota cpu', tenantCommand, 'is not of the form'],
-])('refuses "%s" with one line and the usage', async (args, command, message) => {
-  const { code, out, err } = await run(command, args);
-  expect({ code, out }).toEqual({ code: 2, out: '' });
-  const [complaint, usage] = err.split('\n');
-  expect(complaint).toContain(message);
-  expect(usage).toMatch(/^usage: tributary /);
+])(
+  'refuses "%s", in which a value is wrong, with one line and where to read more',
+  async (args, command, message) => {
+    const { code, out, err } = await run(command, args);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    const [complaint, see, ...more] = err.split('\n');
+    expect(complaint).toContain(message);
+    expect(see).toMatch(/^see: tributary (manifests|tenant) --help$/);
+    expect(more).toEqual(['']);
+  },
+);
+
+test.each(['--help', 'cluster --help', 'nothing -h'])('"manifests %s" shows the usage', async (args) => {
+  const { code, out, err } = await run(manifestsCommand, args);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  expect(out).toMatch(/^usage: tributary manifests /);
 });
 
 const calls: unknown[] = [];
