@@ -1,7 +1,7 @@
 /** What all commands share: arguments, what is read from people, what is printed, and one line of complaint. */
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { parseArgs } from 'node:util';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { stringify } from 'yaml';
 
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
@@ -51,15 +51,16 @@ export function parseCommandLine(
   options: readonly string[],
   flags: readonly string[] = [],
 ): CommandLine {
+  const config = {
+    args: [...args],
+    options: {
+      ...Object.fromEntries(options.map((name) => [name, { type: 'string' as const }])),
+      ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
+    },
+    allowPositionals: true,
+  };
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: {
-        ...Object.fromEntries(options.map((name) => [name, { type: 'string' as const }])),
-        ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
-      },
-      allowPositionals: true,
-    });
+    const { values, positionals } = parseArgs(config);
     const given = Object.entries(values as Record<string, string | boolean | undefined>);
     return {
       values: Object.fromEntries(
@@ -71,8 +72,26 @@ export function parseCommandLine(
   } catch (error) {
     if (args.includes('--help') || args.includes('-h')) throw new HelpWanted();
     // The parser's advice on how to pass odd values takes more than one line.
-    throw wrongForm(errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments');
+    throw (
+      doubtfulValue(error, config) ?? wrongForm(errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments')
+    );
   }
+}
+
+/** What is wrong, where the argument after an option begins with `-`: it is a value, or the value was forgotten. */
+function doubtfulValue(error: unknown, config: ParseArgsConfig): TributaryError | undefined {
+  if ((error as { code?: unknown }).code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') return undefined;
+  const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== 'option' || token.inlineValue !== false || !/^-./.test(token.value)) continue;
+    const { name, value } = token;
+    if (value.startsWith('--')) return wrongForm(`--${name} needs a value`);
+    return new TributaryError(
+      'Invalid',
+      `--${name}: a value that begins with "-" must be joined to it: --${name}=${value}`,
+    );
+  }
+  return undefined;
 }
 
 export function required(line: CommandLine, name: string): string {

@@ -245,6 +245,22 @@ test('who interrupts it is told that it goes on, and how to end that', async () 
 });
 
 test.each([
+  [
+    'mine --lost-after -1s',
+    /^--lost-after: a value that begins with "-" must be joined to it: --lost-after=-1s\nsee: /,
+  ],
+  ['mine --lost-after=-1s', /"-1s" is not a duration from 10s to 7d/],
+  ['mine --keep-for --evict', /^--keep-for needs a value\nusage: /],
+  ['mine --keep-for', /^Option '--keep-for <value>' argument missing\nusage: /],
+  ['mine --evict=yes', /^Option '--evict' does not take an argument\nusage: /],
+  ['mine --late', /^Unknown option '--late'\nusage: /],
+])('"tether %s" says what to do', async (line, words) => {
+  const { code, err } = await world.run(tetherCommand, line);
+  expect([code, err]).toEqual([2, expect.stringMatching(words)]);
+  expect(world.opened).toEqual([]);
+});
+
+test.each([
   ['mine --token secret', /not of the form/],
   [`mine --token ${token(HOME)}`, /Not begun: the token is of cluster home/],
   ['mine --lost-after 5s', /"5s" is not a duration from 10s to 7d/],
