@@ -9,9 +9,9 @@ import { present } from '../lib/fields.ts';
 import {
   DEFAULT_TOKEN_SECONDS,
   forgeKubeconfig,
-  parseTokenSeconds,
   type PeerAccess,
   peerAccount,
+  TOKEN_BOUNDS,
   type TokenIssuer,
 } from '../peering/tenant-kubeconfig.ts';
 import {
@@ -22,6 +22,7 @@ import {
   required,
   runCommand,
 } from './command-line.ts';
+import { parseSeconds } from './durations.ts';
 import { kubectlCredentials, type Where } from './kubeconfig.ts';
 
 export const TENANT_KUBECONFIG_USAGE = `tributary tenant-kubeconfig --peer NAME [--namespace TENANT_NS] [--kubeconfig FILE] [--context NAME]
@@ -70,7 +71,8 @@ async function given(line: CommandLine, token: string): Promise<PeerAccess> {
 
 async function issued(line: CommandLine, io: CommandIo, open: OpenTokenIssuer): Promise<PeerAccess> {
   const ttl = line.values['ttl'];
-  const expirationSeconds = ttl === undefined ? DEFAULT_TOKEN_SECONDS : parseTokenSeconds(ttl);
+  const expirationSeconds =
+    ttl === undefined ? DEFAULT_TOKEN_SECONDS : parseSeconds(ttl, { option: 'ttl', ...TOKEN_BOUNDS });
   const account = peerAccount(required(line, 'peer'));
   const issuer = await open({ kubeconfig: line.values['kubeconfig'], context: line.values['context'] });
   try {

@@ -110,7 +110,7 @@ function tenantOf(line: CommandLine): ManualTenant {
     namespaces: listOf(required(line, 'namespace')),
     quota: parseQuota(values['quota'] ?? ''),
     podSecurity: podSecurityLevel(values['pod-security'] ?? 'baseline'),
-    keepForSeconds: parseSeconds(values['keep-for'] ?? '24h', { least: 0 }),
+    keepForSeconds: parseSeconds(values['keep-for'] ?? '24h', { option: 'keep-for', least: 0 }),
     isolation: isolationOf(values['isolation'] ?? 'tenant'),
     ...(ownCidrs && { ownCidrs }),
   };

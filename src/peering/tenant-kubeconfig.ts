@@ -38,19 +38,7 @@ export interface Kubeconfig {
 
 export const DEFAULT_TOKEN_SECONDS: number = 24 * 3600;
 /** Seconds. The API server refuses less; with more, a copied file would be of use for too long. */
-const TOKEN_BOUNDS = { least: 600, most: 90 * 24 * 3600 };
-
-const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/** Reads `24h`, `90m` and the like, as seconds. */
-export function parseTokenSeconds(text: string): number {
-  const [, amount, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(amount) * (UNITS[unit ?? ''] ?? Number.NaN);
-  if (!(seconds >= TOKEN_BOUNDS.least && seconds <= TOKEN_BOUNDS.most)) {
-    throw new TributaryError('Invalid', `"${text}" is not a duration from 10m to 90d, such as 24h`);
-  }
-  return seconds;
-}
+export const TOKEN_BOUNDS: { least: number; most: number } = { least: 600, most: 90 * 24 * 3600 };
 
 export const peerAccount = (peer: string): { namespace: string; name: string } => ({
   namespace: PEERS_NAMESPACE,

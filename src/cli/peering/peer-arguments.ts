@@ -67,7 +67,7 @@ export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerA
     outgoing: wish('outgoing', values['outgoing'] ?? 'Enabled'),
     ...(incoming !== undefined && { incoming: wish('incoming', incoming) }),
     ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
-    timeoutMs: parseSeconds(values['timeout'] ?? DEFAULT_TIMEOUT) * 1000,
+    timeoutMs: parseSeconds(values['timeout'] ?? DEFAULT_TIMEOUT, { option: 'timeout' }) * 1000,
   };
 }
 

@@ -34,7 +34,7 @@ function parse(line: CommandLine): TokenArguments {
   if (action === 'create') {
     positionals(line, ['create']);
     const { name } = values;
-    const seconds = parseSeconds(values['ttl'] ?? DEFAULT_TTL);
+    const seconds = parseSeconds(values['ttl'] ?? DEFAULT_TTL, { option: 'ttl' });
     return { action, seconds, isJson, ...(name !== undefined && { name }) };
   }
   if (action === 'list') {

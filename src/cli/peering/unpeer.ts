@@ -55,7 +55,7 @@ function parse(line: CommandLine): UnpeerArguments {
     directions: named.length === 0 ? DIRECTIONS : named,
     isForced: line.flags.has('force'),
     mayDeleteVolumes: line.flags.has('delete-volumes') || line.flags.has('force'),
-    timeoutMs: parseSeconds(line.values['timeout'] ?? '60s') * 1000,
+    timeoutMs: parseSeconds(line.values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
   };
 }
 

@@ -22,3 +22,9 @@ test('bounds belong to what is taken', () => {
     '"25h" is not a duration from 0s to 1d, such as 60s or 1h',
   );
 });
+
+test('a wrong one is told with its option', () => {
+  expect(() => parseSeconds('5', { option: 'lost-after', least: 10, most: 604_800 })).toThrow(
+    /^--lost-after: "5" is not a duration from 10s to 7d, such as 60s or 1h$/,
+  );
+});

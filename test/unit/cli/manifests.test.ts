@@ -157,6 +157,7 @@ test.each([
   [`${peer} kube-system`, manifestsCommand, 'cannot be offloaded'],
   [`${peer} shop --kubeconfig-secret a/b/c`, manifestsCommand, 'is not of the form namespace/name'],
   ['--peer rome --namespace a --pod-security privileged', tenantCommand, 'neither baseline nor restricted'],
+  ['--peer rome --namespace a --keep-for soon', tenantCommand, '--keep-for: "soon" is not a duration'],
   ['--peer rome --namespace a --quota cpu', tenantCommand, 'is not of the form'],
 ])(
   'refuses "%s", in which a value is wrong, with one line and where to read more',
@@ -208,6 +209,14 @@ test('tenant-kubeconfig asks for a token of 24 hours and says until when it is v
   ]);
 });
 
+test.each([
+  ['10m', 600],
+  ['90d', 7_776_000],
+])('tenant-kubeconfig asks for a token of %s', async (ttl, expirationSeconds) => {
+  await run(kubeconfigCommand, `--peer rome --kubeconfig f --server https://milan:443 --ttl ${ttl}`);
+  expect(calls.splice(0)).toEqual([expect.objectContaining({ expirationSeconds }), 'closed']);
+});
+
 test('tenant-kubeconfig with a given token asks nobody', async () => {
   const { out } = await run(kubeconfigCommand, '--peer rome --token given --server https://milan:443');
   expect(out).toContain('token: given');
@@ -215,7 +224,8 @@ test('tenant-kubeconfig with a given token asks nobody', async () => {
 });
 
 test.each([
-  ['--peer rome --ttl 1s', 'is not a duration'],
+  ['--peer rome --ttl 9m', '--ttl: "9m" is not a duration from 600s to 90d'],
+  ['--peer rome --ttl 91d', '--ttl: "91d" is not a duration'],
   ['--peer ROME', 'is not a DNS name'],
   ['--peer rome --token given', '--server is required'],
 ])('tenant-kubeconfig refuses "%s" before it calls anybody', async (args, message) => {

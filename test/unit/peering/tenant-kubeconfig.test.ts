@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { forgeKubeconfig, parseTokenSeconds } from '../../../src/peering/tenant-kubeconfig.ts';
+import { forgeKubeconfig } from '../../../src/peering/tenant-kubeconfig.ts';
 
 const access = { peer: 'rome', server: 'https://milan.example:6443', token: 'secret' };
 
@@ -28,16 +28,4 @@ test('everything is inside, so that the file works anywhere', () => {
 
 test.each(['http://milan.example', 'milan.example:6443', ''])('refuses the server %j', (server) => {
   expect(() => forgeKubeconfig({ ...access, server })).toThrow('is not an https URL');
-});
-
-test.each([
-  ['24h', 86_400],
-  ['10m', 600],
-  ['90d', 7_776_000],
-])('%s is %d seconds', (text, seconds) => {
-  expect(parseTokenSeconds(text)).toBe(seconds);
-});
-
-test.each(['', '24', '9m', '91d', '-1h', '1e3h', 'h'])('refuses the duration %j', (text) => {
-  expect(() => parseTokenSeconds(text)).toThrow('is not a duration');
 });

@@ -158,6 +158,11 @@ describe('unpeer', () => {
     expect(err).toContain('no ForeignCluster has the name or ClusterID "rome"');
   });
 
+  test('a wrong duration is told with its option', async () => {
+    const { code, err } = await world.run(unpeerCommand, 'mine --timeout soon');
+    expect([code, err]).toEqual([2, expect.stringMatching(/^--timeout: "soon" is not a duration/)]);
+  });
+
   test('a name that two clusters give themselves is not guessed at', async () => {
     for (const name of ['a', 'b']) {
       world.seed(foreignClusters, { metadata: { name }, spec: {}, status: { clusterName: 'Milan' } });
@@ -206,7 +211,7 @@ describe('token', () => {
     ['', /say what to do: create, list, delete/],
     ['create extra', /unexpected argument "extra"/],
     ['delete', /NAME is missing/],
-    ['create --ttl 1y', /is not a duration/],
+    ['create --ttl 1y', /^--ttl: "1y" is not a duration/],
   ])('"token %s" is a mistake', async (line, why) => {
     const { code, err } = await world.run(tokenCommand, line);
     expect(code).toBe(2);

@@ -374,7 +374,7 @@ test.each([
   [`a:99999 --id ${MILAN}`, /not of the form host:port/],
   ['a:1 --id short', /is not a ClusterID/],
   [`a:1 --id ${MILAN} --outgoing yes`, /none of Auto, Enabled, Disabled/],
-  [`a:1 --id ${MILAN} --timeout soon`, /is not a duration/],
+  [`a:1 --id ${MILAN} --timeout soon`, /^--timeout: "soon" is not a duration/],
 ])('"%s" has a wrong value, and only that is told', async (line, why) => {
   const { code, err } = await world.run(peerCommand, line);
   expect(code).toBe(2);
