@@ -72,7 +72,8 @@ async function run(args: TokenArguments, session: Session): Promise<number> {
     // The token alone on standard output, so that it can be piped.
     io.out(isJson ? `${JSON.stringify({ token: text, name: made.name, expires })}\n` : `${text}\n`);
     io.err(
-      `For one cluster, until ${expires}; shown this once. Over there: tributary peer ENDPOINT --token -\n`,
+      `For one cluster, until ${expires}; shown this once. Over there: tributary peer ENDPOINT --token -, or, ` +
+        'to be tethered: tributary tether CLUSTER --token -\n',
     );
   }
   return EXIT.ok;

@@ -179,7 +179,9 @@ describe('token', () => {
     const { code, out, err } = await world.run(tokenCommand, 'create --ttl 2h --name door');
     expect(code).toBe(0);
     expect(parseJoinToken(out)).toMatchObject({ clusterID: HOME, name: 'door' });
-    expect(err).toMatch(/^For one cluster, until \d{4}-/);
+    expect(err).toMatch(
+      /^For one cluster, until \d{4}-.*: tributary peer E.* tributary tether CLUSTER --token -\n$/,
+    );
     expect(err).not.toContain(parseJoinToken(out).secret);
     const { secret } = parseJoinToken(out);
     expect(JSON.stringify(world.api.storage.list('secrets'))).not.toContain(
