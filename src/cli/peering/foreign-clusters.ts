@@ -17,6 +17,10 @@ export async function listClusters({ client, signal }: Session): Promise<Foreign
 export const idOf = ({ spec, status }: ForeignCluster): string | undefined =>
   spec?.clusterID ?? status?.clusterID;
 
+const NOBODY_KNOWN =
+  'no other cluster is known here. Make it known with a ForeignCluster (spec.clusterID, spec.endpoint), or peer with it: ' +
+  'tributary peer ENDPOINT';
+
 /** By its name, else by its ClusterID, else by the name that the cluster gives itself, if only one does. Throws NotFound. */
 export function findCluster(clusters: readonly ForeignCluster[], wanted: string): ForeignCluster {
   const named = clusters.find(({ metadata }) => metadata.name === wanted);
@@ -25,7 +29,8 @@ export function findCluster(clusters: readonly ForeignCluster[], wanted: string)
   const [only, ...others] = clusters.filter(({ status }) => status?.clusterName === wanted);
   if (only !== undefined && others.length === 0) return only;
   const why = only === undefined ? 'no ForeignCluster has' : 'several ForeignClusters have';
-  throw new TributaryError('NotFound', `${why} the name or ClusterID "${wanted}"; see: tributary peerings`);
+  const advice = clusters.length === 0 ? NOBODY_KNOWN : 'see: tributary peerings';
+  throw new TributaryError('NotFound', `${why} the name or ClusterID "${wanted}"; ${advice}`);
 }
 
 /** How often an object is read while its state is waited for. */
