@@ -129,7 +129,7 @@ describeInLab('a tether', () => {
       ),
     );
     expect(await at(rome, 'label', 'node', real, 'mine=yes')).toMatch(
-      /tethered to company.*tributary untether/s,
+      /is forbidden: .*tethered to company.*tributary untether/s,
     );
     for (const change of [['delete'], ['label', 'tributary.dev/offloading-origin-']]) {
       const [verb = '', ...how] = change;

@@ -68,6 +68,8 @@ function forgeGuard({
     validations: [
       {
         expression: `!variables.holds || (${permitted})`,
+        // The object is not wrong: here and now it is not permitted.
+        reason: 'Forbidden',
         messageExpression: `'this cluster is tethered to ' + ${COMPANY} + ', which decides what runs on its nodes: ${refusal}; to end that: tributary untether'`,
         message: `this cluster is tethered to another one, which decides what runs on its nodes: ${refusal}; to end that: tributary untether`,
       },
