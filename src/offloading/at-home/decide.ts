@@ -216,13 +216,17 @@ function waitOf(
     : `pods of ${of} come home again: look for spec.nodeName or their node affinity`;
 }
 
+interface Offloaded {
+  existingPods: NamespaceOffloadingSpec['existingPods'];
+  generation: number | undefined;
+  /** A tether keeps the NamespaceOffloading as it is, so that another field of it is of no use. Default false. */
+  isOfTether?: boolean;
+}
+
 /** The condition PodsAtHome. */
 export function atHomeCondition(
   { count, example = '', waits }: AtHome,
-  {
-    existingPods,
-    generation,
-  }: { existingPods: NamespaceOffloadingSpec['existingPods']; generation: number | undefined },
+  { existingPods, generation, isOfTether = false }: Offloaded,
 ): WantedCondition<string, NamespaceOffloadingReason> {
   const type = NAMESPACE_OFFLOADING_CONDITIONS.podsAtHome;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
@@ -234,7 +238,7 @@ export function atHomeCondition(
   const isMoved = existingPods === 'Move';
   const how = isMoved
     ? `they are moved, one of each controller at a time${wait === undefined ? '' : `; ${waits.length} wait: ${wait}`}`
-    : `one is ${example}. spec.existingPods: Move does so for pods of controllers`;
+    : `one is ${example}. ${isOfTether ? '`tributary tether CLUSTER --evict`' : 'spec.existingPods: Move'} does so for pods of controllers`;
   const message = `pods that were made before the namespace was offloaded and are still on real nodes: ${count}; ${how}`;
   return {
     type,

@@ -10,7 +10,7 @@ import { Evictions, heldText } from '../../kube/evictions.ts';
 import { nextLookMs } from '../drain.ts';
 import type { OffloadingParts } from '../release/remake.ts';
 import { subjectOf } from '../status.ts';
-import { namespaceOf } from '../view.ts';
+import { isOfTether, namespaceOf } from '../view.ts';
 import {
   atHomeCondition,
   atHomeMessage,
@@ -93,7 +93,7 @@ export class PodsAtHome {
     const { last, nextMs } = watch;
     return {
       count: last.count,
-      condition: atHomeCondition(last, { existingPods, generation }),
+      condition: atHomeCondition(last, { existingPods, generation, isOfTether: isOfTether(offloading) }),
       ...(nextMs !== undefined && { requeueAfterMs: Math.max(0, nextMs - clock.monotonic()) }),
     };
   }

@@ -208,6 +208,12 @@ describe('the condition', () => {
     expect(message).toContain('delete pod bare. spec.existingPods: Move');
   });
 
+  test('names the command where the object is of a tether, which would take back another field', () => {
+    const { message } = atHomeCondition(found, { existingPods: 'Stay', generation: 1, isOfTether: true });
+    expect(message).toContain('delete pod bare. `tributary tether CLUSTER --evict` does so for pods of cont');
+    expect(message).not.toContain('existingPods');
+  });
+
   test('says which of them stay although they are to go', () => {
     const { reason, message } = atHomeCondition(found, { existingPods: 'Move', generation: 1 });
     expect(reason).toBe('Moving');

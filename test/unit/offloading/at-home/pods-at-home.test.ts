@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { NamespaceOffloading } from '../../../../src/api/namespace-offloading.ts';
 import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.ts';
 import { pods } from '../../../../src/api/resources.ts';
+import { PodsAtHome } from '../../../../src/offloading/at-home/pods-at-home.ts';
 import { OffloadWorld } from '../support/offload-world.ts';
 
 /** Pods that were there before, as the controller shows and moves them. */
@@ -157,4 +158,17 @@ test('existingPods Move waits for a cluster that has the namespace', async () =>
       (await world.client.get(pods, { name: 'web-abc-1', namespace: 'shop' })).metadata.deletionTimestamp !==
       undefined,
   );
+});
+
+test('for an object that a tether keeps, it names the command', async () => {
+  await world.pod('web-abc-1', 'real-1', WEB);
+  const { client, clock } = world;
+  const home = new PodsAtHome({ client, clock, events: { event: () => {} }, virtualNodes: () => new Set() });
+  const labels = { 'tributary.dev/offloading-origin': 'tether' };
+  const offloading = await client.create(namespaceOffloadings, {
+    metadata: { namespace: 'shop', name: 'offloading', labels },
+    spec: { podStrategy: 'Remote', existingPods: 'Stay' },
+  });
+  const look = await clock.during('a look', home.look(offloading, new AbortController().signal));
+  expect(look?.condition.message).toContain('`tributary tether CLUSTER --evict`');
 });
