@@ -49,7 +49,7 @@ export const tetherCommand: ClusterCommand = clusterCommand({
     return {
       wanted,
       token,
-      timeoutMs: parseSeconds(line.values['timeout'] ?? '120s') * 1000,
+      timeoutMs: parseSeconds(line.values['timeout'] ?? '120s', { option: 'timeout' }) * 1000,
       terms,
     };
   },
@@ -65,7 +65,7 @@ function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
   } = values;
   return {
     ...(lostAfter !== undefined && {
-      lostAfterSeconds: parseSeconds(lostAfter, TETHER_LIMITS.lostAfterSeconds),
+      lostAfterSeconds: parseSeconds(lostAfter, { option: 'lost-after', ...TETHER_LIMITS.lostAfterSeconds }),
     }),
     ...(afterLoss !== undefined && {
       afterLoss: oneOf('--after-loss', ['Retether', 'Autonomous'] as const, afterLoss),
@@ -74,7 +74,11 @@ function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
       whenLost: oneOf('--when-lost', ['Stay', 'RunLocally'] as const, whenLost),
     }),
     ...(keepFor !== undefined && {
-      keepForSeconds: parseSeconds(keepFor, { least: 0, most: OFFER_LIMITS.keepForSeconds }),
+      keepForSeconds: parseSeconds(keepFor, {
+        option: 'keep-for',
+        least: 0,
+        most: OFFER_LIMITS.keepForSeconds,
+      }),
     }),
     ...(flags.has('evict') && { evict: true }),
   };

@@ -29,7 +29,7 @@ export const untetherCommand: ClusterCommand = clusterCommand({
     positionals(line, []);
     return {
       deleteGuests: line.flags.has('delete-guests'),
-      timeoutMs: parseSeconds(line.values['timeout'] ?? '60s') * 1000,
+      timeoutMs: parseSeconds(line.values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
     };
   },
   run: untether,

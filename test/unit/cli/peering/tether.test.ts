@@ -263,10 +263,10 @@ test.each([
 test.each([
   ['mine --token secret', /not of the form/],
   [`mine --token ${token(HOME)}`, /Not begun: the token is of cluster home/],
-  ['mine --lost-after 5s', /"5s" is not a duration from 10s to 7d/],
+  ['mine --lost-after 5s', /^--lost-after: "5s" is not a duration from 10s to 7d/],
   ['mine --after-loss Wait', /is Retether or Autonomous/],
   ['mine --when-lost Run', /--when-lost is Stay or RunLocally, not "Run"/],
-  ['mine --keep-for 400d', /"400d" is not a duration from 0s to 365d/],
+  ['mine --keep-for 400d', /^--keep-for: "400d" is not a duration from 0s to 365d/],
   ['other', /no ForeignCluster has the name or ClusterID "other"/],
   ['mine --token -', /reads the token from standard input, which is empty/],
 ])('"tether %s" is refused before anything is written', async (line, words) => {
