@@ -40,8 +40,9 @@ const tether: Schema = {
         'Retether',
       ),
       whenLost: choice(
-        'What becomes of forwarded pods while the other cluster is lost. Stay: they may run there, and nothing else runs in ' +
-          'their place. RunLocally: the other cluster stops them, and then they run on the nodes here; it must have agreed.',
+        'What becomes of forwarded pods while the other cluster is lost. Stay: they stay there, and this cluster brings none ' +
+          'back; controllers may replace theirs, as those of any lost node. RunLocally: the other cluster stops them, and then ' +
+          'they run on the nodes here; it must have agreed.',
         ['Stay', 'RunLocally'],
         'Stay',
       ),
@@ -117,7 +118,7 @@ const status: Schema = objectOf<ClusterModeStatus>('What was observed.', [], {
     dnsName('Name of a Node.'),
   ),
   runsLocallySince: time('Since when forwarded pods are brought back to the nodes here.'),
-  contactLost: time('When the other cluster was heard last; absent while there is a link.'),
+  contactLost: time('When it was noticed that the link had ended; absent while there is one.'),
   conditions: conditions(Object.values(CLUSTER_MODE_CONDITIONS).join(', ')),
 });
 

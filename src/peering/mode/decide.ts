@@ -190,7 +190,7 @@ function untethered({ mode, other }: ModeFacts): Verdict {
     mode: 'Autonomous',
     phase: 'Ending',
     reason: REASONS.ending,
-    message: `${message}; what was made for the tether is being removed: ${awaitedIn(left) ?? otherwise}`,
+    message: `${message}; what was made for the tether to ${clusterName ?? clusterID} is being removed: ${awaitedIn(left) ?? otherwise}`,
     tether,
   };
 }
