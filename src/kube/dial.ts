@@ -54,24 +54,25 @@ function unreachable(where: string, cause: Error): TributaryError {
 }
 
 /**
- * The same, but after a failure nobody dials for a while: each call fails at once with what the last one failed with. For a
- * server that many callers ask, each with a backoff of its own.
+ * The same, but a dial that follows a failed one waits for a while. For a server that many callers ask, each with a backoff of
+ * its own: those who wait for one connection share the dial, and all go on once it is made.
  */
 export function spaced<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
   { clock, ...options }: BackoffOptions & { clock: Clock },
 ): (signal: AbortSignal) => Promise<T> {
   const backoff = new Backoff(options);
-  let failure: { error: unknown; untilMs: number } | undefined;
+  let notBefore = -Infinity;
   return async (signal) => {
-    if (failure !== undefined && clock.monotonic() < failure.untilMs) throw failure.error;
+    const waitMs = notBefore - clock.monotonic();
+    if (waitMs > 0) await clock.sleep(waitMs, signal);
     try {
       const made = await attempt(signal);
-      failure = undefined;
+      notBefore = -Infinity;
       backoff.reset();
       return made;
     } catch (error) {
-      failure = { error, untilMs: clock.monotonic() + backoff.next() };
+      notBefore = clock.monotonic() + backoff.next();
       throw error;
     }
   };

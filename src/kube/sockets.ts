@@ -18,7 +18,7 @@ export interface SocketsOptions {
   pingTimeoutMs?: number;
   /** Default 8. */
   maxConnections?: number;
-  /** How long nobody dials after a dial that has failed. Default: not at all, each call dials. */
+  /** How long a dial waits that follows a failed one; calls share it. Default: not at all. */
   redial?: BackoffOptions;
 }
 

@@ -22,8 +22,11 @@ export interface ForeignClusterOptions extends Basics {
   secretRef: KubeconfigSecretRef;
 }
 
-/** Some ten informers for each namespace ask the same server, which is not to be hammered when it is back. */
-const REDIAL: BackoffOptions = { baseMs: 1000, capMs: 5000, floor: 0.5 };
+/**
+ * Some ten informers for each namespace ask the same server, which is not to be hammered. Shorter than the patience of a probe
+ * (ForeignContact), which is to tell why nobody answers.
+ */
+const REDIAL: BackoffOptions = { baseMs: 1000, capMs: 4000, floor: 0.5 };
 
 /**
  * The foreign API server, reached by the kubeconfig in a Secret. When the Secret changes, a new token is used for the next
