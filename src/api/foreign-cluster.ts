@@ -117,6 +117,14 @@ export interface ForeignCluster extends KubeObject {
   status?: ForeignClusterStatus;
 }
 
+/** Whether we use it, and whether it uses us. */
+export type Direction = 'outgoing' | 'incoming';
+export const DIRECTIONS: readonly Direction[] = ['outgoing', 'incoming'];
+
+/** Where a person has said not to peer. */
+export const disabledIn = ({ spec }: ForeignCluster): Direction[] =>
+  DIRECTIONS.filter((direction) => spec?.[direction] === 'Disabled');
+
 export const foreignClusters: ResourceType<ForeignCluster> = clusterScoped(
   'tributary.dev/v1alpha1',
   'ForeignCluster',

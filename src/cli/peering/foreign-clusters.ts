@@ -1,5 +1,6 @@
 /** Finds the ForeignCluster that a person means, follows it, and says what its state means to a person who waits. */
 import {
+  type Direction,
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
   foreignClusters,
@@ -78,9 +79,6 @@ async function readCluster(
 ): Promise<ForeignCluster | undefined> {
   return client.get(foreignClusters, { name }, { signal }).catch(ignoring('NotFound'));
 }
-
-export type Direction = 'outgoing' | 'incoming';
-export const DIRECTIONS: readonly Direction[] = ['outgoing', 'incoming'];
 
 /** One line; the same line again is not worth showing. */
 export function stateLine(cluster: ForeignCluster | undefined, directions: readonly Direction[]): string {

@@ -1,5 +1,6 @@
 /** The objects of `tributary peer`, and writing them so that doing it twice is as good as once. */
 import {
+  disabledIn,
   type ForeignCluster,
   foreignClusters,
   type ForeignClusterSpec,
@@ -10,7 +11,7 @@ import { ANNOTATION_FORCE } from '../../api/names.ts';
 import { secrets } from '../../api/resources.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
 import type { Session } from './environment.ts';
-import { DIRECTIONS, idOf, listClusters } from './foreign-clusters.ts';
+import { idOf, listClusters } from './foreign-clusters.ts';
 import type { PeerArguments } from './peer-arguments.ts';
 
 const TOKEN_KEY = 'token';
@@ -118,7 +119,7 @@ export async function permit(
   { client, signal }: Session,
 ): Promise<(() => Promise<void>) | undefined> {
   const { name } = cluster.metadata;
-  const disabled = DIRECTIONS.filter((direction) => cluster.spec?.[direction] === 'Disabled');
+  const disabled = disabledIn(cluster);
   if (disabled.length === 0) return undefined;
   const say = async (wish: PeeringWish | null, more = {}): Promise<void> => {
     const spec = Object.fromEntries(disabled.map((direction) => [direction, wish]));

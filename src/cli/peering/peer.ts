@@ -1,10 +1,10 @@
 /** `tributary peer ENDPOINT`: peering with a cluster that a person names. */
-import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { DIRECTIONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
 import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
 import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
-import { approvalHint, DIRECTIONS, follow, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
+import { approvalHint, follow, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { parsePeer, PEER_FLAGS, PEER_OPTIONS, type PeerArguments } from './peer-arguments.ts';
 import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';

@@ -1,8 +1,8 @@
 /** `tributary peerings`: all clusters that are known, and where each peering stands. */
-import { FOREIGN_CLUSTER_REASONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
+import { type Direction, FOREIGN_CLUSTER_REASONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
 import { EXIT, positionals } from '../command-line.ts';
 import { type ClusterCommand, clusterCommand } from './environment.ts';
-import { type Direction, listClusters } from './foreign-clusters.ts';
+import { listClusters } from './foreign-clusters.ts';
 import { table } from './terminal-text.ts';
 
 export const PEERINGS_USAGE = 'tributary peerings [--kubeconfig FILE] [--context NAME]';

@@ -1,6 +1,6 @@
 /** `tributary unpeer`: ends a peering from this side. */
 import { advertisements } from '../../api/advertisement.ts';
-import { foreignClusters } from '../../api/foreign-cluster.ts';
+import { type Direction, DIRECTIONS, foreignClusters } from '../../api/foreign-cluster.ts';
 import { ANNOTATION_FORCE, LABEL_MANAGED_BY, LABEL_PROVIDER } from '../../api/names.ts';
 import { peeringRequests } from '../../api/peering-request.ts';
 import { namespaces, persistentVolumes, type ResourceType } from '../../api/resources.ts';
@@ -11,16 +11,7 @@ import { type CommandLine, EXIT, positionals } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { hasCode } from '../../lib/errors.ts';
 import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
-import {
-  type Direction,
-  DIRECTIONS,
-  findCluster,
-  follow,
-  idOf,
-  isEnded,
-  listClusters,
-  stateLine,
-} from './foreign-clusters.ts';
+import { findCluster, follow, idOf, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
 
 export const UNPEER_USAGE = `tributary unpeer NAME|CLUSTER_ID [--outgoing] [--incoming] [--delete-volumes] [--force]

@@ -12,7 +12,7 @@ import {
   type TetherStatus,
 } from '../../api/cluster-mode.ts';
 import { timestamp, withCondition } from '../../api/conditions.ts';
-import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
+import { type Direction, FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import { present } from '../../lib/fields.ts';
 import { isPeered } from '../clusters/foreign-cluster.ts';
 import type { PeeringReport } from '../ports.ts';
@@ -33,7 +33,7 @@ export interface OtherCluster {
   /** It has handed itself over to this cluster. */
   isDevice: boolean;
   /** The directions in which a person has said in its ForeignCluster not to peer. */
-  disabled?: readonly ('outgoing' | 'incoming')[];
+  disabled?: readonly Direction[];
   /** Where no tether is asked for: people or policies want this cluster to use it all the same. */
   isUsedApart?: boolean;
   /** A SharingPolicy of people lets it use this cluster, and not that of the tether. */

@@ -5,7 +5,7 @@ import {
   type FenceTerms,
   TETHER_DEFAULTS,
 } from '../../api/cluster-mode.ts';
-import type { ForeignCluster } from '../../api/foreign-cluster.ts';
+import { type Direction, disabledIn, type ForeignCluster } from '../../api/foreign-cluster.ts';
 import { LABEL_PROVIDER } from '../../api/names.ts';
 import { nodeNameOf } from '../../api/node-labels.ts';
 import type { PeeringRequest } from '../../api/peering-request.ts';
@@ -289,9 +289,9 @@ export class ModeKeeper {
     };
   }
 
-  #disabled(): NonNullable<OtherCluster['disabled']> {
-    const { spec } = this.#options.clusters.get(this.current()?.spec?.tether?.cluster ?? '') ?? {};
-    return (['outgoing', 'incoming'] as const).filter((direction) => spec?.[direction] === 'Disabled');
+  #disabled(): Direction[] {
+    const cluster = this.#options.clusters.get(this.current()?.spec?.tether?.cluster ?? '');
+    return cluster === undefined ? [] : disabledIn(cluster);
   }
 
   #obstacles(except: string | undefined): Obstacle[] {
