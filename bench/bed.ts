@@ -131,7 +131,7 @@ export class Bed {
       'tls-private-key-file': key,
     };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
-    return this.#start('agent', [...imageFlags(), ...this.#nodeFlags, this.#main, 'peer', ...args]);
+    return this.#start('agent', [...imageFlags(), ...this.#nodeFlags, this.#main, 'run', 'peer', ...args]);
   }
 
   async startNullMirror(): Promise<Program> {

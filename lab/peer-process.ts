@@ -2,7 +2,7 @@
  * Tributary as one process (role `all`) in the network of a cluster's first node: for clusters with pretended
  * containers, and for tests that kill it. It uses the API server as the user of the kubeconfig.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { parseAllDocuments } from 'yaml';
@@ -16,6 +16,10 @@ const repository = join(import.meta.dirname, '..');
 const PEERING_PORT = 7443;
 
 const main = (checkout: string): string => join(checkout, 'src/main.ts');
+
+/** How a checkout runs the role `all`: in older ones, roles are commands like all others. */
+export const roleAll = (checkout: string): string[] =>
+  existsSync(join(checkout, 'src/cli/run.ts')) ? ['run', 'all'] : ['all'];
 
 export interface PeerProcessOptions {
   /** Options of the command line besides those that the lab knows, by long name. */
@@ -91,7 +95,7 @@ export class PeerProcess {
         process.execPath,
         ...imports.map((path) => `--import=${path}`),
         main(checkout),
-        'all',
+        ...roleAll(checkout),
         ...Object.entries(options)
           .filter(([, value]) => value !== '')
           .flatMap(([name, value]) => [`--${name}`, value]),

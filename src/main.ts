@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 /** The process: its signals, its streams, its exit code. Nothing else may touch them. */
+import { basename } from 'node:path';
+
 import { runCli } from './cli/cli.ts';
-import { commandInput } from './cli/command-line.ts';
+import { commandInput, terminalOf } from './cli/command-line.ts';
 
 const stop = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -18,6 +20,9 @@ process.exitCode = await runCli(
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),
     input: commandInput(process.stdin, process.stdout),
+    ...terminalOf(process.stdout, process.env),
   },
   stop.signal,
+  // As a plug-in of kubectl.
+  basename(process.argv[1] ?? '').startsWith('kubectl-') ? 'kubectl tributary' : undefined,
 );

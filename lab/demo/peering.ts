@@ -163,7 +163,7 @@ async function showProcesses(bench: Workbench, stage: Stage): Promise<void> {
 
 async function showDns(bench: Workbench, stage: Stage): Promise<void> {
   const turin = bench.lab.cluster('turin').node();
-  const { clusterID } = JSON.parse((await bench.run('tributary id --context turin --json')).stdout) as {
+  const { clusterID } = JSON.parse((await bench.run('tributary id --context turin -o json')).stdout) as {
     clusterID: string;
   };
   const values = { NAME_SERVER: turin.address, TURIN_ADDRESS: turin.address, TURIN_ID: clusterID };
@@ -195,7 +195,7 @@ async function showEnd(bench: Workbench, stage: Stage): Promise<void> {
     /^$/,
   );
   const kinds = 'advertisements,virtualnodes,nodes,secrets,deployments,rolebindings,serviceaccounts';
-  const id = (await bench.run('tributary id --context milan --json')).stdout;
+  const id = (await bench.run('tributary id --context milan -o json')).stdout;
   const { clusterID } = JSON.parse(id) as { clusterID: string };
   const left = await stage.show(bench, `kubectl get ${kinds} -A -l ${labels[0]}=${clusterID}`);
   check(left.stdout === '', 'nothing made for milan is left in rome');

@@ -72,7 +72,7 @@ export async function demonstrateTether(name: string, stage: Stage, signal: Abor
 async function showTether(bench: Workbench, stage: Stage): Promise<void> {
   await stage.show(bench, MODE, { expect: /^cluster +Autonomous +Autonomous /m });
   await stage.show(bench, `${COMPANY} apply -f sharing.yaml`);
-  const { clusterID } = JSON.parse((await bench.run('tributary id --context company --json')).stdout) as {
+  const { clusterID } = JSON.parse((await bench.run('tributary id --context company -o json')).stdout) as {
     clusterID: string;
   };
   const yaml = join(bench.directory, 'company.yaml');

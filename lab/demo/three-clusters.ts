@@ -115,6 +115,6 @@ export async function peerThree(bench: Workbench, stage: Stage, more = ''): Prom
 }
 
 async function clusterID(bench: Workbench, city: City): Promise<string> {
-  const { stdout } = await bench.run(`tributary id --context ${city} --json`);
+  const { stdout } = await bench.run(`tributary id --context ${city} -o json`);
   return (JSON.parse(stdout) as { clusterID: string }).clusterID;
 }

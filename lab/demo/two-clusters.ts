@@ -64,7 +64,7 @@ export async function peerTwo(bench: Workbench, stage: Stage): Promise<void> {
   await stage.show(bench, 'kubectl --context milan apply -f sharing.yaml');
   await stage.show(bench, 'kubectl apply -f acceptance.yaml -f storage-class.yaml');
   const endpoint = `${bench.lab.cluster('milan').node().address}:${NODE_PORT}`;
-  const { stdout } = await bench.run('tributary id --context milan --json');
+  const { stdout } = await bench.run('tributary id --context milan -o json');
   const { clusterID } = JSON.parse(stdout) as { clusterID: string };
   await stage.show(bench, `tributary peer ${endpoint} --id ${clusterID} --name milan`, {
     timeoutMs: PATIENCE_MS,

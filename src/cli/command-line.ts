@@ -1,7 +1,6 @@
 /** What all commands share: arguments, what is read from people, what is printed, and one line of complaint. */
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
-import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { stringify } from 'yaml';
 
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
@@ -12,6 +11,10 @@ export interface CommandIo {
   err(text: string): void;
   /** Absent where nothing can be read. */
   input?: CommandInput;
+  /** Width of the terminal that `out` writes to; absent: it is none. */
+  columns?: number;
+  /** That terminal shows colours, and its owner wants them (https://no-color.org). */
+  hasColours?: boolean;
 }
 
 interface CommandInput {
@@ -27,86 +30,20 @@ interface CommandInput {
 export const EXIT = { ok: 0, failed: 1, usage: 2, pending: 3 } as const;
 
 export interface CommandLine {
-  /** Values of `--name value`, the last one counts. */
+  /** Values of `--name VALUE`; the last one counts. */
   values: Readonly<Record<string, string | undefined>>;
   /** Options without a value that are given. */
   flags: ReadonlySet<string>;
   positionals: readonly string[];
 }
 
-/** Somebody asks for the usage. */
-class HelpWanted extends Error {}
-
-/** The command line has another form than the usage says. A value of the wrong kind is no such mistake. */
-class WrongForm extends TributaryError {
-  constructor(message: string) {
-    super('Invalid', message);
-  }
-}
-export const wrongForm = (message: string): TributaryError => new WrongForm(message);
-
-/** Options take a value, flags do not; an unknown one, or an option without its value, is an Invalid error. */
-export function parseCommandLine(
-  args: readonly string[],
-  options: readonly string[],
-  flags: readonly string[] = [],
-): CommandLine {
-  const config = {
-    args: [...args],
-    options: {
-      ...Object.fromEntries(options.map((name) => [name, { type: 'string' as const }])),
-      ...Object.fromEntries(flags.map((name) => [name, { type: 'boolean' as const }])),
-    },
-    allowPositionals: true,
-  };
-  try {
-    const { values, positionals } = parseArgs(config);
-    const given = Object.entries(values as Record<string, string | boolean | undefined>);
-    return {
-      values: Object.fromEntries(
-        given.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
-      ),
-      flags: new Set(given.flatMap(([name, value]) => (value === true ? [name] : []))),
-      positionals,
-    };
-  } catch (error) {
-    if (args.includes('--help') || args.includes('-h')) throw new HelpWanted();
-    // The parser's advice on how to pass odd values takes more than one line.
-    throw (
-      doubtfulValue(error, config) ?? wrongForm(errorMessage(error).split(/\. |\n/)[0] ?? 'bad arguments')
-    );
-  }
-}
-
-/** What is wrong, where the argument after an option begins with `-`: it is a value, or the value was forgotten. */
-function doubtfulValue(error: unknown, config: ParseArgsConfig): TributaryError | undefined {
-  if ((error as { code?: unknown }).code !== 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') return undefined;
-  const { tokens } = parseArgs({ ...config, strict: false, tokens: true });
-  for (const token of tokens) {
-    if (token.kind !== 'option' || token.inlineValue !== false || !/^-./.test(token.value)) continue;
-    const { name, value } = token;
-    if (value.startsWith('--')) return wrongForm(`--${name} needs a value`);
-    return new TributaryError(
-      'Invalid',
-      `--${name}: a value that begins with "-" must be joined to it: --${name}=${value}`,
-    );
-  }
-  return undefined;
-}
+/** A mistake of the caller in the command line itself. */
+export const wrongForm = (message: string): TributaryError => new TributaryError('Invalid', message);
 
 export function required(line: CommandLine, name: string): string {
   const value = line.values[name];
   if (value === undefined || value === '') throw wrongForm(`--${name} is required`);
   return value;
-}
-
-/** Exactly these positional arguments; else the form is wrong. */
-export function positionals(line: CommandLine, names: readonly string[]): string[] {
-  const missing = names[line.positionals.length];
-  if (missing !== undefined) throw wrongForm(`${missing} is missing`);
-  const extra = line.positionals[names.length];
-  if (extra !== undefined) throw wrongForm(`unexpected argument "${extra}"`);
-  return [...line.positionals];
 }
 
 /** `a,b` as a list; empty where the option is not given. */
@@ -123,42 +60,16 @@ const YAML_OPTIONS = { aliasDuplicateObjects: false, lineWidth: 110, compat: 'ya
 export const printYaml = (objects: readonly object[]): string =>
   objects.map((object) => stringify(object, YAML_OPTIONS)).join('---\n');
 
-/** Runs a command; a mistake of the caller is told as by `reportFailure`, and ends with EXIT.usage. */
-export async function runCommand(
-  usage: string,
-  io: CommandIo,
-  command: () => string | Promise<string>,
-): Promise<number> {
-  try {
-    io.out(await command());
-    return EXIT.ok;
-  } catch (error) {
-    return reportFailure(error, { usage, io });
-  }
-}
-
 /**
- * Says in one line why a command failed, and returns its exit code. The usage follows where the form is wrong; under a wrong
- * value it would hide the reason. `isParsed`: the command line was understood, so that neither would help.
+ * Says in one line why a command failed, and returns its exit code. `command`: how people call it, for a mistake in the command
+ * line; absent where the line was understood, so that its help would not help.
  */
-export function reportFailure(
-  error: unknown,
-  { usage, io, isParsed = false }: { usage: string; io: CommandIo; isParsed?: boolean },
-): number {
-  if (error instanceof HelpWanted) {
-    io.out(`usage: ${usage}\n`);
-    return EXIT.ok;
-  }
+export function reportFailure(error: unknown, { command, io }: { command?: string; io: CommandIo }): number {
   const isMistake = hasCode(error, 'Invalid');
   io.err(`${errorMessage(error)}\n`);
-  if (isMistake && !isParsed) {
-    io.err(error instanceof WrongForm ? `usage: ${usage}\n` : `see: ${nameOf(usage)} --help\n`);
-  }
+  if (isMistake && command !== undefined) io.err(`see: ${command} --help\n`);
   return isMistake ? EXIT.usage : EXIT.failed;
 }
-
-/** `tributary token` of `tributary token create ...`. */
-const nameOf = (usage: string): string => usage.split(/[\s|]/, 2).join(' ');
 
 const MAX_BYTES = 65_536;
 
@@ -192,3 +103,12 @@ export function commandInput(
     },
   };
 }
+
+/** What is known of the terminal at `stdout`, if it is one. */
+export const terminalOf = (
+  stdout: Pick<WriteStream, 'isTTY' | 'columns'>,
+  env: Readonly<Record<string, string | undefined>>,
+): Pick<CommandIo, 'columns' | 'hasColours'> =>
+  stdout.isTTY
+    ? { columns: stdout.columns, hasColours: (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' }
+    : {};

@@ -4,15 +4,14 @@ import { errorMessage, TributaryError } from '../lib/errors.ts';
 import { createLogger } from '../lib/log.ts';
 import { OWNERS } from '../network/host/host-config.ts';
 import { createHost, kernelHasWireGuard } from '../network/host/host.ts';
-import { type CommandIo, EXIT, parseCommandLine, positionals, runCommand } from './command-line.ts';
-
-export const CLEAN_UP_USAGE = 'tributary clean-up';
-export const KERNEL_WIREGUARD_USAGE = 'tributary kernel-wireguard';
+import { type Command, defineCommand } from './command.ts';
+import { type CommandIo, EXIT } from './command-line.ts';
 
 /** Removes from this host what the roles `gateway` and `node` have set up there; may be run again. */
-export async function cleanUpCommand(args: string[], io: CommandIo): Promise<number> {
-  return runCommand(CLEAN_UP_USAGE, io, async () => {
-    positionals(parseCommandLine(args, []), []);
+export const cleanUpCommand: Command = defineCommand({
+  name: 'clean-up',
+  summary: 'Remove from this host what the roles gateway and node have set up on it.',
+  act: async (_, { io }) => {
     let count = 0;
     const removed = (what: string): void => {
       count += 1;
@@ -28,20 +27,22 @@ export async function cleanUpCommand(args: string[], io: CommandIo): Promise<num
       host.close();
     }
     if (problems.length > 0) throw new TributaryError('Unavailable', problems.join('; '));
-    return count === 0 ? 'nothing of ours is on this host\n' : 'nothing of ours is left on this host\n';
-  });
-}
+    io.out(count === 0 ? 'nothing of ours is on this host\n' : 'nothing of ours is left on this host\n');
+    return EXIT.ok;
+  },
+});
 
 /** Ends with 0 where the kernel has WireGuard of its own, else with 1. */
-export async function kernelWireGuardCommand(args: string[], io: CommandIo): Promise<number> {
-  let has = false;
-  const code = await runCommand(KERNEL_WIREGUARD_USAGE, io, async () => {
-    positionals(parseCommandLine(args, []), []);
-    has = await kernelHasWireGuard({ clock: systemClock, log: logger(io) });
-    return has ? 'this kernel has WireGuard\n' : 'this kernel has no WireGuard: wireguard-go is used\n';
-  });
-  return code === EXIT.ok && !has ? EXIT.failed : code;
-}
+export const kernelWireGuardCommand: Command = defineCommand({
+  name: 'kernel-wireguard',
+  summary: 'Say whether the kernel of this host has WireGuard.',
+  exits: { [EXIT.failed]: 'it has none: wireguard-go is used' },
+  act: async (_, { io }) => {
+    const has = await kernelHasWireGuard({ clock: systemClock, log: logger(io) });
+    io.out(has ? 'this kernel has WireGuard\n' : 'this kernel has no WireGuard: wireguard-go is used\n');
+    return has ? EXIT.ok : EXIT.failed;
+  },
+});
 
 const logger = (io: CommandIo): ReturnType<typeof createLogger> =>
   createLogger({ level: 'warn', now: () => systemClock.now(), write: (line) => io.err(line) });

@@ -8,39 +8,11 @@ import { forgeGateway, type GatewayOptions } from '../deploy/gateway.ts';
 import { forgeCleanUp, forgeNode } from '../deploy/node.ts';
 import { forgeAgent } from '../deploy/peer.ts';
 import { TributaryError } from '../lib/errors.ts';
-import {
-  type CommandIo,
-  type CommandLine,
-  listOf,
-  parseCommandLine,
-  positionals,
-  printYaml,
-  required,
-  runCommand,
-  wrongForm,
-} from './command-line.ts';
+import { roleOption } from './run.ts';
+import { type Command, defineCommand, type Options, type OptionSpec } from './command.ts';
+import { type CommandLine, EXIT, listOf, printYaml, required } from './command-line.ts';
 
-export const MANIFESTS_USAGE = `tributary manifests crds
-       tributary manifests cluster --image IMAGE [--priority-class NAME] [--cluster-name NAME]
-                 [--service ClusterIP|NodePort|LoadBalancer] [--node-port PORT] [--advertise HOST:PORT,...]
-                 [--api-server URL] [--home-api-server HOST:PORT] [--credential-seconds N] [--leaf-seconds N]
-                 [--cluster-dns ADDRESS,...] [--cluster-domain DOMAIN]
-                 [--pod-cidr CIDR,...] [--service-cidr CIDR,...] [--external-cidr CIDR] [--view-pools CIDR,...]
-                 [--reserved-cidrs CIDR,...] [--identity-views on|off] [--preshared-keys on|off]
-                 [--drain-seconds N] [--offload-namespaces LABEL[=VALUE],...] [--offload-strategy STRATEGY]
-                 [--webhook-port PORT] [--log-level LEVEL]
-       tributary manifests gateway --image IMAGE [--priority-class NAME] [--replicas N] [--network on|off]
-                 [--wireguard-port PORT] [--wireguard-interface NAME] [--tunnel-endpoint HOST:PORT,...|none]
-                 [--tunnel-mtu BYTES] [--lease-seconds N] [--probe-seconds N] [--lan-interfaces INTERFACE,...]
-                 [--lan-ttl SECONDS] [--ops-port PORT] [--log-level LEVEL]
-       tributary manifests node --image IMAGE [--priority-class NAME] [--wireguard-interface NAME]
-                 [--tunnel-mtu BYTES] [--ops-port PORT] [--log-level LEVEL]
-       tributary manifests clean-up --image IMAGE
-       tributary manifests peer --virtual-node NAME [--node NAME] --namespaces HOME_NS[,HOME_NS...] --image IMAGE
-                 [--kubeconfig-secret [NAMESPACE/]NAME] [--priority-class NAME] [--cluster-dns ADDRESS,...]
-                 [--cluster-domain DOMAIN] [--log-level LEVEL]`;
-
-/** Options of `tributary cluster` that are handed on as they are. */
+/** Options of `tributary run cluster` that are handed on as they are. */
 const CLUSTER_ARGS = [
   'cluster-name',
   'advertise',
@@ -71,36 +43,96 @@ const GATEWAY_ARGS = [
   'lan-ttl',
   'log-level',
 ];
-/** These make a difference to the pod as well. */
-const GATEWAY_OPTIONS = ['replicas', 'network', 'wireguard-port', 'wireguard-interface'];
 const NODE_ARGS = ['wireguard-interface', 'tunnel-mtu', 'log-level'];
 const PEER_ARGS = ['cluster-dns', 'cluster-domain', 'log-level'];
 /** Ports that may have to be changed: on the host, or where a control plane can reach only some ports of a pod. */
 const PORTS: Readonly<Record<string, string>> = { cluster: 'webhook', gateway: 'ops', node: 'ops' };
 
-const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  crds: [],
-  cluster: ['image', 'priority-class', 'service', 'node-port', 'webhook-port', ...CLUSTER_ARGS],
-  gateway: ['image', 'priority-class', 'ops-port', ...GATEWAY_OPTIONS, ...GATEWAY_ARGS],
-  node: ['image', 'priority-class', 'ops-port', ...NODE_ARGS],
-  'clean-up': ['image'],
-  peer: ['virtual-node', 'node', 'namespaces', 'image', 'kubeconfig-secret', 'priority-class', ...PEER_ARGS],
+const SERVICE_TYPES: readonly ServiceType[] = ['ClusterIP', 'NodePort', 'LoadBalancer'];
+
+const IMAGE: OptionSpec = { value: 'IMAGE', text: 'image of Tributary', isRequired: true };
+const COMMON: Options = {
+  image: IMAGE,
+  'priority-class': { value: 'NAME', text: 'PriorityClass of the pods' },
+};
+
+/** Options of a role, with the texts that the role itself shows. */
+const ofRole = (names: readonly string[]): Options =>
+  Object.fromEntries(names.map((name): [string, OptionSpec] => [name, roleOption(name)]));
+
+const OPTIONS: Readonly<Record<string, { summary: string; options: Options }>> = {
+  crds: { summary: 'The CustomResourceDefinitions.', options: {} },
+  cluster: {
+    summary: 'The role cluster, with its rights, fences and Services.',
+    options: {
+      ...COMMON,
+      service: {
+        value: 'TYPE',
+        text: 'type of the Service of the peering endpoint',
+        choices: SERVICE_TYPES,
+        fallback: 'ClusterIP',
+      },
+      'node-port': { value: 'PORT', text: 'its node port; then the default type is NodePort' },
+      ...ofRole(['webhook-port', ...CLUSTER_ARGS]),
+    },
+  },
+  gateway: {
+    summary: 'The role gateway: tunnels, and discovery on the LAN.',
+    options: {
+      ...COMMON,
+      replicas: { value: 'NUMBER', text: 'of which one is active', fallback: '1' },
+      network: { value: 'on|off', text: 'off: discovery only, without rights over the host', fallback: 'on' },
+      ...ofRole(['wireguard-port', 'wireguard-interface', 'ops-port', ...GATEWAY_ARGS]),
+    },
+  },
+  node: {
+    summary: 'The role node: routes of each node to the gateway.',
+    options: { ...COMMON, ...ofRole(['ops-port', ...NODE_ARGS]) },
+  },
+  'clean-up': {
+    summary: 'What removes from all hosts what gateway and node have set up.',
+    options: { image: IMAGE },
+  },
+  peer: {
+    summary: 'An agent that is started by hand, without peering.',
+    options: {
+      ...COMMON,
+      'virtual-node': { value: 'NAME', text: 'its VirtualNode', isRequired: true },
+      node: { value: 'NAME', text: 'name of the node', fallback: 'that of the VirtualNode' },
+      namespaces: {
+        value: 'NS,...',
+        text: 'home namespaces whose pods it runs',
+        isRequired: true,
+        names: 'namespaces',
+      },
+      'kubeconfig-secret': {
+        value: '[NAMESPACE/]NAME',
+        text: 'Secret with the kubeconfig of the foreign cluster',
+        fallback: 'VIRTUAL_NODE-kubeconfig',
+      },
+      ...ofRole(PEER_ARGS),
+    },
+  },
 };
 
 /** Prints YAML for `kubectl apply -f -`. */
-export async function manifestsCommand(args: string[], io: CommandIo): Promise<number> {
-  return runCommand(MANIFESTS_USAGE, io, () => printYaml(manifestsFor(args)));
-}
+export const manifestsCommand: Command = defineCommand({
+  name: 'manifests',
+  summary: 'Print the objects of one part, for those who apply them by other means.',
+  children: Object.entries(OPTIONS).map(([name, { summary, options }]) =>
+    defineCommand({
+      name,
+      summary,
+      options,
+      act: async (line, { io }) => {
+        io.out(printYaml(manifestsFor(name, line)));
+        return Promise.resolve(EXIT.ok);
+      },
+    }),
+  ),
+});
 
-function manifestsFor([what = '', ...args]: string[]): Manifest[] {
-  const options = Object.hasOwn(OPTIONS, what) ? OPTIONS[what] : undefined;
-  if (options === undefined) {
-    // Whoever asks for help gets it.
-    parseCommandLine([what, ...args], []);
-    throw wrongForm(`say which manifests: ${Object.keys(OPTIONS).join(', ')}`);
-  }
-  const line = parseCommandLine(args, options);
-  positionals(line, []);
+function manifestsFor(what: string, line: CommandLine): Manifest[] {
   if (what === 'crds') return customResourceDefinitions();
   const manifests = forged(what, line);
   const port = PORTS[what];
@@ -127,8 +159,6 @@ function forged(what: string, line: CommandLine): Manifest[] {
       return withArguments(forgePeer(line, common), passedOn(line, PEER_ARGS));
   }
 }
-
-const SERVICE_TYPES: readonly ServiceType[] = ['ClusterIP', 'NodePort', 'LoadBalancer'];
 
 function peeringService({ values }: CommandLine): Pick<ClusterOptions, 'service'> {
   const nodePort = values['node-port'];

@@ -14,53 +14,48 @@ import {
   TOKEN_BOUNDS,
   type TokenIssuer,
 } from '../peering/tenant-kubeconfig.ts';
-import {
-  type CommandIo,
-  type CommandLine,
-  parseCommandLine,
-  positionals,
-  required,
-  runCommand,
-} from './command-line.ts';
+import { type Command, defineCommand } from './command.ts';
+import { type CommandIo, type CommandLine, EXIT, required } from './command-line.ts';
 import { parseSeconds } from './durations.ts';
+import { WHERE } from './peering/environment.ts';
 import { kubectlCredentials, type Where } from './kubeconfig.ts';
-
-export const TENANT_KUBECONFIG_USAGE = `tributary tenant-kubeconfig --peer NAME [--namespace TENANT_NS] [--kubeconfig FILE] [--context NAME]
-                 [--server https://OUTSIDE_ADDRESS:PORT] [--tls-server-name NAME] [--ttl 24h]
-       tributary tenant-kubeconfig --peer NAME [--namespace TENANT_NS] --token TOKEN --server URL
-                 [--certificate-authority FILE] [--tls-server-name NAME]`;
-
-const OPTIONS = [
-  'peer',
-  'namespace',
-  'kubeconfig',
-  'context',
-  'server',
-  'tls-server-name',
-  'ttl',
-  'token',
-  'certificate-authority',
-];
 
 /** Opens the foreign cluster for its administrator; the caller's own `close` runs when the command is done. */
 type OpenTokenIssuer = (where: Where) => Promise<TokenIssuer & { close(): Promise<void> }>;
 
 /** Prints a kubeconfig; on the error stream, until when it is valid. */
-export async function tenantKubeconfigCommand(
-  args: string[],
-  io: CommandIo,
-  open: OpenTokenIssuer,
-): Promise<number> {
-  return runCommand(TENANT_KUBECONFIG_USAGE, io, async () => {
-    const line = parseCommandLine(args, OPTIONS);
-    positionals(line, []);
-    const access =
-      line.values['token'] === undefined
-        ? await issued(line, io, open)
-        : await given(line, line.values['token']);
-    return stringify(forgeKubeconfig(access), { lineWidth: 0 });
+export const tenantKubeconfigCommand = (open: OpenTokenIssuer): Command =>
+  defineCommand({
+    name: 'tenant-kubeconfig',
+    summary: 'Print the credential of one peer, where its tenant was made by hand.',
+    options: {
+      peer: { value: 'NAME', text: 'whom it is for', isRequired: true },
+      namespace: { value: 'TENANT_NS', text: 'namespace of its context' },
+      server: {
+        value: 'URL',
+        text: 'at which the peer reaches this API server',
+        fallback: 'that of the kubeconfig',
+      },
+      'tls-server-name': { value: 'NAME', text: 'name in the certificate of that server' },
+      ttl: { value: 'DURATION', text: 'how long its token is valid', fallback: '24h' },
+      token: {
+        value: 'TOKEN',
+        text: 'a token from elsewhere; then no API server is asked, and --server is needed',
+      },
+      'certificate-authority': {
+        value: 'FILE',
+        text: 'authority of that server, with --token',
+        names: 'files',
+      },
+      ...WHERE,
+    },
+    act: async (line, { io }) => {
+      const { token } = line.values;
+      const access = token === undefined ? await issued(line, io, open) : await given(line, token);
+      io.out(stringify(forgeKubeconfig(access), { lineWidth: 0 }));
+      return EXIT.ok;
+    },
   });
-}
 
 /** With a token from elsewhere: nothing is asked of any API server. */
 async function given(line: CommandLine, token: string): Promise<PeerAccess> {

@@ -8,16 +8,8 @@ import { forgeManualTenant, type ManualTenant } from '../hosting/tenants/manual-
 import { parseQuota } from '../hosting/tenants/quota.ts';
 import { TributaryError } from '../lib/errors.ts';
 import { formatPrefix, parsePrefix } from '../lib/prefix.ts';
-import {
-  type CommandIo,
-  type CommandLine,
-  listOf,
-  parseCommandLine,
-  positionals,
-  printYaml,
-  required,
-  runCommand,
-} from './command-line.ts';
+import { type Command, defineCommand } from './command.ts';
+import { type CommandLine, EXIT, listOf, printYaml, required } from './command-line.ts';
 import { parseSeconds } from './durations.ts';
 
 /** A label's or taint's key: an optional DNS name, a slash, a name. */
@@ -70,37 +62,31 @@ export function parseCidrs(text: string | undefined): string[] | undefined {
   return cidrs.length === 0 ? undefined : cidrs;
 }
 
-export const TENANT_USAGE = `tributary tenant --peer NAME --namespace TENANT_NS[,TENANT_NS...]
-                 [--quota cpu=4,memory=8Gi,pods=100] [--pod-security baseline|restricted]
-                 [--runtime-class NAME] [--node-selector LABEL=VALUE,...] [--tolerations KEY[=VALUE][:EFFECT],...]
-                 [--storage-class NAME,... --quota requests.storage=10Gi,...] [--keep-for 24h]
-                 [--isolation tenant|none] [--own-cidrs CIDR,...]`;
-
-const OPTIONS = [
-  'peer',
-  'namespace',
-  'quota',
-  'pod-security',
-  'runtime-class',
-  'node-selector',
-  'tolerations',
-  'storage-class',
-  'keep-for',
-  'isolation',
-  'own-cidrs',
-];
-
 /**
  * Prints YAML for `kubectl apply --server-side -f -`: the cluster makes the account `default` of a new namespace by
  * itself, and a client-side apply may lose the race for it.
  */
-export async function tenantCommand(args: string[], io: CommandIo): Promise<number> {
-  return runCommand(TENANT_USAGE, io, () => {
-    const line = parseCommandLine(args, OPTIONS);
-    positionals(line, []);
-    return printYaml(forgeManualTenant({ ...tenantOf(line), ...termsOf(line) }));
-  });
-}
+export const tenantCommand: Command = defineCommand({
+  name: 'tenant',
+  summary: 'Print what lets one peer run pods here, without peering (docs/by-hand.md).',
+  options: {
+    peer: { value: 'NAME', text: 'whom it is for', isRequired: true },
+    namespace: { value: 'TENANT_NS,...', text: 'namespaces to make', isRequired: true },
+    quota: { value: 'RESOURCE=AMOUNT,...', text: 'of each of them, such as cpu=4,memory=8Gi,pods=100' },
+    'pod-security': { value: 'LEVEL', text: 'of its pods: baseline or restricted', fallback: 'baseline' },
+    'runtime-class': { value: 'NAME', text: 'forced on its pods' },
+    'node-selector': { value: 'LABEL=VALUE,...', text: 'nodes that its pods are held to' },
+    tolerations: { value: 'KEY[=VALUE][:EFFECT],...', text: 'taints that its pods tolerate' },
+    'storage-class': { value: 'NAME,...', text: 'that it may use; each needs a quota' },
+    'keep-for': { value: 'DURATION', text: 'how long its pods outlive an absent home', fallback: '24h' },
+    isolation: { value: 'tenant|none', text: 'none: no NetworkPolicy around it', fallback: 'tenant' },
+    'own-cidrs': { value: 'CIDR,...', text: 'own ranges that its pods must not reach' },
+  },
+  act: async (line, { io }) => {
+    io.out(printYaml(forgeManualTenant({ ...tenantOf(line), ...termsOf(line) })));
+    return Promise.resolve(EXIT.ok);
+  },
+});
 
 function tenantOf(line: CommandLine): ManualTenant {
   const { values } = line;

@@ -37,7 +37,7 @@ export interface ClusterOptions {
   priorityClassName?: string;
   /** How peers come to the peering endpoint; default ClusterIP: not from outside. */
   service?: { type: ServiceType; nodePort?: number };
-  /** Further arguments of `tributary cluster`. */
+  /** Further arguments of `tributary run cluster`. */
   args?: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
       image,
       account,
       labels,
-      args: ['cluster', ...agentArgs(image, options.priorityClassName), ...args],
+      args: ['run', 'cluster', ...agentArgs(image, options.priorityClassName), ...args],
       ports: { ops: OPS_PORT, peering: PEERING_PORT, webhook: WEBHOOK_PORT },
       memoryLimit: '512Mi',
     }),

@@ -33,7 +33,7 @@ export interface GatewayOptions {
   network?: boolean;
   wireguardPort?: number;
   wireguardInterface?: string;
-  /** Further arguments of `tributary gateway`. */
+  /** Further arguments of `tributary run gateway`. */
   args?: readonly string[];
 }
 
@@ -63,6 +63,7 @@ export function forgeGateway(options: GatewayOptions): Manifest[] {
 
 function gatewayArgs({ network, wireguardPort, wireguardInterface, args = [] }: GatewayOptions): string[] {
   return [
+    'run',
     'gateway',
     '--ops-port',
     String(GATEWAY_OPS_PORT),

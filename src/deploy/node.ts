@@ -19,7 +19,7 @@ const CLEAN_UP_NAME = 'tributary-clean-up';
 interface NodeOptions {
   image: string;
   priorityClassName?: string;
-  /** Further arguments of `tributary node`. */
+  /** Further arguments of `tributary run node`. */
   args?: readonly string[];
 }
 
@@ -31,7 +31,15 @@ export function forgeNode({ args = [], image, priorityClassName }: NodeOptions):
     account,
     labels,
     image: checkedImage(image),
-    args: ['node', '--ops-port', String(NODE_OPS_PORT), '--system-namespace', SYSTEM_NAMESPACE, ...args],
+    args: [
+      'run',
+      'node',
+      '--ops-port',
+      String(NODE_OPS_PORT),
+      '--system-namespace',
+      SYSTEM_NAMESPACE,
+      ...args,
+    ],
     ports: { ops: NODE_OPS_PORT },
     memoryLimit: '256Mi',
     ...(priorityClassName !== undefined && { priorityClassName }),

@@ -57,7 +57,7 @@ export function forgeAgent(options: AgentOptions): Manifest[] {
     ...forgeAgentGrants(names),
     forgeDeployment({
       ...names,
-      args: ['peer', '--virtual-node', options.virtualNode],
+      args: ['run', 'peer', '--virtual-node', options.virtualNode],
       ports: { kubelet: KUBELET_PORT, ops: OPS_PORT },
       memoryLimit: '512Mi',
     }),

@@ -65,7 +65,7 @@ describe('agents of two foreign clusters', () => {
     };
     const { serviceAccountName, containers } = before.spec.template.spec;
     expect(serviceAccountName).toBe(`tributary-peer-${A}`);
-    expect(containers[0]?.args).toEqual(['peer', '--virtual-node', 'vn-milan,vn-milan-2']);
+    expect(containers[0]?.args).toEqual(['run', 'peer', '--virtual-node', 'vn-milan,vn-milan-2']);
     await lab.launcher.ensure(wanted(A, ['milan-2', 'milan'], ['shop', 'shop']), signal);
     const after = JSON.parse((await lab.admin('GET', path)).body) as typeof before;
     expect(after.metadata.generation).toBe(before.metadata.generation);
@@ -189,10 +189,7 @@ describe('an agent under the account that was made for it', () => {
     await lab.cluster.apply(await printed(tenantCommand, ['--peer', 'rome', '--namespace', 'rome-shop']));
     const { kubeconfig, server, pki } = lab.cluster.cluster;
     const args = ['--peer', 'rome', '--namespace', 'rome-shop', '--kubeconfig', kubeconfig];
-    const foreign = await printed(
-      async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
-      args,
-    );
+    const foreign = await printed(tenantKubeconfigCommand(openTokenIssuer), args);
     const base64 = (text: string): string => Buffer.from(text).toString('base64');
     const secret = wanted(C, [], []).kubeconfigSecret;
     await lab.admin('POST', `/api/v1/namespaces/${SYSTEM}/secrets`, {

@@ -44,10 +44,16 @@ describe('with the credential that tenant-kubeconfig prints', () => {
   const PODS = '/api/v1/namespaces/rome-shop/pods';
 
   beforeAll(async () => {
-    const text = await printed(
-      async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
-      ['--peer', 'rome', '--namespace', 'rome-shop', '--ttl', '1h', '--kubeconfig', lab.cluster.kubeconfig],
-    );
+    const text = await printed(tenantKubeconfigCommand(openTokenIssuer), [
+      '--peer',
+      'rome',
+      '--namespace',
+      'rome-shop',
+      '--ttl',
+      '1h',
+      '--kubeconfig',
+      lab.cluster.kubeconfig,
+    ]);
     const token = /token: (\S+)/.exec(text)?.[1] ?? '';
     peer = lab.with(token);
     const client = createClient(await parseKubeconfig(text));

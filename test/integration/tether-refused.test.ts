@@ -113,7 +113,7 @@ describeInLab('a tether that cannot be', () => {
       expect(await refused(rome, ['tether', 'nowhere'])).toMatch(
         /no ForeignCluster has the name or ClusterID "nowhere"/,
       );
-      expect(await refused(rome, ['tether'])).toMatch(/usage: tributary tether/);
+      expect(await refused(rome, ['tether'])).toMatch(/see: tributary tether --help/);
       expect(await refused(rome, ['tether', 'milan', '--lost-after', '5s'])).toMatch(
         /"5s" is not a duration from 10s to 7d/,
       );

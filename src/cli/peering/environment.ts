@@ -1,67 +1,79 @@
-/** What the commands on a running cluster share: the cluster that kubectl would speak to, and time. */
+/** Commands on a running cluster: the cluster that kubectl would speak to. */
 import type { KubeClient } from '../../kube/client.ts';
-import { createClient } from '../../kube/http-client.ts';
-import type { Clock } from '../../lib/clock.ts';
-import { kubectlCredentials, type Where } from '../kubeconfig.ts';
-import { EXIT, parseCommandLine, reportFailure, type CommandIo, type CommandLine } from '../command-line.ts';
+import {
+  type Command,
+  type CommandEnvironment,
+  type CommandSpec,
+  defineCommand,
+  type OpenCluster,
+  type Options,
+} from '../command.ts';
+import { type CommandIo, type CommandLine, reportFailure } from '../command-line.ts';
+import { kubectlCredentials } from '../kubeconfig.ts';
 
-/** The caller closes it. */
-type OpenCluster = (where: Where) => Promise<KubeClient>;
+export type { CommandEnvironment } from '../command.ts';
 
-export const openCluster: OpenCluster = async (where) => createClient(await kubectlCredentials(where));
-
-export interface CommandEnvironment {
-  io: CommandIo;
-  /** Fires when the person at the terminal interrupts the command. */
-  signal: AbortSignal;
-  clock: Clock;
-  open: OpenCluster;
-}
+/** HTTP/2 and its caches are loaded only by commands that need them: `tributary version` is to answer at once. */
+export const openCluster: OpenCluster = async (where) => {
+  const { createClient } = await import('../../kube/http-client.ts');
+  return createClient(await kubectlCredentials(where));
+};
 
 /** A command that is being run on a cluster. */
 export interface Session extends CommandEnvironment {
   client: KubeClient;
 }
 
-export type ClusterCommand = (args: readonly string[], environment: CommandEnvironment) => Promise<number>;
+/** Which cluster. */
+export const WHERE: Options = {
+  kubeconfig: {
+    value: 'FILE',
+    text: 'kubeconfig to use, as for kubectl',
+    fallback: '$KUBECONFIG',
+    names: 'files',
+  },
+  context: { value: 'NAME', text: 'context in it', fallback: 'the current one', names: 'contexts' },
+};
 
-interface CommandDefinition<Arguments> {
-  usage: string;
-  options?: readonly string[];
-  flags?: readonly string[];
+interface ClusterCommandDefinition<Arguments> extends Omit<CommandSpec, 'act' | 'children'> {
   /** Throws Invalid; nobody has been asked anything by then. */
   parse: (line: CommandLine, io: CommandIo) => Arguments | Promise<Arguments>;
   /** Returns the exit code. */
   run: (args: Arguments, session: Session) => Promise<number>;
 }
 
-const WHERE = ['kubeconfig', 'context'];
-
 /** A command that runs on the cluster of the user's kubeconfig; it says in one line what fails. */
-export function clusterCommand<Arguments>(definition: CommandDefinition<Arguments>): ClusterCommand {
-  return async (args, environment) => runOnCluster(args, definition, environment);
+export function clusterCommand<Arguments>(
+  { parse, run, ...spec }: ClusterCommandDefinition<Arguments>,
+  parent?: string,
+): Command {
+  return defineCommand(
+    {
+      ...spec,
+      options: { ...spec.options, ...WHERE },
+      act: async (line, environment) => {
+        const args = await parse(line, environment.io);
+        return runOnCluster(async (session) => run(args, session), line, environment);
+      },
+    },
+    parent,
+  );
 }
 
-async function runOnCluster<Arguments>(
-  args: readonly string[],
-  { usage, options = [], flags = [], parse, run }: CommandDefinition<Arguments>,
+async function runOnCluster(
+  run: (session: Session) => Promise<number>,
+  { values }: CommandLine,
   environment: CommandEnvironment,
 ): Promise<number> {
   const { io, open, signal } = environment;
   let client: KubeClient | undefined;
-  let isParsed = false;
   try {
-    const line = parseCommandLine(args, [...options, ...WHERE], flags);
-    const parsed = await parse(line, io);
-    isParsed = true;
-    client = await open({ kubeconfig: line.values['kubeconfig'], context: line.values['context'] });
-    return await run(parsed, { ...environment, client });
+    client = await open({ kubeconfig: values['kubeconfig'], context: values['context'] });
+    return await run({ ...environment, client });
   } catch (error) {
-    if (signal.aborted) {
-      io.err('interrupted\n');
-      return EXIT.failed;
-    }
-    return reportFailure(error, { usage, io, isParsed });
+    if (signal.aborted) throw error;
+    // The line was understood: its help would not help.
+    return reportFailure(error, { io });
   } finally {
     await client?.close();
   }

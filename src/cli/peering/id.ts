@@ -6,21 +6,19 @@ import {
   readAnnouncementData,
 } from '../../api/own-announcement.ts';
 import { configMaps } from '../../api/resources.ts';
-import { EXIT, positionals } from '../command-line.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../command-line.ts';
+import { formatOf, OUTPUT, printedAs } from '../output.ts';
 import { hasCode, TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
+import { clusterCommand, type Session } from './environment.ts';
 
-export const ID_USAGE = 'tributary id [--json] [--kubeconfig FILE] [--context NAME]';
-
-export const idCommand: ClusterCommand = clusterCommand({
-  usage: ID_USAGE,
-  flags: ['json'],
-  parse: (line) => {
-    positionals(line, []);
-    return { isJson: line.flags.has('json') };
-  },
-  run: async ({ isJson }, session) => {
+export const idCommand: Command = clusterCommand({
+  name: 'id',
+  summary: 'Show who this cluster is: its ClusterID, fingerprint and endpoints.',
+  options: OUTPUT,
+  parse: formatOf,
+  run: async (format, session) => {
     const own = await readOwn(session);
     const { clusterID, clusterName, endpoints } = own;
     const fingerprint = fingerprintOf(clusterID);
@@ -30,7 +28,7 @@ export const idCommand: ClusterCommand = clusterCommand({
       `Name         ${clusterName}`,
       `Endpoints    ${endpoints.length === 0 ? 'none: peers cannot dial this cluster' : endpoints.join(', ')}`,
     ];
-    session.io.out(isJson ? `${JSON.stringify({ ...own, fingerprint })}\n` : `${lines.join('\n')}\n`);
+    session.io.out(printedAs(format, { ...own, fingerprint }, () => `${lines.join('\n')}\n`));
     return EXIT.ok;
   },
 });

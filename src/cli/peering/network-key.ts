@@ -3,24 +3,25 @@ import { randomBytes } from 'node:crypto';
 
 import { APP_NAME, checkedSubdomain, LABEL_APP_NAME, SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { secrets } from '../../api/resources.ts';
-import { EXIT, positionals, wrongForm } from '../command-line.ts';
-import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
-
-export const NETWORK_KEY_USAGE =
-  'tributary network-key create [--name NAME] [--kubeconfig FILE] [--context NAME]';
+import { type Command, defineCommand } from '../command.ts';
+import { EXIT } from '../command-line.ts';
+import { clusterCommand, type Session } from './environment.ts';
 
 const KEY_BYTES = 32;
 const DEFAULT_NAME = 'tributary-network-key';
 
-export const networkKeyCommand: ClusterCommand = clusterCommand({
-  usage: NETWORK_KEY_USAGE,
-  options: ['name'],
-  parse: (line) => {
-    if (line.positionals[0] !== 'create') throw wrongForm('say what to do: create');
-    positionals(line, ['create']);
-    return { name: checkedSubdomain('name', line.values['name'] ?? DEFAULT_NAME) };
-  },
+const createCommand = clusterCommand({
+  name: 'create',
+  summary: 'Make a key, and say how it gets to the other clusters.',
+  options: { name: { value: 'NAME', text: 'name of the Secret', fallback: DEFAULT_NAME } },
+  parse: ({ values }) => ({ name: checkedSubdomain('name', values['name'] ?? DEFAULT_NAME) }),
   run: create,
+});
+
+export const networkKeyCommand: Command = defineCommand({
+  name: 'network-key',
+  summary: 'Secrets by which the clusters of one owner know each other.',
+  children: [createCommand],
 });
 
 async function create({ name }: { name: string }, { client, io, signal }: Session): Promise<number> {

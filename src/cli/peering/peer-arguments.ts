@@ -1,24 +1,33 @@
-import { parseArgs } from 'node:util';
 import type { PeeringWish } from '../../api/foreign-cluster.ts';
 import { ENDPOINT_PATTERN } from '../../api/limits.ts';
-import { AGENT_OPTIONS } from '../../config.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { present } from '../../lib/fields.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
-import { listOf, positionals, type CommandIo, type CommandLine } from '../command-line.ts';
+import type { Options } from '../command.ts';
+import { listOf, type CommandIo, type CommandLine } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 
-export const PEER_OPTIONS: readonly string[] = [
-  'token',
-  'name',
-  'id',
-  'outgoing',
-  'incoming',
-  'namespaces',
-  'timeout',
-];
-export const PEER_FLAGS: readonly string[] = ['yes'];
+const WISHES = ['Auto', 'Enabled', 'Disabled'] as const;
+
+export const PEER_OPTIONS: Options = {
+  token: {
+    value: 'TOKEN',
+    text: 'join token of the other cluster; - reads it from standard input, where no list of processes shows it',
+  },
+  id: { value: 'CLUSTER_ID', text: 'the ClusterID that must answer; its owner reads it with: tributary id' },
+  name: { value: 'NAME', text: 'name of the ForeignCluster', fallback: 'the ClusterID, or the host' },
+  outgoing: {
+    value: 'WISH',
+    text: 'whether our pods are to run there',
+    choices: WISHES,
+    fallback: 'Enabled',
+  },
+  incoming: { value: 'WISH', text: 'whether its pods may run here', choices: WISHES, fallback: 'Auto' },
+  namespaces: { value: 'NS,...', text: 'namespaces of ours that are to run there', names: 'namespaces' },
+  yes: { text: 'do not ask; needs --id or --token', isHidden: true },
+  timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
+};
 
 export interface PeerArguments {
   endpoint: string;
@@ -33,22 +42,6 @@ export interface PeerArguments {
   timeoutMs: number;
 }
 
-/**
- * `tributary peer` is two things: with an endpoint a person's command, without one the role of an agent, as agents'
- * Deployments call it.
- */
-export function isUserCommand(args: readonly string[]): boolean {
-  const options = Object.fromEntries(
-    [...PEER_OPTIONS, 'kubeconfig', 'context', ...Object.keys(AGENT_OPTIONS)].map((name) => [
-      name,
-      { type: 'string' as const },
-    ]),
-  );
-  return (
-    parseArgs({ args: [...args], options, strict: false, allowPositionals: true }).positionals.length > 0
-  );
-}
-
 /** Port of a peering endpoint, where none is named. */
 const DEFAULT_PORT = 7443;
 const DEFAULT_TIMEOUT = '60s';
@@ -56,7 +49,7 @@ const DEFAULT_TIMEOUT = '60s';
 /** Throws Invalid. `--token -` reads the token, so that no list of processes shows it. */
 export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerArguments> {
   const { values, flags } = line;
-  const [endpoint = ''] = positionals(line, ['ENDPOINT']);
+  const [endpoint = ''] = line.positionals;
   const token = values['token'] === '-' ? await readToken(io) : values['token']?.trim();
   const clusterID = identity(values['id'], token);
   if (clusterID === undefined) checkSomebodyIsThere(flags, io);
@@ -115,6 +108,7 @@ function checkedEndpoint(text: string): string {
 }
 
 function wish(option: string, text: string): PeeringWish {
-  if (text === 'Auto' || text === 'Enabled' || text === 'Disabled') return text;
-  throw new TributaryError('Invalid', `--${option} "${text}" is none of Auto, Enabled, Disabled`);
+  const found = WISHES.find((one) => one === text);
+  if (found !== undefined) return found;
+  throw new TributaryError('Invalid', `--${option} "${text}" is none of ${WISHES.join(', ')}`);
 }

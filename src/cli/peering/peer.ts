@@ -1,18 +1,15 @@
 /** `tributary peer ENDPOINT`: peering with a cluster that a person names. */
 import { DIRECTIONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
+import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
+import { clusterCommand, type Session } from './environment.ts';
 import { approvalHint, follow, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
-import { parsePeer, PEER_FLAGS, PEER_OPTIONS, type PeerArguments } from './peer-arguments.ts';
+import { parsePeer, PEER_OPTIONS, type PeerArguments } from './peer-arguments.ts';
 import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';
 import { printable } from './terminal-text.ts';
-
-export const PEER_USAGE = `tributary peer ENDPOINT [--token TOKEN | --token -] [--id CLUSTER_ID] [--name NAME]
-                 [--outgoing Enabled|Auto|Disabled] [--incoming Auto|Enabled|Disabled] [--namespaces NS[,NS...]]
-                 [--yes] [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
 
 /** Within this time, an earlier denial is not taken as the answer to a new wish. */
 const PATIENCE_MS = 10_000;
@@ -22,10 +19,25 @@ const PATIENCE_MS = 10_000;
  * token, and with EXIT.failed where it is denied, impossible or not there in time; what was written stays, and goes on
  * working.
  */
-export const peerCommand: ClusterCommand = clusterCommand({
-  usage: PEER_USAGE,
+export const peerCommand: Command = clusterCommand({
+  name: 'peer',
+  summary: 'Peer with another cluster, so that it can run pods of this one.',
+  about:
+    'Ends when the peering is established, or says what it waits for and who has to act. A cluster that is given without --id ' +
+    'and --token shows its fingerprint, and you are asked whether it is the one that you mean.',
+  arguments: [{ name: 'ENDPOINT', text: 'HOST[:PORT] of the peering endpoint of the other cluster' }],
   options: PEER_OPTIONS,
-  flags: PEER_FLAGS,
+  examples: [
+    {
+      line: 'tributary --context milan token create | tributary --context rome peer 203.0.113.7:30743 --token -',
+      does: 'Peer with a token that the other side has made',
+    },
+    {
+      line: 'tributary peer 203.0.113.7:30743 --namespaces shop,shop-db',
+      does: 'Ask for two namespaces, and confirm who answers',
+    },
+  ],
+  exits: { [EXIT.pending]: 'waits for somebody: an approval, or a join token' },
   parse: parsePeer,
   run: peer,
 });

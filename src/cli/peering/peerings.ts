@@ -1,20 +1,24 @@
 /** `tributary peerings`: all clusters that are known, and where each peering stands. */
 import { type Direction, FOREIGN_CLUSTER_REASONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
-import { EXIT, positionals } from '../command-line.ts';
-import { type ClusterCommand, clusterCommand } from './environment.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../command-line.ts';
+import { clusterCommand } from './environment.ts';
+import { formatOf, OUTPUT, printedAs } from '../output.ts';
 import { listClusters } from './foreign-clusters.ts';
 import { table } from './terminal-text.ts';
 
-export const PEERINGS_USAGE = 'tributary peerings [--kubeconfig FILE] [--context NAME]';
-
 const HEAD = ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'OUTGOING', 'INCOMING'];
 
-export const peeringsCommand: ClusterCommand = clusterCommand({
-  usage: PEERINGS_USAGE,
-  parse: (line) => positionals(line, []),
-  run: async (_, session) => {
+export const peeringsCommand: Command = clusterCommand({
+  name: 'peerings',
+  summary: 'List the clusters that are known, and where each peering stands.',
+  options: OUTPUT,
+  parse: formatOf,
+  run: async (format, session) => {
     const clusters = await listClusters(session);
-    session.io.out(clusters.length === 0 ? 'No other cluster is known.\n' : table(HEAD, clusters.map(row)));
+    const text = (): string =>
+      clusters.length === 0 ? 'No other cluster is known.\n' : table(HEAD, clusters.map(row));
+    session.io.out(printedAs(format, clusters, text));
     return EXIT.ok;
   },
 });

@@ -12,21 +12,20 @@ import { SYSTEM_NAMESPACE } from '../../api/manifest.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { ignoring, TributaryError } from '../../lib/errors.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
-import { type CommandLine, EXIT, positionals } from '../command-line.ts';
+import type { Command } from '../command.ts';
+import { type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
-import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
+import { clusterCommand, type Session } from './environment.ts';
 import { findCluster, idOf, listClusters } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
 import { readToken } from './peer-arguments.ts';
 import { giveToken, permit } from './peer-objects.ts';
 import { lineShower } from './peer.ts';
 
-export const TETHER_USAGE = `tributary tether CLUSTER [--token TOKEN | --token -] [--evict] [--lost-after 5m]
-                 [--after-loss Retether|Autonomous] [--when-lost Stay|RunLocally] [--keep-for 1d] [--timeout 120s]
-                 [--kubeconfig FILE] [--context NAME]`;
-
 const SEE = 'kubectl get clustermodes';
+const AFTER_LOSS = ['Retether', 'Autonomous'] as const;
+const WHEN_LOST = ['Stay', 'RunLocally'] as const;
 
 interface TetherArguments {
   wanted: string;
@@ -36,12 +35,22 @@ interface TetherArguments {
 }
 
 /** Exits with EXIT.ok once the other cluster decides, and with EXIT.failed where it does not; after a refusal nothing is left. */
-export const tetherCommand: ClusterCommand = clusterCommand({
-  usage: TETHER_USAGE,
-  options: ['token', 'lost-after', 'after-loss', 'when-lost', 'keep-for', 'timeout'],
-  flags: ['evict'],
+export const tetherCommand: Command = clusterCommand({
+  name: 'tether',
+  summary: 'Hand the nodes of this cluster over to another one, which then decides what runs on them.',
+  arguments: [{ name: 'CLUSTER', text: 'name or ClusterID of the other cluster', names: 'foreignclusters' }],
+  options: {
+    token: { value: 'TOKEN', text: 'join token of the other cluster; - reads it from standard input' },
+    evict: { text: 'end the pods that run here' },
+    'lost-after': { value: 'DURATION', text: 'contact counts as lost after this time', fallback: '5m' },
+    'after-loss': { value: 'WHAT', text: 'then', choices: AFTER_LOSS, fallback: 'Retether' },
+    'when-lost': { value: 'WHAT', text: 'what its pods do', choices: WHEN_LOST, fallback: 'Stay' },
+    'keep-for': { value: 'DURATION', text: 'how long they may run on', fallback: '1d' },
+    timeout: { value: 'DURATION', text: 'how long to wait', fallback: '120s' },
+  },
+  examples: [{ line: 'tributary tether company', does: 'Let the cluster "company" decide' }],
   parse: async (line, io): Promise<TetherArguments> => {
-    const [wanted = ''] = positionals(line, ['CLUSTER']);
+    const [wanted = ''] = line.positionals;
     const terms = termsOf(line);
     // `-` reads it, so that no list of processes shows it.
     const token = line.values['token'] === '-' ? await readToken(io) : line.values['token']?.trim();
@@ -68,10 +77,10 @@ function termsOf({ values, flags }: CommandLine): Omit<TetherSpec, 'cluster'> {
       lostAfterSeconds: parseSeconds(lostAfter, { option: 'lost-after', ...TETHER_LIMITS.lostAfterSeconds }),
     }),
     ...(afterLoss !== undefined && {
-      afterLoss: oneOf('--after-loss', ['Retether', 'Autonomous'] as const, afterLoss),
+      afterLoss: oneOf('--after-loss', AFTER_LOSS, afterLoss),
     }),
     ...(whenLost !== undefined && {
-      whenLost: oneOf('--when-lost', ['Stay', 'RunLocally'] as const, whenLost),
+      whenLost: oneOf('--when-lost', WHEN_LOST, whenLost),
     }),
     ...(keepFor !== undefined && {
       keepForSeconds: parseSeconds(keepFor, {

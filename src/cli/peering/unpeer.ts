@@ -7,15 +7,13 @@ import { namespaces, persistentVolumes, type ResourceType } from '../../api/reso
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
 import type { KubeObject } from '../../api/wire.ts';
-import { type CommandLine, EXIT, positionals } from '../command-line.ts';
+import type { Command } from '../command.ts';
+import { type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { hasCode } from '../../lib/errors.ts';
-import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
+import { clusterCommand, type Session } from './environment.ts';
 import { findCluster, follow, idOf, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
-
-export const UNPEER_USAGE = `tributary unpeer NAME|CLUSTER_ID [--outgoing] [--incoming] [--delete-volumes] [--force]
-                 [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
 
 /** In a message. */
 const MOST_NAMED = 5;
@@ -30,16 +28,30 @@ interface UnpeerArguments {
 }
 
 /** Exits with EXIT.ok once nothing is left of it here, and with EXIT.failed where something is after the timeout. */
-export const unpeerCommand: ClusterCommand = clusterCommand({
-  usage: UNPEER_USAGE,
-  options: ['timeout'],
-  flags: ['outgoing', 'incoming', 'delete-volumes', 'force'],
+export const unpeerCommand: Command = clusterCommand({
+  name: 'unpeer',
+  summary: 'End a peering from this side, and wait until nothing is left of it.',
+  about:
+    'Pods over there are drained first, as their PodDisruptionBudgets permit. The ForeignCluster stays, as a note not to peer. ' +
+    'Without --outgoing and --incoming both directions end.',
+  arguments: [{ name: 'NAME|CLUSTER_ID', text: 'the other cluster', names: 'foreignclusters' }],
+  options: {
+    outgoing: { text: 'end only that our pods run over there' },
+    incoming: { text: 'end only that its pods run here' },
+    'delete-volumes': { text: 'volumes over there are deleted with their contents' },
+    force: { text: 'do not wait for the other cluster: it is dead. Also deletes volumes' },
+    timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
+  },
+  examples: [
+    { line: 'tributary unpeer milan', does: 'End the peering with milan, in both directions' },
+    { line: 'tributary unpeer milan --force', does: 'End it although milan does not answer any more' },
+  ],
   parse,
   run,
 });
 
 function parse(line: CommandLine): UnpeerArguments {
-  const [wanted = ''] = positionals(line, ['NAME']);
+  const [wanted = ''] = line.positionals;
   const named = DIRECTIONS.filter((direction) => line.flags.has(direction));
   return {
     wanted,

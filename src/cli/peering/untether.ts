@@ -5,14 +5,13 @@ import { LABEL_PEER, LABEL_TENANCY, TENANCY_CONTRACT } from '../../api/tenant-la
 import { ANNOTATION_KEEP_UNTIL } from '../../hosting/annotations.ts';
 import type { KubeObject } from '../../api/wire.ts';
 import { deleteByUid } from '../../kube/write.ts';
-import { EXIT, positionals } from '../command-line.ts';
+import type { Command } from '../command.ts';
+import { EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
 import { followMode, isSeen, lineOf, readMode, unwant, watchRole } from './cluster-mode.ts';
-import { type ClusterCommand, clusterCommand, type Session } from './environment.ts';
+import { clusterCommand, type Session } from './environment.ts';
 import { followObject } from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
-
-export const UNTETHER_USAGE = `tributary untether [--delete-guests] [--timeout 60s] [--kubeconfig FILE] [--context NAME]`;
 
 interface UntetherArguments {
   /** What runs here for the other cluster ends at once, with its volumes. */
@@ -21,17 +20,18 @@ interface UntetherArguments {
 }
 
 /** Exits with EXIT.ok once nothing is left of the tether. This cluster decides again at once, whatever the other one does. */
-export const untetherCommand: ClusterCommand = clusterCommand({
-  usage: UNTETHER_USAGE,
-  options: ['timeout'],
-  flags: ['delete-guests'],
-  parse: (line): UntetherArguments => {
-    positionals(line, []);
-    return {
-      deleteGuests: line.flags.has('delete-guests'),
-      timeoutMs: parseSeconds(line.values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
-    };
+export const untetherCommand: Command = clusterCommand({
+  name: 'untether',
+  summary: 'Take this cluster back from the one that it is tethered to.',
+  options: {
+    'delete-guests': { text: 'what runs here for the other cluster ends at once, with its volumes' },
+    timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
   },
+  examples: [{ line: 'tributary untether', does: 'Decide about the own nodes again' }],
+  parse: (line): UntetherArguments => ({
+    deleteGuests: line.flags.has('delete-guests'),
+    timeoutMs: parseSeconds(line.values['timeout'] ?? '60s', { option: 'timeout' }) * 1000,
+  }),
   run: untether,
 });
 

@@ -259,7 +259,7 @@ export class RolesNode {
     const cluster = ['--kubeconfig', this.#side.cluster.kubeconfig, '--system-namespace', NAMESPACE];
     const host = ['--node-name', this.name, '--wireguard-interface', this.link, '--ops-port', '0'];
     const args = [...cluster, ...host, '--lease-seconds', '2', '--log-level', 'debug', ...more];
-    this.#spawn(role, [process.execPath, MAIN, role, ...args]);
+    this.#spawn(role, [process.execPath, MAIN, 'run', role, ...args]);
   }
 
   #spawn(program: Program, command: readonly string[], env: Record<string, string> = {}): ChildProcess {

@@ -72,10 +72,11 @@ export class AgentLab {
       foreign,
       await printed(tenantCommand, [...tenant, '--quota', 'cpu=100,memory=100Gi,pods=60']),
     );
-    const direct = await printed(
-      async (args, io) => tenantKubeconfigCommand(args, io, openTokenIssuer),
-      [...tenant, '--kubeconfig', foreign.kubeconfig],
-    );
+    const direct = await printed(tenantKubeconfigCommand(openTokenIssuer), [
+      ...tenant,
+      '--kubeconfig',
+      foreign.kubeconfig,
+    ]);
     const kubeconfig = direct.replace(foreign.server, proxy.url);
     const all = new AgentLab({
       borrowed,
@@ -135,7 +136,7 @@ export class AgentLab {
       'tls-private-key-file': join(this.#folder, 'tls.key'),
     };
     const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    this.#agent = spawn(process.execPath, ['src/main.ts', 'peer', ...args], {
+    this.#agent = spawn(process.execPath, ['src/main.ts', 'run', 'peer', ...args], {
       stdio: ['ignore', this.#log, this.#log],
     });
   }

@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { roleAll } from '../../../lab/peer-process.ts';
 import { run } from '../../../lab/run.ts';
 
 const repository = join(import.meta.dirname, '..', '..', '..');
@@ -34,17 +35,18 @@ export async function previousCheckout(): Promise<Checkout | string> {
   const unpack = 'git -C "$0" archive --format=tar "$1" | tar -x -C "$2"';
   await run(['bash', '-o', 'pipefail', '-c', unpack, repository, commit, root]);
   symlinkSync(join(repository, 'node_modules'), join(root, 'node_modules'));
-  const why = await reasonNotToRun(join(root, 'src/main.ts'));
+  const why = await reasonNotToRun(root);
   if (why === undefined) return { commit: shown, root, remove };
   remove();
   return `${shown}: ${why}`;
 }
 
-async function reasonNotToRun(main: string): Promise<string | undefined> {
+async function reasonNotToRun(root: string): Promise<string | undefined> {
+  const main = join(root, 'src/main.ts');
   if (!existsSync(main)) return 'there is no src/main.ts';
   try {
-    const usage = await run([process.execPath, main, '--help']);
-    return usage.includes('tributary all ') ? undefined : 'it has no role `all` yet';
+    await run([process.execPath, main, ...roleAll(root), '--help']);
+    return undefined;
   } catch (error) {
     const { message } = error as Error;
     const line = message.split('\n').find((text) => /error/i.test(text)) ?? message;

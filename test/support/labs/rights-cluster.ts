@@ -11,18 +11,21 @@ import { binaries } from '../../../lab/binaries.ts';
 import type { Cluster } from '../../../lab/cluster.ts';
 import type { Lab } from '../../../lab/lab.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
+import type { Command } from '../../../src/cli/command.ts';
+import { openCluster } from '../../../src/cli/peering/environment.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { createClient, type HttpClient } from '../../../src/kube/http-client.ts';
 import { parseKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import { eventually } from '../eventually.ts';
 import { type BorrowedLab, borrowLab } from './borrowed-lab.ts';
 
-type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
-
 /** Returns what a command prints; throws its error output if it fails. */
 export async function printed(command: Command, args: string[]): Promise<string> {
   let out = '';
   let err = '';
-  const code = await command(args, { out: (text) => (out += text), err: (text) => (err += text) });
+  const io = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
+  const { signal } = new AbortController();
+  const code = await command.run(args, { io, signal, clock: systemClock, open: openCluster });
   if (code !== 0) throw new Error(err);
   return out;
 }

@@ -1,21 +1,23 @@
 import { expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
+import type { Command } from '../../../src/cli/command.ts';
 import { manifestsCommand } from '../../../src/cli/manifests.ts';
 import { tenantKubeconfigCommand } from '../../../src/cli/tenant-kubeconfig.ts';
 import { tenantCommand } from '../../../src/cli/tenant.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { forgeTenantPolicies } from '../../../src/hosting/policies/policies.ts';
 
 const POLICIES = forgeTenantPolicies().length;
-
-type Command = (args: string[], io: { out(text: string): void; err(text: string): void }) => Promise<number>;
 
 async function run(command: Command, args: string): Promise<{ code: number; out: string; err: string }> {
   let out = '';
   let err = '';
   const io = { out: (text: string) => void (out += text), err: (text: string) => void (err += text) };
-  const code = await command(
+  const open = async (): Promise<never> => Promise.reject(new Error('no cluster is asked'));
+  const { signal } = new AbortController();
+  const code = await command.run(
     args.split(' ').filter((arg) => arg !== ''),
-    io,
+    { io, signal, clock: systemClock, open },
   );
   return { code, out, err };
 }
@@ -112,19 +114,24 @@ test.each([
 });
 
 test.each([
-  ['', manifestsCommand, 'say which manifests: crds, cluster, gateway, node, clean-up, peer'],
-  ['constructor', manifestsCommand, 'say which manifests'],
+  ['', manifestsCommand, 'say which: crds, cluster, gateway, node, clean-up, peer'],
+  ['constructor', manifestsCommand, 'unknown command "constructor"'],
+  ['clustr', manifestsCommand, 'unknown command "clustr"; did you mean cluster?'],
   ['cluster', manifestsCommand, '--image is required'],
   ['crds extra', manifestsCommand, 'unexpected argument "extra"'],
-  [`cluster --imagine x`, manifestsCommand, "Unknown option '--imagine'"],
+  [`cluster --imagine x`, manifestsCommand, 'unknown option "--imagine"; did you mean --image?'],
   ['--peer rome', tenantCommand, '--namespace is required'],
-])('refuses "%s", whose form is wrong, with one line and the usage', async (args, command, message) => {
-  const { code, out, err } = await run(command, args);
-  expect({ code, out }).toEqual({ code: 2, out: '' });
-  const [complaint, usage] = err.split('\n');
-  expect(complaint).toContain(message);
-  expect(usage).toMatch(/^usage: tributary /);
-});
+])(
+  'refuses "%s", whose form is wrong, with one line and where to read more',
+  async (args, command, message) => {
+    const { code, out, err } = await run(command, args);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    const [complaint, see, ...more] = err.split('\n');
+    expect(complaint).toContain(message);
+    expect(see).toMatch(/^see: tributary .*--help$/);
+    expect(more).toEqual(['']);
+  },
+);
 
 test.each([
   ['cluster --image tributary:1 --service Ingress', manifestsCommand, '--service must be one of ClusterIP'],
@@ -166,28 +173,27 @@ test.each([
     expect({ code, out }).toEqual({ code: 2, out: '' });
     const [complaint, see, ...more] = err.split('\n');
     expect(complaint).toContain(message);
-    expect(see).toMatch(/^see: tributary (manifests|tenant) --help$/);
+    expect(see).toMatch(/^see: tributary (manifests \w+|tenant) --help$/);
     expect(more).toEqual(['']);
   },
 );
 
-test.each(['--help', 'cluster --help', 'nothing -h'])('"manifests %s" shows the usage', async (args) => {
+test.each(['--help', 'cluster --help', 'gateway -h'])('"manifests %s" shows the usage', async (args) => {
   const { code, out, err } = await run(manifestsCommand, args);
   expect({ code, err }).toEqual({ code: 0, err: '' });
-  expect(out).toMatch(/^usage: tributary manifests /);
+  expect(out).toMatch(/^Usage: tributary manifests /);
 });
 
 const calls: unknown[] = [];
-const kubeconfigCommand: Command = async (args, io) =>
-  tenantKubeconfigCommand(args, io, async (where) => ({
-    server: 'https://10.0.0.1:6443',
-    certificateAuthorityData: 'Q0E=',
-    createToken: async (account, { expirationSeconds }) => {
-      calls.push({ where, account, expirationSeconds });
-      return { token: 'issued', expirationTimestamp: '2030-01-01T00:00:00Z' };
-    },
-    close: async () => void calls.push('closed'),
-  }));
+const kubeconfigCommand: Command = tenantKubeconfigCommand(async (where) => ({
+  server: 'https://10.0.0.1:6443',
+  certificateAuthorityData: 'Q0E=',
+  createToken: async (account, { expirationSeconds }) => {
+    calls.push({ where, account, expirationSeconds });
+    return { token: 'issued', expirationTimestamp: '2030-01-01T00:00:00Z' };
+  },
+  close: async () => void calls.push('closed'),
+}));
 
 test('tenant-kubeconfig asks for a token of 24 hours and says until when it is valid', async () => {
   const { code, out, err } = await run(

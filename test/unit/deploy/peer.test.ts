@@ -107,7 +107,7 @@ test('the agent is told which virtual node it is', () => {
         spec: {
           priorityClassName: 'important',
           serviceAccountName: 'tributary-peer-milan',
-          containers: [{ image: 'tributary:1', args: ['peer', '--virtual-node', 'milan'] }],
+          containers: [{ image: 'tributary:1', args: ['run', 'peer', '--virtual-node', 'milan'] }],
         },
       },
     },

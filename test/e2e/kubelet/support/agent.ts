@@ -51,6 +51,7 @@ export async function startOutside(world: World): Promise<Daemon> {
   return node.spawn('outside-agent', [
     process.execPath,
     join(import.meta.dirname, '..', '..', '..', '..', 'src', 'main.ts'),
+    'run',
     'peer',
     `--virtual-node=${NODE}`,
     `--kubeconfig=${file('kubeconfig', JSON.stringify(kubeconfig))}`,

@@ -6,13 +6,11 @@ import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
-import type { CommandEnvironment } from '../../../../src/cli/peering/environment.ts';
+import type { Command, CommandEnvironment } from '../../../../src/cli/command.ts';
 import type { Clock } from '../../../../src/lib/clock.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
 import { FakeApi } from '../../../support/fake-api/fake-api.ts';
 import type { AnyObject } from '../../../support/fake-api/storage.ts';
-
-type Command = (args: string[], environment: CommandEnvironment) => Promise<number>;
 
 export interface Outcome {
   code: number;
@@ -86,7 +84,7 @@ export class CliWorld {
     };
     const args = typeof line === 'string' ? line.split(' ').filter((arg) => arg !== '') : line;
     const clock = hasty(PAUSE_MS * ++this.#commands);
-    const code = await command(args, { io, signal: this.abort.signal, clock, open });
+    const code = await command.run(args, { io, signal: this.abort.signal, clock, open });
     return { code, out, err };
   }
   readonly opened: object[] = [];

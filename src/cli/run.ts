@@ -1,0 +1,85 @@
+/** `tributary run ROLE`: the processes of Tributary, as their pods call them. */
+import { hostname } from 'node:os';
+import type { Role } from '../agent/roles.ts';
+import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
+import { systemClock } from '../lib/clock.ts';
+import { whenAborted } from '../lib/deadline.ts';
+import { errorMessage, hasCode } from '../lib/errors.ts';
+import { createLogger } from '../lib/log.ts';
+import { type Command, type CommandEnvironment, defineCommand, type OptionSpec } from './command.ts';
+import { type CommandLine, EXIT } from './command-line.ts';
+
+const SUMMARIES: Readonly<Record<Role, string>> = {
+  cluster: 'Discovery, peering, offloading and hosting of one cluster.',
+  gateway: 'Tunnels to other clusters, and discovery on the LAN.',
+  node: 'Routes of one node to the gateway.',
+  peer: 'The agent of a virtual node.',
+  all: 'All of these in one process.',
+};
+
+/** What `config.ts` says of an option: `ROLE, ROLE: text`, or `text` where it is an option of all roles. */
+const TEXT = /^(?:([a-z]+(?:, [a-z]+)*): )?(.*)$/su;
+
+/** An option of a role as one of the command line. */
+export function roleOption(name: string): OptionSpec {
+  const text = AGENT_OPTIONS[name];
+  if (text === undefined) throw new Error(`no role has an option --${name}`);
+  return { value: 'VALUE', text: TEXT.exec(text)?.[2] ?? text };
+}
+
+/** Role `all` has the options of all. */
+function isOptionOf(role: Role, name: string): boolean {
+  const roles = TEXT.exec(AGENT_OPTIONS[name] ?? '')?.[1]?.split(', ');
+  return roles === undefined || roles.includes(role) || role === 'all';
+}
+
+const roleCommand = (role: Role): Command =>
+  defineCommand(
+    {
+      name: role,
+      summary: SUMMARIES[role],
+      options: Object.fromEntries(
+        Object.keys(AGENT_OPTIONS).map((name): [string, OptionSpec] => [
+          name,
+          { ...roleOption(name), isHidden: !isOptionOf(role, name) },
+        ]),
+      ),
+      act: async (line, environment) => runRole(role, line, environment),
+    },
+    'tributary run',
+  );
+
+export const runCommand: Command = defineCommand({
+  name: 'run',
+  summary: 'Run a role of Tributary. Its pods do that; people need it for development only.',
+  children: (Object.keys(SUMMARIES) as Role[]).map(roleCommand),
+});
+
+/** Runs a role until `signal` fires, or until the role itself cannot go on. */
+async function runRole(
+  role: Role,
+  { values }: CommandLine,
+  { io, signal }: CommandEnvironment,
+): Promise<number> {
+  try {
+    const config = parseConfig({ options: values, env: processEnvironment(), hostname: hostname() });
+    const log = createLogger({
+      level: config.logLevel,
+      now: () => systemClock.now(),
+      write: (line) => io.out(line),
+    });
+    // Most of the program, which commands for people do not need.
+    const { ROLES } = await import('../agent/roles.ts');
+    const agent = await ROLES[role]({ config, clock: systemClock, log }, signal);
+    log.info('started', { role });
+    await whenAborted(AbortSignal.any([signal, agent.failed]));
+    await agent.stop();
+    if (!signal.aborted) throw agent.failed.reason as Error;
+    log.info('stopped', { role });
+    return EXIT.ok;
+  } catch (error) {
+    if (signal.aborted) return EXIT.ok;
+    io.err(`tributary run ${role}: ${errorMessage(error)}\n`);
+    return hasCode(error, 'Invalid') ? EXIT.usage : EXIT.failed;
+  }
+}
