@@ -8,7 +8,7 @@ import { approveCommand, renewCommand } from './peering/approve.ts';
 import { openCluster, WHERE } from './peering/environment.ts';
 import { idCommand } from './peering/id.ts';
 import { networkKeyCommand } from './peering/network-key.ts';
-import { peerCommand } from './peering/peer.ts';
+import { peerCommand } from './peering/peer-command.ts';
 import { peeringsCommand } from './peering/peerings.ts';
 import { tetherCommand } from './peering/tether.ts';
 import { tokenCommand } from './peering/token.ts';

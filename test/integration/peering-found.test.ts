@@ -1,11 +1,13 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { parse, stringify } from 'yaml';
 import { binaries } from '../../lab/binaries.ts';
 import { foreignClusters } from '../../src/api/foreign-cluster.ts';
 import { LABEL_HOME_UID, LABEL_VIRTUAL_NODE, TAINT_VIRTUAL_NODE } from '../../src/api/names.ts';
 import { pods, secrets } from '../../src/api/resources.ts';
 import { searchDomains } from '../../src/api/search-domain.ts';
+import { sharingPolicies } from '../../src/api/sharing-policy.ts';
 import { virtualNodes } from '../../src/api/virtual-node.ts';
 import { ignoring } from '../../src/lib/errors.ts';
 import { zoneLines } from '../support/network/core-dns.ts';
@@ -257,5 +259,33 @@ describeInLab('clusters that find each other', () => {
       await rome.inPhase(milan.id, 'outgoing', 'Established');
       await until('its node is Ready again', async () => rome.nodeReady(milan.id));
     });
+  });
+
+  test('by two contexts of one kubeconfig, in one command', async () => {
+    await genoa.run();
+    // Then no policy there speaks of turin.
+    await genoa.client.delete(sharingPolicies, { name: 'all' });
+    expect(await turin.nodeReady(genoa.id)).toBe(false);
+    const both = join(lab.lab.spec.dataDirectory, 'both.kubeconfig');
+    const [one, two] = [turin, genoa].map(
+      ({ cluster }) => parse(readFileSync(cluster.kubeconfig, 'utf8')) as Record<string, unknown[]>,
+    );
+    const merged = ['clusters', 'users', 'contexts'].map((key) => [
+      key,
+      [...(one?.[key] ?? []), ...(two?.[key] ?? [])],
+    ]);
+    writeFileSync(both, stringify({ ...one, ...Object.fromEntries(merged) }), { mode: 0o600 });
+    const contexts = ['--kubeconfig', both, '--context', 'turin', '--to-context', 'genoa'];
+    const printed = await turin.tributary(['peer', ...contexts, '--namespaces', 'default', '--share', '20']);
+    say(`by contexts: ${/Done in .*/.exec(printed)?.[0]}`);
+    expect(printed).toContain('SharingPolicy turin made in genoa: it lends 20 % of what is free to turin\n');
+    expect(printed).toMatch(/Virtual node \S+ is Ready\nDone in /);
+    expect(await turin.nodeReady(genoa.id)).toBe(true);
+    // Once more changes nothing.
+    const again = await turin.tributary(['peer', ...contexts, '--namespaces', 'default']);
+    expect(again).not.toContain('made in genoa');
+    expect((await genoa.client.list(sharingPolicies)).items.map(({ metadata }) => metadata.name)).toEqual([
+      'turin',
+    ]);
   });
 });

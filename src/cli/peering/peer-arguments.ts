@@ -5,8 +5,9 @@ import { present } from '../../lib/fields.ts';
 import { isClusterID } from '../../api/forms.ts';
 import { parseJoinToken } from '../../peering/identity/join-tokens.ts';
 import type { Options } from '../command.ts';
-import { listOf, type CommandIo, type CommandLine } from '../command-line.ts';
+import { listOf, wrongForm, type CommandIo, type CommandLine } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
+import type { Where } from '../kubeconfig.ts';
 
 const WISHES = ['Auto', 'Enabled', 'Disabled'] as const;
 
@@ -25,12 +26,20 @@ export const PEER_OPTIONS: Options = {
   },
   incoming: { value: 'WISH', text: 'whether its pods may run here', choices: WISHES, fallback: 'Auto' },
   namespaces: { value: 'NS,...', text: 'namespaces of ours that are to run there', names: 'namespaces' },
+  'to-context': {
+    value: 'NAME',
+    text: 'context of the other cluster in the same kubeconfig; instead of ENDPOINT',
+    names: 'contexts',
+  },
+  mutual: { text: 'with --to-context: pods of the other cluster are to run here too' },
+  share: { value: 'PERCENT', text: 'with --to-context: how much of what is free is lent', fallback: '50' },
   yes: { text: 'do not ask; needs --id or --token', isHidden: true },
   timeout: { value: 'DURATION', text: 'how long to wait', fallback: '60s' },
 };
 
 export interface PeerArguments {
-  endpoint: string;
+  /** Absent: the other side dials. */
+  endpoint: string | undefined;
   /** Given, or taken from the token; without it a person has to confirm who answers. */
   clusterID?: string;
   token?: string;
@@ -40,16 +49,53 @@ export interface PeerArguments {
   incoming?: PeeringWish;
   namespaces?: string[];
   timeoutMs: number;
+  /** The other cluster, where whoever calls may administer it too. */
+  toContext?: string;
+  where?: Partial<Where>;
+  isMutual?: boolean;
+  sharePercent?: number;
 }
 
 /** Port of a peering endpoint, where none is named. */
 const DEFAULT_PORT = 7443;
 const DEFAULT_TIMEOUT = '60s';
 
+/** With --to-context nobody has to prove who it is: the other cluster is asked itself. */
+function byContext(line: CommandLine): PeerArguments {
+  const { values, flags } = line;
+  if (line.positionals.length > 0) throw wrongForm('give either ENDPOINT or --to-context');
+  refuseWith(line, ['token', 'id', 'outgoing', 'incoming', 'name'], 'is not for --to-context');
+  const { 'to-context': toContext = '', kubeconfig, context, namespaces } = values;
+  return {
+    toContext,
+    where: { kubeconfig, context },
+    endpoint: undefined,
+    outgoing: 'Enabled',
+    isMutual: flags.has('mutual'),
+    ...(values['share'] !== undefined && { sharePercent: percent(values['share']) }),
+    ...(namespaces !== undefined && { namespaces: listOf(namespaces) }),
+    timeoutMs: parseSeconds(values['timeout'] ?? DEFAULT_TIMEOUT, { option: 'timeout' }) * 1000,
+  };
+}
+
+function refuseWith({ values, flags }: CommandLine, names: readonly string[], why: string): void {
+  const given = names.find((name) => values[name] !== undefined || flags.has(name));
+  if (given !== undefined) throw wrongForm(`--${given} ${why}`);
+}
+
+function percent(text: string): number {
+  const number = /^\d{1,3}%?$/.test(text) ? Number.parseInt(text, 10) : Number.NaN;
+  if (number >= 1 && number <= 100) return number;
+  throw new TributaryError('Invalid', `--share must be from 1 to 100 percent, not "${text}"`);
+}
+
 /** Throws Invalid. `--token -` reads the token, so that no list of processes shows it. */
 export async function parsePeer(line: CommandLine, io: CommandIo): Promise<PeerArguments> {
   const { values, flags } = line;
-  const [endpoint = ''] = line.positionals;
+  if (values['to-context'] !== undefined) return byContext(line);
+  const [endpoint] = line.positionals;
+  if (endpoint === undefined) throw wrongForm('ENDPOINT is missing, or --to-context');
+  refuseWith(line, ['mutual', 'share'], 'is for --to-context only');
   const token = values['token'] === '-' ? await readToken(io) : values['token']?.trim();
   const clusterID = identity(values['id'], token);
   if (clusterID === undefined) checkSomebodyIsThere(flags, io);

@@ -77,7 +77,7 @@ function existing(
 
 /** If the ID is known, the name that discovery would choose; else a name made from the host. */
 function nameOf({ name, clusterID, endpoint }: PeerArguments): string {
-  const host = endpoint.slice(0, endpoint.lastIndexOf(':')).toLowerCase();
+  const host = endpoint?.slice(0, endpoint.lastIndexOf(':')).toLowerCase() ?? '';
   return name ?? clusterID ?? host.replaceAll(/[^a-z0-9.]+/g, '-').replaceAll(/^[-.]+|[-.]+$/g, '');
 }
 
@@ -85,7 +85,7 @@ const specOf = (name: string, args: PeerArguments): ForeignClusterSpec => {
   const { clusterID, endpoint, outgoing, incoming, namespaces, token } = args;
   return {
     ...(clusterID !== undefined && { clusterID }),
-    endpoint,
+    ...(endpoint !== undefined && { endpoint }),
     outgoing,
     ...(incoming !== undefined && { incoming }),
     ...(namespaces !== undefined && { namespaces }),

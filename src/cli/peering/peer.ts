@@ -1,48 +1,21 @@
-/** `tributary peer ENDPOINT`: peering with a cluster that a person names. */
+/** Peering with a cluster that a person names: what is written, what is waited for, and what is said. */
 import { DIRECTIONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
-import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { TributaryError } from '../../lib/errors.ts';
 import { fingerprintOf } from '../../peering/identity/identity.ts';
-import { clusterCommand, type Session } from './environment.ts';
-import { approvalHint, follow, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
+import type { Session } from './environment.ts';
+import { approvalHint, follow, idOf, type Outcome, outcomeOf, stateLine } from './foreign-clusters.ts';
 import { readOwn } from './id.ts';
-import { parsePeer, PEER_OPTIONS, type PeerArguments } from './peer-arguments.ts';
+import type { PeerArguments } from './peer-arguments.ts';
 import { confirm, takeBack, writeCluster, type WrittenCluster } from './peer-objects.ts';
+import { waitForNode } from './ready-node.ts';
 import { printable } from './terminal-text.ts';
 
 /** Within this time, an earlier denial is not taken as the answer to a new wish. */
 const PATIENCE_MS = 10_000;
 
-/**
- * Exits with EXIT.ok once the peering is established, with EXIT.pending where a person has to approve it or to bring a
- * token, and with EXIT.failed where it is denied, impossible or not there in time; what was written stays, and goes on
- * working.
- */
-export const peerCommand: Command = clusterCommand({
-  name: 'peer',
-  summary: 'Peer with another cluster, so that it can run pods of this one.',
-  about:
-    'Ends when the peering is established, or says what it waits for and who has to act. A cluster that is given without --id ' +
-    'and --token shows its fingerprint, and you are asked whether it is the one that you mean.',
-  arguments: [{ name: 'ENDPOINT', text: 'HOST[:PORT] of the peering endpoint of the other cluster' }],
-  options: PEER_OPTIONS,
-  examples: [
-    {
-      line: 'tributary --context milan token create | tributary --context rome peer 203.0.113.7:30743 --token -',
-      does: 'Peer with a token that the other side has made',
-    },
-    {
-      line: 'tributary peer 203.0.113.7:30743 --namespaces shop,shop-db',
-      does: 'Ask for two namespaces, and confirm who answers',
-    },
-  ],
-  exits: { [EXIT.pending]: 'waits for somebody: an approval, or a join token' },
-  parse: parsePeer,
-  run: peer,
-});
-
-async function peer(args: PeerArguments, session: Session): Promise<number> {
+/** Peers with the cluster at an endpoint. Returns the exit code. */
+export async function peerByEndpoint(args: PeerArguments, session: Session): Promise<number> {
   const { clock, io } = session;
   const written = await writeCluster(args, session);
   io.out(told(written));
@@ -52,7 +25,7 @@ async function peer(args: PeerArguments, session: Session): Promise<number> {
   return waitForPeering(confirmed, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
 }
 
-const told = ({ object, isNew }: WrittenCluster): string =>
+export const told = ({ object, isNew }: WrittenCluster): string =>
   `ForeignCluster ${object.metadata.name} ${isNew ? 'made' : 'changed'}\n`;
 
 /** Shows who answers and asks; takes back what was made, and returns undefined, where the answer is no. */
@@ -102,7 +75,8 @@ const identityLine = (cluster: ForeignCluster | undefined): string => {
   return condition?.message ?? 'waiting for the cluster role of Tributary';
 };
 
-async function waitForPeering(
+/** Returns the exit code, having said how it went. */
+export async function waitForPeering(
   { object, previous }: WrittenCluster,
   { began, timeoutMs }: { began: number; timeoutMs: number },
   session: Session,
@@ -127,12 +101,23 @@ async function waitForPeering(
     return EXIT.failed;
   }
   return end.outcome === 'established'
-    ? done(clock.monotonic() - began, session)
+    ? done(end.cluster, { began, timeoutMs, shown }, session)
     : stopped(end.outcome, end.cluster, session);
 }
 
-function done(tookMs: number, { io }: Session): number {
-  io.out(`Done in ${(tookMs / 1000).toFixed(1)} s\n`);
+/** Agreed; where our pods are to run there, it is done when one could. */
+async function done(
+  cluster: ForeignCluster,
+  { began, timeoutMs, shown }: { began: number; timeoutMs: number; shown: (line: string) => void },
+  session: Session,
+): Promise<number> {
+  const { clock, io } = session;
+  const clusterID = idOf(cluster);
+  if (cluster.spec?.outgoing !== 'Disabled' && clusterID !== undefined) {
+    const code = await waitForNode({ clusterID, untilMs: began + timeoutMs, shown }, session);
+    if (code !== EXIT.ok) return code;
+  }
+  io.out(`Done in ${((clock.monotonic() - began) / 1000).toFixed(1)} s\n`);
   return EXIT.ok;
 }
 

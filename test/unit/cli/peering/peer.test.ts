@@ -3,7 +3,7 @@ import type { ForeignCluster, PeeringState } from '../../../../src/api/foreign-c
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { ANNOTATION_FORCE } from '../../../../src/api/names.ts';
 import { configMaps } from '../../../../src/api/resources.ts';
-import { peerCommand } from '../../../../src/cli/peering/peer.ts';
+import { peerCommand } from '../../../../src/cli/peering/peer-command.ts';
 import type { AnyObject } from '../../../support/fake-api/storage.ts';
 import { CliWorld } from '../support/cli-world.ts';
 import { soon } from '../../../support/settle.ts';
@@ -358,7 +358,7 @@ describe('without ID and token', () => {
 });
 
 test.each([
-  ['', /ENDPOINT is missing/],
+  ['', /ENDPOINT is missing, or --to-context/],
   [`a:1 b:2 --id ${MILAN}`, /unexpected argument "b:2"/],
   [`a:1 --id ${MILAN} --virtual-node x`, /unknown option "--virtual-node"/],
   ['a:1 --id', /--id needs a value/],

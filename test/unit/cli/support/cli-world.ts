@@ -5,6 +5,8 @@ import { clusterModes } from '../../../../src/api/cluster-mode.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
+import { LABEL_PROVIDER } from '../../../../src/api/names.ts';
+import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
 import type { KubeObject } from '../../../../src/api/wire.ts';
 import type { Command, CommandEnvironment } from '../../../../src/cli/command.ts';
 import type { Clock } from '../../../../src/lib/clock.ts';
@@ -59,6 +61,7 @@ export class CliWorld {
       virtualNodes,
       persistentVolumes,
       clusterModes,
+      sharingPolicies,
     ] as ResourceType<KubeObject>[];
     return new CliWorld(new FakeApi({ types }));
   }
@@ -80,7 +83,8 @@ export class CliWorld {
     };
     const open: CommandEnvironment['open'] = async (where) => {
       this.opened.push(where);
-      return Promise.resolve(this.api.client());
+      const { context = '' } = where;
+      return Promise.resolve((this.others.get(context) ?? this.api).client());
     };
     const args = typeof line === 'string' ? line.split(' ').filter((arg) => arg !== '') : line;
     const clock = hasty(PAUSE_MS * ++this.#commands);
@@ -88,6 +92,8 @@ export class CliWorld {
     return { code, out, err };
   }
   readonly opened: object[] = [];
+  /** Further clusters, by the name of their context. */
+  readonly others: Map<string, FakeApi> = new Map();
 
   /**
    * The part of the cluster role: whenever a ForeignCluster is written or read, `next` may say what its status is from
@@ -119,6 +125,21 @@ export class CliWorld {
     this.api.storage.update('foreignclusters.tributary.dev', {
       ...found,
       ...(status && { status: status as Record<string, unknown> }),
+    });
+    const clusterID = (found as unknown as ForeignCluster).spec?.clusterID ?? status?.clusterID;
+    if (status?.outgoing?.phase === 'Established' && clusterID !== undefined) this.#startNode(clusterID);
+  }
+
+  /** Whether the agent of a virtual node comes up once a peering is established. */
+  startsNodes = true;
+
+  #startNode(clusterID: string): void {
+    if (this.api.storage.get('virtualnodes.tributary.dev', clusterID) !== undefined) return;
+    const message = 'the agent has not reached it';
+    const ready = { type: 'Ready', status: this.startsNodes ? 'True' : 'False', message };
+    this.seed(virtualNodes, {
+      metadata: { name: clusterID, labels: { [LABEL_PROVIDER]: clusterID } },
+      status: { nodeName: `node-of-${clusterID}`, conditions: [ready] },
     });
   }
 

@@ -1,0 +1,38 @@
+/** `tributary peer --to-context`: all of a peering in one command, for whoever may administer both clusters. */
+import { EXIT } from '../command-line.ts';
+import { endpointFor, letIn, type Side, sideOf } from './both-sides.ts';
+import type { Session } from './environment.ts';
+import type { PeerArguments } from './peer-arguments.ts';
+import { writeCluster } from './peer-objects.ts';
+import { told, waitForPeering } from './peer.ts';
+
+/** Returns the exit code of the first direction that does not come to be. */
+export async function peerByContext(args: PeerArguments, session: Session): Promise<number> {
+  const { toContext, where = {}, isMutual, sharePercent } = args;
+  const client = await session.open({ kubeconfig: where.kubeconfig, context: toContext });
+  try {
+    const here = await sideOf(session, where.context);
+    const there = await sideOf({ ...session, client }, toContext);
+    const lending = { sharePercent };
+    // Both sides are told before anything is waited for: the one that can dial may be either of them.
+    endpointFor(here, there);
+    await letIn(there, here, lending);
+    if (isMutual === true) await letIn(here, there, lending);
+    const code = await use(here, there, args);
+    return code === EXIT.ok && isMutual === true ? await use(there, here, args) : code;
+  } finally {
+    await client.close();
+  }
+}
+
+/** Pods of `home` are to run in `foreign`. */
+async function use(home: Side, foreign: Side, args: PeerArguments): Promise<number> {
+  const { session, own } = home;
+  session.io.out(`Peering ${own.clusterName} with ${foreign.own.clusterName}\n`);
+  const { clusterID } = foreign.own;
+  const wish = { ...args, endpoint: endpointFor(home, foreign), clusterID };
+  const written = await writeCluster(wish, session);
+  session.io.out(told(written));
+  const { clock } = session;
+  return waitForPeering(written, { began: clock.monotonic(), timeoutMs: args.timeoutMs }, session);
+}
