@@ -1,6 +1,6 @@
 /**
  * Writes files that are made from the sources and also committed, so that people can read and apply them without running anything: deploy/crds, deploy/*.yaml, deploy/examples, docs/rights.md,
- * docs/conformance.md.
+ * docs/conformance.md, docs/reference.
  *
  * Usage: node tools/generate.ts [--check]
  *   --check writes nothing; it fails with one line that names what is stale.
@@ -13,6 +13,7 @@ import { conformanceDocument } from '../lab/conformance/document.ts';
 import type { Result } from '../lab/conformance/score.ts';
 import { definitionFiles } from './generate/definitions.ts';
 import { exampleFiles } from './generate/examples.ts';
+import { metricsDocument } from './generate/metrics-document.ts';
 import { rightsDocument } from './generate/rights-document.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -27,6 +28,7 @@ const files: Record<string, string> = {
   ...definitionFiles(),
   ...exampleFiles(),
   'docs/rights.md': rightsDocument(),
+  'docs/reference/metrics.md': metricsDocument(),
   'docs/conformance.md': conformanceDocument(conformance),
 };
 

@@ -63,7 +63,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   const { config, clock, log } = parts;
   const credentials = await homeCredentials(config, clock);
   const home = createClient(credentials, { clock });
-  const registry = createRegistry(flavour.role);
+  const registry = createRegistry(flavour.role, parts);
   const registries = new Registries(registry);
   const caches = new Caches({ client: home, clock, log });
   const shared: Shared = { parts, home, caches, registries, registry, metrics: controllerMetrics(registry) };

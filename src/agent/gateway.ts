@@ -26,7 +26,7 @@ export async function startGateway(parts: AgentParts, signal: AbortSignal): Prom
 async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock, log } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });
-  const registry = createRegistry('gateway');
+  const registry = createRegistry('gateway', parts);
   const { ops, election, holder, lost } = leading(parts, {
     home,
     lease: GATEWAY_LEASE,
@@ -42,7 +42,7 @@ async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> 
 async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock, log } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });
-  const registry = createRegistry('gateway');
+  const registry = createRegistry('gateway', parts);
   const metrics = controllerMetrics(registry);
   const host = await createHost({ clock, log: log.named('host') });
   const fence = new StandbyFence({ host, clock, log: log.named('fence') });

@@ -11,7 +11,7 @@ import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecyc
 export async function startNode(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
   const { config, clock, log } = parts;
   const home = createClient(await homeCredentials(config, clock), { clock });
-  const registry = createRegistry('node');
+  const registry = createRegistry('node', parts);
   const host = await createHost({ clock, log: log.named('host') });
   const caches = new Caches({ client: home, clock, log });
   const metrics = controllerMetrics(registry);

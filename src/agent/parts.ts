@@ -1,14 +1,22 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { AgentConfig } from '../config.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { CONTROLLER_METRICS } from '../kube/controller-metrics.ts';
 import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Basics } from '../lib/basics.ts';
+import { counterOf, gaugeOf, histogramOf } from '../lib/instruments.ts';
 import { type Component, Lifecycle } from '../lib/lifecycle.ts';
+import type { LogSink } from '../lib/log.ts';
+import { type LineCounts, noLines, showProcess } from '../lib/process-metrics.ts';
 import { VERSION } from '../version.ts';
 
 /** What every role is given. */
 export interface AgentParts extends Basics {
   config: AgentConfig;
+  /** Of all loggers of the process: its level is changed here. Default: it stays as it is. */
+  sink?: Pick<LogSink, 'level'>;
+  /** Lines that were logged. */
+  lines?: LineCounts;
 }
 
 /** A role that is running. */
@@ -45,50 +53,18 @@ export async function run(
   return { failed, stop };
 }
 
-/** A registry of the agent's own; there is no global one. */
-export function createRegistry(role: string): Registry {
+/** A registry of the process's own; there is no global one. */
+export function createRegistry(role: string, { clock, lines = noLines() }: AgentParts): Registry {
   const registry = new Registry();
-  new Gauge({
-    name: 'tributary_build_info',
-    help: 'Version and role of this agent; always 1.',
-    labelNames: ['version', 'role'],
-    registers: [registry],
-  }).set({ version: VERSION, role }, 1);
-  registry.registerMetric(
-    new Gauge({
-      name: 'process_resident_memory_bytes',
-      help: 'Resident memory of this process.',
-      registers: [],
-      collect(): void {
-        this.set(process.memoryUsage.rss());
-      },
-    }),
-  );
+  showProcess(registry, { version: VERSION, role, lines, startedAt: clock.now() });
   return registry;
 }
 
 /** Counts what controllers do, by controller; kube/ itself knows no metrics library. */
 export function controllerMetrics(registry: Registry): ControllerMetrics {
-  const registers = [registry];
-  const reconciles = new Counter({
-    name: 'tributary_reconciles_total',
-    help: 'Reconciles by controller and outcome.',
-    labelNames: ['controller', 'outcome'],
-    registers,
-  });
-  const duration = new Histogram({
-    name: 'tributary_reconcile_duration_seconds',
-    help: 'Duration of reconciles by controller.',
-    labelNames: ['controller'],
-    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10],
-    registers,
-  });
-  const depth = new Gauge({
-    name: 'tributary_queue_depth',
-    help: 'Keys that wait, by controller.',
-    labelNames: ['controller'],
-    registers,
-  });
+  const reconciles = counterOf(registry, CONTROLLER_METRICS.reconciles);
+  const duration = histogramOf(registry, CONTROLLER_METRICS.duration);
+  const depth = gaugeOf(registry, CONTROLLER_METRICS.depth);
   return {
     reconciled: (controller, outcome, seconds) => {
       reconciles.inc({ controller, outcome });

@@ -67,7 +67,7 @@ function createAgents(given: { parts: AgentParts; home: KubeClient; address: str
 } {
   const { parts, home, names } = given;
   const { kubeletPort } = parts.config;
-  const own = createRegistry('peer');
+  const own = createRegistry('peer', parts);
   const registries = new Registries(own);
   const isOne = names.length === 1;
   const caches = new Caches({ client: home, clock: parts.clock, log: parts.log });

@@ -33,6 +33,7 @@ import type { Component } from '../lib/lifecycle.ts';
 import { subscribing } from '../lib/listeners.ts';
 import { Borrowing } from '../peering/borrowing/borrowing.ts';
 import { clusterIndexes, Clusters } from '../peering/clusters/clusters.ts';
+import { peeringMetrics } from '../peering/metrics.ts';
 import { PeeringCertificate } from '../peering/identity/certificate.ts';
 import type { ClusterIdentity } from '../peering/identity/store.ts';
 import { presentedChain, verifyChain } from '../peering/identity/verify.ts';
@@ -101,17 +102,13 @@ export class Peering {
     this.#events = new ClientEventRecorder({ ...common, component: 'tributary' });
     const indexes = { ...clusterIndexes, ...foreignClusterIndexes };
     this.#seen = caches.of(foreignClusters, { indexes });
+    peeringMetrics(options.registry, () => this.#seen.list());
     this.#domains = caches.of(searchDomains);
     this.#acceptance = caches.of(acceptancePolicies);
     this.#sharing = caches.of(sharingPolicies);
     const lifeMs = config.leafSeconds * MS;
-    this.#certificate = new PeeringCertificate({
-      signer: identity,
-      clock,
-      log,
-      random: systemRandom,
-      lifeMs,
-    });
+    const [random, signer] = [systemRandom, identity];
+    this.#certificate = new PeeringCertificate({ signer, clock, log, random, lifeMs });
     this.#stock = new StockWatcher(common);
     this.#clusters = this.#makeClusters();
     this.#reach = this.#makeReach();

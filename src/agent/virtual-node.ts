@@ -17,6 +17,7 @@ import type { Component, Lifecycle } from '../lib/lifecycle.ts';
 import type { KeyPair, Source } from '../lib/source.ts';
 import { TunnelView } from '../network/tunnel-view.ts';
 import type { OwnDns } from '../provider/home-dns.ts';
+import { virtualNodeMetrics } from '../provider/metrics.ts';
 import { Provider } from '../provider/provider.ts';
 import { ForeignUsage, runningPods } from '../provider/usage.ts';
 import { apiServerReviews } from '../server/kubelet/auth.ts';
@@ -145,6 +146,13 @@ export class VirtualNodeAgent implements Component {
       homeAnswers: () => clock.monotonic() - lease.renewedAt < HOME_SILENT_MS,
       clock,
       log,
+    });
+    const { nodeName, nodes, homePods, contact } = provider;
+    virtualNodeMetrics(registry, {
+      nodeName,
+      node: () => nodes.get(nodeName),
+      pods: () => homePods.list(),
+      isReachable: () => contact.state.ok,
     });
     return { provider, events };
   }

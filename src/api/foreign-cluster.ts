@@ -61,7 +61,16 @@ export interface Sighting {
  * acceptance. Accepted: agreed on by both, being set up. Established: in use. Denied: the deciding side said no.
  * Ending: being taken down.
  */
-export type PeeringPhase = 'None' | 'Pending' | 'Offered' | 'Accepted' | 'Established' | 'Denied' | 'Ending';
+export const PEERING_PHASES = [
+  'None',
+  'Pending',
+  'Offered',
+  'Accepted',
+  'Established',
+  'Denied',
+  'Ending',
+] as const;
+export type PeeringPhase = (typeof PEERING_PHASES)[number];
 
 export interface PeeringState {
   phase: PeeringPhase;

@@ -12,7 +12,8 @@ export interface ControllerMetrics {
   depth(name: string, depth: number): void;
 }
 
-export type ReconcileOutcome = 'ok' | 'requeue' | 'conflict' | 'terminal' | 'error';
+export const RECONCILE_OUTCOMES = ['ok', 'requeue', 'conflict', 'terminal', 'error'] as const;
+export type ReconcileOutcome = (typeof RECONCILE_OUTCOMES)[number];
 
 export interface ReconcileResult {
   /** The controller reconciles the key again after this time, even if nothing changes. */

@@ -17,18 +17,21 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** One for a whole process: who changes the level here changes that of all loggers at once. */
 export interface LogSink {
   level: LogLevel;
   now: () => number;
   write: (line: string) => void;
+  /** Counts each line that is written. */
+  count?: (level: LogLevel) => void;
 }
 
 export function createLogger(sink: LogSink, name = 'tributary', fields: LogFields = {}): Logger {
-  const threshold = LOG_LEVELS.indexOf(sink.level);
   const at =
     (level: LogLevel) =>
     (message: string, more: LogFields = {}): void => {
-      if (LOG_LEVELS.indexOf(level) < threshold) return;
+      if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(sink.level)) return;
+      sink.count?.(level);
       const time = new Date(sink.now()).toISOString();
       sink.write(`${JSON.stringify({ time, level, logger: name, message, ...fields, ...more })}\n`);
     };

@@ -1,43 +1,136 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Counter, Gauge, Registry } from 'prom-client';
 
+import { counterOf, gaugeOf, setCounter } from '../lib/instruments.ts';
+import { EACH_PEER, type Metric } from '../lib/metric.ts';
 import type { ExchangeMetrics } from './exchange/tunnels.ts';
 import type { TunnelMetrics, TunnelSample } from './gateway/reports.ts';
 import type { Owner } from './host/host-config.ts';
 import { REFUSED } from './plan/names.ts';
 
-/** Field of a sample, name of the metric, help. Bytes are gauges: WireGuard counts anew when it is started again. */
-const SERIES: readonly [Exclude<keyof TunnelSample, 'up'>, string, string][] = [
-  ['receivedBytes', 'tributary_tunnel_received_bytes', 'Bytes received through the tunnel.'],
-  ['sentBytes', 'tributary_tunnel_sent_bytes', 'Bytes sent through the tunnel.'],
-  ['handshake', 'tributary_tunnel_last_handshake_seconds', 'Last handshake, in seconds since the epoch.'],
-  ['rttSeconds', 'tributary_tunnel_rtt_seconds', 'Median round-trip time of the last probes.'],
-  ['loss', 'tributary_tunnel_loss_ratio', 'Share of the last probes that were lost.'],
-  ['mtu', 'tributary_tunnel_mtu_bytes', 'Largest packet that goes through the tunnel.'],
-  ['refusedPackets', 'tributary_tunnel_refused_packets', 'Packets of the peer that were dropped.'],
-];
+const labels = { peer: EACH_PEER } as const;
 
-/** One series a peer and metric; what is not known has none. */
+/** One series a peer and metric; what is not known of a tunnel has none. */
+export const TUNNEL_METRICS: Readonly<
+  Record<keyof TunnelSample, Metric<'counter', 'peer'> | Metric<'gauge', 'peer'>>
+> & { readonly up: Metric<'gauge', 'peer'> } = {
+  up: {
+    name: 'tributary_tunnel_up',
+    type: 'gauge',
+    unit: 'state',
+    help: '1 where probes come back through the tunnel, else 0.',
+    labels,
+  },
+  receivedBytes: {
+    name: 'tributary_tunnel_received_bytes_total',
+    type: 'counter',
+    unit: 'bytes',
+    help: 'Bytes received through the tunnel; counts anew when WireGuard starts again.',
+    labels,
+  },
+  sentBytes: {
+    name: 'tributary_tunnel_sent_bytes_total',
+    type: 'counter',
+    unit: 'bytes',
+    help: 'Bytes sent through the tunnel; counts anew when WireGuard starts again.',
+    labels,
+  },
+  handshake: {
+    name: 'tributary_tunnel_last_handshake_timestamp_seconds',
+    type: 'gauge',
+    unit: 'timestamp',
+    help: 'Last handshake of WireGuard with the peer.',
+    labels,
+  },
+  rttSeconds: {
+    name: 'tributary_tunnel_rtt_seconds',
+    type: 'gauge',
+    unit: 'seconds',
+    help: 'Median round-trip time of the last probes.',
+    labels,
+  },
+  loss: {
+    name: 'tributary_tunnel_loss_ratio',
+    type: 'gauge',
+    unit: 'ratio',
+    help: 'Share of the last probes that were lost, from 0 to 1.',
+    labels,
+  },
+  mtu: {
+    name: 'tributary_tunnel_mtu_bytes',
+    type: 'gauge',
+    unit: 'bytes',
+    help: 'Largest packet that goes through the tunnel.',
+    labels,
+  },
+  refusedPackets: {
+    name: 'tributary_tunnel_refused_packets_total',
+    type: 'counter',
+    unit: 'count',
+    help: 'Packets of the peer that were dropped; counts anew when the host’s rules for the peer change.',
+    labels,
+  },
+};
+
+const reasonOf = (counter: string): string => counter.replace('refused_', '');
+
+export const REFUSED_PACKETS: Metric<'counter', 'reason'> = {
+  name: 'tributary_network_refused_packets_total',
+  type: 'counter',
+  unit: 'count',
+  help: 'Packets that were dropped and belong to no one peer; counts anew when the rules of the host change.',
+  labels: { reason: Object.values(REFUSED).flat().map(reasonOf) },
+};
+
+export const EXCHANGE_METRICS: Readonly<Record<'seen' | 'refused', Metric<'gauge', 'peer'>>> = {
+  seen: {
+    name: 'tributary_network_prefixes',
+    type: 'gauge',
+    unit: 'count',
+    help: 'Prefixes of a peer that are seen here.',
+    labels,
+  },
+  refused: {
+    name: 'tributary_network_refused_prefixes',
+    type: 'gauge',
+    unit: 'count',
+    help: 'Prefixes of a peer that are not seen here, because they were refused.',
+    labels,
+  },
+};
+
 export function tunnelMetrics(registry: Registry): TunnelMetrics {
-  const gauge = (name: string, help: string): Gauge<'peer'> =>
-    new Gauge({ name, help, labelNames: ['peer'], registers: [registry] });
-  const up = gauge('tributary_tunnel_up', '1 where probes come back, else 0.');
-  const gauges = SERIES.map(([key, name, help]) => ({ key, gauge: gauge(name, help) }));
+  const { up: upMetric, ...others } = TUNNEL_METRICS;
+  const up = gaugeOf(registry, upMetric);
+  const series = (Object.keys(others) as (keyof typeof others)[]).map((key) => ({
+    key,
+    ...writerOf(registry, others[key]),
+  }));
   return {
     show(samples) {
       up.reset();
-      for (const { gauge: each } of gauges) each.reset();
+      for (const { reset } of series) reset();
       for (const [peer, sample] of samples) {
         up.set({ peer }, sample.up ? 1 : 0);
-        for (const { key, gauge: each } of gauges) {
+        for (const { key, write } of series) {
           const value = sample[key];
-          if (value !== undefined) each.set({ peer }, value);
+          if (value !== undefined) write(peer, value);
         }
       }
     },
   };
 }
 
-const REFUSED_PACKETS = 'tributary_network_refused_packets';
+function writerOf(
+  registry: Registry,
+  metric: Metric<'counter', 'peer'> | Metric<'gauge', 'peer'>,
+): { reset: () => void; write: (peer: string, value: number) => void } {
+  if (metric.type === 'counter') {
+    const counter = counterOf(registry, metric);
+    return { reset: () => counter.reset(), write: (peer, value) => setCounter(counter, { peer }, value) };
+  }
+  const gauge = gaugeOf(registry, metric);
+  return { reset: () => gauge.reset(), write: (peer, value) => gauge.set({ peer }, value) };
+}
 
 /**
  * What was dropped without being any one peer's, by the reason (`transit` of the counter `refused_transit`). Both roles
@@ -47,32 +140,23 @@ export function refusedMetrics(
   registry: Registry,
   owner: Owner,
 ): (counters: ReadonlyMap<string, { packets: number }>) => void {
-  const gauge =
-    (registry.getSingleMetric(REFUSED_PACKETS) as Gauge<'reason'> | undefined) ??
-    new Gauge({
-      name: REFUSED_PACKETS,
-      help: 'Packets that were dropped and belong to no one peer, since the rules of this host changed last.',
-      labelNames: ['reason'],
-      registers: [registry],
-    });
+  const metric =
+    (registry.getSingleMetric(REFUSED_PACKETS.name) as Counter<'reason'> | undefined) ??
+    counterOf(registry, REFUSED_PACKETS);
   return (counters) => {
     for (const name of REFUSED[owner]) {
-      const labels = { reason: name.replace('refused_', '') };
+      const reason = { reason: reasonOf(name) };
       const counter = counters.get(name);
-      if (counter === undefined) gauge.remove(labels);
-      else gauge.set(labels, counter.packets);
+      if (counter === undefined) metric.remove(reason);
+      else setCounter(metric, reason, counter.packets);
     }
   };
 }
 
 /** One series for each peer, gone with it. */
 export function networkExchangeMetrics(registry: Registry): ExchangeMetrics {
-  const [seen, refused] = [
-    ['tributary_network_prefixes', 'Prefixes of a peer that are seen here.'],
-    ['tributary_network_prefixes_refused', 'Prefixes of a peer that are not seen here.'],
-  ].map(
-    ([name = '', help = '']) => new Gauge({ name, help, labelNames: ['peer'], registers: [registry] }),
-  ) as [Gauge<'peer'>, Gauge<'peer'>];
+  const seen: Gauge<'peer'> = gaugeOf(registry, EXCHANGE_METRICS.seen);
+  const refused: Gauge<'peer'> = gaugeOf(registry, EXCHANGE_METRICS.refused);
   return {
     prefixes: (peer, counts) => {
       if (counts === undefined) {

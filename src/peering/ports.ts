@@ -1,4 +1,4 @@
-import type { LinkState } from '../api/foreign-cluster.ts';
+import type { LinkState, PeeringPhase } from '../api/foreign-cluster.ts';
 import type { OffloadedNamespace } from '../api/namespace-offloading.ts';
 import type { Pod } from '../api/wire.ts';
 import type {
@@ -135,7 +135,7 @@ export interface NamespaceOffloadings {
 
 /** How far one direction of a peering has come, for the ForeignCluster. */
 export interface PeeringReport {
-  phase: 'None' | 'Pending' | 'Offered' | 'Accepted' | 'Established' | 'Denied' | 'Ending';
+  phase: PeeringPhase;
   reason?: string;
   message?: string;
 }

@@ -19,6 +19,7 @@ import {
 } from '../limits.ts';
 import type { FenceTerms } from '../cluster-mode.ts';
 import type { DefaultRequests } from '../default-requests.ts';
+import { PEERING_PHASES } from '../foreign-cluster.ts';
 import type { Price } from '../offer.ts';
 import type { SecretKeyRef } from '../peer-selector.ts';
 import type { PrinterColumn } from './definition.ts';
@@ -181,7 +182,7 @@ export const phase: Schema = choice(
   'None: nothing is wanted, or nobody has asked. Pending: asked, no decision yet. Offered: an offer ' +
     'waits for acceptance. Accepted: both have agreed, and the peering is being set up. Established: in ' +
     'use. Denied: the deciding side refused. Ending: being taken down.',
-  ['None', 'Pending', 'Offered', 'Accepted', 'Established', 'Denied', 'Ending'],
+  PEERING_PHASES,
 );
 
 export const reason: Schema = {

@@ -1,8 +1,40 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Registry } from 'prom-client';
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+import { counterOf, gaugeOf, histogramOf } from '../../lib/instruments.ts';
+import type { Metric } from '../../lib/metric.ts';
 
 /** Patched; left as it was; not let in; an error of ours, so that failurePolicy decides; no sensible request. A closed list. */
-export type WebhookOutcome = 'patched' | 'unchanged' | 'denied' | 'error' | 'refused';
+const WEBHOOK_OUTCOMES = ['patched', 'unchanged', 'denied', 'error', 'refused'] as const;
+export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number];
+
+export const WEBHOOK_METRICS: {
+  readonly requests: Metric<'counter', 'outcome'>;
+  readonly duration: Metric<'histogram', never>;
+  readonly expiry: Metric<'gauge', never>;
+} = {
+  requests: {
+    name: 'tributary_webhook_requests_total',
+    type: 'counter',
+    unit: 'count',
+    help: 'Requests to the admission webhook, by outcome.',
+    labels: { outcome: WEBHOOK_OUTCOMES },
+  },
+  duration: {
+    name: 'tributary_webhook_request_duration_seconds',
+    type: 'histogram',
+    unit: 'seconds',
+    help: 'Time from the whole request to the answer of the admission webhook.',
+    labels: {},
+    buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 1],
+  },
+  expiry: {
+    name: 'tributary_webhook_certificate_expiry_timestamp_seconds',
+    type: 'gauge',
+    unit: 'timestamp',
+    help: 'End of the serving certificate of the admission webhook.',
+    labels: {},
+  },
+};
 
 export class WebhookMetrics {
   readonly #requests: Counter<'outcome'>;
@@ -10,24 +42,9 @@ export class WebhookMetrics {
   readonly #expiry: Gauge;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.#requests = new Counter({
-      name: 'tributary_webhook_requests_total',
-      help: 'Requests to the admission webhook by outcome.',
-      labelNames: ['outcome'],
-      registers,
-    });
-    this.#duration = new Histogram({
-      name: 'tributary_webhook_duration_seconds',
-      help: 'From the whole request to the answer of the admission webhook.',
-      buckets: [0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 1],
-      registers,
-    });
-    this.#expiry = new Gauge({
-      name: 'tributary_webhook_certificate_expiry_seconds',
-      help: 'End of the serving certificate of the admission webhook in seconds since the epoch.',
-      registers,
-    });
+    this.#requests = counterOf(registry, WEBHOOK_METRICS.requests);
+    this.#duration = histogramOf(registry, WEBHOOK_METRICS.duration);
+    this.#expiry = gaugeOf(registry, WEBHOOK_METRICS.expiry);
   }
 
   answered(outcome: WebhookOutcome, ms?: number): void {

@@ -21,8 +21,8 @@ test('a peer has the series that are known of it, and none when it has gone', as
   );
   expect(await series(registry)).toEqual([
     'tributary_tunnel_loss_ratio{peer="rome"} 0',
-    'tributary_tunnel_received_bytes{peer="rome"} 7',
-    'tributary_tunnel_refused_packets{peer="rome"} 3',
+    'tributary_tunnel_received_bytes_total{peer="rome"} 7',
+    'tributary_tunnel_refused_packets_total{peer="rome"} 3',
     'tributary_tunnel_up{peer="bern"} 0',
     'tributary_tunnel_up{peer="rome"} 1',
   ]);
@@ -47,7 +47,7 @@ test('what no one peer is refused for is shown by the reason, of both tables sid
   );
   node(counters({ refused_node: 7, refused_vxlan: 8 }));
   const of = (reason: string, packets: number): string =>
-    `tributary_network_refused_packets{reason="${reason}"} ${packets}`;
+    `tributary_network_refused_packets_total{reason="${reason}"} ${packets}`;
   const all = [
     of('departure', 5),
     of('input', 2),

@@ -129,7 +129,7 @@ test('a pod that is made is answered with the patch of the decision', async () =
   });
   expect(world.asked).toEqual([{ pod: { metadata: { name: 'web' }, spec: {} }, namespace: 'shop' }]);
   expect(await counted('patched')).toBe(1);
-  expect(await world.registry.metrics()).toContain('tributary_webhook_duration_seconds_count 1');
+  expect(await world.registry.metrics()).toContain('tributary_webhook_request_duration_seconds_count 1');
 });
 
 test('nothing to do is an answer without a patch', async () => {

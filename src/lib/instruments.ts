@@ -1,0 +1,70 @@
+/** The only place where metrics of prom-client are made: always from a definition. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+import type { Metric, MetricType } from './metric.ts';
+
+const base = <L extends string>(
+  registry: Registry,
+  { name, help, labels }: Metric<MetricType, L>,
+): { name: string; help: string; labelNames: L[]; registers: [Registry] } => ({
+  name,
+  help,
+  labelNames: Object.keys(labels) as L[],
+  registers: [registry],
+});
+
+export const counterOf = <L extends string>(registry: Registry, metric: Metric<'counter', L>): Counter<L> =>
+  new Counter(base(registry, metric));
+
+export const gaugeOf = <L extends string>(registry: Registry, metric: Metric<'gauge', L>): Gauge<L> =>
+  new Gauge(base(registry, metric));
+
+export const histogramOf = <L extends string>(
+  registry: Registry,
+  metric: Metric<'histogram', L>,
+): Histogram<L> => new Histogram({ ...base(registry, metric), buckets: [...(metric.buckets ?? [])] });
+
+/** One series of a metric: the values of its labels, and its own. */
+export type Sample<L extends string> = readonly [labels: Record<L, string>, value: number];
+
+/** Its series are asked for at each scrape; what is not named then has none. */
+export function readGauge<L extends string>(
+  registry: Registry,
+  metric: Metric<'gauge', L>,
+  read: () => Iterable<Sample<L>>,
+): void {
+  const gauge: Gauge<L> = new Gauge({
+    ...base(registry, metric),
+    collect: () => {
+      gauge.reset();
+      for (const [labels, value] of read()) gauge.set(labels, value);
+    },
+  });
+  // Without labels the library shows a 0 of its own.
+  if (Object.keys(metric.labels).length === 0) gauge.reset();
+}
+
+/** The same for what something else counts. */
+export function readCounter<L extends string>(
+  registry: Registry,
+  metric: Metric<'counter', L>,
+  read: () => Iterable<Sample<L>>,
+): void {
+  const counter: Counter<L> = new Counter({
+    ...base(registry, metric),
+    collect: () => {
+      counter.reset();
+      for (const [labels, value] of read()) counter.inc(labels, value);
+    },
+  });
+}
+
+/** Sets one series to what something else has counted, which may begin anew. */
+export function setCounter<L extends string>(
+  counter: Counter<L>,
+  labels: Record<L, string>,
+  value: number,
+): void {
+  counter.remove(labels);
+  counter.inc(labels, value);
+}

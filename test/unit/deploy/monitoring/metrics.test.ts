@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { controllerMetrics } from '../../../../src/agent/parts.ts';
+import { type MeasuredRole, METRICS, metricsOf } from '../../../../src/deploy/monitoring/metrics.ts';
+import { nameMistake } from '../../../../src/lib/metric.ts';
+import { noLines, showProcess } from '../../../../src/lib/process-metrics.ts';
+import { networkExchangeMetrics, refusedMetrics, tunnelMetrics } from '../../../../src/network/metrics.ts';
+import { peeringMetrics } from '../../../../src/peering/metrics.ts';
+import { virtualNodeMetrics } from '../../../../src/provider/metrics.ts';
+import { ServerMetrics } from '../../../../src/server/kubelet/metrics.ts';
+import { WebhookMetrics } from '../../../../src/server/webhook/metrics.ts';
+
+/** What a role fills its registry with; test/integration/monitoring.test.ts asks the roles themselves. */
+const FILLED: Readonly<Record<MeasuredRole, (registry: Registry) => void>> = {
+  cluster: (registry) => {
+    networkExchangeMetrics(registry);
+    peeringMetrics(registry, () => []);
+    new WebhookMetrics(registry);
+  },
+  gateway: (registry) => {
+    tunnelMetrics(registry);
+    refusedMetrics(registry, 'gateway');
+  },
+  node: (registry) => void refusedMetrics(registry, 'node'),
+  peer: (registry) => {
+    new ServerMetrics(registry);
+    const facts = { node: () => undefined, pods: () => [], isReachable: () => false };
+    virtualNodeMetrics(registry, { nodeName: 'milan', ...facts });
+  },
+};
+
+test.each(Object.keys(FILLED) as MeasuredRole[])(
+  'role %s shows what is listed, and nothing else',
+  async (role) => {
+    const registry = new Registry();
+    showProcess(registry, { version: '1', role, lines: noLines(), startedAt: 0 });
+    controllerMetrics(registry);
+    FILLED[role](registry);
+    const shown = (await registry.getMetricsAsJSON()).map(({ name, type, help }) => ({
+      name,
+      type: String(type),
+      help,
+    }));
+    const listed = metricsOf(role).map(({ name, type, help }) => ({ name, type: String(type), help }));
+    const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
+    expect(shown.toSorted(byName)).toEqual(listed.toSorted(byName));
+  },
+);
+
+test('each metric has one definition, and a name by the conventions of Prometheus', () => {
+  const names = METRICS.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  // The convention of all clients of Prometheus is older than its rule for timestamps.
+  const mistakes = METRICS.map((metric) => [metric.name, nameMistake(metric)]).filter(
+    ([, mistake]) => mistake,
+  );
+  expect(mistakes).toEqual([]);
+  expect(METRICS.filter(({ help }) => !/^[A-Z0-9].*\.$/u.test(help))).toEqual([]);
+});
+
+test.each([
+  [{ name: 'tributary_tunnel_bytes' }, 'ends in _total if and only if it is a counter'],
+  [{ name: 'tributary_tunnel_sent_total' }, 'does not end as its unit, bytes'],
+  [{ name: 'tunnel_sent_bytes_total' }, 'is not tributary_... in snake_case'],
+  [{ type: 'gauge' as const }, 'ends in _total if and only if it is a counter'],
+  [{ labels: { Peer: [] } }, 'has a label Peer'],
+  [{}, undefined],
+])('of a metric with %j is said: %s', (wrong, said) => {
+  const good = {
+    name: 'tributary_tunnel_sent_bytes_total',
+    type: 'counter',
+    unit: 'bytes',
+    help: 'A.',
+    labels: {},
+  } as const;
+  expect(nameMistake({ ...good, ...wrong })).toBe(said);
+});
+
+test('no other file makes metrics of its own', () => {
+  const src = join(import.meta.dirname, '../../../../src');
+  const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.ts'),
+  );
+  const makers = files.filter((path) =>
+    /\bnew (Counter|Gauge|Histogram|Summary)\b/u.test(readFileSync(join(src, path), 'utf8')),
+  );
+  expect(makers).toEqual(['lib/instruments.ts']);
+});
