@@ -20,6 +20,7 @@ import { leading } from './leading.ts';
 import { inlineNetwork } from './network.ts';
 import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
 import { Peering } from './peering.ts';
+import { followSettings } from './settings.ts';
 
 /** What the parts of one process share. */
 interface Shared {
@@ -88,6 +89,7 @@ async function start(parts: AgentParts, flavour: Flavour, signal: AbortSignal): 
   holder.lifecycle = lifecycleOf(
     [
       ops,
+      followSettings(parts, caches),
       ...approver.caches(),
       election,
       ...approver.actors(),

@@ -8,6 +8,7 @@ import { lanComponents } from './lan.ts';
 import { leading } from './leading.ts';
 import { gatewayComponents, gatewayElection, hostComponent } from './network.ts';
 import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { followSettings } from './settings.ts';
 
 /** Role `gateway`: what needs the host network, by one leader; another replica takes over where that one's host fails. */
 export async function startGateway(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
@@ -35,7 +36,7 @@ async function startLan(parts: AgentParts, signal: AbortSignal): Promise<Agent> 
   });
   const caches = new Caches({ client: home, clock, log });
   const lan = lanComponents(parts, { home, caches, metrics: controllerMetrics(registry) });
-  holder.lifecycle = lifecycleOf([ops, election, ...lan], parts);
+  holder.lifecycle = lifecycleOf([ops, followSettings(parts, caches), election, ...lan], parts);
   return run(holder.lifecycle, [home], signal, lost);
 }
 
@@ -63,7 +64,7 @@ async function startNetwork(parts: AgentParts, signal: AbortSignal): Promise<Age
   // Tunnels before discovery, which waits for the sockets of all interfaces.
   const lan = lanComponents(parts, { home, caches: shared, metrics });
   holder.lifecycle = lifecycleOf(
-    [ops, hostComponent(host), ...caches, election, fence, ...active, ...lan],
+    [ops, followSettings(parts, shared), hostComponent(host), ...caches, election, fence, ...active, ...lan],
     parts,
   );
   return run(holder.lifecycle, [home], signal, lost);

@@ -6,6 +6,7 @@ import { OpsServer } from '../server/ops.ts';
 import { homeCredentials } from './home.ts';
 import { hostComponent, nodeComponents } from './network.ts';
 import { type Agent, type AgentParts, controllerMetrics, createRegistry, lifecycleOf, run } from './parts.ts';
+import { followSettings } from './settings.ts';
 
 /** Role `node`: routes of one node to the active gateway and back. */
 export async function startNode(parts: AgentParts, signal: AbortSignal): Promise<Agent> {
@@ -24,6 +25,6 @@ export async function startNode(parts: AgentParts, signal: AbortSignal): Promise
     components: () => ({ order: lifecycle.order, starting: lifecycle.starting }),
     log: log.named('ops'),
   });
-  const lifecycle = lifecycleOf([ops, hostComponent(host), ...network], parts);
+  const lifecycle = lifecycleOf([ops, followSettings(parts, caches), hostComponent(host), ...network], parts);
   return run(lifecycle, [home], signal);
 }

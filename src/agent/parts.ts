@@ -6,8 +6,8 @@ import type { ControllerMetrics } from '../kube/controller.ts';
 import type { Basics } from '../lib/basics.ts';
 import { counterOf, gaugeOf, histogramOf } from '../lib/instruments.ts';
 import { type Component, Lifecycle } from '../lib/lifecycle.ts';
-import type { LogSink } from '../lib/log.ts';
-import { type LineCounts, noLines, showProcess } from '../lib/process-metrics.ts';
+import { type LineCounts, type LogSink, noLines } from '../lib/log.ts';
+import { showProcess } from '../lib/process-metrics.ts';
 import { VERSION } from '../version.ts';
 
 /** What every role is given. */

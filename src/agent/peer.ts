@@ -3,9 +3,11 @@ import { Caches } from '../kube/caches.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { createClient } from '../kube/http-client.ts';
 import { TributaryError } from '../lib/errors.ts';
+import type { Component } from '../lib/lifecycle.ts';
 import { OpsServer } from '../server/ops.ts';
 import { homeCredentials } from './home.ts';
 import { type Agent, type AgentParts, createRegistry } from './parts.ts';
+import { followSettings } from './settings.ts';
 import { Registries } from '../server/registries.ts';
 import { VirtualNodeAgent } from './virtual-node.ts';
 
@@ -28,14 +30,16 @@ export async function startPeer(parts: AgentParts, signal: AbortSignal): Promise
   }
   const home = createClient(await homeCredentials(config, clock), { clock });
   const agents = createAgents({ parts, home, address, names });
-  const { nodes, ops } = agents;
+  const { nodes, ops, settings } = agents;
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map(async (node) => node.stop()));
+    await settings.stop?.();
     await home.close();
     await ops.stop();
   };
   try {
     await ops.start(signal);
+    await settings.start?.(signal);
     await Promise.all(nodes.map(async (node) => node.start(signal)));
   } catch (error) {
     await stop();
@@ -64,6 +68,7 @@ function required(value: string | undefined, message: string): string {
 function createAgents(given: { parts: AgentParts; home: KubeClient; address: string; names: string[] }): {
   nodes: VirtualNodeAgent[];
   ops: OpsServer;
+  settings: Component;
 } {
   const { parts, home, names } = given;
   const { kubeletPort } = parts.config;
@@ -85,7 +90,7 @@ function createAgents(given: { parts: AgentParts; home: KubeClient; address: str
         metrics: async () => registries.metrics(),
       }),
   );
-  return { nodes, ops: opsServer(parts, registries, nodes) };
+  return { nodes, ops: opsServer(parts, registries, nodes), settings: followSettings(parts, caches) };
 }
 
 function opsServer(

@@ -5,7 +5,7 @@ import { AGENT_OPTIONS, parseConfig, processEnvironment } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import { whenAborted } from '../lib/deadline.ts';
 import { errorMessage, hasCode } from '../lib/errors.ts';
-import { createLogger } from '../lib/log.ts';
+import { createLogger, type LogSink, noLines } from '../lib/log.ts';
 import { type Command, type CommandEnvironment, defineCommand, type OptionSpec } from './command.ts';
 import { type CommandLine, EXIT } from './command-line.ts';
 
@@ -63,14 +63,17 @@ async function runRole(
 ): Promise<number> {
   try {
     const config = parseConfig({ options: values, env: processEnvironment(), hostname: hostname() });
-    const log = createLogger({
+    const lines = noLines();
+    const sink: LogSink = {
       level: config.logLevel,
       now: () => systemClock.now(),
       write: (line) => io.out(line),
-    });
+      count: (level) => (lines[level] += 1),
+    };
+    const log = createLogger(sink);
     // Most of the program, which commands for people do not need.
     const { ROLES } = await import('../agent/roles.ts');
-    const agent = await ROLES[role]({ config, clock: systemClock, log }, signal);
+    const agent = await ROLES[role]({ config, clock: systemClock, log, sink, lines }, signal);
     log.info('started', { role });
     await whenAborted(AbortSignal.any([signal, agent.failed]));
     await agent.stop();

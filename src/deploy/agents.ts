@@ -22,6 +22,7 @@ import {
   LAUNCHED_CLUSTER_RIGHTS,
   LAUNCHED_LEASE_RIGHTS,
 } from './rights/agent.ts';
+import { SETTINGS_RIGHTS } from './rights/settings.ts';
 
 /** Role of all of them, and the name of their fence. */
 const AGENTS_ROLE = 'tributary-agents';
@@ -51,6 +52,7 @@ export function forgeAgentStatics(): Manifest[] {
     ...forgeGrant({ ...grant, rules: rulesOf(LAUNCHED_CLUSTER_RIGHTS) }),
     ...forgeGrant({ ...grant, namespace: 'kube-node-lease', rules: rulesOf(LAUNCHED_LEASE_RIGHTS) }),
     ...forgeGrant({ ...grant, namespace: 'default', rules: rulesOf(AGENT_NODE_EVENT_RIGHTS) }),
+    ...forgeGrant({ ...grant, namespace: SYSTEM_NAMESPACE, rules: rulesOf(SETTINGS_RIGHTS) }),
     forgeBinding(
       { kind: 'Role', name: 'extension-apiserver-authentication-reader' },
       { ...grant, namespace: 'kube-system' },

@@ -14,10 +14,12 @@ import { forgeTetherGuards } from '../peering/mode/guards.ts';
 import { forgeFence, isAccount, writes } from '../api/fence.ts';
 import { AGENTS_NAMESPACE, type Manifest, type ManifestOf, SYSTEM_NAMESPACE } from '../api/manifest.ts';
 import { type AccountRef, forgeGrant, groupAndResource, rulesOf } from '../api/rbac.ts';
+import { SETTING_LOG_LEVEL, SETTINGS_CONFIG_MAP } from '../api/settings.ts';
 import type { Stored } from '../api/wire.ts';
 import { forgeHostingBase } from '../hosting/base-objects.ts';
 import { forgeGuardianFence } from '../hosting/fences.ts';
 import { TributaryError } from '../lib/errors.ts';
+import { LOG_LEVELS } from '../lib/log.ts';
 import { forgeReleaseFence } from '../offloading/release/fence.ts';
 import { forgeShortFormFence } from '../offloading/short-form-fence.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
@@ -60,6 +62,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeTetherGuards(),
     ...forgeGuardianFence(account),
     ...forgeKindsFence(account, CLUSTER_RIGHTS),
+    forgeSettings(labels),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { ...account, labels } },
     ...forgePlaceGrants({ name: CLUSTER_NAME, labels, account }, CLUSTER_RIGHTS),
     forgePeeringService(labels, service),
@@ -76,6 +79,20 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     }),
   ];
 }
+
+/** Empty, so that what people put into it stays when this is applied again. */
+const forgeSettings = (labels: Record<string, string>): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    namespace: SYSTEM_NAMESPACE,
+    name: SETTINGS_CONFIG_MAP,
+    labels,
+    annotations: {
+      'kubernetes.io/description': `Read by all parts of Tributary at once. data.${SETTING_LOG_LEVEL}: ${LOG_LEVELS.join(', ')}.`,
+    },
+  },
+});
 
 /** The agents that it starts get the same image and priority. */
 const agentArgs = (image: string, priorityClassName: string | undefined): string[] => [

@@ -73,6 +73,8 @@ export function forgeLaunchedAgent(agent: LaunchedAgent): Manifest[] {
       args: [
         'run',
         'peer',
+        '--system-namespace',
+        SYSTEM_NAMESPACE,
         '--virtual-node',
         virtualNodes.map(({ name }) => name).join(','),
         ...dnsArguments(dns),

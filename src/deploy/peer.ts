@@ -34,6 +34,7 @@ import {
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
 } from './rights/agent.ts';
+import { SETTINGS_RIGHTS } from './rights/settings.ts';
 
 export interface AgentOptions {
   virtualNode: string;
@@ -111,6 +112,7 @@ function forgeAgentGrants(names: Names): Manifest[] {
     // A name of its own: the namespace of the Secret may be `default`, or be offloaded as well.
     ...grant(AGENT_KUBECONFIG_RIGHTS, kubeconfigSecret.namespace, '-kubeconfig'),
     ...grant(AGENT_NODE_EVENT_RIGHTS, 'default', '-events'),
+    ...grant(SETTINGS_RIGHTS, SYSTEM_NAMESPACE, '-settings'),
     ...names.namespaces.flatMap((namespace) => grant(AGENT_NAMESPACE_RIGHTS, namespace)),
     // Each agent has its own, so that it is deleted with the agent.
     forgeAggregate(kinds, { labels, label: LABEL_AGGREGATE_AGENTS }),

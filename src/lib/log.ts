@@ -17,6 +17,10 @@ export interface Logger {
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
+/** How many lines of each level were written. */
+export type LineCounts = Record<LogLevel, number>;
+export const noLines = (): LineCounts => ({ debug: 0, info: 0, warn: 0, error: 0 });
+
 /** One for a whole process: who changes the level here changes that of all loggers at once. */
 export interface LogSink {
   level: LogLevel;

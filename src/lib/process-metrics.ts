@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 
 import { gaugeOf, readCounter, readGauge } from './instruments.ts';
-import { LOG_LEVELS, type LogLevel } from './log.ts';
+import { type LineCounts, LOG_LEVELS } from './log.ts';
 import type { Metric } from './metric.ts';
 
 export const PROCESS_METRICS: {
@@ -51,10 +51,6 @@ export const PROCESS_METRICS: {
     labels: { level: LOG_LEVELS },
   },
 };
-
-/** How many lines of each level were written. */
-export type LineCounts = Record<LogLevel, number>;
-export const noLines = (): LineCounts => ({ debug: 0, info: 0, warn: 0, error: 0 });
 
 export interface ProcessFacts {
   version: string;

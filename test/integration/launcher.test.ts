@@ -10,7 +10,7 @@ import { openTokenIssuer, tenantKubeconfigCommand } from '../../src/cli/tenant-k
 import { tenantCommand } from '../../src/cli/tenant.ts';
 import { parseConfig } from '../../src/config.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { createLogger, type LogSink } from '../../src/lib/log.ts';
 import { eventually } from '../support/eventually.ts';
 import { account, AGENTS, LauncherLab, RBAC, SYSTEM, wanted } from '../support/labs/launcher-lab.ts';
 import { type Caller, printed } from '../support/labs/rights-cluster.ts';
@@ -65,7 +65,14 @@ describe('agents of two foreign clusters', () => {
     };
     const { serviceAccountName, containers } = before.spec.template.spec;
     expect(serviceAccountName).toBe(`tributary-peer-${A}`);
-    expect(containers[0]?.args).toEqual(['run', 'peer', '--virtual-node', 'vn-milan,vn-milan-2']);
+    expect(containers[0]?.args).toEqual([
+      'run',
+      'peer',
+      '--system-namespace',
+      SYSTEM,
+      '--virtual-node',
+      'vn-milan,vn-milan-2',
+    ]);
     await lab.launcher.ensure(wanted(A, ['milan-2', 'milan'], ['shop', 'shop']), signal);
     const after = JSON.parse((await lab.admin('GET', path)).body) as typeof before;
     expect(after.metadata.generation).toBe(before.metadata.generation);
@@ -182,6 +189,11 @@ describe('agents of two foreign clusters', () => {
 describe('an agent under the account that was made for it', () => {
   const C = 'c'.repeat(26);
   const lines: { level: string; message: string; error?: string }[] = [];
+  const sink: LogSink = {
+    level: 'debug',
+    now: () => 0,
+    write: (line) => lines.push(JSON.parse(line) as (typeof lines)[number]),
+  };
   let agent: Agent;
   let folder: string;
 
@@ -235,11 +247,8 @@ describe('an agent under the account that was made for it', () => {
       {
         config: parseConfig({ options, env: {}, hostname: 'test' }),
         clock: systemClock,
-        log: createLogger({
-          level: 'debug',
-          now: () => 0,
-          write: (line) => lines.push(JSON.parse(line) as (typeof lines)[number]),
-        }),
+        log: createLogger(sink),
+        sink,
       },
       signal,
     );
@@ -258,6 +267,21 @@ describe('an agent under the account that was made for it', () => {
       ({ type, status }) => type === 'Ready' && status === 'True',
     ) === true;
   const POD = '/api/v1/namespaces/shop/pods/hello';
+
+  test(
+    'it follows the level of logs that is set in tributary-system',
+    async () => {
+      const { api } = lab.cluster.cluster;
+      for (const logLevel of ['info', null]) {
+        const path = `/api/v1/namespaces/${SYSTEM}/configmaps/tributary-settings`;
+        const settings = { data: { logLevel } };
+        const answer = await api.call('PATCH', path, settings, 'application/merge-patch+json');
+        expect(answer).toMatchObject({ status: 200 });
+        await eventually(`it logs at ${logLevel}`, () => sink.level === (logLevel ?? 'debug'));
+      }
+    },
+    TIMEOUT_MS,
+  );
 
   test(
     'has all the rights that it needs: Node, pod, its end, and its own',

@@ -18,6 +18,7 @@ import {
   AGENT_NAMESPACE_RIGHTS,
   AGENT_NODE_EVENT_RIGHTS,
 } from '../../src/deploy/rights/agent.ts';
+import { SETTINGS_RIGHTS } from '../../src/deploy/rights/settings.ts';
 import {
   allowed,
   expected,
@@ -223,7 +224,7 @@ describe('what the API server allows is what is written down', () => {
     ['', cluster],
     ['shop', [...cluster, AGENT_NAMESPACE_RIGHTS]],
     ['default', [...cluster, AGENT_NODE_EVENT_RIGHTS]],
-    ['tributary-system', [...cluster, AGENT_KUBECONFIG_RIGHTS]],
+    ['tributary-system', [...cluster, AGENT_KUBECONFIG_RIGHTS, SETTINGS_RIGHTS]],
     ['kube-node-lease', [...cluster, AGENT_LEASE_RIGHTS]],
     ['kube-system', [...cluster, AGENT_AUTHENTICATION_RIGHTS]],
     ['rome-shop', cluster],

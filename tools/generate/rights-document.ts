@@ -17,6 +17,7 @@ import {
   LAUNCHED_LEASE_RIGHTS,
   LAUNCHED_OWN_RIGHTS,
 } from '../../src/deploy/rights/agent.ts';
+import { SETTINGS_RIGHTS } from '../../src/deploy/rights/settings.ts';
 import { PEER_RIGHTS } from '../../src/hosting/tenants/peer-rights.ts';
 
 const code = (text: string): string => `\`${text}\``;
@@ -115,6 +116,10 @@ In the namespace of its kubeconfig Secret:
 
 ${table(AGENT_KUBECONFIG_RIGHTS)}
 
+In \`tributary-system\`:
+
+${table(SETTINGS_RIGHTS)}
+
 In \`kube-node-lease\`:
 
 ${table(AGENT_LEASE_RIGHTS)}
@@ -153,6 +158,10 @@ ${table(AGENT_NAMESPACE_RIGHTS)}
 In \`tributary-system\`, by a Role of its own with the names filled in:
 
 ${table(LAUNCHED_OWN_RIGHTS)}
+
+Likewise in \`tributary-system\`, by a Role that all of them share:
+
+${table(SETTINGS_RIGHTS)}
 
 In \`kube-node-lease\`:
 

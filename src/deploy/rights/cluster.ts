@@ -50,6 +50,7 @@ import { MODE_RIGHTS } from '../../peering/mode/rights.ts';
 import { STOCK_RIGHTS } from '../../peering/offer/rights.ts';
 import { SERVICES_RIGHTS } from '../../peering/services/rights.ts';
 import { LAUNCH_AGENTS_RIGHTS, LAUNCH_CLUSTER_RIGHTS, LAUNCH_SYSTEM_RIGHTS } from './launch.ts';
+import { SETTINGS_RIGHTS } from './settings.ts';
 import { WEBHOOK_SYSTEM_RIGHTS, webhookRights } from './webhook.ts';
 
 export const CLUSTER_NAME = 'tributary-cluster';
@@ -159,6 +160,7 @@ export const CLUSTER_RIGHTS: readonly PlaceRights[] = [
     namespace: SYSTEM_NAMESPACE,
     parts: [
       { part: 'serving certificates of agents', rights: APPROVER_SYSTEM_RIGHTS },
+      { part: 'settings', rights: SETTINGS_RIGHTS },
       { part: 'leading', rights: leaderRights(CLUSTER_NAME) },
       { part: 'identity', rights: IDENTITY_RIGHTS },
       { part: 'announcement', rights: ANNOUNCEMENT_RIGHTS },
@@ -216,6 +218,7 @@ export const LAN_GATEWAY_RIGHTS: readonly PlaceRights[] = [
           },
         ],
       },
+      { part: 'settings', rights: SETTINGS_RIGHTS },
       { part: 'leading', rights: leaderRights(GATEWAY_NAME) },
     ],
   },
@@ -230,7 +233,13 @@ export const GATEWAY_RIGHTS: readonly PlaceRights[] = [
 
 export const NODE_ROLE_RIGHTS: readonly PlaceRights[] = [
   { parts: [{ part: 'routes', rights: NODE_RIGHTS }] },
-  { namespace: SYSTEM_NAMESPACE, parts: [{ part: 'routes', rights: NODE_SYSTEM_RIGHTS }] },
+  {
+    namespace: SYSTEM_NAMESPACE,
+    parts: [
+      { part: 'settings', rights: SETTINGS_RIGHTS },
+      { part: 'routes', rights: NODE_SYSTEM_RIGHTS },
+    ],
+  },
 ];
 
 /** All rights in one place, merged so that each resource with its names is there once. */

@@ -25,18 +25,18 @@ async function run(command: Command, args: string): Promise<{ code: number; out:
 const peer = 'peer --virtual-node milan --image tributary:1 --namespaces';
 test.each([
   ['crds', manifestsCommand, 10],
-  ['cluster --image tributary:1', manifestsCommand, 70 + POLICIES],
+  ['cluster --image tributary:1', manifestsCommand, 73 + POLICIES],
   [
     'cluster --image tributary:1 --service NodePort --node-port 30743 --advertise a:1,b:2',
     manifestsCommand,
-    70 + POLICIES,
+    73 + POLICIES,
   ],
   [
     'cluster --image tributary:1 --cluster-dns 10.96.0.10 --cluster-domain cluster.local',
     manifestsCommand,
-    70 + POLICIES,
+    73 + POLICIES,
   ],
-  [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 17],
+  [`${peer} shop --cluster-dns 10.96.0.10 --cluster-domain cluster.local`, manifestsCommand, 19],
   ['gateway --image tributary:1 --log-level debug', manifestsCommand, 11],
   ['gateway --image tributary:1 --network off', manifestsCommand, 7],
   [
@@ -46,8 +46,8 @@ test.each([
   ],
   ['node --image tributary:1 --tunnel-mtu 1300', manifestsCommand, 7],
   ['clean-up --image tributary:1', manifestsCommand, 2],
-  [`${peer} shop`, manifestsCommand, 17],
-  [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 20],
+  [`${peer} shop`, manifestsCommand, 19],
+  [`${peer} shop,web --node m --kubeconfig-secret other/name`, manifestsCommand, 22],
   ['--peer rome --namespace a', tenantCommand, 9 + POLICIES],
   ['--peer rome --namespace a,b --quota cpu=1 --pod-security restricted', tenantCommand, 16 + POLICIES],
 ])('"%s" prints YAML that holds whole objects', async (args, command, count) => {

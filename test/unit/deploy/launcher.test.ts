@@ -128,7 +128,7 @@ test('the agent is told the DNS of this cluster where people have named it', asy
     const deployment = api.storage.get('deployments.apps', `tributary-agents/${NAME}`);
     return (deployment?.spec as Deployment['spec'] | undefined)?.template.spec?.containers[0]?.args;
   };
-  const plain = ['run', 'peer', '--virtual-node', 'milan'];
+  const plain = ['run', 'peer', '--system-namespace', 'tributary-system', '--virtual-node', 'milan'];
   expect(await argsOf()).toEqual(plain);
   expect(await argsOf({ nameservers: [], domain: undefined })).toEqual(plain);
   expect(await argsOf({ nameservers: ['10.96.0.10', 'fd00:96::a'], domain: 'cluster.local' })).toEqual([

@@ -29,6 +29,8 @@ test('one agent is these objects', () => {
       'RoleBinding tributary-system/tributary-peer-milan-kubeconfig',
       'Role default/tributary-peer-milan-events',
       'RoleBinding default/tributary-peer-milan-events',
+      'Role tributary-system/tributary-peer-milan-settings',
+      'RoleBinding tributary-system/tributary-peer-milan-settings',
       'Role shop/tributary-peer-milan',
       'RoleBinding shop/tributary-peer-milan',
       'Role web/tributary-peer-milan',

@@ -6,8 +6,9 @@ import { Registry } from 'prom-client';
 
 import { controllerMetrics } from '../../../../src/agent/parts.ts';
 import { type MeasuredRole, METRICS, metricsOf } from '../../../../src/deploy/monitoring/metrics.ts';
+import { noLines } from '../../../../src/lib/log.ts';
 import { nameMistake } from '../../../../src/lib/metric.ts';
-import { noLines, showProcess } from '../../../../src/lib/process-metrics.ts';
+import { showProcess } from '../../../../src/lib/process-metrics.ts';
 import { networkExchangeMetrics, refusedMetrics, tunnelMetrics } from '../../../../src/network/metrics.ts';
 import { peeringMetrics } from '../../../../src/peering/metrics.ts';
 import { virtualNodeMetrics } from '../../../../src/provider/metrics.ts';
