@@ -6,13 +6,14 @@
  *   --check writes nothing; it fails with one line that names what is stale.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { format } from 'prettier';
 
 import { conformanceDocument } from '../lab/conformance/document.ts';
 import type { Result } from '../lab/conformance/score.ts';
 import { definitionFiles } from './generate/definitions.ts';
 import { exampleFiles } from './generate/examples.ts';
+import { monitoringFiles } from './generate/monitoring-files.ts';
 import { metricsDocument } from './generate/metrics-document.ts';
 import { rightsDocument } from './generate/rights-document.ts';
 
@@ -28,6 +29,7 @@ const files: Record<string, string> = {
   ...definitionFiles(),
   ...exampleFiles(),
   'docs/rights.md': rightsDocument(),
+  ...monitoringFiles(),
   'docs/reference/metrics.md': metricsDocument(),
   'docs/conformance.md': conformanceDocument(conformance),
 };
@@ -40,9 +42,11 @@ function current(path: string): string | undefined {
   }
 }
 
+const PARSERS: Readonly<Record<string, string>> = { '.md': 'markdown', '.json': 'json' };
+
 const stale: string[] = [];
 for (const [path, text] of Object.entries(files)) {
-  const parser = path.endsWith('.md') ? 'markdown' : 'yaml';
+  const parser = PARSERS[extname(path)] ?? 'yaml';
   const wanted = await format(text, { parser, printWidth: 110, singleQuote: true, trailingComma: 'all' });
   if (current(path) === wanted) continue;
   stale.push(path);
