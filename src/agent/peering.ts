@@ -11,6 +11,7 @@ import { type ForeignCluster, foreignClusters } from '../api/foreign-cluster.ts'
 import type { OwnAnnouncement } from '../api/own-announcement.ts';
 import { type SearchDomain, searchDomains } from '../api/search-domain.ts';
 import { sharingPolicies, type SharingPolicy } from '../api/sharing-policy.ts';
+import { type Tunnel, tunnels } from '../api/tunnel.ts';
 import { CLUSTER_NAME } from '../deploy/rights/cluster.ts';
 import { ManualSource } from '../discovery/manual.ts';
 import { AnnouncementWriter } from '../discovery/own-announcement.ts';
@@ -81,6 +82,7 @@ export class Peering {
   readonly #domains: Cache<SearchDomain>;
   readonly #acceptance: Cache<AcceptancePolicy>;
   readonly #sharing: Cache<SharingPolicy>;
+  readonly #tunnels: Cache<Tunnel>;
   readonly #certificate: PeeringCertificate;
   readonly #stock: StockWatcher;
   readonly #clusters: Clusters;
@@ -106,6 +108,7 @@ export class Peering {
     this.#domains = caches.of(searchDomains);
     this.#acceptance = caches.of(acceptancePolicies);
     this.#sharing = caches.of(sharingPolicies);
+    this.#tunnels = caches.of(tunnels);
     const lifeMs = config.leafSeconds * MS;
     const [random, signer] = [systemRandom, identity];
     this.#certificate = new PeeringCertificate({ signer, clock, log, random, lifeMs });
@@ -145,6 +148,7 @@ export class Peering {
       this.#domains,
       this.#acceptance,
       this.#sharing,
+      this.#tunnels,
       this.#mode.cache(),
       this.#certificate,
       ...this.#clusters.caches(),
@@ -195,6 +199,7 @@ export class Peering {
       clusters: this.#seen,
       acceptance: this.#acceptance,
       sharing: this.#sharing,
+      tunnels: this.#tunnels,
       links: () => this.#links,
       outgoing: () => this.#borrowing,
       incoming: () => this.#lending,

@@ -149,9 +149,11 @@ export const FOREIGN_CLUSTER_CONDITIONS = {
   outgoing: 'OutgoingEstablished',
   /** It uses us. */
   incoming: 'IncomingEstablished',
+  /** Packets go through the tunnel to it; only there while this cluster has a Tunnel to it. */
+  network: 'NetworkReady',
 } as const;
 
-/** Reasons of those conditions, and of peering states; a closed list. */
+/** Reasons of those conditions, and of peering states; a closed list. Those of `network` are those of the Tunnel. */
 export const FOREIGN_CLUSTER_REASONS = {
   ok: 'AsExpected',
   notWanted: 'NotWanted',

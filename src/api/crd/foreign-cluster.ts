@@ -205,6 +205,9 @@ const status: Schema = objectOf<ForeignClusterStatus>(
   },
 );
 
+const networkIs = (field: string): string =>
+  `.status.conditions[?(@.type=="${FOREIGN_CLUSTER_CONDITIONS.network}")].${field}`;
+
 export const foreignClusterDefinition: Definition = {
   type: foreignClusters,
   shortNames: ['fc'],
@@ -214,10 +217,16 @@ export const foreignClusterDefinition: Definition = {
     column('Outgoing', '.status.outgoing.phase', 'Whether we use it.'),
     column('Incoming', '.status.incoming.phase', 'Whether it uses us.'),
     column('Connected', '.status.link.connected', 'Whether a link is up.', { type: 'boolean' }),
+    column(
+      'Tunnel',
+      networkIs('status'),
+      'Whether packets go through the tunnel to it; empty without a tunnel.',
+    ),
     AGE,
     column('Cluster-ID', '.spec.clusterID', 'The identity that is accepted.', { priority: 1 }),
     column('Outgoing-Reason', '.status.outgoing.reason', 'Why we use it, or not.', { priority: 1 }),
     column('Incoming-Reason', '.status.incoming.reason', 'Why it uses us, or not.', { priority: 1 }),
+    column('Tunnel-Reason', networkIs('reason'), 'Why packets go through, or not.', { priority: 1 }),
     column('Endpoint', '.status.link.endpoint', 'Endpoint of the link.', { priority: 1 }),
   ],
   schema: {

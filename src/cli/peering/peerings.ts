@@ -1,5 +1,10 @@
 /** `tributary peerings`: all clusters that are known, and where each peering stands. */
-import { type Direction, FOREIGN_CLUSTER_REASONS, type ForeignCluster } from '../../api/foreign-cluster.ts';
+import {
+  type Direction,
+  FOREIGN_CLUSTER_CONDITIONS,
+  FOREIGN_CLUSTER_REASONS,
+  type ForeignCluster,
+} from '../../api/foreign-cluster.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../command-line.ts';
 import { clusterCommand } from './environment.ts';
@@ -7,7 +12,7 @@ import { formatOf, OUTPUT, printedAs } from '../output.ts';
 import { listClusters } from './foreign-clusters.ts';
 import { table } from './terminal-text.ts';
 
-const HEAD = ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'OUTGOING', 'INCOMING'];
+const HEAD = ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'TUNNEL', 'OUTGOING', 'INCOMING'];
 
 export const peeringsCommand: Command = clusterCommand({
   name: 'peerings',
@@ -33,9 +38,18 @@ function row(cluster: ForeignCluster): string[] {
     link?.connected === true
       ? `${link.dialledBy === 'Them' ? 'from' : 'to'} ${link.endpoint ?? '?'}`
       : 'none',
+    tunnelState(cluster),
     state(cluster, 'outgoing'),
     state(cluster, 'incoming'),
   ];
+}
+
+/** As in `kubectl get foreignclusters -o wide`, in one word where all is well. */
+export function tunnelState({ status }: ForeignCluster): string {
+  const network = status?.conditions?.find(({ type }) => type === FOREIGN_CLUSTER_CONDITIONS.network);
+  if (network === undefined) return 'none';
+  if (network.status === 'True') return 'up';
+  return `${network.status === 'False' ? 'down' : 'unknown'} (${network.reason ?? '?'})`;
 }
 
 function state({ status }: ForeignCluster, direction: Direction): string {

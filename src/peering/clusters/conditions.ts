@@ -1,4 +1,4 @@
-import { type WantedCondition, withCondition } from '../../api/conditions.ts';
+import { withCondition, withoutCondition } from '../../api/conditions.ts';
 import {
   FOREIGN_CLUSTER_CONDITIONS as TYPES,
   FOREIGN_CLUSTER_REASONS as REASONS,
@@ -8,10 +8,17 @@ import {
   type PeeringState,
 } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH, REASON_PATTERN } from '../../api/limits.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
 import type { Condition } from '../../api/wire.ts';
+import { type Judged, networkOf } from './network.ts';
 import { fingerprintOf } from '../identity/identity.ts';
 import type { DialProblem, LinkView, PeeringReport } from '../ports.ts';
 import type { ClusterIntent } from './intent.ts';
+
+interface Cause {
+  reason: string;
+  message: string;
+}
 
 /** All that is known of one ForeignCluster at one moment. */
 export interface ForeignClusterFacts {
@@ -32,13 +39,10 @@ export interface ForeignClusterFacts {
   intent: ClusterIntent | undefined;
   outgoing: PeeringReport;
   incoming: PeeringReport;
+  /** The network to it; undefined: no gateway of ours has one. */
+  tunnel?: Tunnel | undefined;
   now: number;
   incomingTtlMs: number;
-}
-
-interface Cause {
-  reason: string;
-  message: string;
 }
 
 export interface Stated extends Cause {
@@ -147,7 +151,6 @@ function stated({ phase, reason, message = '' }: PeeringReport): Stated {
   };
 }
 
-type Judged = Cause & { status: WantedCondition['status'] };
 
 export function forgeConditions(
   seen: ForeignClusterFacts,
@@ -161,6 +164,9 @@ export function forgeConditions(
     [TYPES.outgoing, established(outgoing)],
     [TYPES.incoming, established(incoming)],
   ];
+  const before = cluster.status?.conditions ?? [];
+  const network = networkOf(seen);
+  if (network !== undefined) judged.push([TYPES.network, network]);
   return judged.reduce<readonly Condition[]>(
     (conditions, [type, wanted]) =>
       withCondition(
@@ -168,7 +174,7 @@ export function forgeConditions(
         { type, ...wanted, ...(observedGeneration !== undefined && { observedGeneration }) },
         now,
       ),
-    cluster.status?.conditions ?? [],
+    network === undefined ? withoutCondition(before, TYPES.network) : before,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { AcceptancePolicy } from '../../api/acceptance-policy.ts';
 import type { ForeignCluster } from '../../api/foreign-cluster.ts';
 import type { SharingPolicy } from '../../api/sharing-policy.ts';
+import type { Tunnel } from '../../api/tunnel.ts';
 import type { Cache } from '../../kube/cache.ts';
 import type { ControllerBasics } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -23,6 +24,8 @@ export interface ClustersOptions extends ControllerBasics {
   clusters: Pick<Cache<ForeignCluster>, 'get' | 'list' | 'byIndex' | 'onChange'>;
   acceptance: Collection<AcceptancePolicy>;
   sharing: Collection<SharingPolicy>;
+  /** Of every peer, named by its ClusterID; started before `components()`. Default: this cluster has no network. */
+  tunnels?: Pick<Cache<Tunnel>, 'get' | 'onChange'>;
   /** Late bound: these need our intents. */
   links: () => PeerLinks;
   outgoing: () => PeeringReports;

@@ -1,8 +1,10 @@
 import { type ForeignCluster, foreignClusters } from '../../api/foreign-cluster.ts';
 import { FINALIZER_PEERING } from '../../api/names.ts';
+import { type Tunnel, TUNNEL_CONDITIONS } from '../../api/tunnel.ts';
 import { API_VERSION } from '../../api/virtual-node.ts';
 import { Controller, type ReconcileResult } from '../../kube/controller.ts';
 import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
+import { deepEqual } from '../../lib/equality.ts';
 import { ignoring } from '../../lib/errors.ts';
 import type { Component } from '../../lib/lifecycle.ts';
 import { subscribing } from '../../lib/listeners.ts';
@@ -11,6 +13,7 @@ import type { ForeignClusterFacts } from './conditions.ts';
 import { DialTargets } from './dial-targets.ts';
 import { DiscoveredClusters, graceEndOf, isForgettable } from './discovered.ts';
 import { BY_IDENTITY, idOf, isDeleting, isInUse, isPeered, primaryOf } from './foreign-cluster.ts';
+import { networkSettlesAt } from './network.ts';
 import type { ReconcilerOptions } from './options.ts';
 import { endpointsOf, nextExpiryOf } from './sightings.ts';
 import { forgeStatus, isHandingOver, newsOf, ownPart } from './status.ts';
@@ -63,7 +66,7 @@ export class ForeignClusterReconciler {
   }
 
   #follow(): (() => void)[] {
-    const { clusters, links, outgoing, incoming } = this.#options;
+    const { clusters, links, outgoing, incoming, tunnels } = this.#options;
     const onPeer = (clusterID: string): void => this.peerChanged(clusterID);
     const ends = [
       clusters.onChange((key, current, previous) => {
@@ -80,10 +83,22 @@ export class ForeignClusterReconciler {
       }),
       outgoing().onChange(onPeer),
       incoming().onChange(onPeer),
+      ...(tunnels === undefined ? [] : [tunnels.onChange((...change) => this.#onTunnel(...change))]),
     ];
     this.policiesChanged();
     for (const { clusterID } of links().views()) this.#addPeer(clusterID);
     return ends;
+  }
+
+  /** Round-trip times and bytes change all the time; they are not shown. */
+  #onTunnel(clusterID: string, current: Tunnel | undefined, previous: Tunnel | undefined): void {
+    const shown = [current, previous].map((tunnel) => [
+      tunnel?.spec.peer === undefined,
+      tunnel?.status?.conditions?.find(({ type }) => type === TUNNEL_CONDITIONS.ready),
+    ]);
+    if (deepEqual(shown[0], shown[1])) return;
+    const known = this.#options.clusters.byIndex(BY_IDENTITY, clusterID);
+    for (const { metadata } of known) this.#controller.add(metadata.name);
   }
 
   /** Adds all objects about a cluster; where there is none, the cluster itself. */
@@ -139,6 +154,7 @@ export class ForeignClusterReconciler {
       hasEndpoint: endpointsOf(siblings, { view, now, keep }).length > 0,
       intent: clusterID === undefined ? undefined : intent(clusterID),
       ...reports,
+      tunnel: clusterID === undefined ? undefined : this.#options.tunnels?.get(clusterID),
       now,
       incomingTtlMs: limits.incomingTtlMs,
     };
@@ -164,14 +180,15 @@ export class ForeignClusterReconciler {
     }
   }
 
-  /** When time alone will change something: a sighting expires, ours is to be renewed, a grace period ends. */
-  #again({ cluster, view, now, incomingTtlMs }: ForeignClusterFacts): ReconcileResult {
+  /** When time alone will change something: a sighting expires, ours is to be renewed, a grace period ends, a tunnel stays down. */
+  #again(seen: ForeignClusterFacts): ReconcileResult {
+    const { cluster, view, now, incomingTtlMs } = seen;
     const incoming = cluster.status?.sightings?.Incoming;
     const renewal =
       view?.dialledBy === 'Them' && incoming !== undefined
         ? Date.parse(incoming.expires) - incomingTtlMs / 2
         : undefined;
-    const moments = [nextExpiryOf(cluster, now), renewal, graceEndOf(cluster)].filter(
+    const moments = [nextExpiryOf(cluster, now), renewal, graceEndOf(cluster), networkSettlesAt(seen)].filter(
       (moment) => moment !== undefined && moment > now,
     ) as number[];
     if (moments.length === 0) return {};

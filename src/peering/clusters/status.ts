@@ -126,6 +126,7 @@ export function newsOf(before: ForeignClusterStatus | undefined, after: OwnStatu
     ...phaseNews('Outgoing', before?.outgoing, outgoing),
     ...phaseNews('Incoming', before?.incoming, incoming),
     ...conditionNews(before?.conditions, after.conditions),
+    ...networkNews(before?.conditions, after.conditions),
   ];
 }
 
@@ -143,6 +144,20 @@ const WARNINGS: readonly [type: string, reasons: ReadonlySet<string>][] = [
   [FOREIGN_CLUSTER_CONDITIONS.identity, new Set([REASONS.wrongIdentity, REASONS.identityUnconfirmed])],
   [FOREIGN_CLUSTER_CONDITIONS.connected, new Set([REASONS.unreachable, REASONS.incompatible])],
 ];
+
+/** A tunnel that fails or works again is news; that it was not there yet is none. */
+function networkNews(before: readonly Condition[] = [], after: readonly Condition[] = []): News[] {
+  const [old, condition] = [before, after].map((list) =>
+    list.find(({ type }) => type === FOREIGN_CLUSTER_CONDITIONS.network),
+  );
+  if (condition === undefined || condition.status === old?.status) return [];
+  const { status, reason, message } = condition;
+  if (status === 'False')
+    return [{ type: 'Warning', reason: 'TunnelDown', message: `${reason}: ${message}` }];
+  return status === 'True' && old?.status === 'False'
+    ? [{ type: 'Normal', reason: 'TunnelUp', message: 'packets go through the tunnel again' }]
+    : [];
+}
 
 function conditionNews(before: readonly Condition[] = [], after: readonly Condition[] = []): News[] {
   return WARNINGS.flatMap(([wanted, reasons]) => {

@@ -1,6 +1,7 @@
 /** How the network between the clusters affects the status of a home pod. Pure. */
 import { REACH_REASONS } from '../../api/names.ts';
 import type { Pod, PodCondition, PodStatus } from '../../api/wire.ts';
+import { present } from '../../lib/fields.ts';
 import type { ForgeContext } from './context.ts';
 
 interface Unreachable {
@@ -72,6 +73,24 @@ export function withNetwork(
 }
 
 /**
+ * The cause where `kubectl get pods` shows it in place of `Running`, as Kubernetes did with NodeLost: containers are ready and run, so
+ * that the other columns look as if all were well. The phase stays, so that nothing is evicted or replaced.
+ */
+export function networkCause(conditions: readonly PodCondition[]): Pick<PodStatus, 'reason' | 'message'> {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return ready?.status === 'False' && REASONS.has(ready.reason)
+    ? present({ reason: ready.reason, message: ready.message })
+    : {};
+}
+
+const REASONS = new Set<string | undefined>(Object.values(REACH_REASONS));
+
+/** Without the cause that `networkCause` has set. */
+function withoutCause({ reason, message, ...rest }: PodStatus): PodStatus {
+  return REASONS.has(reason) ? rest : { ...rest, ...present({ reason, message }) };
+}
+
+/**
  * The status of a pod while nothing is heard from the foreign cluster; undefined where that changes nothing. A pod that was
  * placed back runs here, so its kubelet is asked, and whoever marks pods of a lost node is overruled. Of others Ready is never
  * set to True: nobody knows.
@@ -101,12 +120,16 @@ function returnedStatus(home: Pod, isReady: boolean, now: string): PodStatus | u
   const conditions = home.status?.conditions ?? [];
   const before = conditions.find(({ type }) => type === 'Ready');
   if (before === undefined || before.status === wanted.status) return undefined;
-  return { ...home.status, conditions: conditions.map((one) => (one === before ? wanted : one)) };
+  return {
+    ...withoutCause(home.status ?? {}),
+    conditions: conditions.map((one) => (one === before ? wanted : one)),
+  };
 }
 
 /** The last known status with Ready set to False. */
 function cutOffStatus(home: Pod, now: string): PodStatus | undefined {
   const conditions = home.status?.conditions ?? [];
   if (!conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return undefined;
-  return { ...home.status, conditions: withNetwork(home, conditions, { unreachable: TUNNEL_DOWN, now }) };
+  const cutOff = withNetwork(home, conditions, { unreachable: TUNNEL_DOWN, now });
+  return { ...home.status, ...networkCause(cutOff), conditions: cutOff };
 }

@@ -11,7 +11,7 @@ import { CHANGED_RESOURCES, changedEphemeral, readApplied } from './applied.ts';
 import { claimedStatus } from './claimed-status.ts';
 import type { ForgeContext } from './context.ts';
 import { isResult, recreatedCondition, withFormerBodies } from './made-anew.ts';
-import { obstacleToReach, viewsOf, withNetwork } from './reach.ts';
+import { networkCause, obstacleToReach, viewsOf, withNetwork } from './reach.ts';
 import { statusBefore } from './waiting-status.ts';
 
 /** Condition types that the kubelet owns: home shows what the remote pod has, absence included. */
@@ -64,7 +64,7 @@ export function forgeStatus(home: Pod, remote: Pod, context: ForgeContext, now: 
   return {
     ...plain,
     phase: phase ?? 'Pending',
-    ...(unschedulable === undefined ? {} : withCause(unschedulable)),
+    ...(unschedulable === undefined ? networkCause(conditions) : withCause(unschedulable)),
     conditions,
     ...(hostIP === undefined ? {} : { hostIP: context.nodeAddress, hostIPs: [{ ip: context.nodeAddress }] }),
     ...(podIPs[0] === undefined ? {} : { podIP: podIPs[0].ip, podIPs }),

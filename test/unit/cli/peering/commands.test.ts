@@ -264,6 +264,9 @@ test('peerings is a table', async () => {
       link: { connected: true, dialledBy: 'Us', endpoint: '10.0.0.1:7443' },
       outgoing: { phase: 'Established', reason: 'AsExpected' },
       incoming: { phase: 'Denied', reason: 'TokenUsed' },
+      conditions: [
+        { type: 'NetworkReady', status: 'False', reason: 'NoHandshake', message: '', lastTransitionTime: '' },
+      ],
     },
   });
   world.seed(foreignClusters, { metadata: { name: 'a-new-one' }, spec: {} });
@@ -274,9 +277,17 @@ test('peerings is a table', async () => {
     .split('\n')
     .map((line) => line.split(/ {3,}/));
   expect(cells).toEqual([
-    ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'OUTGOING', 'INCOMING'],
-    ['a-new-one', 'none', 'None', 'None'],
-    [MILAN, 'Milan', 'LAN,WAN', 'to 10.0.0.1:7443', 'Established', 'Denied (TokenUsed)'],
+    ['NAME', 'CLUSTER', 'FOUND BY', 'LINK', 'TUNNEL', 'OUTGOING', 'INCOMING'],
+    ['a-new-one', 'none', 'none', 'None', 'None'],
+    [
+      MILAN,
+      'Milan',
+      'LAN,WAN',
+      'to 10.0.0.1:7443',
+      'down (NoHandshake)',
+      'Established',
+      'Denied (TokenUsed)',
+    ],
   ]);
 });
 

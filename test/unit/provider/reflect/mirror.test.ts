@@ -247,6 +247,9 @@ describe('when packets do not get through', () => {
     network.set({ state: DOWN });
     await shows(['100.99.0.1!']);
     await world.until('the pod is not ready', () => ready('p') === 'TunnelDown');
+    // What `kubectl get pods` shows as STATUS; the phase stays, so that nobody ends or replaces the pod.
+    const status = (): Pod['status'] => (stored('home', 'pods', 'shop/p') as Pod | undefined)?.status;
+    expect(status()).toMatchObject({ phase: 'Running', reason: 'TunnelDown' });
     const condition = (): string | undefined =>
       (
         world.home.storage.get('nodes', provider.nodeName)?.status as {
@@ -261,6 +264,7 @@ describe('when packets do not get through', () => {
     network.set({ state: { kind: 'Up' } });
     await shows(['100.99.0.1']);
     await world.until('the pod is ready again', () => isReady('p'));
+    expect(status()).not.toHaveProperty('reason');
     await world.until('the node says so', () => condition() === 'False TunnelReady');
     network.set({ state: { kind: 'Off' } });
     await world.until('the node says nothing', () => condition() === '');
@@ -297,6 +301,7 @@ describe('when packets do not get through', () => {
     await world.until('contact is lost', () => !provider.contact.state.ok);
     network.set({ state: DOWN });
     await world.until('the pod is not ready', () => ready('p') === 'TunnelDown');
+    expect((stored('home', 'pods', 'shop/p') as Pod | undefined)?.status?.reason).toBe('TunnelDown');
     await world.foreign.start();
   });
 

@@ -2,6 +2,7 @@ import { acceptancePolicies, type AcceptancePolicy } from '../../../../../src/ap
 import { foreignClusters, type ForeignCluster } from '../../../../../src/api/foreign-cluster.ts';
 import { sharingPolicies, type SharingPolicy } from '../../../../../src/api/sharing-policy.ts';
 import type { ResourceType } from '../../../../../src/api/resources.ts';
+import { type Tunnel, tunnels } from '../../../../../src/api/tunnel.ts';
 import type { KubeObject } from '../../../../../src/api/wire.ts';
 import type { HttpClient } from '../../../../../src/kube/http-client.ts';
 import { Informer } from '../../../../../src/kube/informer.ts';
@@ -81,7 +82,12 @@ export class FakeReports {
   }
 }
 
-const TYPES: readonly ResourceType<KubeObject>[] = [foreignClusters, acceptancePolicies, sharingPolicies];
+const TYPES: readonly ResourceType<KubeObject>[] = [
+  foreignClusters,
+  acceptancePolicies,
+  sharingPolicies,
+  tunnels,
+];
 /** As much time as passes at most while something is waited for. */
 const PATIENCE_MS = 10_000;
 
@@ -128,6 +134,7 @@ export class ClustersWorld {
     });
     const acceptance = new Informer<AcceptancePolicy>({ ...common, type: acceptancePolicies, list: {} });
     const sharing = new Informer<SharingPolicy>({ ...common, type: sharingPolicies, list: {} });
+    const network = new Informer<Tunnel>({ ...common, type: tunnels, list: {} });
     this.#clusters = new Clusters({
       ...common,
       events: {
@@ -139,6 +146,7 @@ export class ClustersWorld {
       clusters,
       acceptance,
       sharing,
+      tunnels: network,
       links: () => links,
       outgoing: () => outgoing,
       incoming: () => incoming,
@@ -148,6 +156,7 @@ export class ClustersWorld {
       clusters,
       acceptance,
       sharing,
+      network,
       ...this.#clusters.caches(),
       ...this.#clusters.components(),
     ];
