@@ -245,7 +245,7 @@ export class Peering {
 
   #makeLending(): Lending {
     const { parts, identity, metrics, credentials } = this.#options;
-    const { apiServer, credentialSeconds, systemNamespace } = parts.config;
+    const { apiServer, credentialSeconds, drainSeconds, systemNamespace } = parts.config;
     const own: ApiAccess = {
       server: credentials.server.origin,
       ...present({ ca: credentials.ca, serverName: credentials.tlsServerName }),
@@ -262,6 +262,7 @@ export class Peering {
       ...(apiServer !== undefined && { api: { ...own, server: apiServer } }),
       ownApi: own,
       tokenSeconds: credentialSeconds,
+      endGraceMs: drainSeconds * MS,
     });
   }
 

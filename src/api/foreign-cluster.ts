@@ -184,6 +184,8 @@ export const FOREIGN_CLUSTER_REASONS = {
   /** Nothing was heard of it for as long as was agreed, so its pods are stopped. */
   fenced: 'Fenced',
   ending: 'Ending',
+  /** No policy selects the peer any more; it has until then to move its pods. */
+  endsSoon: 'EndsSoon',
   invalid: 'Invalid',
   /** Another ForeignCluster stands for the same cluster, and that one is used. */
   duplicate: 'Duplicate',

@@ -188,6 +188,8 @@ export const FINALIZER_PEERING = 'tributary.dev/peering';
 export const LABEL_DISCOVERED = 'tributary.dev/discovered';
 /** On a ForeignCluster: `true` ends its peering without waiting for the foreign cluster. */
 export const ANNOTATION_FORCE = 'tributary.dev/force';
+/** On a PeeringRequest, by a person, `true`: a peer that no policy selects any more is ended without a grace. */
+export const ANNOTATION_END_NOW = 'tributary.dev/end-now';
 /**
  * On an Advertisement, set by people: whenever its text is another one, a new token is asked for at once. `tributary
  * renew` puts the time there.

@@ -47,6 +47,8 @@ export interface PeeringRequestStatus {
   withheld?: WithheldNamespace[];
   /** End of the last token that was handed out. */
   credentialExpires?: string;
+  /** When what was granted ends, since no policy selects the peer any more; RFC 3339. */
+  ends?: string;
   conditions?: Condition[];
 }
 
@@ -72,6 +74,8 @@ export const PEERING_REQUEST_CONDITIONS = {
   kinds: 'KindsReflectable',
   /** The home renews its Lease; while it does not, the guardian looks after its pods. */
   home: 'HomePresent',
+  /** True while no policy selects a peer that uses this cluster; only there then. */
+  ending: 'EndsSoon',
 } as const;
 
 export const PEERING_REQUEST_REASONS = {

@@ -115,6 +115,8 @@ export const SHARING_POLICY_CONDITIONS = {
   kinds: 'KindsReflectable',
   /** `runtimeClassName` is there; only where the policy names one. Without it every pod of a peer is refused. */
   runtimeClass: 'RuntimeClassFound',
+  /** True while peers that it no longer selects still have their pods here; only there then. */
+  ending: 'PeersEndSoon',
 } as const;
 
 /** What this cluster lends, how much and to whom. */

@@ -22,6 +22,7 @@ import { TributaryError } from '../lib/errors.ts';
 import { LOG_LEVELS } from '../lib/log.ts';
 import { forgeReleaseFence } from '../offloading/release/fence.ts';
 import { forgeShortFormFence } from '../offloading/short-form-fence.ts';
+import { forgeEndWarning } from '../peering/policy/end-warning.ts';
 import { REACH_PORTS } from '../peering/reach/ports.ts';
 import { forgeServicesFence, IS_OFFERED_SLICE } from '../peering/services/fence.ts';
 import { forgeAgentStatics, forgeLaunchFence, forgeNodeFence, IS_LAUNCHING } from './agents.ts';
@@ -59,6 +60,7 @@ export function forgeCluster(options: ClusterOptions): Manifest[] {
     ...forgeNodeFence(account),
     ...forgeReleaseFence(account),
     ...forgeShortFormFence(account),
+    ...forgeEndWarning(),
     ...forgeTetherGuards(),
     ...forgeGuardianFence(account),
     ...forgeKindsFence(account, CLUSTER_RIGHTS),

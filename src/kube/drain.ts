@@ -24,10 +24,14 @@ export interface Drained {
   hasty: boolean;
   /** Why, for the event on a pod whose budget does not count any more: "the peering ends". */
   why: string;
+  /** When somebody else ends them by force, milliseconds since 1970: budgets then count no longer than lets them end before. */
+  untilMs?: number;
   /** Pods that others end, to make them anew: left alone until they do, as long as the stages can last. */
   spares?: ((pod: Pod) => boolean) | undefined;
 }
 
+/** Clocks differ, and a deletion has to arrive over there. */
+const SLACK_MS = 5000;
 const POLL_MS = 500;
 const AT_ONCE = 16;
 
@@ -46,7 +50,8 @@ export class NodeDrain {
 
   /** Undefined: nothing is left to wait for. */
   async look(drained: Drained, signal: AbortSignal): Promise<DrainState | undefined> {
-    const { client, clock, limits, log } = this.#options;
+    const { client, clock, log } = this.#options;
+    const limits = limitsBefore(this.#options.limits, drained);
     const { nodeName, node, sinceMs, hasty, spares } = drained;
     const { items } = await client.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     const ending = items.filter((pod) => !isOfDaemonSet(pod));
@@ -81,7 +86,7 @@ export class NodeDrain {
   async #end(
     fresh: readonly Pod[],
     stage: Stage['kind'],
-    { hasty, why }: Drained,
+    { hasty, ...drained }: Drained,
     signal: AbortSignal,
   ): Promise<Held[]> {
     if (hasty) {
@@ -94,7 +99,9 @@ export class NodeDrain {
     // Also when time is up: no event is needed for a pod that its budget permits to go.
     const held = await this.#evictions.run(own, signal);
     if (stage === 'Evict') return held;
-    for (const { pod, budget, message } of held) this.#tellOverridden(pod, { budget, message, why });
+    for (const { pod, budget, message } of held) {
+      this.#tellOverridden(pod, { budget, message, ...drained });
+    }
     await this.deletePods(
       held.map(({ pod }) => pod),
       signal,
@@ -104,11 +111,12 @@ export class NodeDrain {
 
   #tellOverridden(
     { metadata }: Pick<Pod, 'metadata'>,
-    { budget, message, why }: { budget: string | undefined; message: string; why: string },
+    about: Pick<Drained, 'why' | 'sinceMs' | 'untilMs'> & { budget: string | undefined; message: string },
   ): void {
     const { events, limits } = this.#options;
+    const { budget, message, why } = about;
     if (budget === undefined) return;
-    const text = overriddenText({ budget, message }, limits.evictMs, why);
+    const text = overriddenText({ budget, message }, limitsBefore(limits, about).evictMs, why);
     events.event(aboutPod({ metadata }), 'Warning', BUDGET_OVERRIDDEN, text);
   }
 
@@ -125,4 +133,12 @@ export class NodeDrain {
       await Promise.all(some.map(async (pod) => deleteByUid(client, pods, pod, { ...how, signal })));
     }
   }
+}
+
+function limitsBefore(
+  limits: DrainLimits,
+  { sinceMs, untilMs = Infinity }: Pick<Drained, 'sinceMs' | 'untilMs'>,
+): DrainLimits {
+  const leftMs = Math.max(0, untilMs - limits.endMs - SLACK_MS - sinceMs);
+  return { ...limits, evictMs: Math.min(limits.evictMs, leftMs) };
 }

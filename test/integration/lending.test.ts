@@ -1,7 +1,9 @@
 import 'reflect-metadata';
+import { spawnSync } from 'node:child_process';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
+import { binaries } from '../../lab/binaries.ts';
 import { peeringRequests } from '../../src/api/peering-request.ts';
 import {
   flowSchemas,
@@ -387,3 +389,34 @@ describe("the fence around lending's own account", () => {
     ).toBeGreaterThan(0);
   });
 });
+
+test('who deletes or narrows a policy in use is warned by the API server, and nothing is refused', async () => {
+  await world.policy();
+  const free = await kubectl('delete', 'sharingpolicy', 'everybody', '--dry-run=server');
+  expect(free.stderr).toBe('');
+  const peer = world.peer();
+  await peer.peered();
+  await eventually('the policy names the peer', async () => {
+    const { status } = await admin.get(sharingPolicies, { name: 'everybody' });
+    return status?.peers?.includes(peer.id) === true;
+  });
+  const narrowed = JSON.stringify({ spec: { peers: { anyone: null, clusterIDs: ['a'.repeat(26)] } } });
+  const other = JSON.stringify({ spec: { thresholdPercent: 20 } });
+  const patch = ['patch', 'sharingpolicy', 'everybody', '--type=merge', '--dry-run=server', '-p'];
+  expect(await kubectl(...patch, other)).toMatchObject({ status: 0, stderr: '' });
+  for (const args of [
+    [...patch, narrowed],
+    ['delete', 'sharingpolicy', 'everybody', '--dry-run=server'],
+  ]) {
+    const { status, stderr } = await kubectl(...args);
+    expect(status).toBe(0);
+    expect(stderr).toMatch(/^Warning: .*ALL PODS of each peer .* WILL BE ENDED/u);
+    expect(stderr).toContain(peer.id);
+    expect(stderr).toContain('--drain-seconds');
+  }
+});
+
+async function kubectl(...args: string[]): Promise<{ status: number | null; stderr: string }> {
+  const { kubectl: program } = await binaries(undefined, ['kubectl']);
+  return spawnSync(program, ['--kubeconfig', lab.cluster.kubeconfig, ...args], { encoding: 'utf8' });
+}

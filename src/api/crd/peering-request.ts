@@ -71,6 +71,9 @@ const status: Schema = objectOf<PeeringRequestStatus>(
     tenantNamespaces: namespaceOffers('Namespaces made for it.'),
     withheld: withheldNamespaces('Its namespaces that have no tenant here, and why.'),
     credentialExpires: time('End of the last token that was handed out.'),
+    ends: time(
+      'When its pods here end, because no SharingPolicy selects it any more. A policy that selects it takes this back.',
+    ),
     conditions: conditions(Object.values(PEERING_REQUEST_CONDITIONS).join(', ')),
   },
 );
@@ -92,6 +95,7 @@ export const peeringRequestDefinition: Definition = {
       '.status.conditions[?(@.type=="HomePresent")].status',
       'Whether its home is present; while it is away, the guardian looks after its pods.',
     ),
+    column('Ends', '.status.ends', 'When its pods here end, if no policy selects it any more.'),
     AGE,
     column('Policy', '.status.policy', 'SharingPolicy that decided.', { priority: 1 }),
     column('CPU', '.status.promised.cpu', 'CPU that is promised.', { priority: 1 }),

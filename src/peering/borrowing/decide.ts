@@ -51,6 +51,8 @@ function withAdvertisement(facts: BorrowingFacts, { spec, status = {} }: Adverti
   if (spec.approval === 'Denied') return endOrRest(facts, assessment, { ...(contract && { contract }) });
   // What the provider has ended is forgotten first, so that a restart does not take it for valid.
   if (isRevoked(facts, contract)) return endOrRest(facts, assessment, { revoked: true });
+  const leaves = leavingBy(received);
+  if (leaves !== undefined) return endOrRest(facts, assessment, { ...leaves, ...(contract && { contract }) });
   const terms = readContract(contract);
   if (contract !== undefined && terms !== undefined && !isOver(facts, spec.offer, terms)) {
     return underContract(facts, { offer: spec.offer, assessment, contract, terms });
@@ -105,12 +107,20 @@ function sign(
 function endOrRest(
   facts: BorrowingFacts,
   assessment: OfferAssessment,
-  how: { contract?: SignedContract; revoked?: boolean },
+  how: { contract?: SignedContract; revoked?: boolean; untilMs?: number; why?: string },
 ): Step {
-  const { contract, revoked = false } = how;
+  const { contract, revoked = false, untilMs, why } = how;
   if (!facts.hasBelongings) return { kind: 'rest', report: restReport(facts, assessment), assessment };
-  const report = ending(revoked ? 'the provider has ended it' : assessment.message);
-  return { kind: 'end', report, assessment, ...(contract && { contract }), forget: false, revoked };
+  const report = ending(revoked ? 'the provider has ended it' : (why ?? assessment.message));
+  const more = { ...(contract && { contract }), ...(untilMs !== undefined && { untilMs }) };
+  return { kind: 'end', report, assessment, ...more, forget: false, revoked };
+}
+
+/** The provider lends to us until then: pods move while it still helps them to end well. */
+function leavingBy({ grant }: ReceivedDocuments): { untilMs: number; why: string } | undefined {
+  if (grant?.state !== 'Active' || grant.ends === undefined) return undefined;
+  const untilMs = Date.parse(grant.ends);
+  return Number.isNaN(untilMs) ? undefined : { untilMs, why: `the provider ends it at ${grant.ends}` };
 }
 
 /** The provider has said no, or that what we hold is over. */

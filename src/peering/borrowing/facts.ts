@@ -104,6 +104,8 @@ export type Step =
       forget: boolean;
       /** The agent can do nothing over there any more. */
       revoked: boolean;
+      /** When the provider ends it, whatever we do; milliseconds since 1970. */
+      untilMs?: number;
     };
 
 /** One provider whose pods are to run, as it is now. */

@@ -10,6 +10,7 @@ import { addFinalizer, removeFinalizer } from '../../kube/finalizers.ts';
 import { replaceStatusIfDiffers } from '../../kube/write.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorMessage, hasCode, ignoring } from '../../lib/errors.ts';
+import { present } from '../../lib/fields.ts';
 import { contractText, signContract } from '../contract.ts';
 import type { NamespaceOffloadings, OwnIdentity } from '../ports.ts';
 import type { AccessFinder } from './access.ts';
@@ -174,7 +175,11 @@ export class Reconciler {
     const hasty = step.revoked || facts.intent.force === true;
     // Where a person forces it, nothing is waited for.
     const spares = facts.intent.force === true ? undefined : this.#options.offloadings?.bringsHome;
-    const draining = await this.#drain(ours, { hasty, spares }, signal);
+    const draining = await this.#drain(
+      ours,
+      { hasty, spares, ...present({ untilMs: step.untilMs }) },
+      signal,
+    );
     // Nobody would read the last one.
     if (!isLast) await this.#write(facts, this.#endingStatus(step, names, draining.message), signal);
     if (draining.error !== undefined) throw draining.error;

@@ -24,7 +24,7 @@ export function restReport(facts: BorrowingFacts, assessment?: OfferAssessment):
   if (advertisement?.spec.approval === 'Denied') {
     return { phase: 'Denied', reason: REASONS.deniedHere, message: 'a person here has denied the offer' };
   }
-  const { grant } = received;
+  const grant = withEnd(received.grant);
   if (grant?.state === 'Denied' || grant?.state === 'Ended')
     return refusedReport({ ...grant, state: grant.state });
   if (assessment !== undefined && assessment.resources === undefined) return offeredReport(assessment, grant);
@@ -33,6 +33,10 @@ export function restReport(facts: BorrowingFacts, assessment?: OfferAssessment):
   }
   return pendingReport(facts);
 }
+
+/** One that has an end counts as ended, once our pods have left. */
+const withEnd = (grant: GrantDocument | null | undefined): GrantDocument | null | undefined =>
+  grant?.state === 'Active' && grant.ends !== undefined ? { ...grant, state: 'Ended' } : grant;
 
 /** When an offer is over, the provider is asked again. */
 function offeredReport(

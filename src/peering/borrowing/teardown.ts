@@ -35,6 +35,8 @@ interface Haste {
   hasty: boolean;
   /** Pods that are made anew by others, who end them. */
   spares?: ((pod: Pod) => boolean) | undefined;
+  /** When the provider ends them by force, milliseconds since 1970: they are to have ended by themselves before. */
+  untilMs?: number;
 }
 
 /** Ends the pods on virtual nodes, and removes what is left of the nodes. Every step may be repeated. */

@@ -13,7 +13,7 @@ const MAX_MESSAGE = 1000;
 export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): GrantDocument {
   const { status = {}, metadata } = request;
   const { phase, reason = FOREIGN_CLUSTER_REASONS.waitingForDecision, message, contract } = status;
-  const { policy, withheld } = status;
+  const { policy, withheld, ends } = status;
   const why = {
     reason,
     ...(message !== undefined && { message: message.slice(0, MAX_MESSAGE) }),
@@ -31,7 +31,14 @@ export function grantOf(request: PeeringRequest, api: ApiAccess | undefined): Gr
     return { state: 'Pending', reason: FOREIGN_CLUSTER_REASONS.settingUp, message, ...without };
   }
   const { text, providerSignature: signature } = contract;
-  return { state: 'Active', ...why, ...without, ...present({ policy }), contract: { text, signature }, api };
+  return {
+    state: 'Active',
+    ...why,
+    ...without,
+    ...present({ policy, ends }),
+    contract: { text, signature },
+    api,
+  };
 }
 
 /** Whether a peer may ask for credentials now. */

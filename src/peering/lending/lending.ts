@@ -40,7 +40,7 @@ export type { LendingIntent } from './reconciler.ts';
 
 export interface LendingOptions extends Pick<
   ReconcilerOptions,
-  'client' | 'clock' | 'log' | 'events' | 'identity' | 'links' | 'withdrawalGraceMs'
+  'client' | 'clock' | 'log' | 'events' | 'identity' | 'links' | 'withdrawalGraceMs' | 'endGraceMs'
 > {
   caches: Caches;
   metrics?: ControllerMetrics;

@@ -1,4 +1,5 @@
 import type { WantedCondition } from '../../api/conditions.ts';
+import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import {
   PEERING_REQUEST_CONDITIONS,
   PEERING_REQUEST_REASONS as REASONS,
@@ -20,10 +21,11 @@ export function policyConditions(
   policy: SharingPolicy,
   { peers, hasRuntimeClass }: PolicyFindings,
 ): PolicyConditions {
-  const { kinds, runtimeClass } = SHARING_POLICY_CONDITIONS;
+  const { kinds, runtimeClass, ending } = SHARING_POLICY_CONDITIONS;
   return {
     [kinds]: kindsCondition(policy, peers),
     [runtimeClass]: runtimeCondition(policy, hasRuntimeClass),
+    [ending]: endingCondition(policy, peers),
   };
 }
 
@@ -54,6 +56,25 @@ function kindsCondition(
   if (refused !== undefined) return condition(of, false, REASONS.kindRefused, refused);
   return condition(of, true, REASONS.ok, 'peers may bring all kinds that are named');
 }
+
+/** Of those that it let in and no longer selects. One that is being deleted has no status to tell it in. */
+function endingCondition(
+  { metadata }: SharingPolicy,
+  peers: readonly PeeringRequest[],
+): WantedCondition | undefined {
+  const leaving = peers.filter(({ status }) => status?.ends !== undefined);
+  if (leaving.length === 0) return undefined;
+  const first = leaving.map(({ status }) => status?.ends ?? '').toSorted()[0] ?? '';
+  const shown = leaving.slice(0, MOST_NAMED).map(({ metadata: { name }, spec }) => spec.clusterName ?? name);
+  const more = leaving.length > MOST_NAMED ? ', ...' : '';
+  const message =
+    `it no longer selects ${leaving.length} peer(s) that use this cluster: ${shown.join(', ')}${more}; their pods end from ` +
+    `${first} on. To keep them, select them again; kubectl get peeringrequests shows each`;
+  const of = { type: SHARING_POLICY_CONDITIONS.ending, metadata };
+  return condition(of, true, FOREIGN_CLUSTER_REASONS.endsSoon, message);
+}
+
+const MOST_NAMED = 5;
 
 const condition = (
   { type, metadata: { generation } }: { type: string; metadata: SharingPolicy['metadata'] },

@@ -34,7 +34,16 @@ import { isEmpty, renewalOf } from '../offer/next-offer.ts';
 import type { Offers } from './offers.ts';
 import { StatusRecorder } from './recorder.ts';
 import { specOf } from './requested.ts';
-import { amountsOf, endingStatus, lentStatus, refusedStatus, stuckMessage } from './status.ts';
+import {
+  amountsOf,
+  credentialEnd,
+  endingStatus,
+  lentStatus,
+  refusedStatus,
+  stuckMessage,
+  windingDownStatus,
+} from './status.ts';
+import { windsDownUntil } from './wind-down.ts';
 
 /** What people and policies of this cluster say about a peer; src/peering/clusters knows. */
 export interface LendingIntent {
@@ -62,6 +71,8 @@ export interface ReconcilerOptions extends ClusterBasics {
   links: Pick<PeerLinks, 'view'>;
   /** Milliseconds between a peer's word that it wants nothing any more and the end of it. Default 2000. */
   withdrawalGraceMs?: number;
+  /** How long a peer keeps its tenant when no policy selects it any more. Default 0. */
+  endGraceMs?: number;
 }
 
 type Approval = Extract<Decision, { state: 'Approved' }>;
@@ -69,6 +80,7 @@ type Approval = Extract<Decision, { state: 'Approved' }>;
 /** We keep a deleted PeeringRequest at most so long because a namespace does not end. */
 const NAMESPACE_PATIENCE_MS = 120_000;
 const LOOK_AGAIN_MS = 5000;
+const LEAST_MS = 250;
 /** We keep a request so long if nobody has let the peer in and it has gone; it asks again when it comes back. */
 const STRANGER_MS = 24 * 3600_000;
 const STRANGER_STEP_MS = 3600_000;
@@ -82,8 +94,6 @@ const GONE_STEP_MS = 15_000;
  * it knew what it wants, and it would lose its pods.
  */
 const WITHDRAWAL_GRACE_MS = 2000;
-/** We write a later end of the credential if it has moved by more than this. */
-const CREDENTIAL_STEP_MS = 5 * 60_000;
 
 /**
  * Makes the world right for one peer. What it asks and accepts is in the inbox (or, after a restart, in the stored
@@ -115,6 +125,15 @@ export class Reconciler {
     // Within the grace everything goes on as before; a revocation does not wait for its end.
     if (await this.#wroteSpec(request, heard.request ?? undefined, signal)) return;
     const decision = await this.#decide(request, heard, signal);
+    const nowMs = this.#options.clock.now();
+    const isAccepted = heard.acceptance !== null || this.#graceMs(heard.acceptanceSince) > 0;
+    const { endGraceMs: endMs = 0 } = this.#options;
+    const untilMs = windsDownUntil(request, { decision, graceMs: endMs, isAccepted, nowMs });
+    if (untilMs !== undefined) {
+      const next = windingDownStatus(request, { why: decision.message, untilMs, nowMs });
+      await this.#recorder.write(request, next, signal);
+      return { requeueAfterMs: Math.min(graceMs, Math.max(untilMs - nowMs, LEAST_MS)) };
+    }
     const { requeueAfterMs = Infinity } =
       decision.state === 'Approved'
         ? await this.#lend(request, { decision, heard }, signal)
@@ -370,10 +389,4 @@ export class Reconciler {
 function refusalOf(error: unknown): string {
   if (hasCode(error, 'Forbidden', 'Invalid', 'NotFound')) return `cannot be set up: ${errorMessage(error)}`;
   throw error;
-}
-
-/** In coarse steps: a renewal of a token alone is not worth a write. */
-function credentialEnd(written: string | undefined, now: string | undefined): string | undefined {
-  if (now === undefined || written === undefined) return now ?? written;
-  return Date.parse(now) - Date.parse(written) > CREDENTIAL_STEP_MS ? now : written;
 }

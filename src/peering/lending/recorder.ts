@@ -1,3 +1,4 @@
+import { FOREIGN_CLUSTER_REASONS } from '../../api/foreign-cluster.ts';
 import {
   PEERING_REQUEST_REASONS,
   peeringRequests,
@@ -59,8 +60,10 @@ export class StatusRecorder {
     const { events, log } = this.#options;
     const { status: before } = request;
     if (phase === undefined || (phase === before?.phase && reason === before.reason)) return;
-    const type = phase === 'Denied' || phase === 'Ending' ? 'Warning' : 'Normal';
-    events.event(request, type, phase, `${reason}: ${message}`);
+    const { endsSoon } = FOREIGN_CLUSTER_REASONS;
+    const isBad = phase === 'Denied' || phase === 'Ending' || reason === endsSoon;
+    const what = reason === endsSoon ? reason : phase;
+    events.event(request, isBad ? 'Warning' : 'Normal', what, `${reason}: ${message}`);
     log.info('peering moved', { peer: request.metadata.name, phase, reason });
   }
 

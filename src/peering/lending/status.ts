@@ -1,4 +1,4 @@
-import { type WantedCondition, withCondition } from '../../api/conditions.ts';
+import { timestamp, type WantedCondition, withCondition } from '../../api/conditions.ts';
 import { FOREIGN_CLUSTER_REASONS, type PeeringPhase } from '../../api/foreign-cluster.ts';
 import { MAX_MESSAGE_LENGTH } from '../../api/limits.ts';
 import {
@@ -19,6 +19,7 @@ import type { KindsReport } from '../../hosting/policies/kinds.ts';
 import { present } from '../../lib/fields.ts';
 import { parseMilli } from '../../lib/quantity.ts';
 import type { Decision } from './decide.ts';
+import { windDownMessage } from './wind-down.ts';
 
 /** The status of a PeeringRequest, computed anew each time. All functions here are pure. */
 
@@ -62,6 +63,29 @@ export function refusedStatus(
       condition(CONDITIONS.approved, false, refusal.reason, refusal.message),
       ...endingConditions(ending),
     ]),
+  };
+}
+
+/** For a peer that no policy selects any more, and whose pods may still move. All that it has stays as it is. */
+export function windingDownStatus(
+  request: PeeringRequest,
+  { why, untilMs, nowMs }: { why: string; untilMs: number; nowMs: number },
+): PeeringRequestStatus {
+  const { status = {}, metadata } = request;
+  const { generation: observedGeneration } = metadata;
+  const { endsSoon: reason, noPolicy } = FOREIGN_CLUSTER_REASONS;
+  const message = windDownMessage(request, { why, untilMs }).slice(0, MAX_MESSAGE_LENGTH);
+  const told = {
+    ...condition(CONDITIONS.ending, true, noPolicy, message),
+    ...present({ observedGeneration }),
+  };
+  return {
+    ...status,
+    ...present({ observedGeneration }),
+    reason,
+    message,
+    ends: timestamp(untilMs),
+    conditions: [...withCondition(status.conditions ?? [], told, nowMs)],
   };
 }
 
@@ -259,4 +283,13 @@ export function breachOf(used: ResourceList, agreed: ResourceList): string | und
   );
   if (above.length === 0) return undefined;
   return above.map(([resource, amount]) => `${resource} ${amount} of ${agreed[resource] ?? '0'}`).join(', ');
+}
+
+/** We write a later end of the credential if it has moved by more than this. */
+const CREDENTIAL_STEP_MS = 5 * 60_000;
+
+/** In coarse steps: a renewal of a token alone is not worth a write. */
+export function credentialEnd(written: string | undefined, now: string | undefined): string | undefined {
+  if (now === undefined || written === undefined) return now ?? written;
+  return Date.parse(now) - Date.parse(written) > CREDENTIAL_STEP_MS ? now : written;
 }

@@ -75,6 +75,8 @@ export interface GrantDocument {
   message?: string;
   /** The SharingPolicy that applies, by its name: what it refuses is said with it. */
   policy?: string;
+  /** When it ends, RFC 3339: until then the consumer is to move its pods. Only with Active. */
+  ends?: string;
   /** Home namespaces that have no tenant, and why. */
   withheld?: WithheldNamespace[];
   contract?: {

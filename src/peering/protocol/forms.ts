@@ -55,6 +55,8 @@ const servicePort = record(
     appProtocol: orNull(text({ most: 317, pattern: /^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$/ })),
   },
 );
+/** RFC 3339, UTC. */
+const time = text({ most: 30, pattern: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/ });
 /** Of one request or grant. */
 const MOST_NAMESPACES = 1_024;
 const contractText = opaque(262_144);
@@ -123,6 +125,7 @@ const DOCUMENTS: { [Kind in DocumentKind]: Check<NonNullable<Documents[Kind]>> }
       reason: orNull(text({ most: 64, pattern: /^[A-Za-z]*$/ })),
       message: orNull(prose(1_024)),
       policy: orNull(dnsName),
+      ends: orNull(time),
       withheld: orNull(list(withheldNamespace, MOST_NAMESPACES)),
       contract: orNull(record({ text: contractText, signature })),
       api: orNull(apiAccess),

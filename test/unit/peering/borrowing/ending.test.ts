@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { nodes, pods } from '../../../../src/api/resources.ts';
 import { type Running, World } from './support/world.ts';
 
@@ -146,6 +146,64 @@ test.each(['Denied', 'Ended'] as const)(
     await world.established();
   },
 );
+
+/** A pod with two budgets can never be evicted. */
+const TWO_BUDGETS =
+  'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.';
+
+describe('the provider says when it ends', () => {
+  const leave = (inMs: number): void => {
+    world.provider.ends = new Date(world.clock.now() + inMs).toISOString().replace(/\.\d+Z$/u, 'Z');
+    world.say();
+  };
+
+  test('pods are evicted while their agent can still end them, then the contract is given back', async () => {
+    const { borrowing } = await established();
+    world.addPod('web', 'milan');
+    world.agents.stubborn = true;
+    leave(300_000);
+    await world.until('evicted', () => pod('web')?.metadata.deletionTimestamp !== undefined);
+    expect(world.home.count(/web\/eviction/)).toBe(1);
+    const said = borrowing.report(world.id);
+    expect(said.phase).toBe('Ending');
+    expect(said.message).toMatch(/^the provider ends it at 20/u);
+    expect(world.provider.acceptance).toBeDefined();
+    world.agents.stubborn = false;
+    world.agents.work();
+    await world.until('given back', () => world.provider.acceptance === undefined);
+    await world.until('denied', () => borrowing.report(world.id).phase === 'Denied');
+    expect(world.virtualNode('milan')).toBeUndefined();
+  });
+
+  test('a budget holds a pod until it must go to end well, and no longer', async () => {
+    await established();
+    world.addPod('web', 'milan');
+    world.agents.stubborn = true;
+    const match = ({ path }: { path: string }): boolean => path.includes('web/eviction');
+    world.home.fault({ match, times: Infinity, status: 500, message: TWO_BUDGETS });
+    const from = world.clock.monotonic();
+    leave(120_000);
+    await world.until('deleted', () => pod('web')?.metadata.deletionTimestamp !== undefined);
+    const tookMs = world.clock.monotonic() - from;
+    expect(tookMs).toBeGreaterThan(80_000);
+    expect(tookMs).toBeLessThan(90_000);
+    expect(pod('web')?.metadata['deletionGracePeriodSeconds']).not.toBe(0);
+  });
+
+  test('it has thought again: the node is open, and nothing of it is lost', async () => {
+    const { borrowing } = await established();
+    const { uid } = world.virtualNode('milan')?.metadata ?? {};
+    world.addPod('web', 'milan');
+    world.agents.stubborn = true;
+    leave(300_000);
+    await world.until('closed', () => world.virtualNode('milan')?.spec.taints?.length === 1);
+    world.provider.ends = undefined;
+    world.say();
+    await world.until('open', () => world.virtualNode('milan')?.spec.taints === undefined);
+    await world.until('in use', () => borrowing.report(world.id).phase === 'Established');
+    expect(world.virtualNode('milan')?.metadata.uid).toBe(uid);
+  });
+});
 
 test('a restart keeps what was agreed on, without the link and without a new token', async () => {
   const { borrowing } = await established();

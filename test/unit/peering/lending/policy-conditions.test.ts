@@ -37,5 +37,9 @@ test.each([
 });
 
 test('of what the policy does not name there is to be no condition', () => {
-  expect(conditionsOf({})).toStrictEqual({ KindsReflectable: undefined, RuntimeClassFound: undefined });
+  expect(conditionsOf({})).toStrictEqual({
+    KindsReflectable: undefined,
+    PeersEndSoon: undefined,
+    RuntimeClassFound: undefined,
+  });
 });

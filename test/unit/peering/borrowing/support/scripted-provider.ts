@@ -43,6 +43,8 @@ export class ScriptedProvider {
   more: Partial<Offer> = {};
   /** Its SharingPolicy; undefined: as of a version that does not name it. */
   policy: string | undefined;
+  /** When it ends what it has granted. */
+  ends: string | undefined;
   api: ApiAccess = { server: 'https://192.0.2.1:6443', serverName: 'api.milan' };
   tokens = 0;
   #offer: OfferDocument | undefined;
@@ -96,8 +98,8 @@ export class ScriptedProvider {
     if (text === undefined || signature === undefined)
       return { state: 'Pending', reason: 'WaitingForDecision' };
     const withheld = this.withheld.length > 0 && { withheld: this.withheld };
-    const { api, policy } = this;
-    return { state: 'Active', ...withheld, ...present({ policy }), contract: { text, signature }, api };
+    const { api, policy, ends } = this;
+    return { state: 'Active', ...withheld, ...present({ policy, ends }), contract: { text, signature }, api };
   }
 
   #sign(): void {
