@@ -6,13 +6,21 @@ import { peeringRequests } from '../../api/peering-request.ts';
 import { namespaces, persistentVolumes, type ResourceType } from '../../api/resources.ts';
 import { LABEL_PEER } from '../../api/tenant-labels.ts';
 import { virtualNodes } from '../../api/virtual-node.ts';
-import type { KubeObject } from '../../api/wire.ts';
+import type { Condition, KubeObject } from '../../api/wire.ts';
 import type { Command } from '../command.ts';
 import { type CommandLine, EXIT } from '../command-line.ts';
 import { parseSeconds } from '../durations.ts';
-import { hasCode } from '../../lib/errors.ts';
+import { ignoring } from '../../lib/errors.ts';
 import { clusterCommand, type Session } from './environment.ts';
-import { findCluster, follow, idOf, isEnded, listClusters, stateLine } from './foreign-clusters.ts';
+import {
+  findCluster,
+  follow,
+  followObject,
+  idOf,
+  isEnded,
+  listClusters,
+  stateLine,
+} from './foreign-clusters.ts';
 import { lineShower } from './peer.ts';
 
 /** In a message. */
@@ -83,22 +91,30 @@ async function run(
   };
   await client.patch(foreignClusters, { name }, { type: 'merge', body }, { signal });
   const shown = lineShower(session);
+  const untilMs = clock.monotonic() + timeoutMs;
   const isGone = await follow(name, session, {
-    untilMs: clock.monotonic() + timeoutMs,
+    untilMs,
     look: (now) => {
       shown(stateLine(now, directions));
       return isEnded(now, directions) || undefined;
     },
   });
   const clusterID = idOf(cluster);
-  const left = clusterID === undefined ? [] : await remains(clusterID, directions, session);
+  const look = async (): Promise<Remnant[]> =>
+    clusterID === undefined ? [] : remains(clusterID, directions, session);
   if (isGone === undefined) {
     const more = isForced ? '' : '; if the other side is dead, add --force';
     io.err(`Not ended within ${timeoutMs / 1000} s; it goes on${more}.\n`);
-    for (const line of left) io.err(`  still there: ${line}\n`);
+    for (const { what } of await look()) io.err(`  still there: ${what}\n`);
     return EXIT.failed;
   }
-  for (const line of left) io.out(`  being removed: ${line}\n`);
+  const terminating = await terminated(look, { untilMs, shown }, session);
+  if (terminating.length > 0) {
+    io.err(`The peering has ended, but not all of it is gone within ${timeoutMs / 1000} s; it goes on.\n`);
+    for (const { what, why } of terminating) io.err(`  still terminating: ${what}${why}\n`);
+    return EXIT.failed;
+  }
+  for (const { what, why } of await look()) io.out(`  stays: ${what}${why}\n`);
   io.out(
     `Ended. ForeignCluster ${name} stays as a note not to peer; forget it with: kubectl delete foreigncluster ${name}\n`,
   );
@@ -126,24 +142,51 @@ async function claimsOverThere(
     .toSorted();
 }
 
-/** What was made for the peering and is still there, a line each. */
+interface Remnant {
+  what: string;
+  /** What is known of it, with what is before it; empty: nothing. */
+  why: string;
+  /** It is being deleted: it goes by itself. */
+  isEnding: boolean;
+}
+
+/** Waits until nothing is being deleted any more; returns what is when the time is up. */
+async function terminated(
+  look: () => Promise<Remnant[]>,
+  { untilMs, shown }: { untilMs: number; shown: (line: string) => void },
+  session: Session,
+): Promise<readonly Remnant[]> {
+  let left: Remnant[] = [];
+  await followObject(session, {
+    untilMs,
+    read: look,
+    look: (now) => {
+      left = now.filter(({ isEnding }) => isEnding);
+      if (left.length === 0) return true;
+      const names = left.slice(0, MOST_NAMED).map(({ what, why }) => what + why);
+      shown(`ended; still terminating: ${names.join(', ')}${left.length > MOST_NAMED ? ', ...' : ''}`);
+      return undefined;
+    },
+  });
+  return left;
+}
+
+/** What was made for the peering and is still there. */
 async function remains(
   clusterID: string,
   directions: readonly Direction[],
   { client, signal }: Session,
-): Promise<string[]> {
-  const lines: string[] = [];
+): Promise<Remnant[]> {
+  const found: Remnant[] = [];
+  const note = ({ kind }: { kind: string }, object: KubeObject): void =>
+    void found.push(remnant(kind, object));
   const add = async <T extends KubeObject>(type: ResourceType<T>, labelSelector: string): Promise<void> => {
     const { items } = await client.list(type, { labelSelector, signal });
-    lines.push(...items.map(({ metadata }) => `${type.kind} ${metadata.name}`));
+    for (const object of items) note(type, object);
   };
   const addOne = async <T extends KubeObject>(type: ResourceType<T>): Promise<void> => {
-    try {
-      await client.get(type, { name: clusterID }, { signal });
-      lines.push(`${type.kind} ${clusterID}`);
-    } catch (error) {
-      if (!hasCode(error, 'NotFound')) throw error;
-    }
+    const object = await client.get(type, { name: clusterID }, { signal }).catch(ignoring('NotFound'));
+    if (object !== undefined) note(type, object);
   };
   if (directions.includes('outgoing')) {
     await addOne(advertisements);
@@ -153,5 +196,18 @@ async function remains(
     await addOne(peeringRequests);
     await add(namespaces, `${LABEL_PEER}=${clusterID}`);
   }
-  return lines;
+  return found;
+}
+
+/** A namespace says what is left in it: `Some resources are remaining: pods. has 2 resource instances`. */
+function remnant(kind: string, object: KubeObject & { status?: object }): Remnant {
+  const { name, deletionTimestamp } = object.metadata;
+  const isEnding = deletionTimestamp !== undefined;
+  const { conditions = [] } = (object.status ?? {}) as { conditions?: readonly Partial<Condition>[] };
+  const told = conditions.find(
+    ({ type, status }) => type === 'NamespaceContentRemaining' && status === 'True',
+  );
+  const kept = kind === 'Namespace' && !isEnding ? ' (its SharingPolicy keeps it for a while: onEnd)' : '';
+  const why = told?.message === undefined ? kept : ` (${told.message})`;
+  return { what: `${kind} ${name}`, why, isEnding };
 }
