@@ -195,6 +195,7 @@ export class Reconciler {
     const clusters = entries.slice(0, MAX_NAMESPACES);
     const ready = readyCondition({
       clusters,
+      hasVirtualNodes: view.hasVirtualNodes(),
       isSelective: expressionsOf(spec.clusterSelector ?? {}).length > 0,
       refusal,
       isEnding,

@@ -141,6 +141,8 @@ interface ReadyFacts {
   clusters: readonly OffloadedCluster[];
   /** Whether clusters are chosen by labels; otherwise all of them are. */
   isSelective?: boolean;
+  /** Whether there is any virtual node, chosen or not. Default: there is none. */
+  hasVirtualNodes?: boolean;
   /** Why the namespace never leaves this cluster. */
   refusal?: string | undefined;
   isEnding?: boolean;
@@ -154,7 +156,17 @@ interface ReadyFacts {
 const NOT_SELECTED =
   'no virtual node has the labels of spec.clusterSelector; `kubectl get nodes -l tributary.dev/node-type=virtual-node --show-labels` shows what there is';
 const NO_VIRTUAL_NODE =
-  'there is no virtual node, so no foreign cluster takes pods; `kubectl get foreignclusters` shows which ones are known, and how far a peering is';
+  'there is no virtual node, so no foreign cluster takes pods; `kubectl get foreignclusters` shows which ones are known, and how far a ' +
+  'peering is; `tributary peer` begins one';
+
+/** What is true: a selector that is set says nothing where there is nothing to select. */
+function notSelected({ clusters, isSelective, hasVirtualNodes }: ReadyFacts): string {
+  const left = clusters.map(nameOf);
+  if (isSelective === true && hasVirtualNodes === true) return NOT_SELECTED;
+  return left.length === 0
+    ? NO_VIRTUAL_NODE
+    : `${left.join(', ')}: being left; besides, ${NO_VIRTUAL_NODE.replace('virtual node', 'other virtual node')}`;
+}
 
 type ReadyCondition = WantedCondition<string, NamespaceOffloadingReason>;
 
@@ -168,15 +180,8 @@ export const subjectOf = (
 });
 
 /** The condition Ready. Clusters that are being drained do not count. Pure. */
-export function readyCondition({
-  clusters,
-  isSelective = false,
-  refusal,
-  isEnding = false,
-  generation,
-  held = [],
-  atHome,
-}: ReadyFacts): ReadyCondition {
+export function readyCondition(facts: ReadyFacts): ReadyCondition {
+  const { clusters, refusal, isEnding = false, generation, held = [], atHome } = facts;
   const of = (reason: NamespaceOffloadingReason, message: string): ReadyCondition => ({
     type: NAMESPACE_OFFLOADING_CONDITIONS.ready,
     status: reason === REASONS.ok ? 'True' : 'False',
@@ -191,8 +196,7 @@ export function readyCondition({
   }
   if (refusal !== undefined) return of(REASONS.systemNamespace, refusal);
   const current = clusters.filter(({ phase }) => phase !== 'Ending');
-  if (current.length === 0)
-    return of(REASONS.noClusterSelected, isSelective ? NOT_SELECTED : NO_VIRTUAL_NODE);
+  if (current.length === 0) return of(REASONS.noClusterSelected, notSelected(facts));
   const failed = current.filter(({ phase }) => phase === 'Failed');
   if (failed.length === current.length) return of(REASONS.allFailed, failed.map(described).join('; '));
   if (failed.length > 0) return of(REASONS.someFailed, failed.map(described).join('; '));

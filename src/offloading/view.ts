@@ -139,6 +139,10 @@ export class View {
     return [...this.#options.virtualNodes.list()].filter((one) => clusterOf(one) === cluster);
   }
 
+  hasVirtualNodes(): boolean {
+    return [...this.#options.virtualNodes.list()].length > 0;
+  }
+
   /** The VirtualNode of that Node. Where it is gone, the names are taken to be the same, as they are by default. */
   virtualNodeOf(nodeName: string): string {
     const known = [...this.#options.virtualNodes.list()].find((one) => nodeNameOf(one) === nodeName);

@@ -291,7 +291,13 @@ describe('verdict', () => {
   );
 
   test('without any cluster it says whether the labels or the peering must change', () => {
-    expect(readyCondition({ clusters: [], isSelective: true }).message).toContain('spec.clusterSelector');
+    const selective = { clusters: [], isSelective: true };
+    expect(readyCondition({ ...selective, hasVirtualNodes: true }).message).toContain('spec.clusterSelector');
+    // Labels are not to blame where there is nothing to choose from.
+    expect(readyCondition(selective).message).toMatch(/^there is no virtual node.*tributary peer/);
+    expect(readyCondition({ clusters: [ending] }).message).toMatch(
+      /^Ending: being left; besides, there is no other virtual node/,
+    );
     expect(readyCondition({ clusters: [] }).message).toMatch(/^there is no virtual node.*foreignclusters/);
   });
 
