@@ -1,6 +1,13 @@
 import type { RequestOptions } from 'node:https';
 import type { Credentials } from '../kube/credentials.ts';
-import { errorMessage, TributaryError } from '../lib/errors.ts';
+import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
+import {
+  checkContext,
+  checkThereIsOne,
+  defaultFiles,
+  explainedFor,
+  type Spoken,
+} from './kubeconfig-trouble.ts';
 
 /** Which cluster a command speaks to; what is not given is as for kubectl. */
 export interface Where {
@@ -13,7 +20,11 @@ export interface Where {
  * exec plug-ins and auth providers included. All that is client-node's, which is loaded here only: an agent, which
  * lives for months, does without its 85 MB.
  */
-export async function kubectlCredentials({ kubeconfig, context }: Where): Promise<Credentials> {
+export const kubectlCredentials = async (where: Where): Promise<Credentials> =>
+  (await readKubeconfig(where)).credentials;
+
+async function readKubeconfig({ kubeconfig, context }: Where): Promise<Spoken> {
+  checkThereIsOne(kubeconfig);
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
   try {
@@ -25,21 +36,29 @@ export async function kubectlCredentials({ kubeconfig, context }: Where): Promis
     throw new TributaryError('Invalid', `cannot read ${where}: ${errorMessage(error)}`, { cause: error });
   }
   if (context !== undefined) config.setCurrentContext(context);
+  checkContext(config, kubeconfig ?? defaultFiles().join(', '));
   const cluster = config.getCurrentCluster();
-  if (cluster === null) {
-    const name = config.getCurrentContext();
-    throw new TributaryError('Invalid', `the kubeconfig has no context "${name}" that names a cluster`);
-  }
+  const user = config.getCurrentUser()?.name ?? '';
   const options: RequestOptions = { headers: {} };
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    const user = config.getCurrentUser()?.name ?? '';
     throw new TributaryError('Unauthorized', `user "${user}" of the kubeconfig: ${errorMessage(error)}`, {
       cause: error,
     });
   }
-  return credentialsOf(new URL(cluster.server), options);
+  const credentials = credentialsOf(new URL(cluster?.server ?? ''), options);
+  return { context: config.getCurrentContext(), user, credentials };
+}
+
+/** An error of a request to that cluster, said for people. What cannot be explained is returned as it is. */
+export async function explained(error: unknown, where: Where, now: number): Promise<unknown> {
+  if (!hasCode(error, 'Unreachable', 'Unauthorized')) return error;
+  try {
+    return await explainedFor(await readKubeconfig(where), error, now);
+  } catch {
+    return error;
+  }
 }
 
 function credentialsOf(server: URL, options: RequestOptions): Credentials {

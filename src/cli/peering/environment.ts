@@ -9,7 +9,7 @@ import {
   type Options,
 } from '../command.ts';
 import { type CommandIo, type CommandLine, reportFailure } from '../command-line.ts';
-import { kubectlCredentials } from '../kubeconfig.ts';
+import { explained, kubectlCredentials } from '../kubeconfig.ts';
 
 export type { CommandEnvironment } from '../command.ts';
 
@@ -67,13 +67,14 @@ async function runOnCluster(
 ): Promise<number> {
   const { io, open, signal } = environment;
   let client: KubeClient | undefined;
+  const where = { kubeconfig: values['kubeconfig'], context: values['context'] };
   try {
-    client = await open({ kubeconfig: values['kubeconfig'], context: values['context'] });
+    client = await open(where);
     return await run({ ...environment, client });
   } catch (error) {
     if (signal.aborted) throw error;
     // The line was understood: its help would not help.
-    return reportFailure(error, { io });
+    return reportFailure(await explained(error, where, environment.clock.now()), { io });
   } finally {
     await client?.close();
   }

@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
-import { kubectlCredentials } from '../../../src/cli/kubeconfig.ts';
+import { checkThereIsOne, explainedFor, type Spoken } from '../../../src/cli/kubeconfig-trouble.ts';
+import { kubectlCredentials, type Where } from '../../../src/cli/kubeconfig.ts';
+import { errorMessage, TributaryError } from '../../../src/lib/errors.ts';
 
 let folder: string;
 const before = process.env['KUBECONFIG'];
@@ -45,4 +47,65 @@ test('of several files the first one says where we are, as for kubectl', async (
 test('a named context is found in any of them', async () => {
   const { server } = await kubectlCredentials({ kubeconfig: undefined, context: 'milan' });
   expect(server.hostname).toBe('milan.example.org');
+});
+
+describe('what a person did not mean', () => {
+  const failing = async (where: Partial<Where>): Promise<string> =>
+    kubectlCredentials({ kubeconfig: undefined, context: undefined, ...where }).then(
+      () => 'worked',
+      (error: unknown) => errorMessage(error),
+    );
+
+  test('no kubeconfig at all: where it was looked for, and what to set', () => {
+    const check = (env: Record<string, string>): (() => void) => {
+      return () => checkThereIsOne(undefined, env, () => false);
+    };
+    expect(check({ HOME: folder })).toThrow(
+      `there is no kubeconfig, so no cluster is known. Looked for: ${folder}/.kube/config, since $KUBECONFIG is not set. Set KUBECONFIG=FILE, or add --kubeconfig FILE`,
+    );
+    expect(check({ HOME: folder, KUBECONFIG: `${folder}/a:${folder}/b` })).toThrow(
+      `Looked for: ${folder}/a, ${folder}/b, named by $KUBECONFIG.`,
+    );
+    expect(() => checkThereIsOne(undefined, { HOME: folder }, () => true)).not.toThrow();
+  });
+
+  test('a file that is not there', async () => {
+    expect(await failing({ kubeconfig: join(folder, 'none') })).toBe(
+      `there is no kubeconfig ${join(folder, 'none')} (--kubeconfig)`,
+    );
+  });
+
+  test('a context that is not there: those that are', async () => {
+    expect(await failing({ context: 'berlin' })).toBe(
+      `${process.env['KUBECONFIG']?.replace(':', ', ')} has no context "berlin"; it has: rome, milan`,
+    );
+  });
+
+  const claims = (exp: number): string =>
+    ['e30', Buffer.from(JSON.stringify({ exp })).toString('base64url'), 'x'].join('.');
+  const spoken = (token: string): Spoken => ({
+    context: 'rome',
+    user: 'anna',
+    credentials: { server: new URL('https://rome:6443'), token: async () => Promise.resolve(token) },
+  });
+  const said = async (error: Error, token = 'opaque'): Promise<string> =>
+    errorMessage(await explainedFor(spoken(token), error, Date.UTC(2026, 0, 2)));
+
+  test('a server that is away, one that is another, and a user that is not known', async () => {
+    const refused = new TributaryError('Unreachable', 'connect ECONNREFUSED 10.0.0.1:6443');
+    expect(await said(refused)).toBe(
+      'the API server https://rome:6443 of context "rome" does not answer. Is that cluster running, and its address reached from here? Another one: --context (connect ECONNREFUSED 10.0.0.1:6443)',
+    );
+    const stranger = new TributaryError('Unreachable', 'self-signed certificate in certificate chain');
+    expect(await said(stranger)).toContain('shows a certificate that cannot be trusted');
+    const unknown = new TributaryError('Unauthorized', '401');
+    expect(await said(unknown)).toBe(
+      'the API server https://rome:6443 of context "rome" does not accept the user "anna": its certificate or token is not, or no longer, one of that cluster. Get a new kubeconfig for it (401)',
+    );
+    expect(await said(unknown, claims(Date.UTC(2026, 0, 1) / 1000))).toContain(
+      'its certificate or token ended at 2026-01-01T00:00:00Z',
+    );
+    const other = new TributaryError('NotFound', 'no such thing');
+    expect(await explainedFor(spoken(''), other, 0)).toBe(other);
+  });
 });
