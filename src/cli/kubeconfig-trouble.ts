@@ -1,5 +1,4 @@
 /** What is wrong between a person and the API server that their kubeconfig names, in words that say what to do. */
-import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -8,6 +7,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 
 import { timestamp } from '../api/conditions.ts';
 import { processEnvironment } from '../config.ts';
+import { credentialEnd } from '../kube/credential-end.ts';
 import type { Credentials } from '../kube/credentials.ts';
 import { errorMessage, hasCode, TributaryError } from '../lib/errors.ts';
 
@@ -68,7 +68,7 @@ export async function explainedFor(spoken: Spoken, error: unknown, now: number):
   const where = `the API server ${credentials.server.origin} of context "${context}"`;
   const cause = errorMessage(error);
   if (hasCode(error, 'Unauthorized')) {
-    const end = (await endOf(credentials)) ?? Infinity;
+    const end = (await credentialEnd(credentials)) ?? Infinity;
     const why =
       end <= now
         ? `its certificate or token ended at ${timestamp(end)}`
@@ -81,19 +81,4 @@ export async function explainedFor(spoken: Spoken, error: unknown, now: number):
     ? `${where} shows a certificate that cannot be trusted: is it another cluster by now, or is its certificate out of date? (${cause})`
     : `${where} does not answer. Is that cluster running, and its address reached from here? Another one: --context (${cause})`;
   return new TributaryError('Unreachable', message, { cause: error });
-}
-
-/** When the certificate or the token of a user ends, in milliseconds since 1970; undefined: it does not say. */
-async function endOf({
-  clientCert,
-  token,
-}: Pick<Credentials, 'clientCert' | 'token'>): Promise<number | undefined> {
-  if (clientCert !== undefined) return Date.parse(new X509Certificate(clientCert.cert).validTo);
-  const [, claims = ''] = ((await token?.()) ?? '').split('.');
-  try {
-    const { exp } = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as { exp?: unknown };
-    return typeof exp === 'number' ? exp * 1000 : undefined;
-  } catch {
-    return undefined;
-  }
 }

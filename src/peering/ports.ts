@@ -135,6 +135,8 @@ export interface NamespaceOffloadings {
 
 /** How far one direction of a peering has come, for the ForeignCluster. */
 export interface PeeringReport {
+  /** We as consumer: until when what we hold of the provider is accepted by its API server; RFC 3339. */
+  credentialExpires?: string;
   phase: PeeringPhase;
   reason?: string;
   message?: string;

@@ -4,6 +4,7 @@ import type { Secret } from '../api/wire.ts';
 import type { BackoffOptions } from '../lib/backoff.ts';
 import type { Basics } from '../lib/basics.ts';
 import type { KubeClient } from '../kube/client.ts';
+import { credentialEnd } from '../kube/credential-end.ts';
 import { type Credentials, sameButToken } from '../kube/credentials.ts';
 import { createClient } from '../kube/http-client.ts';
 import { Informer } from '../kube/informer.ts';
@@ -114,6 +115,11 @@ export class ForeignCluster implements Component {
     } catch (error) {
       await this.#fail(VIRTUAL_NODE_REASONS.kubeconfigInvalid, `${where}: ${errorMessage(error)}`);
     }
+  }
+
+  /** When the credential in use ends, in milliseconds since 1970; undefined: nobody knows. */
+  async credentialEnds(): Promise<number | undefined> {
+    return this.#credentials === undefined ? undefined : credentialEnd(this.#credentials);
   }
 
   async #switch(credentials: Credentials): Promise<void> {

@@ -310,6 +310,7 @@ export class Provider {
     return new ForeignContact({
       foreign: this.foreign.client,
       problem: () => this.foreign.problem,
+      credentialEnds: async () => this.foreign.credentialEnds(),
       tenantNamespace: () => this.#readiness.probed(this.virtualNode?.spec.namespaces),
       clock,
       log: log.named('contact'),

@@ -117,7 +117,11 @@ function endingReport(report: PeeringReport, { advertisement }: BorrowingFacts):
 /** For the ForeignCluster. Pure: a restart says the same. `leftOut`: see DesiredNamespaces. */
 export function reportOf(facts: BorrowingFacts, step: Step, leftOut: readonly string[] = []): PeeringReport {
   const said = 'report' in step ? step.report : usedReport(facts);
-  const report = step.kind === 'end' ? endingReport(said, facts) : said;
+  const { credentialExpires } = facts.advertisement?.status ?? {};
+  const report = {
+    ...(step.kind === 'end' ? endingReport(said, facts) : said),
+    ...(credentialExpires !== undefined && { credentialExpires }),
+  };
   if (leftOut.length === 0 || !facts.intent.wanted || report.message === undefined) return report;
   const shown = leftOut.slice(0, MAX_LEFT_OUT).join(', ');
   const more = leftOut.length > MAX_LEFT_OUT ? ', ...' : '';

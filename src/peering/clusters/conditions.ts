@@ -116,9 +116,9 @@ function notLentCause(intent: string | undefined, policy: string | undefined): C
 }
 
 /** Why there is no link. */
-function noLinkCause({ cluster, problem, isDialled, hasEndpoint, intent }: ForeignClusterFacts): Cause {
-  if (problem !== undefined)
-    return { reason: problem.reason, message: problemMessage(cluster.metadata.name, problem) };
+function noLinkCause(seen: ForeignClusterFacts): Cause {
+  const { cluster, problem, isDialled, hasEndpoint, intent } = seen;
+  if (problem !== undefined) return { reason: problem.reason, message: problemMessage(seen, problem) };
   if (!hasEndpoint) return cause(REASONS.noEndpoint, 'no endpoint is known, and it has not come by itself');
   if (!isDialled && intent?.wanted !== true) {
     return cause(REASONS.notWanted, 'not dialled: no policy and no intent would make use of it');
@@ -130,9 +130,18 @@ function noLinkCause({ cluster, problem, isDialled, hasEndpoint, intent }: Forei
 
 /** The message, and what a person can do about it, where that is known. */
 function problemMessage(
-  name: string,
+  { cluster, outgoing, incoming }: ForeignClusterFacts,
   { reason, message, answeredBy }: NonNullable<ForeignClusterFacts['problem']>,
 ): string {
+  const { name } = cluster.metadata;
+  if (reason === REASONS.unreachable) {
+    const who = cluster.status?.clusterName ?? name;
+    const holds = outgoing.credentialExpires;
+    const until = holds === undefined ? '' : `, and the credential there holds until ${holds}`;
+    const runs = outgoing.phase === 'Established' || incoming.phase === 'Established';
+    const so = runs ? ` Pods of both run on${until}.` : '';
+    return `nothing answers at the endpoint of ${who}: its role cluster, or that port, is down or not let through.${so} Cause: ${message}`;
+  }
   if (reason !== REASONS.identityUnconfirmed || answeredBy === undefined) return message;
   return (
     `the cluster that answers has the ClusterID ${answeredBy} (${fingerprintOf(answeredBy)}); compare it with what ` +
@@ -150,7 +159,6 @@ function stated({ phase, reason, message = '' }: PeeringReport): Stated {
     message: message.slice(0, MAX_MESSAGE_LENGTH),
   };
 }
-
 
 export function forgeConditions(
   seen: ForeignClusterFacts,

@@ -1,3 +1,4 @@
+import { timestamp } from '../../api/conditions.ts';
 import { VIRTUAL_NODE_REASONS } from '../../api/virtual-node.ts';
 import type { Basics } from '../../lib/basics.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -21,6 +22,8 @@ interface ContactOptions extends Basics {
   foreign: KubeClient;
   /** Why no request can be made at all, such as a kubeconfig that cannot be parsed. */
   problem: () => { reason: ContactReason; message: string } | undefined;
+  /** When the credential ends, in milliseconds since 1970. Default: nobody knows. */
+  credentialEnds?: () => Promise<number | undefined>;
   /** A tenant namespace to read from, so that the credential and its rights are proved too. */
   tenantNamespace: () => string | undefined;
 }
@@ -39,6 +42,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   Forbidden:
     ': the credential has no rights in the tenant namespace; its administrator must apply the tenant again',
 };
+
+const isSilence = (code: string | undefined): boolean => code === 'Unreachable' || code === 'Aborted';
 
 /** Probes the foreign API server with a read that the agent depends on, and says what is wrong when it fails. */
 export class ForeignContact implements Component {
@@ -116,7 +121,7 @@ export class ForeignContact implements Component {
         version,
       });
     } catch (error) {
-      if (!signal.aborted) this.#failed(error);
+      if (!signal.aborted) await this.#failed(error);
     } finally {
       cancel();
     }
@@ -138,11 +143,13 @@ export class ForeignContact implements Component {
     return readText(this.#options.foreign, path, signal);
   }
 
-  #failed(error: unknown): void {
+  async #failed(error: unknown): Promise<void> {
     this.#failures++;
     const code = errorCode(error);
     const isRefusal = code === 'Unauthorized' || code === 'Forbidden';
     if (this.#state.ok && !isRefusal && this.#failures <= FAILURES_FORGIVEN) return;
+    const cause = code === 'Aborted' ? NO_ANSWER : errorMessage(error);
+    const message = isSilence(code) ? await this.#silence(cause) : `${cause}${ADVICE[code ?? ''] ?? ''}`;
     this.#set({
       ok: false,
       reason:
@@ -153,9 +160,19 @@ export class ForeignContact implements Component {
             : code === 'Unavailable'
               ? VIRTUAL_NODE_REASONS.unhealthy
               : VIRTUAL_NODE_REASONS.unreachable,
-      message: `${code === 'Aborted' ? NO_ANSWER : errorMessage(error)}${ADVICE[code ?? ''] ?? ''}`,
+      message,
       version: this.#state.version,
     });
+  }
+
+  /** What it means that nobody answers; the technical cause comes last. */
+  async #silence(cause: string): Promise<string> {
+    const ends = await this.#options.credentialEnds?.();
+    const until = ends === undefined ? '' : `, and the credential holds until ${timestamp(ends)}`;
+    return (
+      'nothing answers on the way to the foreign API server: that server is down, or the role cluster (here or there) through ' +
+      `whose port it is reached. Pods over there run on${until}. Cause: ${cause}`
+    );
   }
 
   #set(state: ContactState): void {

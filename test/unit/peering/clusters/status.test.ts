@@ -160,10 +160,19 @@ test('no way to an endpoint is a warning, once, and again after another cause', 
   const after = forgeStatus(observed({ ...wanted, problem: unreachable }));
   const warnings = (...states: Parameters<typeof newsOf>): unknown =>
     newsOf(...states).filter(({ type }) => type === 'Warning');
-  const { reason, message } = unreachable;
+  const { reason } = unreachable;
+  const message = `nothing answers at the endpoint of ${MILAN}: its role cluster, or that port, is down or not let through. Cause: a:1: refused`;
   expect(warnings(before as never, after)).toEqual([{ type: 'Warning', reason, message }]);
   expect(warnings(after as never, after)).toEqual([]);
   expect(warnings(after as never, before)).toEqual([]);
+});
+
+test('an endpoint that does not answer: what it means for pods comes first, and the technical cause last', () => {
+  const outgoing = { phase: 'Established', credentialExpires: '2026-01-01T13:00:00Z' } as const;
+  const { conditions } = forgeStatus(observed({ ...wanted, outgoing, problem: unreachable }));
+  expect(conditions?.find(({ type }) => type === 'Connected')?.message).toMatch(
+    /Pods of both run on, and the credential there holds until 2026-01-01T13:00:00Z\. Cause: a:1: refused$/u,
+  );
 });
 
 test('whatever a peer says of itself fits into the object', () => {
