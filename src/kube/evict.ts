@@ -71,7 +71,7 @@ function answerOf(error: unknown, namespace: string): EvictionAnswer | undefined
   }
   // eviction.go has no reason of its own for it.
   if (status === 500 && /more than one PodDisruptionBudget/.test(errorMessage(error))) {
-    return { kind: 'Misconfigured', message: 'more than one PodDisruptionBudget means this pod' };
+    return { kind: 'Misconfigured', message: 'more than one PodDisruptionBudget selects this pod' };
   }
   return undefined;
 }

@@ -4,6 +4,7 @@ import {
   FOREIGN_CLUSTER_REASONS as REASONS,
   type ForeignCluster,
   foreignClusters,
+  type PeeringPhase,
   type PeeringState,
 } from '../../api/foreign-cluster.ts';
 import { hasCode, ignoring, TributaryError } from '../../lib/errors.ts';
@@ -80,18 +81,47 @@ async function readCluster(
   return client.get(foreignClusters, { name }, { signal }).catch(ignoring('NotFound'));
 }
 
-/** One line; the same line again is not worth showing. */
+/**
+ * One line, in plain words: what is done, what is waited for and since when. What is normal does not look like a failure: a peering is
+ * one-way, so the other direction is usually None. The same line again is not worth showing.
+ */
 export function stateLine(cluster: ForeignCluster | undefined, directions: readonly Direction[]): string {
   if (cluster === undefined) return 'gone';
-  const link = cluster.status?.link?.connected === true ? 'link up' : 'no link';
-  return [link, ...directions.map((direction) => `${direction} ${text(cluster.status?.[direction])}`)].join(
+  const { link } = cluster.status ?? {};
+  const linked = link?.connected === true ? 'link up' : 'no link at the moment';
+  return [linked, ...directions.map((direction) => stateText(direction, cluster.status?.[direction]))].join(
     '; ',
   );
 }
 
-function text({ phase = 'None', reason, message }: Partial<PeeringState> = {}): string {
-  const why = reason === undefined || reason === REASONS.ok ? '' : ` (${reason})`;
-  return `${phase}${why}${message === undefined || message === '' ? '' : `: ${message}`}`;
+const WHO: Readonly<Record<Direction, string>> = { outgoing: 'we use it', incoming: 'it uses us' };
+
+/** What stands after WHO. */
+const SAID: Readonly<Record<PeeringPhase, string>> = {
+  None: 'not asked for',
+  Pending: 'asked, waiting',
+  Offered: 'it is offered, waiting for a decision',
+  Accepted: 'agreed, being set up',
+  Established: 'yes',
+  Denied: 'denied',
+  Ending: 'being taken down',
+};
+
+/** Reasons for which nothing is to be done. The consumer of a one-way peering is not used by its provider. */
+const NORMAL = new Set<string | undefined>([undefined, REASONS.ok, REASONS.noPolicy, REASONS.notWanted]);
+
+function stateText(direction: Direction, state: Partial<PeeringState> = {}): string {
+  const { phase = 'None', reason, message = '', since } = state;
+  if (phase === 'None' && NORMAL.has(reason)) {
+    if (reason === REASONS.notWanted) return `${WHO[direction]}: no`;
+    return `${WHO[direction]}: ${direction === 'incoming' ? 'no, and need not: a peering is one-way' : 'not yet'}`;
+  }
+  const about = [
+    ...(since === undefined || phase === 'Established' ? [] : [`since ${since.slice(11)}`]),
+    ...(NORMAL.has(reason) ? [] : [reason]),
+  ].join(', ');
+  const why = message === '' || phase === 'Established' ? '' : `: ${message}`;
+  return `${WHO[direction]}: ${SAID[phase]}${about === '' ? '' : ` (${about})`}${why}`;
 }
 
 /** `token`: the provider wants one, and we have none to show. `impossible`: only a person can correct it. */

@@ -104,7 +104,7 @@ export class Clusters {
     return this.#keys.read(networkKeyRefs([...acceptance.list(), ...sharing.list()]));
   }
 
-  /** Throws Invalid where the network key that the policy refers to is missing or unfit: the policy then means nobody. */
+  /** Throws Invalid where the network key that the policy refers to is missing or unfit: the policy then selects nobody. */
   checkNetworkKey(policy: Pick<AcceptancePolicy | SharingPolicy, 'spec'>): void {
     const refs = networkKeyRefs([policy]);
     this.networkKeys();

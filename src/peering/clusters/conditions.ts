@@ -101,7 +101,7 @@ function notAskedCause({ cluster, intent }: ForeignClusterFacts): Cause {
   if (cluster.spec?.outgoing === 'Disabled') return cause(REASONS.notWanted, 'spec.outgoing is Disabled');
   const hint = 'set spec.outgoing to Enabled to ask it all the same';
   if (intent?.policy === undefined) {
-    return cause(REASONS.noPolicy, `no AcceptancePolicy means this cluster; ${hint}`);
+    return cause(REASONS.noPolicy, `no AcceptancePolicy selects this cluster; ${hint}`);
   }
   return cause(
     REASONS.notWanted,
@@ -111,7 +111,7 @@ function notAskedCause({ cluster, intent }: ForeignClusterFacts): Cause {
 
 function notLentCause(intent: string | undefined, policy: string | undefined): Cause {
   if (intent === 'Disabled') return cause(REASONS.notWanted, 'it may not use us');
-  if (policy === undefined) return cause(REASONS.noPolicy, 'no SharingPolicy means this cluster');
+  if (policy === undefined) return cause(REASONS.noPolicy, 'no SharingPolicy selects this cluster');
   return cause(REASONS.ok, `it has not asked; SharingPolicy ${policy} would decide`);
 }
 

@@ -147,7 +147,7 @@ function factsOf({ clusterID, clusters, view, now }: IntentInputs, subject?: For
 
 /**
  * Whether we deal with a cluster: somebody here means exactly this one, or something is agreed on. That it has connected
- * to us, and so has an object, says nothing about a cluster, nor does a policy that means anyone: identities are free.
+ * to us, and so has an object, says nothing about a cluster, nor does a policy that selects anyone: identities are free.
  */
 export function isKnown(
   { subject, incoming, policy, sharingPolicy, tie }: ClusterIntent,

@@ -63,7 +63,7 @@ export function decide(input: DecisionInput): Decision {
   }
   if (policy === undefined) {
     const also = approval === 'Approved' || incoming === 'Enabled' ? ', although a person lets it in' : '';
-    return denied(REASONS.noPolicy, `no SharingPolicy means this cluster, so nothing is lent to it${also}`);
+    return denied(REASONS.noPolicy, `no SharingPolicy selects this cluster, so nothing is lent to it${also}`);
   }
   if (tether === true && policy.spec.tethering !== 'Allow') {
     const message = `SharingPolicy ${policy.metadata.name} does not allow it to be tethered: set spec.tethering to Allow`;

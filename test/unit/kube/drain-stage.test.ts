@@ -56,14 +56,14 @@ test('what is waited for, by reason', () => {
     held: [
       held('shop/web', 'needs 2 healthy pods and has 2 currently'),
       held('shop/web', 'needs 2 healthy pods and has 2 currently'),
-      held(undefined, 'more than one PodDisruptionBudget means this pod'),
+      held(undefined, 'more than one PodDisruptionBudget selects this pod'),
     ] as never,
     untilMs: NOW - 400,
     waitMs: 500,
   };
   expect(drainText(state)).toBe(
     'draining: 4 pods left, 2 held by PodDisruptionBudget shop/web (needs 2 healthy pods and has 2 currently), ' +
-      '1 cannot be evicted: more than one PodDisruptionBudget means this pod; ' +
+      '1 cannot be evicted: more than one PodDisruptionBudget selects this pod; ' +
       'deleted whatever budgets say from 2026-01-01T01:00:00Z on',
   );
   expect(drainText({ ...state, stage: 'Delete', held: [], left: 1 })).toBe(

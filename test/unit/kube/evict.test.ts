@@ -65,7 +65,7 @@ describe('the answer to an eviction', () => {
     [
       'several budgets',
       failure(500, { reason: 'InternalError', message: several }),
-      { kind: 'Misconfigured', message: 'more than one PodDisruptionBudget means this pod' },
+      { kind: 'Misconfigured', message: 'more than one PodDisruptionBudget selects this pod' },
     ],
   ])('%s', async (_, error, expected) => {
     const { client, asked } = server(() => error);

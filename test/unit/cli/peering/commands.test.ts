@@ -123,7 +123,7 @@ describe('unpeer', () => {
     world.reconcile(() => status('Ending'));
     const { code, out, err } = await world.run(unpeerCommand, 'mine --timeout 1s');
     expect(code).toBe(1);
-    expect(out).toContain('outgoing Ending');
+    expect(out).toContain('we use it: being taken down');
     expect(err.split('\n')).toEqual([
       'Not ended within 1 s; it goes on; if the other side is dead, add --force.',
       `  still there: Advertisement ${MILAN}`,

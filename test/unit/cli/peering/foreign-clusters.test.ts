@@ -1,6 +1,6 @@
-import { expect, test } from '@jest/globals';
-import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
-import { findCluster } from '../../../../src/cli/peering/foreign-clusters.ts';
+import { describe, expect, test } from '@jest/globals';
+import type { Direction, ForeignCluster, PeeringState } from '../../../../src/api/foreign-cluster.ts';
+import { findCluster, stateLine } from '../../../../src/cli/peering/foreign-clusters.ts';
 
 const MILAN = { metadata: { name: 'mine', uid: '1' }, spec: { clusterID: 'milan' } } as ForeignCluster;
 
@@ -14,4 +14,47 @@ test('where none is known, it says how to make one known', () => {
   expect(() => findCluster([], 'company')).toThrow(
     /^no ForeignCluster has the name or ClusterID "company"; no other cluster is known here\. Make it known with a ForeignCluster \(spec\.clusterID, spec\.endpoint\), or peer with it: tributary peer ENDPOINT$/,
   );
+});
+
+describe('progress in plain words', () => {
+  const line = (
+    status: ForeignCluster['status'],
+    directions: readonly Direction[] = ['outgoing', 'incoming'],
+  ): string =>
+    stateLine(
+      { metadata: { name: 'x' } as ForeignCluster['metadata'], ...(status && { status }) },
+      directions,
+    );
+  const since = '2026-01-01T12:00:00Z';
+
+  test('what is normal does not look like a failure', () => {
+    const incoming = { phase: 'None', reason: 'NoPolicyMatches', message: 'no SharingPolicy ...' } as const;
+    expect(line({ link: { connected: true }, outgoing: { phase: 'Established', since }, incoming })).toBe(
+      'link up; we use it: yes; it uses us: no, and need not: a peering is one-way',
+    );
+    expect(line(undefined)).toBe(
+      'no link at the moment; we use it: not yet; it uses us: no, and need not: a peering is one-way',
+    );
+  });
+
+  test.each<[PeeringState, string]>([
+    [
+      { phase: 'Pending', reason: 'WaitingForOffer', message: 'asked for an offer', since },
+      'we use it: asked, waiting (since 12:00:00Z, WaitingForOffer): asked for an offer',
+    ],
+    [
+      { phase: 'Accepted', reason: 'SettingUp', message: 'the tenant is being set up', since },
+      'we use it: agreed, being set up (since 12:00:00Z, SettingUp): the tenant is being set up',
+    ],
+    [
+      { phase: 'Denied', reason: 'DeniedByPeer', message: 'the provider says: no', since },
+      'we use it: denied (since 12:00:00Z, DeniedByPeer): the provider says: no',
+    ],
+    [
+      { phase: 'None', reason: 'Duplicate', message: 'm stands for it' },
+      'we use it: not asked for (Duplicate): m stands for it',
+    ],
+  ])('%j', (outgoing, expected) => {
+    expect(line({ link: { connected: true }, outgoing }, ['outgoing'])).toBe(`link up; ${expected}`);
+  });
 });

@@ -51,7 +51,7 @@ describe('with an ID', () => {
     );
     expect({ code, err }).toEqual({ code: 0, err: '' });
     expect(out).toMatch(new RegExp(`^ForeignCluster ${MILAN} made\n`));
-    expect(out).toContain('link up; outgoing Established');
+    expect(out).toContain('link up; we use it: yes');
     expect(out).toMatch(/Done in [0-9.]+ s\n$/);
     expect(world.cluster(MILAN)?.spec).toEqual({
       clusterID: MILAN,
@@ -106,14 +106,14 @@ describe('with an ID', () => {
   test('what a peer says cannot play with the terminal', async () => {
     goThrough(outgoing('Denied', 'DeniedByPeer', '\u001b[2Jgone\nDone in 0 s\u202e'));
     const { out } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
-    expect(out).toContain('outgoing Denied (DeniedByPeer): ?[2Jgone?Done in 0 s?');
+    expect(out).toContain('we use it: denied (since 00:00:00Z, DeniedByPeer): ?[2Jgone?Done in 0 s?');
   });
 
   test('a denial is told with its reason', async () => {
     goThrough(outgoing('Denied', 'TokenExpired', 'the token has expired'));
     const { code, out, err } = await world.run(peerCommand, `10.0.0.1:1 --id ${MILAN}`);
     expect(code).toBe(1);
-    expect(out).toContain('outgoing Denied (TokenExpired): the token has expired');
+    expect(out).toContain('we use it: denied (since 00:00:00Z, TokenExpired): the token has expired');
     expect(err).toContain(`kubectl describe foreigncluster ${MILAN}`);
   });
 

@@ -153,7 +153,7 @@ const acquainted = (
   );
 const none = { acceptance: [], sharing: [] };
 
-test('a cluster that only came in is a stranger, also to a policy that means anyone', () => {
+test('a cluster that only came in is a stranger, also to a policy that selects anyone', () => {
   const anyone = { acceptance: [acceptance({ anyone: true })], sharing: [sharing({ anyone: true })] };
   expect(acquainted([], anyone)).toBe(false);
   expect(acquainted([discovered(MILAN)], none)).toBe(false);
