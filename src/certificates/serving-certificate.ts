@@ -33,6 +33,9 @@ interface ServingCertificateOptions extends ClusterBasics {
 
 const POLL_FIRST_MS = 500;
 const POLL_MAX_MS = 10_000;
+/** A person who has just approved the request sees it used at once; who has not for so long, will not in this moment. */
+const ATTENTIVE_MS = 300_000;
+const POLL_ATTENTIVE_MS = 1000;
 /** How often the addresses are compared with those in the certificate. */
 const LOOK_AGAIN_MS = 60_000;
 const RETRY = { baseMs: 2_000, capMs: 300_000 };
@@ -125,8 +128,8 @@ export class ServingCertificate implements Component, Source<KeyPair> {
       { signal },
     );
     const { name } = created.metadata;
-    log.info('serving certificate requested', { csr: name });
     const waiting = `waiting for approval of the serving certificate: kubectl certificate approve ${name}`;
+    log.info(`serving certificate requested; ${waiting}`, { csr: name });
     changed?.({ state: 'pendingApproval', message: waiting });
     if (this.#options.approves === true) {
       const message = `serving certificate of ${subject.commonName}, for the process that asks`;
@@ -137,17 +140,25 @@ export class ServingCertificate implements Component, Source<KeyPair> {
   }
 
   async #untilIssued(name: string, waiting: string, signal: AbortSignal): Promise<string> {
-    const { clock, log } = this.#options;
+    const { clock, log, changed } = this.#options;
+    const began = clock.monotonic();
     let told = false;
-    for (let waitMs = POLL_FIRST_MS; ; waitMs = Math.min(waitMs * 2, POLL_MAX_MS)) {
+    let isApproved = false;
+    for (let waitMs = POLL_FIRST_MS; ;) {
       await clock.sleep(waitMs, signal);
       const csr = await this.#read(name, signal);
       const certificate = csr === undefined ? undefined : outcome(csr);
       if (certificate !== undefined) return Buffer.from(certificate, 'base64').toString('utf8');
-      if (!told && waitMs === POLL_MAX_MS) {
-        log.warn(waiting);
-        told = true;
+      if (!isApproved && csr?.status?.conditions?.some(({ type }) => type === 'Approved') === true) {
+        isApproved = true;
+        const message = `${name} is approved; waiting for the signer of the cluster to issue the certificate`;
+        log.info(message);
+        changed?.({ state: 'pendingApproval', message });
       }
+      const isLate = clock.monotonic() - began >= ATTENTIVE_MS;
+      if (isLate && !told) log.warn(waiting);
+      told ||= isLate;
+      waitMs = isLate ? Math.min(waitMs * 2, POLL_MAX_MS) : POLL_ATTENTIVE_MS;
     }
   }
 

@@ -58,7 +58,7 @@ export class OpsServer implements Component {
       });
     });
     this.#server = server;
-    await listen(server, host, port);
+    await listen(server, host, port, 'ops-port');
     log.info('ops server listens', { port: this.port });
   }
 

@@ -88,7 +88,7 @@ export class KubeletServer implements Component {
     });
     const renew = (): void => this.#renew(server);
     this.#subscriptions.add(servingCertificate.subscribe(renew), clientAuthorities.subscribe(renew));
-    await listen(server, this.#options.host, this.#options.port ?? 10_250);
+    await listen(server, this.#options.host, this.#options.port ?? 10_250, 'kubelet-port');
     log.info('kubelet API listens', { port: this.port });
   }
 

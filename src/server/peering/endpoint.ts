@@ -124,7 +124,7 @@ export class PeeringEndpoint implements Component {
       if (code !== 'ECONNRESET') this.#quiet.warn('TLS', 'TLS failed', { error: error.message });
     });
     this.#unsubscribe = certificate.subscribe(() => this.#renew(tls));
-    await listen(tls, host, port);
+    await listen(tls, host, port, 'peering-port');
     log.info('peering endpoint listens', { port: this.port });
   }
 

@@ -90,7 +90,7 @@ export class WebhookServer implements Component {
       this.#quiet.warn('TLS', 'TLS failed', { error: errorMessage(error), from: socket.remoteAddress });
     });
     this.#server = server;
-    await listen(server, host, port);
+    await listen(server, host, port, 'webhook-port');
     server.on('error', (error) => log.error('webhook server failed', { error: errorMessage(error) }));
     this.#unsubscribe = certificate.subscribe(() => this.#renew(server));
     log.info('webhook server listens', { port: this.port });

@@ -128,6 +128,23 @@ test('self-signed first, then what the cluster issues', async () => {
   expect(states[1]?.message).toContain(`kubectl certificate approve ${csr.metadata.name}`);
 });
 
+test('a request that a person approves after a while is used at once, and what is waited for is said', async () => {
+  const world = await start();
+  const { store, clock, states } = world;
+  const csr = await store.until(only);
+  let turns = 0;
+  await during(clock, () => (turns++ < 60 ? undefined : true), 1000);
+  store.put({ ...csr, status: { conditions: [{ type: 'Approved', status: 'True' }] } });
+  const isSaid = (): true | undefined =>
+    states.at(-1)?.message.includes('is approved; waiting for the signer') || undefined;
+  await during(clock, isSaid, 1000);
+  await issue(world, csr);
+  const from = clock.now();
+  await during(clock, () => issued(world), 1000);
+  expect(clock.now() - from).toBeLessThanOrEqual(5000);
+  expect(states.at(-1)?.state).toBe('issued');
+});
+
 test('it is renewed in time, with another key', async () => {
   const world = await start();
   const { store, clock, component } = world;
