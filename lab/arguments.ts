@@ -9,6 +9,13 @@ export type LabCommand =
   | { readonly verb: 'status'; readonly name: string }
   | { readonly verb: 'down'; readonly name: string; readonly force: boolean }
   | { readonly verb: 'kubeconfig'; readonly name: string; readonly cluster: string }
+  | {
+      readonly verb: 'load-image';
+      readonly name: string;
+      readonly image: string;
+      /** Default: all. */
+      readonly clusters: readonly string[] | undefined;
+    }
   | { readonly verb: 'help' };
 
 export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
@@ -17,6 +24,9 @@ export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
                       brings clusters up; containers (default) are real and need root, kwok needs nothing
   status              lists clusters, nodes and daemons
   kubeconfig CLUSTER  prints the path of an administrator's kubeconfig
+  load-image IMAGE|FILE [--clusters NAME,...]
+                      puts an image into the containerd of every node: an OCI or docker archive, or the name of one that
+                      buildah, podman or docker has here. Pods use it with imagePullPolicy IfNotPresent or Never
   down                removes everything, also after a crash
 
   --name NAME         which lab (default: lab); labs of different names live side by side
@@ -24,10 +34,12 @@ export const USAGE = `usage: npm run lab -- COMMAND [OPTIONS]
   --force             (down) even while another program works with it
 `;
 
+const DEFAULT_CLUSTERS = 'home,foreign';
+
 const OPTIONS = {
   name: { type: 'string', default: 'lab' },
   workload: { type: 'string', default: 'containers' },
-  clusters: { type: 'string', default: 'home,foreign' },
+  clusters: { type: 'string' },
   nodes: { type: 'string', default: '1' },
   'no-metrics': { type: 'boolean', default: false },
   directory: { type: 'string' },
@@ -38,9 +50,10 @@ const OPTIONS = {
 /** Throws an error of one line if the arguments are not a command. */
 export function parseArguments(args: readonly string[]): LabCommand {
   const { values, positionals } = parseArgs({ args: [...args], allowPositionals: true, options: OPTIONS });
-  const [verb, cluster, ...rest] = positionals;
+  const [verb, object, ...rest] = positionals;
   if (values.help || verb === undefined || verb === 'help') return { verb: 'help' };
-  const unexpected = verb === 'kubeconfig' ? rest[0] : cluster;
+  const takesOne = verb === 'kubeconfig' || verb === 'load-image';
+  const unexpected = takesOne ? rest[0] : object;
   if (unexpected !== undefined) throw new Error(`unexpected ${unexpected}`);
   switch (verb) {
     case 'up':
@@ -50,17 +63,28 @@ export function parseArguments(args: readonly string[]): LabCommand {
     case 'status':
       return { verb, name: values.name };
     case 'kubeconfig':
-      if (cluster === undefined) throw new Error('kubeconfig of which cluster?');
-      return { verb, name: values.name, cluster };
+      return { verb, name: values.name, cluster: given(object, 'kubeconfig of which cluster?') };
+    case 'load-image':
+      return {
+        verb,
+        name: values.name,
+        image: given(object, 'load which image? Name one, or an archive of one'),
+        clusters: values.clusters?.split(','),
+      };
     default:
       throw new Error(`unknown command ${verb}`);
   }
 }
 
+function given(object: string | undefined, question: string): string {
+  if (object === undefined) throw new Error(question);
+  return object;
+}
+
 function upOptions(values: {
   name: string;
   workload: string;
-  clusters: string;
+  clusters?: string;
   nodes: string;
   'no-metrics': boolean;
   directory?: string;
@@ -70,7 +94,7 @@ function upOptions(values: {
   return {
     name: values.name,
     workload: parseWorkload(values.workload),
-    clusters: values.clusters.split(',').map((name) => ({ name, nodes, ...metrics })),
+    clusters: (values.clusters ?? DEFAULT_CLUSTERS).split(',').map((name) => ({ name, nodes, ...metrics })),
     ...(values.directory === undefined ? {} : { directory: values.directory }),
   };
 }

@@ -1,5 +1,6 @@
-/** `npm run lab -- up|status|kubeconfig|down`. Progress goes to standard error, answers to standard output. */
+/** `npm run lab -- up|status|kubeconfig|load-image|down`. Progress goes to standard error, answers to standard output. */
 import { parseArguments, USAGE, type LabCommand } from './arguments.ts';
+import { clustersOf, withArchive } from './image-archive.ts';
 import { Lab } from './lab.ts';
 import { describeLabs } from './status.ts';
 
@@ -21,6 +22,17 @@ async function perform(command: LabCommand, signal: AbortSignal): Promise<void> 
     case 'kubeconfig':
       console.log((await Lab.open(command.name)).cluster(command.cluster).kubeconfig);
       break;
+    case 'load-image': {
+      const { clusters } = await Lab.open(command.name);
+      const chosen = clustersOf(clusters, command.clusters);
+      await withArchive(command.image, async (archive) => {
+        for (const cluster of chosen) {
+          await cluster.loadImage(archive, signal);
+          say(`${command.image} is on ${cluster.nodes.length} node(s) of ${cluster.name}`);
+        }
+      });
+      break;
+    }
     case 'down':
       say(
         (await Lab.down(command.name, { force: command.force, signal, progress: say }))

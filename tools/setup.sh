@@ -38,6 +38,11 @@ node_is_current() {
 
 setup_node() {
   node_is_current && return 0
+  # Somebody may have run npm ci by hand.
+  if "$node" tools/installed.ts >/dev/null 2>&1; then
+    fingerprint >"$stamp"
+    return 0
+  fi
   has npm || fail 'npm is missing: install Node.js 18 or newer with npm 9 or newer (apt-get install npm, or https://nodejs.org)'
   step 'installing node_modules' npm ci --no-audit --no-fund --loglevel=error ||
     fail 'npm ci failed: see above; it needs the npm registry'

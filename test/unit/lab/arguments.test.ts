@@ -35,6 +35,11 @@ describe('parseArguments', () => {
     [['down', '--force', '--name', 'a'], { verb: 'down', name: 'a', force: true }],
     [['status', '--name', 'x'], { verb: 'status', name: 'x' }],
     [['kubeconfig', 'home'], { verb: 'kubeconfig', name: 'lab', cluster: 'home' }],
+    [['load-image', 'a.tar'], { verb: 'load-image', name: 'lab', image: 'a.tar', clusters: undefined }],
+    [
+      ['load-image', 'x/web:1', '--clusters', 'home'],
+      { verb: 'load-image', name: 'lab', image: 'x/web:1', clusters: ['home'] },
+    ],
     [[], { verb: 'help' }],
     [['up', '--help'], { verb: 'help' }],
   ])('%j', (args, expected) => {
@@ -44,6 +49,7 @@ describe('parseArguments', () => {
   test.each([
     [['sideways'], 'unknown command sideways'],
     [['kubeconfig'], 'kubeconfig of which cluster?'],
+    [['load-image'], 'load which image?'],
     [['kubeconfig', 'home', 'foreign'], 'unexpected foreign'],
     [['up', 'home'], 'unexpected home'],
     [['up', '--nodes', '0'], '--nodes is a number from 1, not 0'],
