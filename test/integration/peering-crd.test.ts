@@ -270,15 +270,24 @@ test('kubectl shows the columns that a person wants to see', async () => {
     link: { connected: true },
     outgoing: { phase: 'Established' },
     incoming: { phase: 'None' },
+    conditions: [
+      {
+        type: 'NetworkReady',
+        status: 'False',
+        reason: 'NoHandshake',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ],
   };
   await patch('ForeignCluster', 'shown/status', { status });
   const shown = run('get', 'fc', 'shown');
-  expect(shown).toMatch(/^NAME +CLUSTER +FOUND-BY +OUTGOING +INCOMING +CONNECTED +AGE\n/);
-  expect(shown).toMatch(/\nshown +Milan +LAN +Established +None +true +\d+s\n/);
+  expect(shown).toMatch(/^NAME +CLUSTER +FOUND-BY +OUTGOING +INCOMING +CONNECTED +TUNNEL +AGE\n/);
+  expect(shown).toMatch(/\nshown +Milan +LAN +Established +None +true +False +\d+s\n/);
   expect(run('get', 'sd')).toMatch(/^NAME +DOMAIN +BROWSED +REASON +LAST-LOOK +AGE\n/);
   expect(run('get', 'sp')).toMatch(/^NAME +APPROVAL +SHARE +FREE-CPU +FREE-MEMORY +AGE\nmilan +Manual +50 /);
   expect(run('get', 'ap')).toMatch(/^NAME +APPROVAL +SHAPE +AGE\nmilan +Manual +Aggregate /);
-  expect(run('get', 'pr')).toMatch(/^NAME +CLUSTER +PHASE +REASON +APPROVED +HOME +AGE\n/);
+  expect(run('get', 'pr')).toMatch(/^NAME +CLUSTER +PHASE +REASON +APPROVED +HOME +ENDS +AGE\n/);
   expect(run('get', 'adv')).toMatch(/^NAME +PROVIDER +DECISION +REASON +CPU +MEMORY +ACCESS +AGE\n/);
   expect(run('get', 'adv')).toMatch(/ 4 +8Gi /);
 });
