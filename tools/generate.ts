@@ -12,8 +12,11 @@ import { format } from 'prettier';
 import { conformanceDocument } from '../lab/conformance/document.ts';
 import type { Result } from '../lab/conformance/score.ts';
 import { definitionFiles } from './generate/definitions.ts';
+import { errorsDocument } from './generate/errors-document.ts';
 import { exampleFiles } from './generate/examples.ts';
 import { monitoringFiles } from './generate/monitoring-files.ts';
+import { optionsDocument } from './generate/options-document.ts';
+import { kindsDocument } from './generate/kinds-document.ts';
 import { metricsDocument } from './generate/metrics-document.ts';
 import { rightsDocument } from './generate/rights-document.ts';
 
@@ -30,6 +33,9 @@ const files: Record<string, string> = {
   ...exampleFiles(),
   'docs/rights.md': rightsDocument(),
   ...monitoringFiles(),
+  'docs/reference/errors.md': errorsDocument(),
+  'docs/reference/kinds.md': kindsDocument(),
+  'docs/reference/options.md': optionsDocument(),
   'docs/reference/metrics.md': metricsDocument(),
   'docs/conformance.md': conformanceDocument(conformance),
 };

@@ -1,21 +1,30 @@
+/** What a code means, and whether trying again helps. */
+interface CodeText {
+  readonly means: string;
+  readonly retry: string;
+}
+
 /**
- * Few errors, named by what the caller should do. Match on `code`, never on the text or the class:
- * across realms and copies of a module `instanceof` lies.
- *
- * | code | meaning | retry |
- * | --- | --- | --- |
- * | NotFound | the object is not there | no |
- * | AlreadyExists | the name is taken | no |
- * | Conflict | somebody wrote first, or the UID precondition failed | after a fresh read |
- * | Invalid | the request can never succeed as it is | no |
- * | Forbidden | authorisation, admission or quota said no | slowly |
- * | Unauthorized | the credential is wrong or has expired | slowly |
- * | Expired | the resourceVersion is too old (HTTP 410) | relist |
- * | TooManyRequests | the server asks for patience (HTTP 429) | after retryAfterMs |
- * | Unavailable | the server answered 5xx | with backoff |
- * | Unreachable | no answer: refused, reset, timed out, DNS, TLS | with backoff |
- * | Aborted | our own signal | no |
+ * Few errors, named by what the caller should do. Match on `code`, never on the text or the class: across realms and copies
+ * of a module `instanceof` lies. docs/reference/errors.md is made from this.
  */
+export const ERROR_CODES: Readonly<Record<ErrorCode, CodeText>> = {
+  NotFound: { means: 'the object is not there', retry: 'no' },
+  AlreadyExists: { means: 'the name is taken', retry: 'no' },
+  Conflict: { means: 'somebody wrote first, or the UID precondition failed', retry: 'after a fresh read' },
+  Invalid: { means: 'the request can never succeed as it is', retry: 'no' },
+  Forbidden: { means: 'authorisation, admission or quota said no', retry: 'slowly' },
+  Unauthorized: { means: 'the credential is wrong or has expired', retry: 'slowly' },
+  Expired: { means: 'the resourceVersion is too old (HTTP 410)', retry: 'after a new list' },
+  TooManyRequests: {
+    means: 'the server asks for patience (HTTP 429)',
+    retry: 'after the time that it names',
+  },
+  Unavailable: { means: 'the server answered 5xx', retry: 'at growing intervals' },
+  Unreachable: { means: 'no answer: refused, reset, timed out, DNS, TLS', retry: 'at growing intervals' },
+  Aborted: { means: 'this program itself gave up, mostly because it stops', retry: 'no' },
+};
+
 export type ErrorCode =
   | 'NotFound'
   | 'AlreadyExists'

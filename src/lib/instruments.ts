@@ -16,8 +16,12 @@ const base = <L extends string>(
 export const counterOf = <L extends string>(registry: Registry, metric: Metric<'counter', L>): Counter<L> =>
   new Counter(base(registry, metric));
 
-export const gaugeOf = <L extends string>(registry: Registry, metric: Metric<'gauge', L>): Gauge<L> =>
-  new Gauge(base(registry, metric));
+/** It shows nothing before it was set; the library shows a 0 where there are no labels. */
+export function gaugeOf<L extends string>(registry: Registry, metric: Metric<'gauge', L>): Gauge<L> {
+  const gauge = new Gauge(base(registry, metric));
+  gauge.remove({});
+  return gauge;
+}
 
 export const histogramOf = <L extends string>(
   registry: Registry,
@@ -40,8 +44,6 @@ export function readGauge<L extends string>(
       for (const [labels, value] of read()) gauge.set(labels, value);
     },
   });
-  // Without labels the library shows a 0 of its own.
-  if (Object.keys(metric.labels).length === 0) gauge.reset();
 }
 
 /** The same for what something else counts. */

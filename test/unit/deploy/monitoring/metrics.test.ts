@@ -81,6 +81,17 @@ test.each([
   expect(nameMistake({ ...good, ...wrong })).toBe(said);
 });
 
+test('what has no labels shows nothing before it was measured', async () => {
+  const registry = new Registry();
+  const metrics = new WebhookMetrics(registry);
+  const shown = async (): Promise<string> =>
+    registry.getSingleMetricAsString('tributary_webhook_certificate_expiry_timestamp_seconds');
+  // A certificate that ended in 1970 would be an alarm.
+  expect(await shown()).not.toMatch(/^tributary/mu);
+  metrics.certificateExpires(7000);
+  expect(await shown()).toMatch(/^tributary_webhook_certificate_expiry_timestamp_seconds 7$/mu);
+});
+
 test('no other file makes metrics of its own', () => {
   const src = join(import.meta.dirname, '../../../../src');
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) =>
