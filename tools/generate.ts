@@ -18,6 +18,7 @@ import { monitoringFiles } from './generate/monitoring-files.ts';
 import { optionsDocument } from './generate/options-document.ts';
 import { kindsDocument } from './generate/kinds-document.ts';
 import { metricsDocument } from './generate/metrics-document.ts';
+import { reasonsDocument } from './generate/reasons-document.ts';
 import { rightsDocument } from './generate/rights-document.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -36,6 +37,7 @@ const files: Record<string, string> = {
   'docs/reference/errors.md': errorsDocument(),
   'docs/reference/kinds.md': kindsDocument(),
   'docs/reference/options.md': optionsDocument(),
+  'docs/reference/reasons.md': reasonsDocument(),
   'docs/reference/metrics.md': metricsDocument(),
   'docs/conformance.md': conformanceDocument(conformance),
 };
