@@ -75,6 +75,10 @@ export const FOREIGN_CLUSTER_TEXTS: TextsOf<typeof FOREIGN_CLUSTER_REASONS> = {
     'Bring it back into contact; see tethering.md.',
   ),
   Ending: text('It is being taken down.', 'Nothing; if it lasts, look for pods that do not end.'),
+  EndsSoon: text(
+    'No policy selects the peer any more; it has time to move its pods.',
+    'Nothing, or a policy that selects it; the message says until when.',
+  ),
   Invalid: text('What a person wrote, or a peer sent, makes no sense.', 'The message names the field.'),
   Duplicate: text('Two ForeignClusters stand for one cluster.', 'Delete one.'),
 };
