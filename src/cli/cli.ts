@@ -4,6 +4,8 @@ import { type Command, type CommandSpec, defineCommand } from './command.ts';
 import type { CommandIo } from './command-line.ts';
 import { cleanUpCommand, kernelWireGuardCommand } from './host.ts';
 import { manifestsCommand } from './manifests.ts';
+import { offloadCommand } from './namespaces/offload.ts';
+import { unoffloadCommand } from './namespaces/unoffload.ts';
 import { approveCommand, renewCommand } from './peering/approve.ts';
 import { openCluster, WHERE } from './peering/environment.ts';
 import { idCommand } from './peering/id.ts';
@@ -32,6 +34,7 @@ const GROUPS: Readonly<Record<string, readonly Command[]>> = {
     approveCommand('Denied'),
     renewCommand,
   ],
+  'Namespaces:': [offloadCommand, unoffloadCommand],
   'Tethering:': [tetherCommand, untetherCommand],
   'By hand:': [
     manifestsCommand,

@@ -2,6 +2,10 @@ import type { ForeignCluster } from '../../../../src/api/foreign-cluster.ts';
 import { foreignClusters } from '../../../../src/api/foreign-cluster.ts';
 import { advertisements } from '../../../../src/api/advertisement.ts';
 import { clusterModes } from '../../../../src/api/cluster-mode.ts';
+import { acceptancePolicies } from '../../../../src/api/acceptance-policy.ts';
+import { namespaceOffloadings } from '../../../../src/api/namespace-offloading.ts';
+import { sharingPolicies } from '../../../../src/api/sharing-policy.ts';
+import { tunnels } from '../../../../src/api/tunnel.ts';
 import { peeringRequests } from '../../../../src/api/peering-request.ts';
 import { persistentVolumes, type ResourceType } from '../../../../src/api/resources.ts';
 import { virtualNodes } from '../../../../src/api/virtual-node.ts';
@@ -44,6 +48,9 @@ export class CliWorld {
   answers: string[] | undefined;
   /** What a pipe brings. */
   piped = '';
+  /** Of the terminal that is written to; undefined: it is none. */
+  columns: number | undefined;
+  hasColours = false;
   readonly asked: string[] = [];
   readonly abort: AbortController = new AbortController();
   #commands = 0;
@@ -61,7 +68,10 @@ export class CliWorld {
       virtualNodes,
       persistentVolumes,
       clusterModes,
+      namespaceOffloadings,
+      tunnels,
       sharingPolicies,
+      acceptancePolicies,
     ] as ResourceType<KubeObject>[];
     return new CliWorld(new FakeApi({ types }));
   }
@@ -72,6 +82,8 @@ export class CliWorld {
     const io = {
       out: (text: string) => void (out += text),
       err: (text: string) => void (err += text),
+      ...(this.columns !== undefined && { columns: this.columns }),
+      hasColours: this.hasColours,
       input: {
         isTerminal: this.answers !== undefined,
         ask: async (question: string) => {

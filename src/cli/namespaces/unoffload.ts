@@ -1,0 +1,152 @@
+/** `tributary unoffload`: pods of a namespace come home; ends when nothing of it is left in foreign clusters. */
+import {
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  OFFLOADING_NAME,
+} from '../../api/namespace-offloading.ts';
+import { LABEL_OFFLOAD } from '../../api/names.ts';
+import { namespaces } from '../../api/resources.ts';
+import type { Namespace } from '../../api/wire.ts';
+import { deleteByUid } from '../../kube/write.ts';
+import { TributaryError } from '../../lib/errors.ts';
+import type { Command } from '../command.ts';
+import { type CommandLine, EXIT } from '../command-line.ts';
+import { parseSeconds } from '../durations.ts';
+import { watchRole } from '../peering/cluster-mode.ts';
+import { clusterCommand, type Session } from '../peering/environment.ts';
+import { followObject } from '../peering/foreign-clusters.ts';
+import { progressOf } from '../progress.ts';
+import {
+  checkedNamespace,
+  NAMESPACE,
+  originOf,
+  readNamespace,
+  readOffloading,
+  waitingLine,
+} from './offloading.ts';
+
+interface UnoffloadArguments {
+  namespace: string;
+  isDry: boolean;
+  timeoutMs: number;
+}
+
+/** Exits with EXIT.failed where something is left after the timeout; it goes on. */
+export const unoffloadCommand: Command = clusterCommand({
+  name: 'unoffload',
+  summary: 'Bring pods of a namespace home, and take the namespace back from foreign clusters.',
+  about:
+    'Pods over there are evicted as their PodDisruptionBudgets permit; those without an owner are made anew here, unless the ' +
+    'NamespaceOffloading says onRemoval: End. Also removes the label tributary.dev/offload of the namespace.',
+  arguments: [NAMESPACE],
+  options: {
+    'dry-run': { text: 'only say what would be done' },
+    timeout: { value: 'DURATION', text: 'how long to wait', fallback: '120s' },
+  },
+  examples: [{ line: 'tributary unoffload shop --timeout 10m', does: 'Bring pods of shop home' }],
+  parse: ({ positionals: [name = ''], flags, values }: CommandLine): UnoffloadArguments => ({
+    namespace: checkedNamespace(name),
+    isDry: flags.has('dry-run'),
+    timeoutMs: parseSeconds(values['timeout'] ?? '120s', { option: 'timeout' }) * 1000,
+  }),
+  run: unoffload,
+});
+
+/** What is written, in this order, so that nothing makes the object again. */
+interface Plan {
+  /** New value of the namespace's label; null: none. Undefined: it stays. */
+  label?: 'false' | null;
+  deletes: boolean;
+}
+
+/** Pure. */
+export function planOf({ metadata }: Namespace, offloading: NamespaceOffloading | undefined): Plan {
+  const label = metadata.labels?.[LABEL_OFFLOAD];
+  const origin = offloading && originOf(offloading);
+  if (origin === 'tether') {
+    throw new TributaryError(
+      'Conflict',
+      `the tether of this cluster has forwarded ${metadata.name}; end it with: tributary untether`,
+    );
+  }
+  // The operator's selector would make it again.
+  if (origin === 'selector') return { label: 'false', deletes: false };
+  const isOffloading = label !== undefined && label !== 'false';
+  const isOurs = origin === undefined && offloading !== undefined;
+  return {
+    ...(isOffloading && { label: null }),
+    deletes: isOurs && offloading.metadata.deletionTimestamp === undefined,
+  };
+}
+
+async function unoffload(
+  { namespace, isDry, timeoutMs }: UnoffloadArguments,
+  session: Session,
+): Promise<number> {
+  const { client, io, signal } = session;
+  const found = await readNamespace(namespace, session);
+  const offloading = await readOffloading(namespace, session);
+  const plan = planOf(found, offloading);
+  if (offloading === undefined && plan.label === undefined) {
+    io.out(`Namespace ${namespace} is not offloaded\n`);
+    return EXIT.ok;
+  }
+  for (const line of told(plan, namespace)) io.out(`${line}${isDry ? ' (not done: --dry-run)' : ''}\n`);
+  if (isDry) return EXIT.ok;
+  if (plan.label !== undefined) {
+    const body = { metadata: { labels: { [LABEL_OFFLOAD]: plan.label } } };
+    await client.patch(namespaces, { name: namespace }, { type: 'merge', body }, { signal });
+  }
+  if (plan.deletes && offloading !== undefined)
+    await deleteByUid(client, namespaceOffloadings, offloading, { signal });
+  return waitUntilGone(namespace, timeoutMs, session);
+}
+
+const told = ({ label, deletes }: Plan, namespace: string): string[] => [
+  ...(label === null ? [`Label ${LABEL_OFFLOAD} of namespace ${namespace} removed`] : []),
+  ...(label === 'false'
+    ? [
+        `Label ${LABEL_OFFLOAD}=false set on namespace ${namespace}: the operator's selector would offload it again`,
+      ]
+    : []),
+  ...(deletes ? [`NamespaceOffloading ${namespace}/${OFFLOADING_NAME} deleted`] : []),
+];
+
+async function waitUntilGone(namespace: string, timeoutMs: number, session: Session): Promise<number> {
+  const { clock, io } = session;
+  const progress = progressOf(session);
+  const silence = await watchRole(session);
+  const began = clock.monotonic();
+  const uids = new Set<string>();
+  const isGone = await followObject(session, {
+    read: async () => readOffloading(namespace, session),
+    untilMs: began + timeoutMs,
+    look: (now) => {
+      if (now === undefined) return true;
+      uids.add(now.metadata.uid);
+      if (uids.size > 1 && now.metadata.deletionTimestamp === undefined) {
+        throw new TributaryError(
+          'Conflict',
+          `${namespace} was offloaded again meanwhile, by its ${originOf(now) ?? 'own NamespaceOffloading'}; see: tributary unoffload ${namespace}`,
+        );
+      }
+      progress.show(
+        now.metadata.deletionTimestamp === undefined
+          ? 'waiting for the cluster role of Tributary'
+          : waitingLine(now),
+      );
+      return undefined;
+    },
+  }).finally(progress.clear);
+  if (isGone === true) {
+    io.out(
+      `Namespace ${namespace} is at home; nothing of it is left in foreign clusters (${((clock.monotonic() - began) / 1000).toFixed(1)} s)\n`,
+    );
+    return EXIT.ok;
+  }
+  io.err(
+    `Not home within ${timeoutMs / 1000} s; it goes on. See: kubectl -n ${namespace} describe namespaceoffloading\n`,
+  );
+  io.err(await silence());
+  return EXIT.failed;
+}

@@ -1,0 +1,371 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  type NamespaceOffloading,
+  namespaceOffloadings,
+  type NamespaceOffloadingStatus,
+} from '../../../../src/api/namespace-offloading.ts';
+import { namespaces, nodes, pods } from '../../../../src/api/resources.ts';
+import { virtualNodes } from '../../../../src/api/virtual-node.ts';
+import { offloadCommand } from '../../../../src/cli/namespaces/offload.ts';
+import { unoffloadCommand } from '../../../../src/cli/namespaces/unoffload.ts';
+import { CliWorld } from '../support/cli-world.ts';
+
+const MILAN = 'milan'.padEnd(26, 'a');
+const TURIN = 'turin'.padEnd(26, 'b');
+const KEY = 'namespaceoffloadings.tributary.dev';
+const ORIGIN = 'tributary.dev/offloading-origin';
+const LABEL = 'tributary.dev/offload';
+
+let world: CliWorld;
+beforeEach(() => {
+  world = CliWorld.start();
+  world.seed(namespaces, { metadata: { name: 'shop' } });
+  virtualNode('milan', MILAN);
+  virtualNode('turin', TURIN);
+});
+afterEach(async () => world.stop());
+
+function virtualNode(name: string, provider?: string): void {
+  world.seed(virtualNodes, {
+    metadata: { name, ...(provider !== undefined && { labels: { 'tributary.dev/provider': provider } }) },
+    spec: {
+      resources: {},
+      labels: { 'tributary.dev/cluster': name, tier: name === 'milan' ? 'gold' : 'tin' },
+    },
+    status: { conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+  const allocatable = { cpu: '4', memory: '8Gi', pods: '10' };
+  world.seed(nodes, {
+    metadata: { name, labels: { 'tributary.dev/node-type': 'virtual-node' } },
+    status: { allocatable },
+  });
+}
+
+const stored = (): NamespaceOffloading | undefined =>
+  world.api.storage.get(KEY, 'shop/offloading') as NamespaceOffloading | undefined;
+const existing = (spec: object, metadata: object = {}): unknown =>
+  world.seed(namespaceOffloadings, {
+    metadata: { namespace: 'shop', name: 'offloading', ...metadata },
+    spec,
+  });
+
+/** The part of the cluster role. */
+function answers(status: NamespaceOffloadingStatus): void {
+  const { storage } = world.api;
+  const tell = (): void => {
+    const now = storage.get(KEY, 'shop/offloading');
+    if (now === undefined) return;
+    const observedGeneration = now.metadata.generation ?? 1;
+    storage.update(KEY, { ...now, status: { ...status, observedGeneration } });
+  };
+  storage.subscribe(({ resource, current }) => {
+    if (resource === KEY && current !== undefined) queueMicrotask(tell);
+  });
+  tell();
+}
+const entry = (name: string, more: object = {}): object => ({
+  cluster: name === 'milan' ? MILAN : TURIN,
+  clusterName: name,
+  virtualNodes: [name],
+  remoteNamespace: `shop-${name}`,
+  phase: 'Ready',
+  reason: 'AsExpected',
+  ...more,
+});
+const ready = (...clusters: object[]): NamespaceOffloadingStatus =>
+  ({
+    clusters,
+    conditions: [{ type: 'Ready', status: 'True', reason: 'AsExpected', message: 'in all' }],
+  }) as unknown as NamespaceOffloadingStatus;
+
+test('ends when the clusters have it, and says where and how many pods could run', async () => {
+  answers(ready(entry('milan'), entry('turin')));
+  world.seed(pods, {
+    metadata: { namespace: 'shop', name: 'web' },
+    spec: {
+      nodeName: 'milan',
+      containers: [{ name: 'a', resources: { requests: { cpu: '500m', memory: '1Gi' } } }],
+    },
+    status: { phase: 'Running' },
+  });
+  const { code, out, err } = await world.run(offloadCommand, 'shop');
+  expect([code, err]).toEqual([0, '']);
+  expect(out).toBe(
+    'NamespaceOffloading shop/offloading made\n' +
+      'CLUSTER   NAMESPACE THERE   STATE   PODS FREE   CPU FREE   MEMORY FREE\n' +
+      'milan     shop-milan        Ready   9           3.5        7Gi\n' +
+      'turin     shop-turin        Ready   10          4          8Gi\n',
+  );
+  expect(stored()?.spec).toEqual({ podStrategy: 'LocalAndRemote' });
+  expect((await world.run(offloadCommand, 'shop')).out).toContain('is there already\n');
+});
+
+test('names of clusters become ClusterIDs, which no provider can choose', async () => {
+  answers(ready(entry('milan')));
+  const line = 'shop --strategy Remote --clusters milan --name-mapping store --existing-pods Move';
+  expect((await world.run(offloadCommand, line)).code).toBe(0);
+  expect(stored()?.spec).toEqual({
+    podStrategy: 'Remote',
+    naming: 'Selected',
+    remoteName: 'store',
+    existingPods: 'Move',
+    clusterSelector: {
+      matchExpressions: [{ key: 'tributary.dev/provider', operator: 'In', values: [MILAN] }],
+    },
+  });
+});
+
+test('--dry-run prints what would be written, and writes nothing', async () => {
+  const { code, out } = await world.run(offloadCommand, 'shop --clusters tier=gold --dry-run');
+  expect(code).toBe(0);
+  expect(out).toBe(`apiVersion: tributary.dev/v1alpha1
+kind: NamespaceOffloading
+metadata:
+  name: offloading
+  namespace: shop
+spec:
+  podStrategy: LocalAndRemote
+  clusterSelector:
+    matchLabels:
+      tier: gold
+`);
+  expect(stored()).toBeUndefined();
+});
+
+test('while it waits it says for what, and after the time what is the matter', async () => {
+  const pending = entry('milan', { phase: 'Pending', reason: 'WaitingForProvider' });
+  const message = 'milan: WaitingForProvider';
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'InProgress', message }];
+  answers({ clusters: [pending], conditions } as unknown as NamespaceOffloadingStatus);
+  const { code, out, err } = await world.run(offloadCommand, 'shop --timeout 2s');
+  expect(code).toBe(1);
+  expect(out).toContain('  InProgress: milan: WaitingForProvider\n');
+  expect(err).toContain(
+    'Not ready within 2 s; it goes on. See: kubectl -n shop describe namespaceoffloading',
+  );
+});
+
+test('what no time would change ends it at once', async () => {
+  const refused = entry('turin', { phase: 'Failed', reason: 'NameTaken', message: 'somebody has it' });
+  answers({ clusters: [entry('milan'), refused], conditions: [] } as unknown as NamespaceOffloadingStatus);
+  const { code, err } = await world.run(offloadCommand, 'shop --timeout 1h');
+  expect([code, err]).toEqual([1, 'Not in turin: NameTaken: somebody has it\n']);
+});
+
+test('pods that were made earlier are named, with the way to move them', async () => {
+  answers({ ...ready(entry('milan')), podsAtHome: 3 });
+  expect((await world.run(offloadCommand, 'shop')).out).toContain(
+    '3 pod(s) that were made earlier are on nodes here: they stay; to move them: ' +
+      'tributary offload shop --existing-pods Move --overwrite\n',
+  );
+});
+
+describe('what somebody has set', () => {
+  test('is not changed without being told', async () => {
+    existing({ podStrategy: 'Local', holdOffSeconds: 7 });
+    answers(ready(entry('milan')));
+    const refused = await world.run(offloadCommand, 'shop --strategy Remote');
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      'shop is offloaded already with podStrategy "Local"; to change that, add --overwrite\n',
+    ]);
+    expect(stored()?.spec).toEqual({ podStrategy: 'Local', holdOffSeconds: 7 });
+    expect((await world.run(offloadCommand, 'shop --strategy Remote --overwrite')).code).toBe(0);
+    expect(stored()?.spec).toEqual({ podStrategy: 'Remote', holdOffSeconds: 7 });
+  });
+
+  test('a field that nobody has set is added, also to what a label has made', async () => {
+    existing({ podStrategy: 'LocalAndRemote' }, { labels: { [ORIGIN]: 'label' } });
+    answers(ready(entry('milan')));
+    expect((await world.run(offloadCommand, 'shop --clusters milan')).code).toBe(0);
+    expect(stored()?.metadata.labels).toEqual({ [ORIGIN]: 'label' });
+    expect(stored()?.spec.clusterSelector).toBeDefined();
+  });
+
+  test('the strategy of what a label has made is taken over from the label', async () => {
+    existing({ podStrategy: 'LocalAndRemote' }, { labels: { [ORIGIN]: 'label' } });
+    answers(ready(entry('milan')));
+    const refused = await world.run(offloadCommand, 'shop --strategy Remote');
+    expect(refused.err).toContain('"LocalAndRemote", by its label; to change that, add --overwrite');
+    expect((await world.run(offloadCommand, 'shop --strategy Remote --overwrite')).code).toBe(0);
+    expect(stored()?.metadata.labels ?? {}).toEqual({});
+  });
+
+  test('a write of the role in between is no failure', async () => {
+    existing({ podStrategy: 'Local' });
+    answers(ready(entry('milan')));
+    world.api.fault({ match: ({ method }) => method === 'PUT', status: 409, message: 'changed' });
+    expect((await world.run(offloadCommand, 'shop --strategy Remote --overwrite')).code).toBe(0);
+    expect(stored()?.spec.podStrategy).toBe('Remote');
+  });
+});
+
+test.each([
+  ['', 2, 'NAMESPACE is missing'],
+  ['Shop', 2, 'NAMESPACE "Shop" is not a DNS name'],
+  [
+    'kube-system',
+    2,
+    'namespace kube-system holds parts of the cluster itself (kube-*, tributary-*) and never leaves it',
+  ],
+  ['none', 1, 'there is no namespace "none"; make it with: kubectl create namespace none'],
+  ['guest', 2, `namespace guest is of the peer ${MILAN}: what a peer brings is not lent`],
+  ['shop --strategy remote', 2, '--strategy must be one of Local, LocalAndRemote, Remote, not "remote"'],
+  ['shop --existing-pods Evict', 2, '--existing-pods must be one of Stay, Move, not "Evict"'],
+  ['shop --name-mapping Store', 2, '--name-mapping "Store" is not a DNS name'],
+  ['shop --clusters ,', 2, '--clusters needs a name, or LABEL=VALUE'],
+  ['shop --clusters milan,tier=gold', 2, '--clusters takes names or LABEL=VALUE, not both at once'],
+  ['shop --clusters tier=gold,tier=tin', 2, 'a node has one value of tier, not both "gold" and "tin"'],
+  ['shop --clusters -x=1', 2, '--clusters: "-x=1" is not LABEL=VALUE'],
+  ['shop --clusters tier=lead', 1, 'no virtual node has the labels of --clusters; there are: milan, turin'],
+  ['shop --clusters rome', 1, 'no cluster "rome" has a virtual node here; there are: milan, turin'],
+  [
+    'shop --clusters hand',
+    2,
+    'VirtualNode hand was made by hand: select it with --clusters tributary.dev/virtual-node=hand',
+  ],
+  ['shop --timeout soon', 2, '--timeout: "soon" is not a duration'],
+])('offload %s: %i', async (line, code, message) => {
+  if (message.includes('guest')) {
+    world.seed(namespaces, { metadata: { name: 'guest', labels: { 'tributary.dev/peer': MILAN } } });
+  }
+  if (message.includes('by hand')) virtualNode('hand');
+  const outcome = await world.run(offloadCommand, line);
+  expect([outcome.code, outcome.out]).toEqual([code, '']);
+  expect(outcome.err).toContain(message);
+  expect(stored()).toBeUndefined();
+});
+
+test('without a virtual node nothing is begun', async () => {
+  for (const name of ['milan', 'turin']) world.api.storage.remove('virtualnodes.tributary.dev', name);
+  const { code, err } = await world.run(offloadCommand, 'shop');
+  expect([code, err]).toEqual([
+    1,
+    'there is no virtual node, so no foreign cluster would take pods; peer with one first: tributary peer --help\n',
+  ]);
+  expect(stored()).toBeUndefined();
+});
+
+test.each([
+  [
+    { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['x/y'] },
+    'shop',
+    'shop is coming home just now',
+  ],
+  [
+    { labels: { [ORIGIN]: 'tether' } },
+    'shop --strategy Remote',
+    'the tether of this cluster decides where pods',
+  ],
+  [
+    {},
+    'shop --name-mapping Same',
+    'naming of shop is "Suffixed" and cannot be changed; first: tributary unoffload shop',
+  ],
+])('what is there stands against it: %j', async (metadata, line, message) => {
+  existing({ podStrategy: 'Local', naming: 'Suffixed' }, metadata);
+  const { code, err } = await world.run(offloadCommand, `${line} --overwrite`);
+  expect(code).toBe(1);
+  expect(err).toContain(message);
+});
+
+describe('unoffload', () => {
+  const labels = (): unknown => world.api.storage.get('namespaces', 'shop')?.metadata.labels ?? {};
+  const label = (value: string): void => {
+    const found = world.api.storage.get('namespaces', 'shop');
+    if (found === undefined) throw new Error('no namespace');
+    world.api.storage.update('namespaces', {
+      ...found,
+      metadata: { ...found.metadata, labels: { [LABEL]: value } },
+    });
+  };
+  /** The role: the object goes when its pods have come home. */
+  const comesHome = (): void => {
+    world.api.storage.subscribe(({ resource, current }) => {
+      if (resource !== KEY || current?.metadata.deletionTimestamp === undefined) return;
+      queueMicrotask(() => world.api.storage.remove(KEY, 'shop/offloading'));
+    });
+  };
+
+  test('deletes what a person has made, and waits until it is gone', async () => {
+    existing({}, { finalizers: ['tributary.dev/offloading'] });
+    comesHome();
+    const { code, out, err } = await world.run(unoffloadCommand, 'shop');
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/^NamespaceOffloading shop\/offloading deleted\n/);
+    expect(out).toMatch(
+      /Namespace shop is at home; nothing of it is left in foreign clusters \([\d.]+ s\)\n$/,
+    );
+    expect(stored()).toBeUndefined();
+  });
+
+  test('says what is waited for, and that it goes on after the time', async () => {
+    existing({}, { finalizers: ['tributary.dev/offloading'] });
+    const message = 'pods come home; waits for 1 of them, one is web (budget)';
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'Ending', message }];
+    answers({ conditions } as unknown as NamespaceOffloadingStatus);
+    const { code, out, err } = await world.run(unoffloadCommand, 'shop --timeout 3s');
+    expect(code).toBe(1);
+    expect(out).toContain(`  Ending: ${message}\n`);
+    expect(err).toContain('Not home within 3 s; it goes on.');
+  });
+
+  test('takes a label back rather than an object that would be made again', async () => {
+    label('true');
+    existing({}, { labels: { [ORIGIN]: 'label' } });
+    world.api.storage.subscribe(({ resource, current }) => {
+      if (resource === 'namespaces' && current !== undefined)
+        queueMicrotask(() => world.api.storage.remove(KEY, 'shop/offloading'));
+    });
+    const { code, out } = await world.run(unoffloadCommand, 'shop');
+    expect(code).toBe(0);
+    expect(out).toContain('Label tributary.dev/offload of namespace shop removed\n');
+    expect(labels()).toEqual({});
+    expect(world.api.count(/^DELETE/)).toBe(0);
+  });
+
+  test("keeps a namespace home that the operator's selector would offload again", async () => {
+    existing({}, { labels: { [ORIGIN]: 'selector' } });
+    const { code } = await world.run(unoffloadCommand, 'shop --timeout 1s');
+    expect(code).toBe(1);
+    expect(labels()).toEqual({ [LABEL]: 'false' });
+  });
+
+  test('--dry-run writes nothing', async () => {
+    label('Remote');
+    existing({});
+    const { code, out } = await world.run(unoffloadCommand, 'shop --dry-run');
+    expect(code).toBe(0);
+    expect(out).toBe(
+      'Label tributary.dev/offload of namespace shop removed (not done: --dry-run)\n' +
+        'NamespaceOffloading shop/offloading deleted (not done: --dry-run)\n',
+    );
+    expect(labels()).toEqual({ [LABEL]: 'Remote' });
+    expect(stored()).toBeDefined();
+  });
+
+  test('a namespace that is at home is no failure', async () => {
+    const { code, out } = await world.run(unoffloadCommand, 'shop');
+    expect([code, out]).toEqual([0, 'Namespace shop is not offloaded\n']);
+  });
+
+  test('what a tether has forwarded is ended by the tether', async () => {
+    existing({}, { labels: { [ORIGIN]: 'tether' } });
+    const { code, err } = await world.run(unoffloadCommand, 'shop');
+    expect([code, err]).toEqual([
+      1,
+      'the tether of this cluster has forwarded shop; end it with: tributary untether\n',
+    ]);
+  });
+
+  test.each([
+    ['', 2, 'NAMESPACE is missing'],
+    ['tributary-system', 2, 'holds parts of the cluster itself'],
+    ['none', 1, 'there is no namespace "none"'],
+    ['shop --timeout 0s', 2, '--timeout: "0s" is not a duration'],
+  ])('%s: %i', async (line, code, message) => {
+    const outcome = await world.run(unoffloadCommand, line);
+    expect(outcome.code).toBe(code);
+    expect(outcome.err).toContain(message);
+  });
+});
